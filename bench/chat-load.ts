@@ -101,7 +101,7 @@ async function runClosed(job: Extract<Job, { kind: 'closed' }>, tally: Tally): P
   return in_time / (job.duration_ms / 1000);
 }
 
-/** What is due when every connection is busy waits here, and its waiting counts. */
+/** Sends requests at a fixed rate. One that is due while every connection is busy waits, and its waiting counts. */
 async function runPaced(job: Extract<Job, { kind: 'paced' }>, tally: Tally): Promise<void> {
   const next = circle(job.requests);
   const lines = await Promise.all(Array.from({ length: job.connections }, () => openLine(job.port)));

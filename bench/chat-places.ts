@@ -1,4 +1,4 @@
-/** Who is measured: the service, and beside it what else could stand before the same upstream. */
+/** The servers to measure: the service, and others that could stand before the same upstream. */
 import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';

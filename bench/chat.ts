@@ -54,7 +54,7 @@ const give_up_ms = quick ? 120_000 : 540_000;
 
 type Stage = {
   folder: string;
-  /** Who runs on which cores, for the report. */
+  /** Cores of each process, for the report. */
   cores: string;
   db: Db;
   keys: Keys;
@@ -65,7 +65,7 @@ type Stage = {
   rivals: Rival[];
 };
 
-/** Who is asked with what. `service`: its CPU is PostgreSQL's too. */
+/** A server and the requests to it. `service`: its CPU is PostgreSQL's too. */
 type Place = { name: string; port: number; requests: string[]; child: ChildProcess; is_ours: boolean };
 
 async function main(): Promise<void> {
@@ -152,7 +152,7 @@ async function measureAll(stage: Stage): Promise<string[]> {
 
 const started_ms = performance.now();
 
-/** Where it is, for whoever waits. */
+/** Prints progress. */
 function say(what: string): void {
   console.error(`${((performance.now() - started_ms) / 1000).toFixed(0).padStart(4)} s  ${what}`);
 }

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 /**
- * Who runs where. What is measured has two cores, on every machine; callers and upstream have two others where
- * there are four, or share them.
+ * Assigns processes to cores. The measured ones have two cores, on every machine; callers and upstream have
+ * two others if there are four, or share them.
  */
 type Cores = {
   /** Processes that are started from here on are measured. */

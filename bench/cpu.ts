@@ -22,7 +22,7 @@ export function machineTime(): MachineTime {
   return { all: ticks.reduce((sum, count) => sum + count, 0), stolen: ticks[7] ?? 0 };
 }
 
-/** What others on the host took of all cores' time between the two, in words. */
+/** Returns the share of all cores' time that others on the host took between the two, as text. */
 export function stolenShare(before: MachineTime, after: MachineTime): string {
   const all = after.all - before.all;
   return all > 0 ? `${((100 * (after.stolen - before.stolen)) / all).toFixed(1)} %` : 'an unknown part';

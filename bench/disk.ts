@@ -5,8 +5,8 @@ const block = Buffer.alloc(8192, 1);
 const blocks = 2_048; // as many as one file of PostgreSQL's log has
 
 /**
- * What the disk itself takes to write and flush one block, in ms, each time: a commit can be no faster. In a file
- * that has its size, as PostgreSQL's log has.
+ * Measures the times to write and flush one block, in ms: a commit can be no faster. In a file that has its
+ * full size, like PostgreSQL's log.
  */
 export function flushTimes_ms(folder: string, count: number): number[] {
   const file = openSync(join(folder, 'flushed'), 'w');

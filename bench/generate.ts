@@ -98,7 +98,7 @@ async function makeKeys(db: Db): Promise<Bench['keys']> {
   return keys;
 }
 
-/** Who asks, and how fast: one row of the table per case. */
+/** Callers and rates: one row of the table per case. */
 const cases = [
   { name: `creates/s, 64 connections, ${accounts} accounts`, connections: 64, hot: false },
   { name: `creates/s, 256 connections, ${accounts} accounts`, connections: 256, hot: false },

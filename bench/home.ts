@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startEmbedded, type Embedded } from '../src/embedded-postgres/embedded.ts';
 import { makeLeash, type Leash } from './leash.ts';
 
-/** Where a bench keeps its files, and its PostgreSQL. */
+/** Folder of a bench's files and its PostgreSQL. */
 export type Home = {
   folder: string;
   embedded: Embedded;

@@ -25,13 +25,13 @@ const measured_ms = quick ? 700 : 2_000;
 const warm_up_ms = quick ? 300 : 700;
 const rounds = quick ? 1 : 3;
 const accounts = 1_000;
-/** What the service opens (src/app.ts). */
+/** Number of connections, as in the service (src/app.ts). */
 const connections = 20;
 
 type Wallet = { account_id: string; key_id: string };
 type Bench = { db: Db; wallets: Wallet[]; folder: string; embedded: Embedded; pgbench: string | undefined };
 
-/** Who calls, for whom, and how. */
+/** Callers, wallets and the way of a case. */
 type Case = { callers: number; wallets: 'many' | 'hot'; way: 'plain' | 'batched' | 'pgbench'; options?: BatchOptions };
 type BatchOptions = { lanes?: number; batch_max?: number };
 /** `server_us`, `node_us`: CPU time per pair of PostgreSQL's processes and of this one; it tells more than the rate on a busy machine. */

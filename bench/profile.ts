@@ -6,7 +6,7 @@ type Profile = { nodes: Node[]; samples: number[]; timeDeltas: number[] };
 
 const rows_max = 45;
 
-/** Where the time of a process went: its functions by their own time, as rows of a table. */
+/** Returns the functions of a process by their own time, as rows of a table. */
 export function heaviest(folder: string): string[][] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.cpuprofile'));
   const own_us = new Map<string, number>();

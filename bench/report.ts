@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** When it began: a bench may move itself to some of them. `taskset` leaves it fewer than there are. */
+/** Cores at the start: a bench may move itself to some of them. `taskset` leaves it fewer than there are. */
 const cores = availableParallelism();
 
 /** Rows, the first of them the header, as a Markdown table with columns of equal width. */

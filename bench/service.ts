@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Leash } from './leash.ts';
 import { service_env, service_flags } from '../scripts/service-flags.mjs';
 
-/** Where the processes of a bench keep their files, and which database they share. */
+/** Folder of the processes of a bench, and their shared database. */
 export type Service = { folder: string; database_url: string; leash: Leash };
 
 /** The port on which every bench's service listens. */

@@ -87,7 +87,7 @@ async function fill(db: Db, end: Date): Promise<string> {
   return account.id;
 }
 
-/** What the page asks for, and the ledger's page of a day long ago. */
+/** Measures the queries of the page, and the ledger's page of a day long ago. */
 async function measure(db: Db, account_id: string, end: Date, times_each: number): Promise<string[][]> {
   const from = (back: number) => new Date(end.getTime() - back * day_ms);
   const usage = (first: number, last: number, group_by: UsageGroup[], only = {}) =>

@@ -40,7 +40,7 @@ const flow_per_s = 100;
 const hanging_count = 200;
 const hanging_hosts = 25;
 
-/** What the receivers' process tells of a request. */
+/** A request as the receivers' process reports it. */
 type Arrival = { id: string; at_ms: number; hash: string };
 
 type Bench = { db: Db; service: Service; keys: { account_id: string; text: string }[]; receiver: Receivers };

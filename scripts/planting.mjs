@@ -20,7 +20,7 @@ export function copySources(root, prefix) {
   return tree;
 }
 
-/** What is wrong with the place of a fault; undefined if its text is in its file exactly once. */
+/** Returns the problem with the place of a fault; undefined if its text is in its file exactly once. */
 export function misplacement(root, { file, find }) {
   if (!existsSync(join(root, file))) return `there is no ${file}`;
   const times = readFileSync(join(root, file), 'utf8').split(find).length - 1;

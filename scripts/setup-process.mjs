@@ -10,7 +10,7 @@ export function pinnedNode(root) {
   return process.platform !== 'win32' && existsSync(path) ? path : process.execPath;
 }
 
-/** Whether what the tests need is there; if not, says how to get it. */
+/** Tells whether the packages of the tests are installed; if not, says how to install them. */
 export function hasTests(root) {
   const needed = [join('node_modules', 'pg'), join('test', 'node_modules', 'vitest')];
   if (needed.every((path) => existsSync(join(root, path)))) return true;
@@ -32,7 +32,10 @@ export function isAlive({ pid, started }) {
   return started !== undefined && startOf(pid) === started;
 }
 
-/** When a process was started, in the system's own words; 'unknown' on Windows; undefined once it is gone or a zombie. */
+/**
+ * Returns the start time of a process, in the system's own words; 'unknown' on Windows; undefined once it is
+ * gone or a zombie.
+ */
 function startOf(pid) {
   if (process.platform === 'win32') return 'unknown';
   if (process.platform !== 'linux') {

@@ -198,7 +198,7 @@ function makeProgress() {
   };
 }
 
-/** Where npm puts the Node that package.json pins; on Windows .bin holds only scripts that start it. */
+/** Returns the path of the Node that package.json pins; on Windows .bin holds only scripts that start it. */
 function pinnedNode(root) {
   const modules = join(root, 'node_modules');
   return process.platform === 'win32'

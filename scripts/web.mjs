@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const stamp = (root) => join(root, 'web', 'dist', '.stamp');
 
-/** Whether the built dashboard is not that of the sources. Also true when there is none. */
+/** Tells whether the built dashboard differs from the sources. Also true when there is none. */
 export function isStale(root) {
   try {
     return readFileSync(stamp(root), 'utf8') !== hashOfSources(root);

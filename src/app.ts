@@ -52,7 +52,7 @@ export type App = {
   readonly notifier: Notifier;
   readonly listener: Listener;
   readonly storage: Storage;
-  /** What could not be told to the database, on this node's disk. */
+  /** Charges that could not be written to the database, on this node's disk. */
   readonly journal: Journal;
   readonly catalog: CatalogHolder;
   /** Keeps the catalogue at what operators changed while the service runs; absent in a command. */
@@ -69,24 +69,24 @@ export type App = {
   /** Guesses of passwords. */
   readonly tries: Backoff;
   readonly authenticator: Authenticator;
-  /** Who has signed in to the dashboard. */
+  /** Sign-in to the dashboard. */
   readonly login: Login;
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
   readonly holds: Pledges;
   /** Of this process, among all that run the service: it answers for the holds of its calls. */
   readonly node_id: string;
-  /** Who may send a webhook now. */
+  /** Delivery slots of webhooks. */
   readonly places: Places;
   /** Every request to an address that a user or an upstream chose. */
   readonly guard: Guard;
   /** Signs links; the same on all nodes. */
   readonly secret: string;
-  /** Where the public reaches this service; never taken from a request. No slash at its end. */
+  /** The public address of this service, never taken from a request. No slash at its end. */
   base_url(): string;
-  /** Where it listens, for a browser on this machine. */
+  /** The address on which it listens, for a browser on this machine. */
   local_url(): string;
-  /** What is told of once the server listens: PORT 0 means that the system chooses. */
+  /** Sets the address once the server listens: with PORT 0 the system chooses the port. */
   setListening(address: { host: string; port: number }): void;
   addressRules(): AddressRules;
   /** Parts that live longer than the app's making register here; closed last first. */
@@ -110,7 +110,7 @@ export type AppOptions = {
   adapters?: Record<string, Adapter>;
   /** Wire formats of chat, beside the built-in ones. */
   styles?: readonly Codec[];
-  /** How names in addresses that users choose are resolved. */
+  /** Resolves the names in addresses that users choose. */
   resolve?: Resolve;
   /** An operator's command: it may run beside the service of the same data folder. */
   command?: boolean;
@@ -286,7 +286,7 @@ function openNotifications(db: Db, log: App['log'], onStop: App['onStop']): Pick
   return { notifier, listener };
 }
 
-/** What other nodes and commands change counts here, too. */
+/** Subscribes to changes made by other nodes and by commands. */
 async function hearOthers(
   {
     db,

@@ -1,4 +1,4 @@
 import { runCommand } from './cli/program.ts';
 
-/** What scripts/medley.mjs runs. */
+/** Entry point of scripts/medley.mjs. */
 await runCommand(process.argv.slice(2));

@@ -4,7 +4,7 @@ import { nearest } from './lib/edit-distance.ts';
 
 export type Role = 'all' | 'api' | 'worker';
 
-/** What the environment says (CONTRACT, Environment). The only place that reads it. */
+/** Settings from the environment (CONTRACT, Environment). Only this file reads it. */
 export type Config = {
   port: number;
   host: string;

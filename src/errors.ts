@@ -72,13 +72,13 @@ export type ErrorFormat = {
   render(error: ApiError, request_id: string): object;
 };
 
-/** What an error says beside its type and its message: all mistakes if there are several, or what SDKs branch on. */
+/** Returns the extra members of an error: all mistakes if there are several, or the details that SDKs branch on. */
 export function moreOf({ extras: { details, sdk_details } }: ApiError): object {
   if (details !== undefined && details.length > 1) return { details };
   return sdk_details ? { details: sdk_details } : {};
 }
 
-/** What stands inside `error`, in the order of the service's own format. */
+/** Returns the members of `error`, in the order of the service's own format. */
 export function membersOf(error: ApiError): object {
   const { code, param } = error.extras;
   return {

@@ -143,7 +143,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
   return true;
 }
 
-/** Why nobody can listen there, and which setting changes it. */
+/** Returns the reason why the server cannot listen there, with the setting that changes it. */
 function explainListen(error: unknown, { host, port }: { host: string; port: number }): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':

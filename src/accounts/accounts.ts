@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts';
 import { credit, openBalance } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
 
-/** Who pays. */
+/** The party that pays. */
 export type Account = {
   id: string;
   name: string;
@@ -51,7 +51,7 @@ export async function createAccount(
   });
 }
 
-/** What its members belong to, in the tables of the login library. */
+/** Opens the account's organization in the tables of the login library; its members belong to it. */
 async function openOrganization(tx: Queryable, account: Account): Promise<void> {
   await tx.query('insert into auth.organization (id, name, slug, "createdAt") values ($1, $2, $1, $3)', [
     account.id,
@@ -74,7 +74,7 @@ export async function rotateWebhookSecret(db: Queryable, id: string, now: Date):
   return rows[0]?.webhook_secret;
 }
 
-/** Why an account stays, for whoever wanted to delete it. */
+/** Reasons why an account cannot be deleted. */
 export const undeletable = {
   money: 'The account has entries in its ledger, which are never deleted.',
   history: 'The account has work on record: tasks, chat calls, files, deliveries or invoices.',
@@ -117,7 +117,7 @@ export async function searchAccounts(
   );
 }
 
-/** How many accounts have which currency. */
+/** Counts the accounts of each currency. */
 export async function currenciesInUse(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.query<{ currency: string; accounts: bigint }>(
     'select currency, count(*) as accounts from accounts group by currency order by currency',

@@ -1,19 +1,19 @@
 import type { Queryable } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 
-/** Who did what: the actor as it is called now, and where the request came from. */
+/** An entry of the audit log: the action, its actor under their name of then, and the origin of the request. */
 export type Deed = {
   /** Undefined: it concerns the whole service, or a person rather than an account. */
   account_id?: string | undefined;
   /** Undefined: the command line, or what `by` names. */
   user?: { id: string; email: string } | undefined;
-  /** What did it, where nobody did: another service. */
+  /** The name of another service, if no person acted. */
   by?: string | undefined;
-  /** What was done, noun first: `key.create`. */
+  /** The action, noun first: `key.create`. */
   action: string;
   /** The id of what it was done to. */
   subject?: string | undefined;
-  /** What changed, never a secret: entries are read by everybody who may read the account. */
+  /** Details of the change, never a secret: everybody who may read the account reads its log. */
   details?: Record<string, unknown> | undefined;
   address?: string | undefined;
   now: Date;
@@ -77,7 +77,7 @@ export async function listAudit(
   return { entries: rows.slice(0, limit), has_more: rows.length > limit };
 }
 
-/** Who booked a movement of money that no program caused. */
+/** The person who booked a movement of money by hand. */
 export type Booking = { audit_id: string; actor: string };
 
 /** By the movement's ref: the entry that says who did it, for those that have one. */

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { KeyRules } from './key-rules.ts';
 import { hashKey, isKeyText } from './keys.ts';
 
-/** Who calls: the account that pays, and the key that was shown. */
+/** The caller: the account that pays, and the key of the request. */
 export type Caller = {
   account: { id: string; name: string; currency: string; status: 'active' | 'blocked' };
   /**

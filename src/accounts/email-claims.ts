@@ -3,9 +3,10 @@ import type { Db, Queryable } from '../db/database.ts';
 import { no_mail_domain } from './login-rules.ts';
 
 /**
- * Whose an e-mail address is: of whoever follows the link that was mailed to it. Until then it is a claim, by which
- * nobody signs in, is invited or gets mail. A service without mail cannot ask for that proof: an address counts there
- * for signing in, as far as the operator's link or the invitation did that let its person in.
+ * Ownership of e-mail addresses. An address belongs to the person who follows the link that was mailed to it.
+ * Until then it is a claim: nobody signs in, is invited or gets mail by it. A service without mail cannot ask
+ * for that proof: there an address counts for signing in if the operator's link or the invitation admitted its
+ * person.
  */
 
 const day_ms = 86_400_000;
@@ -102,8 +103,8 @@ export async function removeOldClaims(db: Queryable, now: Date): Promise<void> {
 type Invited = { id: string; email: string };
 
 /**
- * What the mailed link of an invitation has and the one that is handed over has not: whoever has it reads the mail of
- * the address that is invited.
+ * Returns the proof that is only in the mailed link of an invitation: its holder reads the mail of the invited
+ * address.
  */
 export function mailProofOf(secret: string, { id, email }: Invited): string {
   return createHmac('sha256', secret).update(`invitation mail\0${id}\0${email.toLowerCase()}`).digest('base64url');

@@ -5,16 +5,16 @@ import { admitMember, type Invitation } from './members.ts';
 import { proveSession } from './sessions.ts';
 
 /**
- * How somebody gets their first password. Written here rather than by the login library, whose steps are calls of
- * their own: two at the same moment would both get through, and what fails would leave half a person behind.
+ * The first password of a person. The login library is not used for it: its steps are separate calls, so two
+ * at the same moment would both succeed, and a failure would leave half a person behind.
  */
 
 /** `password` is its hash, as the library makes it. */
 type Given = { name: string; password: string };
 
 /**
- * Whose address it is then: `proved` by the mailbox; `held` without a proof, where nobody can be asked for one; or a
- * `claim` that waits for the proof.
+ * The state of a person's address: `proved` by the mailbox; `held` without a proof, if the service cannot ask
+ * for one; or a `claim` that waits for the proof.
  */
 export type EmailState = 'proved' | 'held' | 'claim';
 

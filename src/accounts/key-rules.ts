@@ -4,12 +4,12 @@ import { ApiError } from '../errors.ts';
 import { isWithin } from '../net/address.ts';
 import { parseDuration } from '../lib/duration.ts';
 
-/** What a key may do: call chat models, make media, read what the account has and did. */
+/** Rights of a key: call chat models, make media, read the account's data and history. */
 export const scopes = ['chat', 'media', 'read'] as const;
 
 export type Scope = (typeof scopes)[number];
 
-/** What a key may be used for beyond its limit; null: no rule. */
+/** Restrictions of a key beyond its limit; null: none. */
 export type KeyRules = {
   expires_at: Date | null;
   /** At least one; null: all. */
@@ -55,7 +55,10 @@ function readRange(value: unknown): string {
   throw new KeyRuleError(`must have addresses such as 203.0.113.7 or ranges such as 203.0.113.0/24, not ${shown}.`);
 }
 
-/** When a key ends: a date and time (ISO 8601), or a duration from now such as `90d`; null for never. Throws KeyRuleError. */
+/**
+ * Reads the expiry of a key: a date and time (ISO 8601), a duration from now such as `90d`, or null for never.
+ * Throws KeyRuleError.
+ */
 export function readExpiry(value: unknown, now: Date): Date | null {
   if (value === null) return null;
   const text = typeof value === 'string' ? value.trim() : '';

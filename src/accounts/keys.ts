@@ -19,7 +19,7 @@ export type ApiKey = {
   deleted_at: Date | null;
 } & KeyRules;
 
-/** Whose it is: the programs of people, or the dashboard's playground, which has one key of each account. */
+/** The user of a key: programs, or the dashboard's playground, which has one key per account. */
 export type KeyKind = 'program' | 'playground';
 
 export type KeyState = 'active' | 'ending' | 'expired' | 'deleted';
@@ -55,7 +55,7 @@ export function isKeyText(text: string): boolean {
   return /^mdl_[0-9A-Za-z]{36}$/.test(text) && text.slice(34) === checksum(text.slice(4, 34));
 }
 
-/** What is stored of a key. A fast hash is right for 178 random bits: there is nothing to guess. */
+/** Returns the stored form of a key. A fast hash is enough for 178 random bits: they cannot be guessed. */
 export function hashKey(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }

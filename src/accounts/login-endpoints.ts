@@ -22,7 +22,7 @@ type EndpointOptions = {
   log: Pick<Logger, 'error'>;
 };
 
-/** What the endpoints are made of: the library is loaded when it is first needed. */
+/** Parts of the endpoints. The login library is loaded at its first use. */
 type Parts = Awaited<ReturnType<typeof loadParts>> & EndpointOptions;
 
 async function loadParts() {

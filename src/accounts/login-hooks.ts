@@ -4,7 +4,7 @@ import { isRecord } from '../lib/is-record.ts';
 import { useUpCode } from './totp-once.ts';
 import { weaknessOf, type Owner } from './weak-passwords.ts';
 
-/** What the login library is stopped from doing: taking a code twice, and a password that is easy to guess. */
+/** Blocks two things in the login library: using a code twice, and weak passwords. */
 
 type Hooks = NonNullable<BetterAuthPlugin['hooks']>;
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Queryable } from '../db/database.ts';
 
-/** How long a link can be used. */
+/** Lifetime of a link. */
 const login_link_ms = 15 * 60_000;
 
 function hashOf(token: string): Buffer {
@@ -45,7 +45,7 @@ export async function makeMailedLink(
   return rows.length === 0 ? undefined : `${base_url}/sign-in?token=${token}&by=mail`;
 }
 
-/** Whose link was followed, and whether they had asked for it by mail. */
+/** The person of the link that was followed, and whether they requested it by mail. */
 export type FollowedLink = { user_id: string; by_mail: boolean };
 
 /** The person whose link this is; undefined if there is none, or it was used, or is too old. */

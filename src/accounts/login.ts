@@ -14,8 +14,8 @@ import type { Mailer } from './mailer.ts';
 import { passwordMail, securityMail } from './mails.ts';
 
 /**
- * Who signs in to the dashboard: people, their passwords, second factors and sessions, and who belongs to
- * which account. The library does it; this file says how, and which of its requests are let through.
+ * Sign-in to the dashboard: people, their passwords, second factors and sessions, and their accounts. The
+ * login library does the work; this file configures it and lists its requests that are let through.
  */
 
 /** A person who has signed in. */
@@ -38,7 +38,7 @@ export type Session = {
   user: User;
   id: string;
   expires_at: Date;
-  /** When they last gave their password or followed a sign-in link. */
+  /** Time of the last password entry or sign-in link. */
   proved_at: Date;
 };
 
@@ -46,7 +46,7 @@ export type LoginOptions = {
   db: Db;
   /** Signs cookies and encrypts second factors. */
   secret: string;
-  /** Where browsers reach the service; https there means cookies that only go over https. */
+  /** The address at which browsers reach the service; https makes the cookies secure. */
   base_url(): string;
   now(): Date;
   /** Takes mails and returns at once, so that nobody can tell by the time whether an address is known. */
@@ -57,7 +57,10 @@ export type LoginOptions = {
   hashing_limit?: Semaphore;
 };
 
-/** Where the pipeline puts the address of the client, behind trusted proxies too; never believed from outside. */
+/**
+ * Header in which the pipeline passes the client's address, behind trusted proxies too. A value from outside
+ * is ignored.
+ */
 const client_address_header = 'x-medley-client-address';
 
 const day_s = 86_400;
@@ -78,7 +81,7 @@ export type LoginAnswer = { status: number; headers: Record<string, string | str
 export type Login = {
   /** Answers one of `login_paths`. */
   answer(request: LoginRequest): Promise<LoginAnswer>;
-  /** Who sends these headers; undefined if nobody has signed in. */
+  /** Returns the session of these headers; undefined if nobody is signed in. */
   sessionOf(headers: IncomingHttpHeaders): Promise<Session | undefined>;
   close(): Promise<void>;
 };
@@ -304,8 +307,8 @@ function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['ad
 }
 
 /**
- * What of the library is reachable from outside: everything else is made by our own endpoints. Its list of sessions
- * has their tokens in it.
+ * Paths of the library that are reachable from outside. Our own endpoints do the rest: the library's list of
+ * sessions, for one, contains their tokens.
  */
 export const login_paths: ReadonlySet<string> = new Set([
   'POST /sign-in/email',

@@ -14,7 +14,7 @@ export type Mail = {
   id?: string;
 };
 
-/** Where mail goes out. */
+/** Settings of outgoing mail. */
 export type MailSettings = { readonly url: string; readonly from: string };
 
 export type Mailer = {
@@ -58,7 +58,7 @@ export function isAboutMail(error: unknown): boolean {
   return (code === 'EENVELOPE' || code === 'EMESSAGE') && !is_about_us;
 }
 
-/** What the library has noted of a mail server's answer. */
+/** Returns the library's notes about a mail server's reply. */
 function saidIn(error: unknown): Record<string, unknown> {
   return isRecord(error) ? error : {};
 }

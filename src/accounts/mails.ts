@@ -1,6 +1,6 @@
 import type { Mail } from './mailer.ts';
 
-/** What the service writes to people. */
+/** Texts of the mails to people. */
 
 export function passwordMail(to: string, link: string): Mail {
   return {
@@ -44,7 +44,7 @@ export function signInMail(to: string, link: string): Mail {
   };
 }
 
-/** What somebody has done to their own way in, and where from. */
+/** A change of a person's way to sign in, and its origin. */
 export type SecurityEvent = { subject: string; now: Date; address: string; base_url: string };
 
 /** Tells somebody what was done in their name: if it was not them, they hear of it. */

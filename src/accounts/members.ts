@@ -23,7 +23,7 @@ export async function membershipsOf(db: Queryable, user_id: string): Promise<Mem
   );
 }
 
-/** What a person may do with an account: undefined if they do not belong to it. */
+/** Returns the role of a person in an account; undefined if they are no member. */
 export async function roleIn(db: Queryable, user_id: string, account_id: string): Promise<Role | undefined> {
   const rows = await db.query<{ role: Role }>(
     'select role from auth.member where "userId" = $1 and "organizationId" = $2',
@@ -96,7 +96,10 @@ export async function addMember(
   );
 }
 
-/** Where the people of an account who care for its money read mail: addresses that nobody has proved may be strangers'. */
+/**
+ * Returns the addresses of members who manage the account's money. Unproved addresses are left out: they may
+ * be strangers'.
+ */
 export async function moneyAddresses(db: Queryable, account_id: string): Promise<string[]> {
   const rows = await db.query<{ email: string }>(
     `select u.email from auth.member m join auth."user" u on u.id = m."userId"

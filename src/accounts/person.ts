@@ -8,7 +8,7 @@ import { roleIn } from './members.ts';
 import { checkProof } from './proof.ts';
 import { rights_of, type Right, type Role } from './roles.ts';
 
-/** What an endpoint of the dashboard asks of a person: a right in the account of its path, or to run this service. */
+/** The permission that an endpoint of the dashboard needs: a right in the account of its path, or the operator's. */
 export type Need = Right | 'signed in' | 'operator';
 
 /** Somebody who has signed in, and the account that they look at. */
@@ -25,11 +25,11 @@ type Admission = {
   db: Queryable;
   login: Login;
   clock: Clock;
-  /** Where the dashboard is; requests that change something must come from there. */
+  /** Origin of the dashboard; requests that change something must come from it. */
   origin: string;
 };
 
-/** What a request is about, and what it asks of its person. */
+/** The account and the permission that a request concerns. */
 export type Asked = {
   need: Need;
   /** Of its path, if it names one. */

@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 
-/** Where a person is signed in; its token stays in the database and in that browser. */
+/** A session of a person. Its token stays in the database and in that browser. */
 export type SessionLine = {
   id: string;
   created_at: Date;

@@ -3,7 +3,7 @@ import { randomBase62 } from '../lib/ids.ts';
 import { no_mail_domain } from './login-rules.ts';
 import type { Role } from './roles.ts';
 
-/** Who belongs to an account. Written here rather than by the login library: an account always keeps an owner. */
+/** A member of an account. Members are changed here, not by the login library: an account always keeps an owner. */
 export type Member = {
   user_id: string;
   name: string;

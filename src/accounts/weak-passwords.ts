@@ -19,7 +19,7 @@ function commonPasswords(): ReadonlySet<string> {
   return list;
 }
 
-/** Whose password it is, as far as that is known. */
+/** The person of the password, as far as known. */
 export type Owner = { email?: string | undefined; name?: string | undefined };
 
 /** Says in a sentence why nobody should have this password; undefined if there is nothing against it. */

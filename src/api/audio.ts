@@ -126,7 +126,7 @@ async function answerText(app: App, call: Call): Promise<Answer> {
   return { status: 200, body: words, headers: { ...headers, 'content-type': type } };
 }
 
-/** How long the recording is, where that is what is paid for. */
+/** Returns the recording's length if it is the unit of the price. */
 function usageOf({ pricing }: Task): object {
   const { second } = pricing.input_units ?? {};
   return second === undefined ? {} : { usage: { type: 'duration', seconds: Math.ceil(Number(second)) } };

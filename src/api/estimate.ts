@@ -32,7 +32,7 @@ async function handleEstimate(app: App, call: Call): Promise<Answer> {
   return { status: 200, body: { estimated_cost, available, allowed: obstacle === null } };
 }
 
-/** What would keep a task from being created now. */
+/** Reasons why a task cannot be created now. */
 export type Obstacle = 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause';
 
 export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacle | null; paused_until: Date | null };
@@ -53,7 +53,7 @@ export async function weigh(app: App, caller: Caller, call: Pick<PublicCall, 'bo
   return { ...weighed, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
 }
 
-/** What a hold would meet, of this much or of what follows from the money that is there. */
+/** Checks a hold of this amount, or of the amount that `available` allows, without making it. */
 export async function weighHold(
   app: App,
   { account, key }: Caller,

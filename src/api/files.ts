@@ -9,7 +9,7 @@ import type { ByteRange, Storage, StoredFile } from '../storage/storage.ts';
 
 export type FileRequest = {
   method: string;
-  /** What follows `/files/` in the path, as it was sent: not percent-decoded. */
+  /** The rest of the path after `/files/`, as sent: not percent-decoded. */
   key: string;
   query: Record<string, unknown>;
   /** Names in lower case. */
@@ -17,7 +17,7 @@ export type FileRequest = {
   request_id: string;
 };
 
-/** What the request says, whoever has found out that it may have the file. */
+/** The request for a file, after its permission has been checked. */
 type Asked = Omit<FileRequest, 'query'>;
 
 /** At most one of `stream` and `body`. A stream must be piped to its end or destroyed. */
@@ -139,7 +139,10 @@ function requestedRange(request: Asked, etag: string, size_bytes: number) {
   return parseRange(range, size_bytes);
 }
 
-/** Whether a list of entity tags names ours. Ours is strong: a weak one equals it only weakly. */
+/**
+ * Tells whether a list of entity tags contains ours. Ours is strong: a weak one equals it only in a weak
+ * comparison.
+ */
 function matches(header: string | string[], etag: string, comparison: 'strong' | 'weak'): boolean {
   const list = [header].flat().join(',');
   if (list.trim() === '*') return true;

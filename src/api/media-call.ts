@@ -28,7 +28,7 @@ export type MediaCall = {
   parameters: Parameters;
   /** Parameters that this path cannot do without, whatever the model says. */
   required: readonly string[];
-  /** What the endpoint itself reads, and no model is asked for. */
+  /** Parameters that the endpoint reads itself; no model gets them. */
   own: readonly string[];
   /** Throws ApiError 400 for parameters that the endpoint itself reads. */
   check?(given: Given): void;
@@ -204,7 +204,7 @@ function failureOf({ id, error_type, error_message }: Task): ApiError {
   }
 }
 
-/** What it has cost, to the millionth. */
+/** Headers with the task's cost, to the millionth. */
 export function costHeaders(task: Task): Record<string, string> {
   return { 'x-cost-amount': exact(task.cost), 'x-cost-currency': task.currency };
 }

@@ -54,7 +54,7 @@ export const model_schema = Type.Object(
 
 const cursor = (description: string): ParameterDocs => ({ description, schema: { type: 'string' } });
 
-/** How many models one page may have; without `limit` it has all of them. */
+/** Upper bound for `limit`; without `limit` all models are returned. */
 const limit_max = 1_000;
 
 export const list_models: Endpoint<App> = {
@@ -96,7 +96,10 @@ async function handleList(app: App, { query, caller }: Call): Promise<Answer> {
   };
 }
 
-/** Whether a model takes work of an account, by the health of its routes now, and by what operators took away of them. */
+/**
+ * Returns a function that tells a model's standing for an account, by the health of its routes and the
+ * operator's overrides.
+ */
 export async function lookAtRoutes(app: App, account_id?: string): Promise<(model: Model) => Standing> {
   const standingOf = await app.health.look();
   return (model) => {

@@ -10,7 +10,7 @@ import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { balance, key, listOf, transaction, usage } from './schemas.ts';
 
-/** What the calling key spent this month, and may spend. Costs are shown up, what remains down. */
+/** Returns the calling key's spending and limit of this month. Costs are rounded up, the rest down. */
 async function keyUse(app: App, caller: Caller, now: Date) {
   const [budget] = await budgetsOf(app.db, caller.account.id, now, caller.key.id);
   if (!budget) throw new Error(`the key ${caller.key.id} has no budget`);
@@ -85,7 +85,7 @@ async function rulesOf(app: App, key_id: string) {
   return { expires_at: expires_at?.toISOString() ?? null, scopes, addresses };
 }
 
-/** What the API calls a movement → what the ledger calls it. */
+/** Types of the API's movements → types of the ledger's entries. */
 export const entry_types = {
   topup: 'topup',
   hold: 'hold',

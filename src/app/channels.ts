@@ -3,5 +3,5 @@ export const keys_channel = 'keys_changed';
 export const reload_channel = 'reload';
 export const reloaded_channel = 'reloaded';
 
-/** What a node answers to `medley reload`, as base64url of its JSON. */
+/** A node's reply to `medley reload`, as base64url of its JSON. */
 export type Reloaded = { node: string; ok: boolean; message: string };

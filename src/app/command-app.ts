@@ -8,8 +8,8 @@ import { localUrl } from './address.ts';
 import { withData } from './data.ts';
 
 /**
- * What most commands of an operator need: they come and go beside a running service, or without one. Of the
- * service's parts it has those that take no time: the whole app would be half a second of each command.
+ * The parts of the app that most operator commands need. They run beside a service or without one. Only parts
+ * that open at once are here: the whole app would add half a second to each command.
  */
 export type CommandApp = {
   readonly config: Config;
@@ -19,7 +19,7 @@ export type CommandApp = {
   readonly listener: Listener;
   /** Reads the configuration. Throws CatalogError if it has a mistake. */
   catalog(): Promise<Catalog>;
-  /** Where the public reaches the service, by the same rule as `App.base_url`. */
+  /** The public address of the service, by the same rule as `App.base_url`. */
   base_url(): Promise<string>;
 };
 

@@ -5,8 +5,8 @@ import { isAlive } from '../embedded-postgres/process.ts';
 import { isRecord } from '../lib/is-record.ts';
 
 /**
- * What a service was started with, for commands in another terminal: without it a sign-in link names a port where nobody
- * listens, and a configuration is checked that nobody runs. No secrets.
+ * The environment of the running service, for commands in another terminal: without it a sign-in link has the
+ * wrong port, and `config check` reads the wrong file. It contains no secrets.
  */
 type Note = { pid: number; env: Record<string, string>; external: boolean };
 

@@ -22,7 +22,7 @@ export type BackupParts = {
   progress: Progress;
 };
 
-/** What `copy` writes for the stored files' keys; gone when the files have been copied. */
+/** Name of the file with the keys of the stored files; `copy` writes it and removes it after the files are copied. */
 const keys_name = 'files.keys';
 
 /**

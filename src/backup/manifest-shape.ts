@@ -15,7 +15,7 @@ const Part = Type.Object(part);
 const Manifest = Type.Object({
   format: Type.Literal(format),
   product: Type.Object({ name: Type.Literal('medley'), version: Type.String() }),
-  /** When the snapshot was taken. */
+  /** Time of the snapshot. */
   created_at: Type.String(),
   schema: Type.Object({
     migrations: Type.Array(Type.Object({ name: Type.String(), checksum: Type.String() })),

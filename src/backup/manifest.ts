@@ -4,7 +4,7 @@ import type { Manifest } from './manifest-shape.ts';
 
 export type { Manifest, Part } from './manifest-shape.ts';
 
-/** What is wrong with a backup or with the place it is to go, in words for an operator. */
+/** A problem with a backup or its folder, in a sentence for an operator. */
 export class BackupError extends Error {
   override name = 'BackupError';
 }

@@ -64,7 +64,7 @@ export function damaged(folder: string, what: string): BackupError {
   return new BackupError(`The backup in ${folder} is damaged: ${what}. Nothing was changed.`);
 }
 
-/** What a compressed part says. */
+/** Opens a compressed part as a stream of its text. */
 export function openPart(folder: string, { file }: Part): Readable {
   const source = createReadStream(join(folder, file));
   const text = createGunzip();

@@ -1,6 +1,6 @@
-/** What a long command tells on stderr while it works. */
+/** Progress of a long command on stderr. */
 export type Progress = {
-  /** What is being done now. */
+  /** Shows the current step. */
   say(doing: string): void;
   /** So many bytes more. */
   add(bytes: number): void;

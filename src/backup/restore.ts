@@ -67,7 +67,7 @@ export async function restoreBackup(parts: RestoreParts, folder: string, manifes
   }
 }
 
-/** What migrations, starts and commands write into a database that nobody has an account in. */
+/** Tables that migrations, starts and commands fill in a database without accounts. */
 const always_made = ['public.migrations', 'public.settings', 'public.callers_version', 'public.nodes', ...kept_tables];
 
 async function refuseData(client: pg.Client): Promise<void> {

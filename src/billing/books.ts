@@ -1,6 +1,6 @@
 import { all_charges, type Rule } from '../money/books.ts';
 
-/** What must hold of invoices, for `medley books`. */
+/** Rules about invoices for `medley books`. */
 export const billing_rules: readonly Rule[] = [
   {
     name: 'an invoice comes to what the ledger charged in its month',

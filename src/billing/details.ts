@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Who pays, as it stands on invoices. What is not known is empty. */
+/** The customer's details on invoices. Unknown ones are empty. */
 export type BillingDetails = {
   company: string;
   address: string;

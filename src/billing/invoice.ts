@@ -1,7 +1,7 @@
 import { exact, rational, roundHalfUp, type Money } from '../money/money.ts';
 import type { Statement } from '../money/statement.ts';
 
-/** Who issues invoices, as medley.yaml says. */
+/** The issuer of invoices, from medley.yaml. */
 export type Issuer = {
   readonly name: string;
   readonly address: string;
@@ -39,12 +39,12 @@ export type Invoice = {
   currency: string;
   issuer: { name: string; address: string[]; tax_id: string };
   customer: Customer;
-  /** What was charged, by model and kind; the amounts add up to `total`. */
+  /** Charges by model and kind; the amounts add up to `total`. */
   lines: { model: string; kind: string; charges: number; units: Record<string, string>; amount: string }[];
   tax_percent: string | null;
   net: string;
   tax: string;
-  /** What the ledger charged in the month, tax included; of a supplementary invoice: what it adds. */
+  /** The ledger's charges of the month, tax included; of a supplementary invoice: the difference. */
   total: string;
   /** opening + what was paid in and corrected − total = closing. */
   balance: {
@@ -65,7 +65,7 @@ export type Draft = {
   statement: Statement;
 };
 
-/** What the invoice of a month says. Throws if it does not add up to the millionth. */
+/** Writes the invoice of a month. Throws if it does not add up to the millionth. */
 export function writeInvoice(draft: Draft): Invoice {
   const { number, supplement_to, issued_at, month, currency, issuer, customer, statement } = draft;
   const { lines, movements, opening, charged, closing } = statement;
@@ -101,7 +101,7 @@ export function writeInvoice(draft: Draft): Invoice {
   };
 }
 
-/** What is left of an amount without the tax that it contains. */
+/** Returns the amount without the tax that it contains. */
 function netOf(total: Money, tax_percent = '0'): Money {
   const { numerator, denominator } = rational(tax_percent) ?? { numerator: 0n, denominator: 1n };
   return roundHalfUp(total * 100n * denominator, 100n * denominator + numerator);

@@ -11,7 +11,7 @@ import { monthBefore, periodOf, writeInvoice, type Customer, type Invoice, type 
  */
 const settled_after_ms = 3_600_000;
 
-/** How far back the service looks by itself, so that an issuer named for the first time does not bill old years. */
+/** Number of past months to invoice, so that a new issuer does not bill old years. */
 const months_back = 3;
 
 /** The time for invoices: a month is over when it is over by the clocks of this node and of the database. */
@@ -125,7 +125,7 @@ async function invoicesOfMonth(db: Queryable, account_id: string, month: string)
   ]);
 }
 
-/** What of a month the invoices that were made cannot have covered. */
+/** Returns the part of a month that the invoices so far do not cover. */
 function periodAfter(account_id: string, month: string, made: readonly Made[]): Period {
   return { account_id, ...periodOf(month), after: made.at(-1)?.through ?? 0n };
 }
@@ -181,7 +181,7 @@ async function keep(tx: Queryable, invoice: Invoice, place: Place): Promise<void
   await tx.query('update invoice_series set last = $3 where series = $1 and year = $2', [series, year, serial]);
 }
 
-/** What the account wants on its invoices, or what it is called. */
+/** Returns the account's billing details, or its name. */
 async function customerOf(tx: Queryable, { id, name }: Account): Promise<Customer> {
   type Details = Record<'company' | 'address' | 'postal_code' | 'city' | 'country' | 'tax_id' | 'email', string>;
   const rows = await tx.query<Details>(

@@ -11,7 +11,7 @@ import { findDetails } from './details.ts';
 import type { Invoice } from './invoice.ts';
 import { markTold, untoldInvoices } from './invoices.ts';
 
-/** What writing to an account's people needs of the app. */
+/** The parts of the app that mails to an account's people need. */
 type Parts = {
   readonly db: Db;
   readonly clock: Clock;
@@ -26,7 +26,10 @@ const told_within_ms = 3 * 86_400_000;
 /** So many mails that failed, not by themselves, make the server one that is away: the next run begins anew. */
 const failures_max = 3;
 
-/** Who can be told of nothing yet, and who is put off, is tried again in the next run, and keeps nobody waiting. */
+/**
+ * Mails new invoices. An invoice without a recipient, or one that a mail server defers, waits for the next run
+ * and delays no other.
+ */
 export async function mailInvoices(app: Parts, signal: AbortSignal): Promise<void> {
   if (!app.mailer.ready()) return;
   const since = new Date(app.clock.now() - told_within_ms);

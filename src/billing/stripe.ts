@@ -6,7 +6,7 @@ import { million, type Money } from '../money/money.ts';
 /** A payment page of Stripe's, and what has become of it. */
 export type StripeSession = {
   id: string;
-  /** What we called the account when we asked for the page. */
+  /** Our account id, from the request for the page; Stripe returns it. */
   account_id: string | undefined;
   /** False: another program made it with the same Stripe account. */
   is_ours: boolean;
@@ -65,7 +65,7 @@ export async function createCheckout(config: StripeConfig, checkout: Checkout): 
   throw new StripeError('Stripe answered no address of a payment page');
 }
 
-/** What Stripe itself says of a payment page: the only source of what is credited. Throws StripeError. */
+/** Reads a payment page from Stripe: the only source of credits. Throws StripeError. */
 export async function findSession(config: StripeConfig, id: string): Promise<StripeSession> {
   const json = await call(config, 'GET', `/v1/checkout/sessions/${encodeURIComponent(id)}`);
   const { amount_total, client_reference_id, metadata } = json;
@@ -126,7 +126,7 @@ function reasonIn(json: unknown): string {
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }
 
-/** How old a signature may be: what somebody has recorded cannot be sent again later. */
+/** Maximum age of a signature: a recorded request cannot be sent again later. */
 const signature_age_s_max = 300;
 
 /**

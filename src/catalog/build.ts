@@ -15,7 +15,7 @@ import { mediaFieldsOf } from './media-fields.ts';
 import type { CatalogFile, ModelEntry, PriceEntry, ProviderEntry, RouteEntry } from './schema.ts';
 import { milliseconds } from './settings.ts';
 
-/** What a file that has been checked means. */
+/** Builds the catalogue from a checked file. */
 
 const default_created = '2026-01-01';
 
@@ -35,7 +35,7 @@ const conversation_schema: JsonObject = {
   properties: { messages: { type: 'array', minItems: 1, items: { type: 'object', required: ['role'] } } },
 };
 
-/** What all embedding models take. */
+/** Input schema of all embedding models. */
 const embedding_schema: JsonObject = {
   type: 'object',
   required: ['input'],

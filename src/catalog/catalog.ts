@@ -13,7 +13,10 @@ import { CatalogError, showPath, showProblem, type Problem } from './problem.ts'
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { settingsOf } from './settings.ts';
 
-/** What is offered, how it is run and what it costs. Never changed: a reload or an operator makes a new one. */
+/**
+ * Models, providers and settings: the offer, its routes and its prices. A catalogue never changes: a reload or
+ * an operator's override makes a new one.
+ */
 export type Catalog = {
   readonly settings: Settings;
   /** By id, in the order of the file, then the default ones, the sandbox last. */
@@ -32,12 +35,12 @@ export type CatalogOptions = {
   adapters: readonly string[];
   /** Can this adapter run models of this kind? All of them, if not given. */
   canServe?: (adapter: string, kind: Kind) => boolean;
-  /** What an adapter has against the options of a route; nothing, if not given. */
+  /** Checks the options of a route with its adapter; absent: no check. */
   checkOptions?: NonNullable<Surroundings['checkOptions']>;
   takesMedia?: NonNullable<Surroundings['takesMedia']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
   secret?: (reference: string) => string | undefined;
-  /** How many accounts have which currency; a catalogue without one of them is rejected. */
+  /** Number of accounts of each currency; a catalogue that lacks one of the currencies is rejected. */
   currencies_in_use?: ReadonlyMap<string, number>;
 };
 
@@ -101,7 +104,7 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
   };
 }
 
-/** What a reload has changed, by name: whoever asked sees that it was what was meant. */
+/** Lists the names that a reload has changed, for the operator who asked for it. */
 function changesOf(before: Catalog, after: Catalog): string {
   const parts = [
     ...difference('models', before.models, after.models),
@@ -147,7 +150,7 @@ function needed(loaded: Loaded): Catalog {
   throw new CatalogError(loaded.problems.filter(({ severity }) => severity === 'error'));
 }
 
-/** What `config check` says: lines of `file:line:col path: message`. */
+/** Returns the lines of `config check`: `file:line:col path: message`. */
 export async function checkCatalogFile(
   path: string,
   options: Omit<CatalogOptions, 'config_file'>,
@@ -166,7 +169,7 @@ function linesOf(problems: readonly Problem[]): { errors: string[]; warnings: st
   return { errors: of('error'), warnings: of('warning') };
 }
 
-/** Where a model is defined: the file goes first, then the default catalogue, then the sandbox. */
+/** The source of a model's definition: the file goes first, then the default catalogue, then the sandbox. */
 export type Origin = 'file' | 'default' | 'sandbox';
 
 export type Survey = {
@@ -174,11 +177,11 @@ export type Survey = {
   models: readonly { origin: Origin; model: Model }[];
   /** All providers that these routes may name. */
   providers: ReadonlyMap<string, ProviderEntry>;
-  /** What is offered now. */
+  /** The catalogue in use. */
   catalog: Catalog;
 };
 
-/** What there would be with every key. Throws CatalogError, which tells every mistake, if the file has one. */
+/** Builds the catalogue as it is with every key. Throws CatalogError with all mistakes if the file has one. */
 export async function surveyCatalog(options: CatalogOptions): Promise<Survey> {
   const surroundings = surroundingsOf(options);
   const { config_file } = options;
@@ -296,7 +299,7 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
 
 type Parts = [['file', CatalogFile], ['default', CatalogFile], ['sandbox', CatalogFile]];
 
-/** What a catalogue is made of; what stands first goes first where names are the same. */
+/** Returns the parts of a catalogue; an earlier part wins where names are the same. */
 function partsOf(file: CatalogFile, surroundings: Pick<Surroundings, 'adapters' | 'secret'>): Parts {
   const sandbox = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), file);
   return [

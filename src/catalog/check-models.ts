@@ -11,7 +11,7 @@ import type { Report } from './report.ts';
 import type { ModelEntry, RouteEntry } from './schema.ts';
 import { suggestion } from './shape.ts';
 
-/** What routes may name. */
+/** Names that routes may use. */
 export type Known = {
   providers: ReadonlyMap<string, KnownProvider>;
   currencies: readonly string[];
@@ -21,7 +21,7 @@ export type KnownProvider = {
   /** Can it run models of this kind? `told`: no, for a reason that is told at the provider. */
   serves(kind: Kind): boolean | 'told';
   adapter: string;
-  /** Where its key should be, and is not. */
+  /** The source of its key, if the key is missing. */
   missing?: string | undefined;
   optionProblems(kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
   /** Does it take files of the caller's? */
@@ -140,7 +140,10 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at:
   }
 }
 
-/** What is wrong with an option's value is a mistake; an option that nobody knows may be of another version. */
+/**
+ * Checks the options of a route. A wrong value is a mistake; an unknown option is a warning, since it may be
+ * of another version.
+ */
 function checkOptions(
   { kind }: ModelEntry,
   { provider, options = {}, output = {} }: RouteEntry,

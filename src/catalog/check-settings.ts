@@ -7,13 +7,13 @@ import type { Report } from './report.ts';
 import type { ProviderEntry } from './schema.ts';
 import { suggestion } from './shape.ts';
 
-/** What this version can do and what this machine knows; handed in from above. */
+/** Facts of this version and machine, passed in from above. */
 export type Surroundings = {
   /** Names of the adapters that there are. */
   adapters: readonly string[];
   /** Can this adapter run models of this kind? */
   canServe(adapter: string, kind: Kind): boolean;
-  /** What an adapter has against the `options` and the `output` of a route. */
+  /** Checks the `options` and the `output` of a route with its adapter. */
   checkOptions?(adapter: string, kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
   /** Can this adapter hand on files of the caller's? */
   takesMedia?(adapter: string): boolean;
@@ -21,7 +21,7 @@ export type Surroundings = {
   secret(reference: string): string | undefined;
   /** Providers of the default catalogue, which files that switch it on may name. */
   default_providers?: { readonly [name: string]: ProviderEntry };
-  /** How many accounts have which currency, where that is known: the file must keep them. */
+  /** Number of accounts of each currency, if known: the file must keep these currencies. */
   currencies_in_use?: ReadonlyMap<string, number>;
 };
 

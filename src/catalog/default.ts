@@ -47,7 +47,10 @@ function wantedProviders(file: CatalogFile): readonly string[] {
   return setting ? Object.keys(defaultProviders()) : [];
 }
 
-/** Whether nobody gets an answer there without a key: at the addresses of vendors, not at one that is given. */
+/**
+ * Tells whether the provider refuses requests without a key: true at a vendor's own address, false at a
+ * configured one.
+ */
 export function needsKey({ adapter, base_url }: Pick<ProviderEntry, 'adapter' | 'base_url'>): boolean {
   return base_url === undefined && Object.values(defaultProviders()).some((known) => known.adapter === adapter);
 }
@@ -58,9 +61,9 @@ export function keyName({ api_key = '' }: ProviderEntry): string {
 }
 
 /**
- * What of the default catalogue stands beside `file`: the providers that have a key, and the models with a
- * route over one of them. A provider or a model of the file's own of the same name goes first; routes of default
- * models take the file's provider if it speaks the same protocol.
+ * Returns the part of the default catalogue that is used with `file`: the providers that have a key, and the
+ * models with a route over one of them. A provider or model of the same name in the file goes first; routes of
+ * default models take the file's provider if it has the same protocol.
  */
 export function defaultPart(
   file: CatalogFile,
@@ -84,7 +87,7 @@ export function defaultPart(
   return { version: 1, providers: Object.fromEntries(entries), models: withMargin(offered, file.catalog?.margin) };
 }
 
-/** What `config check --default` says: every file as if it were an operator's. */
+/** Checks the default catalogue as `config check --default` does: every file as if it were an operator's. */
 export function checkDefaultCatalog(surroundings: Surroundings): Problem[] {
   const surroundings_with_keys = { ...surroundings, secret: () => 'set', default_providers: defaultProviders() };
   return ['providers', ...model_files].flatMap((name) => {

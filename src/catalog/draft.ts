@@ -17,7 +17,7 @@ export type Draft = {
   adapter: string;
   api_key: string;
   upstream_model: string;
-  /** Where the schema was read, and where its price stands. */
+  /** The source of the schema, and the page of its price. */
   source: string;
   price_page: string;
 };
@@ -130,7 +130,10 @@ const media_words: readonly [MediaKind, RegExp][] = [
   ['image', /image|picture|photo|mask|frame/i],
 ];
 
-/** What kind of file a field takes, by its name: only a text that is a link can be one, or a list of these. */
+/**
+ * Guesses the kind of file of a field by its name. Only a text that is a link can be a file, or a list of such
+ * texts.
+ */
 function mediaOf(name: string, field: JsonObject, root: JsonObject): MediaKind | undefined {
   const items = resolved(field['items'], root, 1);
   const one = field['type'] === 'array' ? items : field;
@@ -174,7 +177,7 @@ function yaml(value: JsonObject, indent: number): string {
   return text.replaceAll(/^(?=.)/gm, ' '.repeat(indent));
 }
 
-/** How much to hold for, where a field says how many pictures or seconds there will be. */
+/** Returns the estimate's field if one names the number of images or seconds. */
 function estimateOf(kind: MediaKind, { properties, required }: JsonObject): JsonObject | undefined {
   const [unit, names] = kind === 'image' ? ['image', counts] : ['second', durations];
   const fields = isObject(properties) ? properties : {};

@@ -16,7 +16,7 @@ export function estimateOf(
   );
 }
 
-/** What the file says for `unit`: one factor or several. */
+/** Returns the file's factors for `unit`: one or several. */
 export function writtenFactors(entry: EstimateEntry | undefined, unit: Unit): Factor[] | undefined {
   const written = entry?.[unit];
   return written === undefined ? undefined : [written].flat().map(parseFactor);

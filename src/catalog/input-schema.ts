@@ -17,7 +17,7 @@ const dialect = 'https://json-schema.org/draft/2020-12/schema';
 
 export type SchemaMistake = { path: Path; message: string };
 
-/** Why a schema cannot be used for inputs; empty if it can. */
+/** Lists the reasons why a schema cannot be used for inputs; empty if it can. */
 export function schemaMistakes(schema: JsonObject): SchemaMistake[] {
   const unbearable = tooLarge(schema);
   if (unbearable) return [{ path: [], message: unbearable }];
@@ -159,7 +159,7 @@ export type InputFields = {
   readonly names: readonly string[];
   /** In every valid input after defaults are filled in. */
   certain(name: string): boolean;
-  /** What the keyword says for this field: its own value, or that of a schema it is made of. */
+  /** Returns the keyword's value for this field: its own, or that of a schema it refers to. */
   keyword(name: string, keyword: string): Json | undefined;
 };
 
@@ -245,7 +245,7 @@ function listIn(value: Json | undefined): Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What stands under `key`, never what is inherited. */
+/** Returns the own value under `key`, never an inherited one. */
 export function own(value: Json | undefined, key: string): Json | undefined {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

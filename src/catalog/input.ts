@@ -36,8 +36,8 @@ export const whole_input = '$input';
 export const lookup_key = '$lookup';
 
 /**
- * What an upstream is sent: the input as it is, or what the route's `input` makes of it. A reference to
- * a field that is absent drops the member it is for. Values are copied, nothing is evaluated.
+ * Returns the upstream's input: the caller's input as it is, or mapped by the route's `input`. A member that
+ * refers to an absent field is left out. Values are copied, nothing is evaluated.
  */
 export function mapInput(route: Pick<Route, 'input'>, input: JsonObject): JsonObject {
   return route.input === undefined ? { ...input } : mapObject(route.input, input);

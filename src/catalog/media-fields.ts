@@ -43,7 +43,7 @@ function find(node: Json, path: Path, named = false): { path: Path; value: Json 
   });
 }
 
-/** What stands in a field that takes files: its texts, in their order. */
+/** Returns the texts of a field that takes files, in their order. */
 export function mediaTexts(input: JsonObject, { name }: MediaField): string[] {
   const value = own(input, name);
   return [value ?? []].flat().filter((each) => typeof each === 'string');

@@ -2,12 +2,12 @@ import { rational } from '../money/money.ts';
 import { units } from './model.ts';
 import type { Units } from './price.ts';
 
-/** How many of a unit an upstream may tell: more is no count of anything that one run has. */
+/** Upper bound for a plausible count of one unit in a reported usage. */
 const told_max = 1_000_000_000n;
 
 /**
- * What a run used: measured by us where that is possible, else as its upstream tells it. What an upstream says
- * counts only if it is a plain decimal of a unit that there is; anything else is charged as held.
+ * Merges the units of a run: measured here where possible, else as the upstream reports them. A reported value
+ * counts only if it is a plain decimal of a known unit; any other unit is charged as held.
  */
 export function mergeUnits(told: Readonly<Record<string, unknown>>, ...measured: readonly Units[]): Units {
   const all_units: Units = Object.assign({}, ...measured);

@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts';
 import type { Kind, Model } from './model.ts';
 
-/** Where models of each kind are asked, for people. */
+/** Paths of the endpoints for each kind of model, for people. */
 const paths: { readonly [kind in Kind]: string } = {
   chat: 'POST /v1/chat/completions, /v1/messages or /v1/responses',
   embedding: 'POST /v1/embeddings',

@@ -16,7 +16,10 @@ export const kinds = ['chat', 'embedding', 'image', 'video', 'audio'] as const;
 
 export type Kind = (typeof kinds)[number];
 
-/** What tasks make. The other kinds are answered in the call itself, and take the body that their SDKs send. */
+/**
+ * Kinds of models that run as tasks. The other kinds are answered in the call itself, and take the body of
+ * their SDKs.
+ */
 export type MediaKind = Exclude<Kind, 'chat' | 'embedding'>;
 
 export function isMediaKind(kind: Kind): kind is MediaKind {
@@ -37,7 +40,7 @@ export const units = [
   'output_token',
 ] as const;
 
-/** What prices are made of. */
+/** A unit of prices. */
 export type Unit = (typeof units)[number];
 
 /** Units of which a call's input is made. */
@@ -48,7 +51,7 @@ export const input_token_units = [
   'cache_write_1h_token',
 ] as const;
 
-/** What a run of each kind can be measured in. */
+/** Units in which a run of each kind is measured. */
 export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
   chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'cache_write_1h_token', 'output_token'],
   embedding: ['request', 'input_token'],
@@ -72,10 +75,10 @@ export type PriceRow = {
   readonly above_input_tokens?: number;
 };
 
-/** Where a price was read, and on which day. */
+/** The page of a price, and the day on which it was read. */
 export type PriceSource = { readonly url: string; readonly date: string };
 
-/** What an upstream charges us, in `currency`. */
+/** A price of the upstream, in `currency`. */
 export type CostRow = PriceRow & { readonly currency: string };
 
 /** One factor of an estimate: the value of an input field, how long the files in one are, or a decimal text. */
@@ -88,7 +91,7 @@ export type Factor =
 /** The units to hold for: each the product of its factors. */
 export type Estimate = { readonly [unit in Unit]?: readonly Factor[] };
 
-/** How long each phase of a run may take. */
+/** Time limits of the phases of a run. */
 export type Timeouts = {
   readonly connect: number;
   readonly first_byte: number;
@@ -111,7 +114,7 @@ export type Route = {
   readonly input?: JsonObject;
   /** Fields of the caller's input that hold files. */
   readonly media?: readonly MediaField[];
-  /** Where the adapter finds the results in the upstream's answer. */
+  /** The adapter's description of the results' place in the upstream's response. */
   readonly output: JsonObject;
   /** Adapter-specific. */
   readonly options: JsonObject;
@@ -125,7 +128,7 @@ export type MediaField = { readonly name: string; readonly kind: MediaKind };
 
 export type InputCheck = { ok: true; input: JsonObject } | { ok: false; errors: FieldError[] };
 
-/** What callers name in `model`. */
+/** A model, by the id that callers put in `model`. */
 export type Model = {
   readonly id: string;
   readonly kind: Kind;
@@ -143,7 +146,7 @@ export type Model = {
   readonly estimate: Estimate;
   /** Usable ones in the order in which they are tried; none only if an operator took them away (`changed`). */
   readonly routes: readonly Route[];
-  /** What operators changed while the service runs; absent: nothing. */
+  /** Overrides by operators while the service runs; absent: none. */
   readonly changed?: ModelChanges;
   /** Public facts such as `max_output_tokens`. */
   readonly limits: { readonly [name: string]: number };
@@ -175,14 +178,14 @@ export type ProviderConfig = {
   links?: LinkPolicy;
 };
 
-/** What becomes of links in chat: the upstream follows them, we fetch what is behind them, or neither. */
+/** Policy for links in chat: the upstream follows them, we download them, or neither. */
 export type LinkPolicy = (typeof link_policies)[number];
 
 export const hsts_scopes = ['host', 'subdomains', 'off'] as const;
 
 export const link_policies = ['pass', 'fetch', 'refuse'] as const;
 
-/** What the file says about the service as a whole, with defaults. */
+/** Settings of the whole service, with defaults. */
 export type Settings = {
   readonly base_url?: string;
   readonly trusted_proxies: readonly string[];
@@ -207,11 +210,11 @@ export type Settings = {
     readonly account_bytes_max: number;
     readonly account_files_max: number;
   };
-  /** Who issues invoices; without one there are none. */
+  /** The issuer of invoices; without one there are no invoices. */
   readonly issuer?: Issuer;
-  /** How accounts top up where nobody can pay by card. */
+  /** Instructions for topping up where cards are not accepted. */
   readonly top_up_text?: string;
-  /** How mail is sent; without it there is none. `url`: env:NAME or file:/path. */
+  /** Outgoing mail; without it none is sent. `url`: env:NAME or file:/path. */
   readonly mail?: { readonly url: string; readonly from: string };
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */
   readonly currencies: ReadonlyMap<string, string>;

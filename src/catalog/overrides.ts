@@ -2,7 +2,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import type { Listener } from '../db/notify.ts';
 import type { Model, Route } from './model.ts';
 
-/** What operators changed about one model while the service runs; the file says everything else (decision 19). */
+/** An operator's override of one model while the service runs; the rest comes from the file (decision 19). */
 export type Override = {
   model: string;
   is_off: boolean;
@@ -34,7 +34,7 @@ function changedModel(model: Model, { is_off, route_order, drained }: Override):
   return { ...model, routes: is_off ? [] : startable, changed: { is_off, is_reordered, routes, startable } };
 }
 
-/** Where a run that was accepted may be started: whether the model takes more does not matter to it. */
+/** Returns the routes on which an accepted run may start, even if the model takes no new runs. */
 export function startableRoutes({ routes, changed }: Model): readonly Route[] {
   return changed?.startable ?? routes;
 }

@@ -3,7 +3,7 @@ import { assert } from '../lib/assert.ts';
 import { money_max, plus, rational, times, toMoney, zero, type Money, type Rational } from '../money/money.ts';
 import type { Condition, Factor, Json, JsonObject, Model, PriceRow, Settings, Unit } from './model.ts';
 
-/** How many of each unit, exact: decimal texts. */
+/** Exact quantities per unit, as decimal texts. */
 export type Units = { [unit in Unit]?: string };
 
 /**
@@ -14,11 +14,11 @@ export type Pricing = {
   currency: string;
   rate: string;
   rows: { unit: Unit; amount: string; per: number; above_input_tokens?: number }[];
-  /** What was measured of the caller's files at the creation. */
+  /** Units measured on the caller's files when the task was created. */
   input_units?: Units;
 };
 
-/** What is measured of a produced file. */
+/** Measurements of a produced file. */
 export type MeasuredOutput = {
   type: 'image' | 'video' | 'audio' | 'text';
   width?: number;
@@ -68,7 +68,7 @@ export function rowsOfInput<Row extends { unit: Unit; above_input_tokens?: numbe
   return [...rows.values()];
 }
 
-/** Whether a row is meant for this input. */
+/** Tells whether a price row applies to this input. */
 export function fits(when: Condition | undefined, input: JsonObject): boolean {
   return Object.entries(when ?? {}).every(
     ([field, wanted]) => Object.hasOwn(input, field) && [wanted].flat().some((value) => value === input[field]),
@@ -156,7 +156,10 @@ function characters(text: string): number {
   return count;
 }
 
-/** What is held for `units`: one exact sum of units × price × rate, rounded up. Throws ApiError 422 if it is too much. */
+/**
+ * Returns the hold for `units`: one exact sum of units × price × rate, rounded up. Throws ApiError 422 if it
+ * is too much.
+ */
 export function holdAmount(pricing: Pricing, units: Units): Money {
   const amount = heldFor(pricing, units);
   if (amount <= money_max) return amount;
@@ -172,8 +175,8 @@ function heldFor(pricing: Pricing, units: Units): Money {
 }
 
 /**
- * What a finished task costs: one exact sum, rounded half up, never above what was held. What was not
- * measured is charged as held, and so is a measurement that is hardly above it.
+ * Returns the charge of a finished task: one exact sum, rounded half up, never above the hold. A unit that was
+ * not measured is charged as held, and so is a measurement slightly above the hold.
  */
 export function chargeAmount(pricing: Pricing, units: Units, held_units: Units): Money {
   const held = holdAmount(pricing, held_units);
@@ -197,7 +200,7 @@ function total(pricing: Pricing, quantityOf: (unit: Unit) => Rational): Rational
 
 const prices = new WeakMap<object, Rational>();
 
-/** What one unit costs, in the base currency. */
+/** Returns the price of one unit, in the base currency. */
 export function priceOf(row: Pricing['rows'][number]): Rational {
   const cached = prices.get(row);
   if (cached) return cached;
@@ -206,7 +209,7 @@ export function priceOf(row: Pricing['rows'][number]): Rational {
   return price;
 }
 
-/** How much of the account's currency one unit of the base currency is. */
+/** Returns the rate: units of the account's currency per unit of the base currency. */
 export function rateOf(rate: string): Rational {
   return decimal(rate);
 }
@@ -216,7 +219,7 @@ export function dearest(prices_of_units: readonly Rational[]): Rational {
   return prices_of_units.reduce((highest, price) => (isAbove(price, highest) ? price : highest), zero);
 }
 
-/** How far above the held units a measurement may be and still be charged as held, in units. */
+/** Tolerance above the held units within which a measurement is still charged as held. */
 const slack: { [unit in Unit]?: Rational } = {
   second: { numerator: 1n, denominator: 4n },
   minute: { numerator: 1n, denominator: 240n },
@@ -224,7 +227,7 @@ const slack: { [unit in Unit]?: Rational } = {
 };
 const slack_share: Rational = { numerator: 2n, denominator: 100n };
 
-/** How many of a unit count: as measured, or as held where the measurement is hardly above that. */
+/** Returns the quantity to charge: as measured, or as held if the measurement is slightly above that. */
 export function chargedQuantity(unit: Unit, units: Units, held_units: Units): Rational {
   const held = quantity(held_units, unit) ?? zero;
   const measured = quantity(units, unit) ?? held;
@@ -242,7 +245,10 @@ function isAbove(a: Rational, b: Rational): boolean {
 const sixty: Rational = { numerator: 60n, denominator: 1n };
 const sixtieth: Rational = { numerator: 1n, denominator: 60n };
 
-/** How many of a unit. Seconds and minutes tell each other; a third of a minute has no decimal text. */
+/**
+ * Returns the quantity of a unit. Seconds and minutes are converted into each other; a third of a minute has
+ * no decimal text.
+ */
 export function quantity(units: Units, unit: Unit): Rational | undefined {
   const text = units[unit];
   if (text !== undefined) return decimal(text);
@@ -251,7 +257,7 @@ export function quantity(units: Units, unit: Unit): Rational | undefined {
   return undefined;
 }
 
-/** What was measured of the outputs of a run. Minutes follow from `second`. */
+/** Returns the units measured on the outputs of a run. Minutes follow from `second`. */
 export function unitsOfOutputs(outputs: readonly MeasuredOutput[]): Units {
   const images = outputs.filter((output) => output.type === 'image');
   const units: Units = { request: '1' };

@@ -1,4 +1,4 @@
-/** Where something stands in the file: keys of mappings and positions in lists. */
+/** A position in the file: keys of mappings and indexes of lists. */
 export type Path = readonly (string | number)[];
 
 /** A mistake in the file, or something that is probably one. */

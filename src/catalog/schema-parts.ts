@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import type { JsonObject } from './model.ts';
 
-/** What the shape of `medley.yaml` is made of. */
+/** Parts of the schema of `medley.yaml`. */
 
 type Options = { description: string } & Record<string, unknown>;
 

@@ -261,7 +261,7 @@ const price = section(token_price_row, {
   description: 'A price. Of several for one unit the first whose `when` fits holds.',
 });
 
-/** Where a price was read, and when. */
+/** Source of a price: its page and the day on which it was read. */
 const price_source = section(
   {
     url: httpUrl({ description: 'The page.' }),
@@ -481,7 +481,7 @@ export type IssuerEntry = Static<typeof issuer>;
 export type PriceEntry = Static<typeof price>;
 export type EstimateEntry = Static<typeof estimate>;
 
-/** What `medley.schema.json` says. */
+/** Returns the content of `medley.schema.json`. */
 export function publishedSchema(): object {
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'medley.yaml', ...catalog_schema };
 }

@@ -17,7 +17,7 @@ import { showPath, type Path, type Problem } from './problem.ts';
 export type Source = {
   file: string;
   value: unknown;
-  /** What is wrong with it as YAML. If there is anything, `value` is undefined. */
+  /** YAML problems. If there are any, `value` is undefined. */
   problems: Problem[];
   /** The line and column of the value at `path`, or of its key. What is missing stands where its parent begins. */
   place(path: Path, target: Target): Place;
@@ -70,7 +70,7 @@ function placeOf(lines: LineCounter, offset: number): Place {
 
 type Mistake = { offset: number; message: string };
 
-/** Where the parser's own words speak of its functions, or of nothing that a person would. */
+/** Our messages for parser errors whose own texts speak of its functions. */
 const own_messages: ReadonlyMap<string, string> = new Map([
   ['DUPLICATE_KEY', 'this key is there twice.'],
   ['MULTIPLE_DOCS', 'a second document begins here; a catalogue is one.'],
@@ -86,7 +86,7 @@ function syntaxMistakes(doc: Document): Mistake[] {
   return syntax.length > 0 ? syntax : unusableParts(doc);
 }
 
-/** What YAML allows and a catalogue does not: aliases that lead nowhere or into themselves, numbers without end. */
+/** Finds YAML that a catalogue does not allow: aliases that lead nowhere or into themselves, and infinite numbers. */
 function unusableParts(doc: Document): Mistake[] {
   const mistakes: Mistake[] = [];
   const anchors = new Map<string, Node>();

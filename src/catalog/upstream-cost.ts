@@ -5,7 +5,7 @@ import { chargedQuantity, fits, quantity, rowsOfInput, type Units } from './pric
 
 type Rates = Pick<Settings, 'currencies' | 'base_currency'>;
 
-/** What an upstream says that it charged: a decimal text, and a currency. It may be any nonsense. */
+/** A charge as the upstream reports it: a decimal text and a currency. It may be nonsense. */
 type Told = { readonly amount: string; readonly currency: string };
 
 /** By what the cost of a run is found. `rate`: of the account's currency, as it was frozen for the run. */
@@ -14,7 +14,7 @@ export type CostGrounds = {
   rows: readonly CostRow[];
   /** Absent: nobody has counted any. */
   units?: Units | undefined;
-  /** What stands for units that nobody measured, as it does in the price. */
+  /** Fallback for units that nobody measured, as in the price. */
   held_units: Units;
   rate: string;
   /** Some of the units were counted here, since the upstream did not tell them. */
@@ -33,8 +33,8 @@ export function fitCosts(rows: readonly CostRow[], input: () => JsonObject): rea
 }
 
 /**
- * What the upstream charges for a run: by its own word, else by the route's cost rows. Where neither gives a
- * number, or one that cannot be, it is unknown; nothing is made up, and nothing fails.
+ * Returns the upstream's charge for a run: as reported, else by the route's cost rows. If neither gives a
+ * possible number, the charge is unknown; nothing is invented, and nothing fails.
  */
 export function upstreamCharge(settings: Rates, grounds: CostGrounds): UpstreamCharge {
   const { told, rows, rate, is_counted = false } = grounds;

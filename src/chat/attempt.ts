@@ -33,7 +33,7 @@ import type { Outlet } from './outlet.ts';
 import { hasHourPrice } from './price.ts';
 import { Watch, type Leaving, type Phase } from './watch.ts';
 
-/** What a call knows of whoever made it, beyond its request. */
+/** Facts about the caller that are not in the priced request. */
 export type ChatCaller = {
   /** Versions and betas of the messages style, for an upstream of the same style. */
   headers: Record<string, string>;
@@ -43,7 +43,7 @@ export type ChatCaller = {
   releaseBody(): void;
 };
 
-/** Why a route gave no content: the next one may be tried. */
+/** The failure of a route before any content: the next one may be tried. */
 export type RouteFailure = {
   cause: 'timeout' | 'upstream_error';
   reason: string;
@@ -58,7 +58,7 @@ export type RouteFailure = {
   may_cost?: boolean;
   /** Its reason as the caller may read it. */
   public_message?: string;
-  /** What was asked for cannot be carried to this upstream; another one may take it. */
+  /** Set if the request cannot be translated for this upstream; another one may take it. */
   refusal?: ApiError;
 };
 
@@ -168,8 +168,8 @@ const unasked: RouteFailure = {
 };
 
 /**
- * What is done when the caller leaves (docs/chat-billing.md). No other route is asked then, so nobody needs the
- * request any more. A stream goes on if the upstream may still tell of tokens that it bills and nobody has seen.
+ * Decides what happens when the caller leaves (docs/chat-billing.md). No other route is tried then, so the
+ * request can be freed. A stream goes on if the upstream may still report tokens that it bills.
  */
 function leavingOf(trial: Trial): Leaving {
   const { priced, caller, outcome, reasons } = trial;
@@ -193,7 +193,7 @@ function forget(sent: UpstreamBody): void {
   sent.links = []; // they have the bytes of files
 }
 
-/** What files have of the memory for them, or why there are none. */
+/** Memory leased for files, or the reason why there is none. */
 type Files = Permit | { problem: RouteFailure };
 
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
@@ -212,7 +212,7 @@ export function failed(failure: RouteFailure): Attempted {
   return { answered: false, failure };
 }
 
-/** What the upstream is asked. */
+/** Returns the call to the upstream. */
 function callOf({ priced, route, style, sent, caller }: Trial): ChatCall {
   return {
     request_id: priced.request_id,
@@ -258,7 +258,7 @@ function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks):
   );
 }
 
-/** What an error says of the route. */
+/** Returns the route failure of an error. */
 export function failureOf(error: unknown, watch: Watch): RouteFailure {
   const { timed_out } = watch;
   if (timed_out) {
@@ -333,7 +333,7 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   return { answered: true, is_blameless };
 }
 
-/** Why a stream ended before its first content. */
+/** Returns the failure of a stream that ended before its first content. */
 function emptyStream(failure: Relay['failure'], problem: string, watch: Watch): RouteFailure {
   if (watch.timed_out) return failureOf(undefined, watch);
   if (failure?.type === unfinished_type) return unfinished(failure.message);
@@ -387,7 +387,7 @@ function since(outcome: ChatOutcome): number {
   return Math.round(performance.now() - outcome.started_at_ms);
 }
 
-/** What stays of an answer or a stream when it is over. */
+/** Copies the results of a response or a stream to the outcome. */
 function keep(answer: Kept, outcome: ChatOutcome): void {
   outcome.usage = answer.usage;
   outcome.has_content = answer.has_content;
@@ -398,7 +398,7 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
 
 type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
-/** What whoever writes the answer has to know, whole or streamed. */
+/** Returns the options for writing the response, whole or streamed. */
 function renderOptions({ app, priced, sent, outcome }: Trial): AnswerOptions {
   return {
     model: priced.model.id,

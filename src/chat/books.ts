@@ -2,7 +2,7 @@ import { billing_rules } from '../billing/books.ts';
 import { all_holds, all_upstream_costs, type Rule } from '../money/books.ts';
 import { task_rules } from '../tasks/books.ts';
 
-/** What must hold of chat calls, for `medley books`. */
+/** Rules about chat calls for `medley books`. */
 const chat_rules: readonly Rule[] = [
   {
     name: 'what the upstream charges for a chat call is what the ledger has',

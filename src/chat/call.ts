@@ -14,7 +14,7 @@ import { retryAfter, routesOf, type NamedRoute, type Routing } from './routes.ts
 import { chargeOf, settle, type Settled } from './settle.ts';
 import { noteLost, useOf } from './upstream.ts';
 
-/** How long a stream may be silent before the caller is told that it is alive. */
+/** Silence of a stream after which the caller gets a sign of life. */
 const heartbeat_ms = 15_000;
 
 /** A whole answer; undefined after a stream, and when the caller is gone. */
@@ -101,7 +101,7 @@ function leavingProbe(caller: ChatCaller, { leaveProbe }: Routing): ChatCaller {
   return { ...caller, releaseBody };
 }
 
-/** What a caller waits before it tries again; nobody knows when one of its calls ends. */
+/** The `retry-after` of a refused call; the end of the key's other calls is unknown. */
 const retry_after_s = 1;
 
 /** Takes one of the permits that a key has. Throws ApiError 429. */
@@ -194,7 +194,7 @@ async function tryRoutes(
   throw allFailed(priced, failures);
 }
 
-/** What an answer says of its route; a promise if that has to be written down. */
+/** Records the health of the route that answered; returns a promise if it has to be written to the database. */
 function noteAnswer(
   app: App,
   priced: PricedRequest,
@@ -215,7 +215,7 @@ async function noteFailure(app: App, priced: PricedRequest, name: string, failur
   await app.health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }
 
-/** What the caller is told when no route gave an answer: never an upstream's own words about us. */
+/** Returns the error for a call whose routes all failed: never an upstream's own text about our account. */
 function allFailed(priced: PricedRequest, failures: readonly RouteFailure[]): ApiError {
   const { id } = priced.model;
   const [refusal] = failures.map((failure) => failure.refusal);

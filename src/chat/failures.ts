@@ -12,7 +12,10 @@ export type ChatFailures = {
   example: string | null;
 };
 
-/** What went wrong on which route since then, most often first: tries of routes, not calls. Callers' own mistakes are none. */
+/**
+ * Counts failures by route and cause since then, most frequent first: attempts, not calls. Errors of the
+ * caller are left out.
+ */
 export async function chatFailuresByRoute(db: Queryable, since: Date): Promise<ChatFailures[]> {
   const rows = await db.query<Omit<ChatFailures, 'count'> & { count: bigint }>(
     `select t.route, t.state, split_part(t.said, ':', 1) as reason, count(*) as count, max(t.at) as last_at,

@@ -3,7 +3,7 @@ import { allowanceOf, allowedBetas, betasIn, ignoredFields, type Allowance } fro
 import type { Betas, CallerCodec } from '../styles/codec.ts';
 import type { PricedChatRequest } from './priced-request.ts';
 
-/** What came with the caller's request. */
+/** The caller's request. */
 type Sent = { headers: Record<string, string> };
 
 /** More names than this nobody reads in a header. */

@@ -42,7 +42,7 @@ export async function fetchLinks(
   return fetched instanceof ApiError ? fetched : permit;
 }
 
-/** How many bytes all files have together. */
+/** Downloads all links and returns their bytes together, or the error. */
 async function fetchAll(app: App, links: readonly Link[], signal: AbortSignal): Promise<number | ApiError> {
   let left_bytes = files_bytes_max;
   for (let from = 0; from < links.length; from += at_once) {

@@ -11,14 +11,14 @@ export type ChatAttempt = {
   duration_ms: number;
 };
 
-/** What became of a call, as far as it has come. */
+/** The outcome of a call so far. */
 export type ChatOutcome = {
   /** On the monotonic clock. */
   started_at_ms: number;
   attempts: ChatAttempt[];
   /** The one that answered. */
   route: Route | undefined;
-  /** What the upstream that gave content told of its usage. */
+  /** Usage reported by the upstream that gave content. */
   usage: Partial<Usage> | undefined;
   /** The upstream was asked to keep input in its cache for an hour. */
   writes_for_an_hour: boolean;
@@ -27,7 +27,7 @@ export type ChatOutcome = {
   has_content: boolean;
   delivered: { ascii_bytes: number; other_bytes: number };
   finish: string | undefined;
-  /** What the upstream calls its answer. */
+  /** The upstream's id of its response. */
   upstream_id: string | undefined;
   /** Since the start of the call, whichever route it came from. */
   first_content_ms: number | undefined;
@@ -35,7 +35,7 @@ export type ChatOutcome = {
   is_gone: boolean;
   /** The upstream had the request when we let it go, since nobody waited for its answer: it bills the input. */
   is_abandoned: boolean;
-  /** What the caller is told, as an answer or, when that had begun, as the last event. */
+  /** The caller's error: the response, or the last event of a stream. */
   error: ApiError | undefined;
 };
 

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Where the bytes of a streamed answer go: straight to the HTTP answer, since a stream between the two was a fifth
- * of what relaying a frame costs (bench/results/chat.md). What may wait for a slow caller is what Node keeps for its
- * socket.
+ * Writes the bytes of a streamed response straight to the HTTP response: a stream between the two was a fifth
+ * of the cost of relaying a frame (bench/results/chat.md). Node's buffer of the socket holds the bytes that
+ * wait for a slow caller.
  */
 export class Outlet {
   /** For the answer, whole or streamed; complete when it begins. */

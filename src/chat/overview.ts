@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.ts';
 
 export type ChatsOverview = { calls: number; failed: number; p50_ms: number | null; p95_ms: number | null };
 
-/** How the chat calls of all accounts went since then; the times are those to the first words. */
+/** Returns the counts and times of the chat calls of all accounts since then; times are those to the first content. */
 export async function chatsOverview(db: Queryable, since: Date): Promise<ChatsOverview> {
   const rows = await db.query<{ calls: bigint; failed: bigint; p50: number | null; p95: number | null }>(
     `select count(*) as calls, count(*) filter (where status >= 500) as failed,

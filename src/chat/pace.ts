@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { firstIdSince } from '../lib/ids.ts';
 
-/** How an account's calls of one model have gone: the times are those of the whole answer and of its first words. */
+/** Counts and times of an account's calls of one model: times of the whole response and of its first content. */
 export type ChatPace = {
   model: string;
   ended: number;

@@ -3,7 +3,7 @@ import type { Funds } from '../money/pledges.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { holdFor, outputTokensFor } from './price.ts';
 
-/** What is held for a call, and what its upstream is sent for it. */
+/** The hold of a call, and the output limit that its upstream gets. */
 export type HoldPlan = {
   amount: Money;
   /** The most that it can cost: above the amount only where there is plenty of money. */
@@ -13,7 +13,7 @@ export type HoldPlan = {
   is_full: boolean;
 };
 
-/** Why a call cannot be held for: what it needs at least, and what is there for it. */
+/** A hold that does not fit: the least amount that the call needs, and the available amount. */
 export type Shortage = { outcome: 'insufficient' | 'over_limit'; least: Money; affordable: Money };
 
 /** So many times the hold have to be there for an input to be held for as it usually comes out. */
@@ -29,7 +29,7 @@ export function planHold(priced: PricedRequest, funds: Funds): HoldPlan | Shorta
   return generousPlan(priced, affordable) ?? tightPlan(priced, affordable) ?? shortageOf(priced, funds);
 }
 
-/** What a call needs at least and there is not. To be told to the caller. */
+/** Returns the shortage of a call: its least amount and the money that is there, for the caller. */
 export function shortageOf(priced: PricedRequest, funds: Funds): Shortage {
   const { output, input_tokens_most } = priced;
   const least = costAtMost(priced, input_tokens_most, output.least);

@@ -72,16 +72,16 @@ function isPriced(rows: readonly { unit: Unit }[], unit: Unit): boolean {
   return rows.some((row) => row.unit === unit);
 }
 
-/** What this usage costs: one exact sum, rounded half up. */
+/** Returns the cost of this usage: one exact sum, rounded half up. */
 export function costOf(pricing: Pricing, units: Units): Money {
   const input_tokens = input_token_units.reduce((sum, unit) => sum + Number(units[unit] ?? 0), 0);
   return measuredCost(pricingOfInput(pricing, input_tokens), units, {});
 }
 
 /**
- * What is held for so many tokens: each at the dearest price that it may have, since nobody knows before how much of the
- * input comes out of the upstream's cache or is written there. Rounded up; for more than any balance, as much as the
- * largest has.
+ * Returns the hold for so many tokens: each at its highest possible price, since nobody knows beforehand how
+ * much of the input is read from the upstream's cache or written to it. Rounded up; capped at the largest
+ * possible balance.
  */
 export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: number): Money {
   const { request, input, output, denominator } = ratesFor(pricing, input_tokens);
@@ -90,7 +90,7 @@ export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: n
   return amount < money_max ? amount : money_max;
 }
 
-/** How many tokens of output this money buys beside so many of input; undefined if they cost nothing. */
+/** Returns the output tokens that this money buys beside so many input tokens; undefined if they are free. */
 export function outputTokensFor(pricing: Pricing, input_tokens: number, money: Money): bigint | undefined {
   const { request, input, output, denominator } = ratesFor(pricing, input_tokens);
   const left = money * denominator - request - input * BigInt(input_tokens);

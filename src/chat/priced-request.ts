@@ -18,7 +18,7 @@ export type CallKind = 'chat' | 'embedding';
 /** The style of a call, as far as all kinds of calls have one: of embeddings nothing is streamed. */
 export type CallStyle = { readonly name: string; readonly caller?: Pick<CallerHalf, 'heartbeat' | 'errorEvent'> };
 
-/** What holding money, trying routes and settling have to know of a call, whatever is asked. */
+/** A priced request: all that holding money, trying routes and settling need, for chat and embeddings. */
 export type PricedRequest = {
   caller: Caller;
   request_id: string;
@@ -37,7 +37,7 @@ export type PricedRequest = {
   max_tokens: number;
 };
 
-/** How long each answer may be, in tokens, for whoever holds the money for it. */
+/** Bounds of the output in tokens, for the hold. */
 export type OutputBounds = {
   /** By the caller, else by the model. */
   wanted: number;

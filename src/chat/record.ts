@@ -10,7 +10,7 @@ import { recordOf } from './record-row.ts';
 import type { Charge } from './settle.ts';
 import { unrecordedEntry } from './unsettled.ts';
 
-/** What is kept of a call: all but what was said. */
+/** The stored record of a call: everything but its content. */
 export type ChatRecord = {
   id: string;
   model: string;
@@ -148,7 +148,10 @@ function storableAttempt(attempt: ChatAttempt): ChatAttempt {
   };
 }
 
-/** How long a record waits for others: one of 64 costs the database 15 µs, one alone 100, and each batch wakes it. */
+/**
+ * Time that a record waits for others: one in a batch of 64 costs the database 15 µs, a single one 100 µs, and
+ * each batch wakes it.
+ */
 const linger_ms = 50;
 
 type Writer = {

@@ -12,13 +12,14 @@ import { chargedUsage } from '../styles/usage.ts';
 import { costOf, unitsOf } from './price.ts';
 import { unsettledEntry } from './unsettled.ts';
 
-/** What a call is charged for. `counted_here`: the upstream did not tell all of it. */
+/** The charge of a call. `counted_here`: the upstream did not report all of it. */
 export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: Money };
 
 /**
- * What is charged, by how the call ended (docs/chat-billing.md). Nothing came: nothing, unless we let an upstream go
- * that had the request. Complete: the upstream's own usage. Cut, failed or left in the middle: the input, and the
- * output that was told or received, whichever is more. What the upstream does not tell is counted from what went through.
+ * Returns the charge by the way the call ended (docs/chat-billing.md). Without content: nothing, unless we
+ * left an upstream that had the request. Complete: the upstream's reported usage. Cut, failed or left: the
+ * input, and the larger of the reported and the received output. Unreported usage is counted from the relayed
+ * bytes.
  */
 export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | undefined {
   const { usage: reported, delivered, has_content, is_complete, is_abandoned, writes_for_an_hour } = outcome;
@@ -30,7 +31,7 @@ export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | 
   return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
 }
 
-/** What the caller was charged, and what the upstream charges us; null if that is unknown, or none was asked. */
+/** The caller's charge and the upstream's; null if the latter is unknown or no upstream was called. */
 export type Settled = {
   charged: Money;
   upstream_cost: Money | null;

@@ -12,7 +12,7 @@ type Unsettled = { kind: 'end'; end: CloseRequest; pledge: HoldRequest | undefin
 /** The record of a call; `is_unsettled`: it was charged what its end, which is in the journal too, is settled at. */
 type Unrecorded = { kind: 'record'; account_id: string; ref: string; is_unsettled: boolean; record: JournaledRecord };
 
-/** How often the database is tried, and how often it is looked for what dead processes have left. */
+/** Interval of attempts to write to the database, and of searches for the journals of dead processes. */
 const replay_every_ms = 1_000;
 const adopt_every = 10;
 
@@ -81,7 +81,7 @@ export async function replayJournal(app: App, { adopts = true } = {}): Promise<n
   return count;
 }
 
-/** What the database would refuse again: tried once by each process. */
+/** Entries that the database refuses for good: each process tries them once. */
 const refused = new Set<string>();
 
 async function replayAll(app: App, entries: readonly JournalEntry[]): Promise<string[]> {
@@ -118,7 +118,7 @@ class NotSettledYet extends Error {
 /** An end that has not come after so long is lost: its file could not be read. */
 const end_lost_after_ms = 24 * 60 * 60_000;
 
-/** What the call was settled at. Never releases a hold whose end may still come. */
+/** Returns the settlement of the call. Never releases a hold whose end may still come. */
 async function closedOf(app: App, { account_id, ref }: Unrecorded, at: string): Promise<Closed> {
   const closed = await closedHold(app.db, account_id, ref);
   if (closed) return closed;

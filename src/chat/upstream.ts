@@ -11,8 +11,8 @@ import { unitsOf } from './price.ts';
 import type { Charge } from './settle.ts';
 
 /**
- * What the upstream charges us for a call, by the cost rows of the route that answered and the same usage as the
- * caller is charged by. Undefined if no route answered. Where nothing was delivered, nobody knows.
+ * Returns the upstream's charge for a call, by the cost rows of its route and the usage that the caller is
+ * charged by. Undefined if no route answered. Unknown if nothing was delivered.
  */
 export function useOf(
   app: App,

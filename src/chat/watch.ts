@@ -5,8 +5,8 @@ import { Stop, type StopListener, type StopSignal } from '../lib/stop.ts';
 const end_ms = 1_000;
 
 /**
- * How long a caller may read nothing, in times of what its upstream may say nothing for; but models that think for
- * long have long times.
+ * Time a caller may read nothing, as a multiple of its upstream's silence limit, with an upper bound: models
+ * that think for long have long limits.
  */
 const reader_patience = 2;
 const reader_ms_max = 120_000;
@@ -14,11 +14,11 @@ const reader_ms_max = 120_000;
 /** `first byte`: no answer has begun. `idle`: nothing came for too long. `total`: it came, but took too long. */
 export type Phase = 'first byte' | 'idle' | 'total';
 
-/** What becomes of a request that an upstream has when its caller leaves. */
+/** The handling of an upstream's request when its caller leaves. */
 export type Leaving = {
   /** Called once, when the caller leaves: frees what only it needed. */
   onLeave(): void;
-  /** Whether the upstream's usage is worth waiting for; else it is let go. */
+  /** Tells whether the upstream's usage is worth waiting for; else the upstream is cancelled. */
   isReadOn(): boolean;
 };
 

@@ -94,7 +94,7 @@ async function creditOne(
   return { json, text: `balance ${json.balance} ${account.currency}${hint}` };
 }
 
-/** Why nothing was booked; undefined if it was, now or by the same words before. */
+/** Returns the reason why nothing was booked; undefined if it was, now or earlier with the same reference. */
 function refusalOf({ outcome, available }: CreditByHandAnswer, account: Account, ref: string): string | undefined {
   switch (outcome) {
     case 'booked':

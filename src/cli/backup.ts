@@ -43,7 +43,7 @@ async function backUp(dir: string): Promise<Said> {
   return { json: { dir, ...summaryOf(backup) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
 }
 
-/** What a person wants to know of a backup. */
+/** Returns the summary of a backup for people. */
 export function summaryOf({ created_at, product, tables, files }: Manifest) {
   return {
     created_at,
@@ -66,7 +66,7 @@ function sizeOf({ tables, files }: Pick<Manifest, 'tables' | 'files'>): number {
   return tables.reduce((sum, { size_bytes }) => sum + size_bytes, files.list.size_bytes + files.size_bytes);
 }
 
-/** Where it has got to: one line that changes in a terminal, else a line now and then. */
+/** Shows progress: one line that changes in a terminal, else a line now and then. */
 export function progressOnStderr() {
   const is_terminal = isatty(2);
   const write = (line: string) => process.stderr.write(is_terminal ? `\r\x1b[K${line}\r` : `${line}\n`);

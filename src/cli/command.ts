@@ -18,7 +18,7 @@ export class CommandError extends Error {
   }
 }
 
-/** What a command has to say: an object for --json, lines for people. */
+/** The output of a command: an object for --json, lines for people. */
 export type Said = { json: object; text: string; exit_code?: 0 | 1 | 2 };
 
 /** Adds `--json` and runs `action`, whose answer is printed in the form that was asked for. */
@@ -37,7 +37,7 @@ export function readText(text: string | undefined, name: string, length_max: num
   throw new CommandError(`${name} must have 1 to ${length_max} characters.`, 2);
 }
 
-/** What most commands need, beside a running service on the same data or without one; closed again afterwards. */
+/** Runs `work` with the parts that most commands need, beside a running service or without one, and closes them. */
 export async function withApp<T>(work: (app: CommandApp) => Promise<T>): Promise<T> {
   return withCommandApp(readCommandConfig(), work);
 }

@@ -50,7 +50,7 @@ async function testOne(id: string, options: Options): Promise<Said> {
   }
 }
 
-/** What was asked wrongly is usage. */
+/** Turns a wrong input into a usage error. */
 function asCommandError(error: unknown): never {
   if (error instanceof TrialError) throw new CommandError(error.message, error.is_input ? 2 : 1);
   throw error;

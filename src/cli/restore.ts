@@ -41,7 +41,7 @@ async function restoreFrom(dir: string): Promise<Said> {
   return withEngine((app) => lookAt(app, dir, manifest, restored));
 }
 
-/** What is there now, and what the service will do with it when it starts. */
+/** Reports the restored data, and what the service does with it at its next start. */
 async function lookAt(app: App, dir: string, manifest: Manifest, restored: Restored | undefined): Promise<Said> {
   if (!restored?.has_jobs) await giveJobs(app);
   const books = await checkBooks(app.db, { full: true, more: service_rules });

@@ -128,7 +128,7 @@ async function receive(request: IncomingMessage, lookups: Semaphore): Promise<Re
   return { delivery, event: header('x-service-event'), verified, body: asJson(bytes) };
 }
 
-/** Whose delivery it is. */
+/** Returns the account of a delivery. */
 async function receiverOf(delivery: string): Promise<Account | undefined> {
   return withDatabase(readCommandConfig(), async (db) => {
     const row = await findDelivery(db, delivery);

@@ -3,7 +3,7 @@ import { assert } from '../lib/assert.ts';
 export type SemaphoreOptions = {
   /** For the operator's page. */
   name: string;
-  /** What is counted: work, or the bytes of a memory quota. */
+  /** The counted thing: work, or the bytes of a memory quota. */
   unit?: 'bytes';
   /** Of all keys together. */
   bound?: number;

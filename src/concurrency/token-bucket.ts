@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How often something may be done. */
+/** A rate limit. */
 export type RateLimit = {
   /** In any minute, the burst included. */
   per_minute: number;

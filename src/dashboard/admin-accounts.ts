@@ -134,7 +134,7 @@ export const admin_create_account = session_endpoint(
   { needs_proof: true },
 );
 
-/** What operators do to accounts stands in the accounts' own log, too. */
+/** Writes an operator's action to the account's audit log, too. */
 function noteOn(
   { db, clock }: { db: Queryable; clock: Clock },
   call: SessionCall,
@@ -219,7 +219,7 @@ export const admin_delete_account = session_endpoint(
   },
 );
 
-/** What one of its keys may spend in a month; null lifts it. Counts from the next hold on. */
+/** Sets the monthly limit of a key; null removes it. Counts from the next hold on. */
 export const admin_limit_key = session_endpoint(
   'POST',
   '/dash/admin/accounts/{id}/keys/{key}/limit',

@@ -116,7 +116,7 @@ async function failuresAsked(app: App, query: Query): Promise<{ since: Date; gro
   return { since, groups: groups.toSorted((a, b) => b.count - a.count) };
 }
 
-/** What went wrong in the last days, by route and kind. */
+/** Failures of the last days, by route and kind. */
 export const admin_failures = session_endpoint(
   'GET',
   '/dash/admin/failures',
@@ -168,7 +168,7 @@ function renderEntry({ id, created_at, account_id, actor, action, subject, detai
   return { id, at: created_at.toISOString(), account_id, actor, action, subject, details, address };
 }
 
-/** Who did what, newest first. */
+/** The audit log, newest first. */
 export const admin_audit = session_endpoint(
   'GET',
   '/dash/admin/audit',

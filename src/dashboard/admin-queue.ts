@@ -11,7 +11,7 @@ import { readGiven, wrong } from './given.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminQueue } from './views/admin.ts';
 
-/** What there is to do, who does it, and what needs a person. */
+/** The job queue: its backlog, its nodes, and tasks that need an operator. */
 
 /** A node says so every 2 s. */
 const silent_max_ms = 10_000;

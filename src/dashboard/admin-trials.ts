@@ -28,7 +28,7 @@ function keptOf(app: App): Map<string, Kept> {
   return calls;
 }
 
-/** What the route would be sent; with `real` one call of it, which goes on behind the answer. */
+/** Returns the request to a route; with `real` starts one call of it, which runs on in the background. */
 export const admin_try_route = session_endpoint(
   'POST',
   '/dash/admin/routes/test',
@@ -133,7 +133,7 @@ function keptIn(app: App, { params }: SessionCall): Kept {
   return test_call;
 }
 
-/** How a real call goes, and what came of it. */
+/** Returns the progress and the result of a real call. */
 export const admin_trial = session_endpoint('GET', '/dash/admin/trials/{id}', 'operator', (app, call) => {
   return { status: 200, body: trialView(keptIn(app, call)) };
 });

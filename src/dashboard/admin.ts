@@ -26,7 +26,7 @@ import type { AdminCheck, AdminConfiguration, AdminOverview, AdminReload, Light 
 
 const day_ms = 86_400_000;
 
-/** How the service is, in one look. */
+/** The state of the service at a glance. */
 export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'operator', async (app) => {
   const now = new Date(app.clock.now());
   const since = new Date(now.getTime() - day_ms);
@@ -108,7 +108,7 @@ function shareLight(name: string, failed: number, all: number): Light {
   return { name, state, detail: `${failed} of ${all} failed in 24 hours (${percent.toFixed(1)}\u00a0%)` };
 }
 
-/** What the service runs with; of secrets only whether they are there. */
+/** The running configuration; secrets only as present or missing. */
 export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {
   const { settings, models, providers, warnings } = app.catalog.current;
   const [applied, pending, overrides, version] = await Promise.all([
@@ -149,7 +149,7 @@ function addressesAllowed(app: App): string {
   return all.join(', ') || 'none';
 }
 
-/** What operators changed about models that there are no more: it counts again when they come back. */
+/** Lists overrides of models that no longer exist: they count again when the model comes back. */
 function strayOverrides(overrides: readonly Override[], models: ReadonlyMap<string, Model>): string[] {
   return overrides
     .filter(({ model }) => !models.has(model))
@@ -158,7 +158,7 @@ function strayOverrides(overrides: readonly Override[], models: ReadonlyMap<stri
     );
 }
 
-/** What reading the file again would say: it is looked at, and nothing changes. */
+/** Checks the file as a reload would, without changing anything. */
 export const admin_check = session_endpoint('GET', '/dash/admin/configuration/check', 'operator', async (app) => {
   const { config_file } = app.config;
   const facts = adapterFacts(adapters);

@@ -3,7 +3,7 @@ import { balanceView } from '../money/money.ts';
 import { account_endpoint } from './page.ts';
 import type { BalanceView } from './views/common.ts';
 
-/** What can be spent: on every page. */
+/** The available balance, shown on every page. */
 export const get_balance = account_endpoint('GET', '/balance', 'read', async (app, { account }) => {
   await app.holds.written(account.id);
   const row = await balanceOf(app.db, account.id);

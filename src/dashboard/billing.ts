@@ -12,11 +12,11 @@ import { note } from './note.ts';
 import { account_endpoint } from './page.ts';
 import type { BillingView } from './views/billing.ts';
 
-/** What one payment by card may be, in any currency: enough for most, too little to be of use to a thief. */
+/** Bounds of one payment by card, in any currency: enough for most, too little to be of use to a thief. */
 const smallest: Money = 1n * million;
 const largest: Money = 10_000n * million;
 
-/** How the account pays: its details, how to top up, when to be told. */
+/** The account's billing: its details, its ways to top up, its balance alert. */
 export const get_billing = account_endpoint('GET', '/billing', 'read', async (app, { account }) => {
   return { status: 200, body: await billingView(app, account) };
 });
@@ -33,7 +33,7 @@ async function billingView(app: App, { id, currency }: Account): Promise<Billing
   };
 }
 
-/** When the account wants to be told that money runs out, and whether it does. */
+/** Returns the account's balance alert, and whether the balance is below it. */
 export async function alertOf(app: App, account_id: string, currency: string): Promise<BillingView['alert']> {
   const [threshold, balance] = await Promise.all([findThreshold(app.db, account_id), balanceOf(app.db, account_id)]);
   if (threshold === undefined || !balance) return { threshold: null, is_low: false };
@@ -42,7 +42,7 @@ export async function alertOf(app: App, account_id: string, currency: string): P
 
 const lengths = { company: 200, address: 400, postal_code: 20, city: 100, country: 2, tax_id: 40, email: 254 };
 
-/** What stands on invoices that are made from now on. */
+/** Sets the details for invoices from now on. */
 export const set_details = account_endpoint('PUT', '/billing/details', 'billing', async (app, call) => {
   const { account, body } = call;
   const details = readDetails(body);

@@ -15,7 +15,7 @@ import type { HomeView } from './views/home.ts';
 const day_ms = 86_400_000;
 const days_shown = 30;
 
-/** What one wants to know first: money, what is running, what came out, what needs attention. */
+/** The home page: money, running work, results, and what needs attention. */
 export const get_home = account_endpoint('GET', '/home', 'read', async (app, { account }) => {
   const now = new Date(app.clock.now());
   const [spend, work, failures, keys_near_limit, undelivered, delivered, alert] = await Promise.all([

@@ -14,7 +14,7 @@ import { tellByMail } from './security-mail.ts';
 /** A name, an address and two passwords: everybody may send one. */
 const body_limit_bytes = 8_000;
 
-/** What the login library answers itself: signing in and out, passwords, second factors. */
+/** Endpoints that the login library answers: signing in and out, passwords, second factors. */
 export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((method) => ({
   method,
   path: '/auth/{+path}',
@@ -60,7 +60,7 @@ async function handleLogin(app: App, call: PublicCall) {
   return { status: answer.status, headers: { ...answer.headers, 'cache-control': 'no-store' }, body: answer.body };
 }
 
-/** What the library does for somebody who is signed in: as it is written down, and as their mail tells them. */
+/** Actions of the library for a signed-in person: the audit log's name, and the subject of the mail about it. */
 const deeds: ReadonlyMap<string, { action: string; subject?: string }> = new Map([
   ['/set-up', { action: 'person.set_up' }],
   ['/update-user', { action: 'person.rename' }],
@@ -97,7 +97,7 @@ async function tell(app: App, { path, session: { user }, address }: Done): Promi
   if (subject !== undefined) tellByMail(app, user, { subject, now, address });
 }
 
-/** What the library would store, or ask its tables for, without a look at it. */
+/** Checks values that the library would store or look up unchecked. */
 function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
   for (const [name, value] of Object.entries(body ?? {}))
     if (typeof value === 'string' && value.includes('\0')) throw wrong(name, `${name} must not have NUL in it.`);
@@ -108,7 +108,7 @@ function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
   return body_bytes;
 }
 
-/** Who has somebody's backup codes has the half of their way in. */
+/** Mails the person whose backup code was used: a stranger with the codes has half of the way in. */
 function tellOfBackupCode(app: App, { body }: LoginAnswer, address: string): void {
   const answer: unknown = JSON.parse(body.toString());
   const user = isRecord(answer) ? answer['user'] : undefined;

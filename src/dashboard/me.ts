@@ -8,7 +8,7 @@ import type { Me, MyAccount } from './views/common.ts';
 
 const viewed = { description: 'An account that an operator looks at.', schema: { type: 'string' } };
 
-/** Who has signed in, and to which accounts they belong: the first thing that the dashboard asks. */
+/** The signed-in person and their accounts: the dashboard's first request. */
 export const get_me = session_endpoint(
   'GET',
   '/dash/me',

@@ -6,7 +6,7 @@ import { windowError } from '../http/window-headers.ts';
 import type { App } from '../app.ts';
 import { million } from '../money/money.ts';
 
-/** What the playground may spend in a month until somebody sets another limit: a slip of the mouse costs no fortune. */
+/** Monthly limit of the playground until somebody sets another one, so that a slip of the mouse stays cheap. */
 const limit_month = 5n * million;
 
 /**

@@ -20,7 +20,7 @@ import type { EstimateView, FieldProblem } from './views/playground.ts';
 
 const { body_limit_bytes = 20_000_000 } = estimate;
 
-/** What a run would hold, by the very code that will hold it; problems are an answer here, not an error. */
+/** Returns the hold of a run, by the code that makes it. Problems of the input are a response here, not an error. */
 export const estimate_run = account_endpoint('POST', '/estimate', 'run', handleEstimate, { body_limit_bytes });
 
 async function handleEstimate(app: App, call: AccountCall) {
@@ -39,7 +39,7 @@ async function weighed(weighing: Promise<Weighed>) {
   return { status: 200, body: view };
 }
 
-/** What the caller can mend, at the fields where it is; everything else is thrown on. */
+/** Returns the problems that the caller can mend, with their fields; throws every other error on. */
 function problemsOf(error: unknown): FieldProblem[] {
   if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) throw error;
   const { message, extras } = error;
@@ -88,7 +88,7 @@ const chatIn = (style: CallerCodec) =>
     { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
   );
 
-/** What a chat call would hold: for its input, and for the longest answer that it may have. */
+/** Returns the hold of a chat call: its input and its longest possible output. */
 const estimateIn = (style: CallerCodec) =>
   account_endpoint(
     'POST',

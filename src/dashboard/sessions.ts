@@ -5,7 +5,7 @@ import { session_endpoint } from './page.ts';
 import { tellByMail } from './security-mail.ts';
 import type { SessionView } from './views/settings.ts';
 
-/** Where this person is signed in. */
+/** Lists the sessions of this person. */
 export const list_sessions = session_endpoint('GET', '/dash/sessions', 'signed in', async (app, { person }) => {
   const sessions = await listSessions(app.db, person.user.id, new Date(app.clock.now()));
   const data = sessions.map(({ id, created_at, updated_at, address, user_agent }): SessionView => {

@@ -67,7 +67,7 @@ function cursor(value: string | undefined, name: string): string | undefined {
   throw new ApiError('invalid_request', `${name} must be the id of a task.`, { param: name });
 }
 
-/** What the keys of an account are called, deleted ones too. */
+/** Returns the names of an account's keys, deleted ones too. */
 export async function keyNames(app: App, account_id: string): Promise<Map<string, string>> {
   return new Map((await listKeys(app.db, account_id)).map(({ id, name }) => [id, name]));
 }

@@ -16,7 +16,7 @@ import { note } from './note.ts';
 import { account_endpoint } from './page.ts';
 import type { InvitedView, MemberView, TeamView } from './views/settings.ts';
 
-/** Who belongs to the account; who is invited only for those who may invite, since an invitation's id opens it. */
+/** Members of the account. Invitations are listed only for owners, since an invitation's id opens it. */
 export const get_team = account_endpoint('GET', '/team', 'read', async (app, { account, person }) => {
   const may_invite = person.role === 'owner';
   const [members, invitations] = await Promise.all([

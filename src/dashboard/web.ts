@@ -91,7 +91,7 @@ async function servePage(app: App): Promise<Answer> {
   };
 }
 
-/** Where it belongs in the page: for its scripts to read, and before each of its files, which are named from `./` on. */
+/** Places of its path in the page: for its scripts, and before each of its files, whose names begin with `./`. */
 const own_path = /%PATH%|(?<=(?:src|href)=")\.(?=\/)/g;
 
 /** Below which path of its host the service is, as an attribute has it: nothing, or `/medley`. */

@@ -22,7 +22,7 @@ import { account_endpoint, type AccountCall } from './page.ts';
 import type { Page } from './views/activity.ts';
 import type { DeliveryDetailView, DeliveryLineView, SecretView, TestSentView, WebhooksView } from './views/webhooks.ts';
 
-/** What the page has to know besides its list; no secret is in it. */
+/** Facts for the page besides its list; it has no secret in it. */
 export const get_webhooks = account_endpoint('GET', '/webhooks', 'read', (app, { account }) => {
   const view: WebhooksView = {
     attempts_max: app.catalog.current.settings.webhooks.retry_delays_ms.length + 1,

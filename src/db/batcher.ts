@@ -24,7 +24,7 @@ export type BatcherOptions<Member, Answer> = {
   linger_ms?: number;
   /** One call is under way at a time, and one more for each that has become slow, so many at most: 1 unless told. */
   calls_max?: number;
-  /** When a call is slow: 0 for calls that need not wait for each other. */
+  /** Duration after which a call counts as slow: 0 for calls that need not wait for each other. */
   slow_ms?: number;
 };
 
@@ -53,7 +53,7 @@ export function makeBatcher<Member, Answer>(options: BatcherOptions<Member, Answ
 
 type Call<M, A> = { batch: readonly Waiter<M, A>[]; begun_at_ms: number };
 
-/** Why the database could not be reached; undefined when every member got its own answer, or waits for its locks. */
+/** The error if the database was unreachable; undefined if every member got its own answer or waits for its locks. */
 type Unreachable = { error: unknown } | undefined;
 
 class Lanes<M, A> {

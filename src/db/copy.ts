@@ -5,8 +5,8 @@ import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 
 /**
- * What COPY writes depends on these. Set on a connection that copies out and on one that copies in, they
- * make the text of a value the same everywhere; and no limit of the server ends a long copy.
+ * Settings that COPY depends on. With them on both connections, the text of a value is the same everywhere,
+ * and no server limit ends a long copy.
  */
 export const copy_settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres';
   set bytea_output = 'hex'; set extra_float_digits = 1; set statement_timeout = 0; set lock_timeout = 0;

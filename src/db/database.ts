@@ -2,7 +2,7 @@ import pg from 'pg';
 import { keepalive_ms, openPool } from './pool.ts';
 
 /**
- * How long a statement may take. `brief`: it waits for locks 250 ms at most, for callers who share it with others.
+ * Time limit of a statement. `brief`: waits for locks 250 ms at most, for callers who share it with others.
  * `usual`: somebody waits for it. `long`: upkeep that nobody waits for.
  */
 export type Patience = 'brief' | 'usual' | 'long';
@@ -234,7 +234,7 @@ const unavailable_states = /^(57P0[1-5]|57014|55P03|53...|58...|25006|25P03|08..
 const unavailable_codes =
   /^(ECONN(REFUSED|RESET|ABORTED)|ENOENT|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL|E[MN]FILE|ENOTFOUND|EAI_[A-Z]+)$/;
 
-/** What pg throws without a code when a connection ends under a statement, none can be had, or no answer comes. */
+/** Messages of pg errors without a code: a connection ends under a statement, none can be had, or no response comes. */
 const unavailable_messages =
   /Connection terminated|connection timeout|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/i;
 

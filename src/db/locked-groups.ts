@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeBatch, type Names, type Waiter } from './take-batch.ts';
 
-/** What the members of a batcher have locks in common with. */
+/** The locks that the members of a batcher share. */
 export type Groups<Member> = {
   groupOf(member: Member): string;
   /** Those of `groups` whose locks nobody holds now. It waits for none. */
@@ -18,7 +18,7 @@ type Group<M, A> = { waiters: Late<M, A>[]; error: unknown };
 
 const locked_default_ms = 5_000;
 
-/** How soon a group goes on after its locks are free. One small statement asks for all groups. */
+/** Interval at which blocked groups look for free locks. One small statement asks for all groups. */
 const look_every_ms = 50;
 
 /**

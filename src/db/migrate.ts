@@ -152,7 +152,7 @@ export async function withSteadySchema<T>(client: pg.Client, work: () => Promise
   }
 }
 
-/** What the database has, lowest number first, as a backup names it; null where there was never a service. */
+/** Lists the database's migrations, lowest number first, as a backup names them; null if it never had a service. */
 export async function namedMigrations(client: pg.Client): Promise<MigrationName[] | null> {
   const { rows: found } = await client.query<{ there: boolean }>(
     `select to_regclass('migrations') is not null as there`,

@@ -69,8 +69,8 @@ function isAnswering(client: pg.PoolClient): boolean {
 }
 
 /**
- * What has made one connection mute has made others mute, and each of them would cost a caller the whole limit. New
- * ones take milliseconds.
+ * Ends a mute connection and all idle ones: its cause has made others mute, and each of them would cost a
+ * caller the whole limit. New connections take milliseconds.
  */
 async function end(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   client.on('error', () => undefined);

@@ -26,7 +26,7 @@ export async function reach({ connection }: Pick<Db, 'connection'>): Promise<voi
 /** The oldest that has everything which the migrations use; releases before it get no repairs any more. */
 const oldest_major = 14;
 
-/** What would fail later, at a statement that says nothing of it: a server that is too old, another encoding, a standby. */
+/** Refuses a server that would fail later with an unclear error: too old, another encoding, or a standby. */
 async function checkServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: number; encoding: string; standby: boolean }>(
     `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,

@@ -8,7 +8,7 @@ export type Table = {
   columns: string[];
 };
 
-/** Where our migrations make tables. */
+/** Schemas in which our migrations make tables. */
 const schemas = ['public', 'auth'];
 
 /**

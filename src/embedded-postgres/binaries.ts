@@ -19,7 +19,7 @@ import { EmbeddedError } from './process.ts';
 /** The programs of one PostgreSQL, ready to run as the home's user. */
 export type Binaries = { initdb: string; postgres: string; pg_ctl: string; version: string };
 
-/** What decides whether there are binaries for a machine. `glibc` is undefined on musl. */
+/** Facts that decide whether there are binaries for a machine. `glibc` is undefined on musl. */
 export type Machine = { platform: string; arch: string; glibc: string | undefined };
 
 const packages: Record<string, string> = {
@@ -131,7 +131,7 @@ function thisMachine(): Machine {
   };
 }
 
-/** What Node itself was linked with; it takes 2 ms to ask. */
+/** Returns the glibc version that Node was linked with; takes 2 ms. */
 function glibcVersion(): string | undefined {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return report.header?.glibcVersionRuntime;
@@ -142,7 +142,10 @@ function programs(native: string, version: string): Binaries {
   return { initdb: program('initdb'), postgres: program('postgres'), pg_ctl: program('pg_ctl'), version };
 }
 
-/** Why the home's user cannot run PostgreSQL from there; undefined if it can. Tried for real: 10 ms. */
+/**
+ * Returns the reason why the home's user cannot run PostgreSQL from there; undefined if it can. It runs the
+ * program to find out: 10 ms.
+ */
 function failure(home: Home, native: string): string | undefined {
   const { postgres } = programs(native, '');
   const user = home.user && { uid: home.user.uid, gid: home.user.gid };

@@ -25,10 +25,10 @@ export type ServerCluster = Cluster & {
   stopping: AbortSignal;
 };
 
-/** Where a server listens: `host` is the folder of its socket, or 127.0.0.1 on Windows. */
+/** Address of a server: `host` is the folder of its socket, or 127.0.0.1 on Windows. */
 export type Endpoint = { host: string; port: number };
 
-/** What a client needs, in the form of pg's own configuration. `ssl` is said because PGSSLMODE would decide else. */
+/** Connection settings in the form of pg's own configuration. `ssl` is set because PGSSLMODE would decide otherwise. */
 export type Connection = Endpoint & { user: string; password: string; database: string; ssl: false };
 
 const major = '18';
@@ -37,7 +37,7 @@ const superuser = 'postgres';
 /** The service's role: owns its database, may make others (for tests and restores), is no superuser. */
 const role = 'medley';
 
-/** How PostgreSQL's programs see the world: independent of the host's locales and time zone. */
+/** Environment of PostgreSQL's programs: independent of the host's locales and time zone. */
 export const server_environment: Record<string, string> = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' };
 
 /**
@@ -81,7 +81,7 @@ export function urlOf(connection: Connection): string {
     : `postgres://${user}:${password}@${host}:${port}/${database}?sslmode=disable`;
 }
 
-/** What a server answers to an attempt to connect as the service. */
+/** A server's response to an attempt to connect as the service. */
 export type Answer = 'ready' | 'starting' | 'silent' | 'refused' | 'unprepared';
 
 /** Tries the connection once. `unprepared`: role or database are not there yet, or another password. */
@@ -130,7 +130,7 @@ export async function prepareDatabase(connection: Connection): Promise<void> {
   }
 }
 
-/** What interrupted first starts left. An initdb that outlived its parent may still write there. */
+/** Removes the folders of interrupted first starts. An initdb that outlived its parent may still write there. */
 function removeDrafts(home: Home): void {
   for (const name of readdirSync(home.path).filter((entry) => entry.startsWith('new-'))) {
     try {

@@ -51,7 +51,7 @@ export type Embedded = {
   stop(limit_ms?: number): Promise<void>;
 };
 
-/** How long a start waits for commands that use the same data folder. */
+/** Time that a start waits for commands that use the same data folder. */
 const command_wait_ms = 30_000;
 
 /**
@@ -80,8 +80,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
 }
 
 /**
- * How to reach the PostgreSQL that runs on this data folder now, started by whomever; undefined if
- * none does. Changes nothing. Throws EmbeddedError if it runs but is not ours to use.
+ * Returns the connection to the PostgreSQL that runs on this data folder, whoever started it; undefined if
+ * none does. Changes nothing. Throws EmbeddedError if it runs but cannot be used.
  */
 export async function embeddedConnection(data_dir: string): Promise<Connection | undefined> {
   const home = findHome(data_dir);

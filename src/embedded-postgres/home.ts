@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { canEnter, EmbeddedError, findUser, isCode, type SystemUser } from './process.ts';
 
 /**
- * Where the cluster of a data folder lives: `data/` (the cluster), `password`, `lock`, `owner.json`,
+ * The folder of a data folder's cluster: `data/` (the cluster), `password`, `lock`, `owner.json`,
  * `server.json`, `postgres.log`, `run/` (the socket) and, where needed, a copy of the binaries.
  */
 export type Home = {
@@ -14,7 +14,7 @@ export type Home = {
   data_dir: string;
   /** Usually `<data_dir>/postgres`; as root perhaps below /var/lib/medley. */
   path: string;
-  /** Whom PostgreSQL runs as; undefined: as ourselves. */
+  /** The user that PostgreSQL runs as; undefined: our own. */
   user: SystemUser | undefined;
 };
 
@@ -142,8 +142,8 @@ function asServerUser(home: Home): Home {
 }
 
 /**
- * Where the cluster of a new data folder goes. One that was there before and has been removed leaves
- * its cluster behind; it is not taken up again, whoever removed the folder wanted to begin anew.
+ * Returns a free path for the cluster of a new data folder. A removed data folder leaves its cluster behind;
+ * the new one does not take it up, since removing the folder was meant as a new beginning.
  */
 function unusedHome(data_dir: string): string {
   const path = join(homes_folder, hashOf(data_dir));

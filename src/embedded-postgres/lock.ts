@@ -7,7 +7,7 @@ import { EmbeddedError, isAlive } from './process.ts';
 /** A service stays; a command of the CLI is over soon and is worth waiting for. */
 export type Purpose = 'service' | 'command';
 
-/** Who holds a data folder. */
+/** The process that holds a data folder. */
 export type Owner = { pid: number; purpose: Purpose; since: string };
 
 /** Another living process works on the same data folder. */
@@ -66,7 +66,7 @@ export function takeLock(home: Home, purpose: Purpose): Lock {
   };
 }
 
-/** Who says to hold the cluster; undefined in the instant before a new holder has written it down. */
+/** Reads the holder of the cluster; undefined in the instant before a new holder has written its name. */
 function readOwner(home: Home): Owner | undefined {
   try {
     const owner = JSON.parse(readFileSync(join(home.path, 'owner.json'), 'utf8')) as Owner;

@@ -46,7 +46,7 @@ export type Server = {
   hasEnded(): boolean;
 };
 
-/** What a start writes down in `server.json` for the next one and for the CLI. */
+/** The note in `server.json`, written at a start for the next one and for the CLI. */
 export type ServerNote = Endpoint & { pid: number; fingerprint: string };
 
 /** The longest path of a unix socket that every system takes, in bytes. */
@@ -313,7 +313,7 @@ function makeSocketFolder(home: Home, folder: string): boolean {
   }
 }
 
-/** What `postmaster.pid` says: the first line is the pid, the eighth the state. */
+/** Reads `postmaster.pid`: the first line is the pid, the eighth the state. */
 function postmasterNote(data: string): { pid: number; ready: boolean } | undefined {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');

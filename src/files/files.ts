@@ -34,7 +34,7 @@ export const stored_uploads = {
   keys: `(select storage_key as key from files where ready)`,
 };
 
-/** What this room needs of the service. */
+/** The parts of the service that this module needs. */
 export type FilesParts = { db: Queryable; storage: Storage };
 
 export type NewFile = {
@@ -44,7 +44,7 @@ export type NewFile = {
   task_id: string | null;
   filename: string;
   purpose: string;
-  /** What was measured of the bytes. */
+  /** Measurements of the bytes. */
   probe: Probe;
   /** The bytes themselves, or the path at which they lie. */
   content: Buffer | string;

@@ -41,7 +41,7 @@ function folderOf(data_dir: string): string {
   return join(data_dir, 'spool');
 }
 
-/** What cannot be removed is no reason to hide what the work has come to: a sweep tries again. */
+/** Removes a file; a failure is ignored, since a sweep tries again. */
 async function remove(path: string): Promise<void> {
   await rm(path, { force: true }).catch(() => {});
 }
@@ -105,7 +105,7 @@ export async function sweepSpool(data_dir: string): Promise<void> {
   }
 }
 
-/** What is in memory already, or the bytes at a path, as they can be stored. */
+/** Returns content for storage: the bytes in memory, or a stream of the file at the path. */
 export function contentOf(content: Buffer | string): Buffer | Readable {
   return typeof content === 'string' ? createReadStream(content, { highWaterMark: 2 ** 20 }) : content;
 }

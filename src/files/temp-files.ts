@@ -3,10 +3,10 @@ import { ApiError } from '../errors.ts';
 import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { withSpool, type Spool } from './spool.ts';
 
-/** What this needs of the service. */
+/** The parts of the service that temp files need. */
 export type TempFileParts = { config: { data_dir: string }; limits: { temp_files: Semaphore } };
 
-/** What this needs of a call: whether its caller is still there. */
+/** The part of a call that tells whether its caller is still there. */
 export type Leaving = { readonly gone: StopSignal };
 
 /** For the files that one request needs beside its body. */

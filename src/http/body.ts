@@ -44,7 +44,7 @@ async function receiveLarge(raw: IncomingMessage, length_bytes: number, reading:
   return collect(raw, { ...reading, takeMemory: async () => permit });
 }
 
-/** What came in one piece with its head is here as soon as Node has parsed that piece, behind this turn's own work. */
+/** Receives a body. One that arrived together with its head is complete after this turn of the event loop. */
 async function receive(raw: IncomingMessage, length_bytes: number, reading: BodyReading): Promise<Buffer> {
   await undefined;
   return takeWhole(raw, length_bytes) ?? collect(raw, reading);
@@ -117,7 +117,7 @@ async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, takeMemory 
   }
 }
 
-/** How much of a refused body is thrown away before the connection is cut. */
+/** Bytes of a refused body that are discarded before the connection is cut. */
 const discard_bytes_max = 64_000_000;
 
 /**

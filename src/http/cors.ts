@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What a page of another origin may read of an answer, beside the body. */
+/** Response headers that a page of another origin may read. */
 const exposed = [
   'x-request-id',
   'request-id',

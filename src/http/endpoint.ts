@@ -36,7 +36,7 @@ export type PublicCall = {
   releaseBody(): void;
 };
 
-/** What of a request is known before its body. */
+/** The part of a request that is there before its body. */
 export type RequestHead = Pick<PublicCall, 'method' | 'path' | 'params' | 'query' | 'headers' | 'address'>;
 
 /** A call of an endpoint that needs a key. */
@@ -46,8 +46,8 @@ export type Call = PublicCall & { caller: Caller };
 export type SessionCall = PublicCall & { person: Person };
 
 /**
- * What an endpoint answers. Objects are sent as JSON; strings, Buffers and streams byte for byte,
- * with the `content-type` of `headers` (JSON if there is none). Header names in lower case.
+ * Response of an endpoint. Objects are sent as JSON; strings, Buffers and streams byte for byte, with the
+ * `content-type` of `headers` (JSON if there is none). Header names are in lower case.
  */
 export type Answer = {
   status: number;
@@ -72,7 +72,7 @@ export type ResponseDocs = {
   headers?: Record<string, ParameterDocs>;
 };
 
-/** What the reference says of an endpoint: /openapi.json is made of these. */
+/** Documentation of an endpoint, from which /openapi.json is made. */
 export type EndpointDocs = {
   tag: string;
   summary: string;
@@ -90,7 +90,7 @@ export type EndpointDocs = {
     required?: boolean;
     examples?: Record<string, unknown>;
     content_type?: string;
-    /** What the body looks like as multipart/form-data, where it may be that too. */
+    /** Schema of the body as multipart/form-data, if the endpoint takes that too. */
     form_schema?: Schema;
   };
   /** Answers below 400, and errors that need a sentence of their own. */

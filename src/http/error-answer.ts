@@ -46,10 +46,7 @@ export function errorAnswer(error: ApiError, format: ErrorFormat, request_id: st
   };
 }
 
-/**
- * What the caller is told of `error`. Undefined for a surprise: it becomes a 500 whose detail only
- * the log sees.
- */
+/** Returns the caller's error. Undefined for a surprise: it becomes a 500 whose details are only in the log. */
 export function expectedError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return databaseAway();

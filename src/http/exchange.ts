@@ -32,7 +32,10 @@ export class Exchange {
   body_bytes: Buffer = no_bytes;
   /** For the memory of a large body. */
   memory?: Permit;
-  /** Who may still have a large body in hand: whoever writes the answer, and the endpoint, which goes on when a caller leaves. */
+  /**
+   * Number of users of a large body: the writer of the response, and the endpoint, which goes on when a caller
+   * leaves.
+   */
   holders = 2;
   readForm?: FormReader;
   /** Stays for the log when the body itself is not kept any more. */
@@ -59,7 +62,7 @@ export class Exchange {
     this.#isTrusted = options.isTrusted;
   }
 
-  /** Who sent it: behind proxies that are trusted, whom the last of them names. */
+  /** Returns the client's address: behind trusted proxies, the one that the last of them names. */
   get address(): string {
     const { socket, headers } = this.request;
     let address = socket.remoteAddress ?? '';

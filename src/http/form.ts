@@ -35,7 +35,7 @@ const part_headers_max = 16;
 const part_header_bytes_max = 4_096;
 const filename_length_max = 255;
 
-/** What may come beside the files: fields, names and boundaries. */
+/** Bytes allowed beside the files: fields, names and boundaries. */
 const overhead_bytes_max = parts_max * (field_bytes_max + part_header_bytes_max);
 
 /**

@@ -6,9 +6,9 @@ import { ApiError } from '../errors.ts';
 const refused = new WeakSet<Socket>();
 
 /**
- * What is wrong with the framing of a request that Node's parser has let through; undefined if nothing is. The parser
- * takes any list of codings that ends with `chunked`; a server before us may read the body in another way, and take a
- * part of it for the next request.
+ * Returns an error for bad framing that Node's parser accepts; undefined if the framing is fine. The parser
+ * takes any list of codings that ends with `chunked`; a server before us may read the body differently, and
+ * take a part of it for the next request.
  */
 export function framingError(raw: IncomingMessage): ApiError | undefined {
   const coding = raw.headers['transfer-encoding'];

@@ -16,7 +16,10 @@ export type PipelineOptions<App> = {
   endpoints: readonly Endpoint<App>[];
   /** The caller of these headers, or ApiError 401. */
   authenticate(headers: KeyHeaders): Caller | Promise<Caller>;
-  /** Who sends these headers, if they may do this with the account; else ApiError. Absent: there is no dashboard. */
+  /**
+   * Returns the person of these headers if they may do this with the account; else throws ApiError. Absent:
+   * there is no dashboard.
+   */
   admitPerson?(request: PersonRequest, asked: Asked): Promise<Person>;
   windows: Windows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
@@ -44,10 +47,10 @@ export type Timeouts = {
   /** The whole request, body included. */
   request_ms: number;
   body_idle_ms: number;
-  /** How long a large body waits for others to be done with. */
+  /** Time that a large body waits for memory. */
   body_memory_ms: number;
   keep_alive_ms: number;
-  /** How long the body of a refused request may still arrive. */
+  /** Time in which the body of a refused request may still arrive. */
   discard_ms: number;
   check_every_ms: number;
   /** A connection on which nothing moves; longer than the longest `wait`, and than a chat model may take for a whole answer. */

@@ -2,9 +2,9 @@ import { ApiError } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
 import type { Endpoint, KeyedEndpoint } from './endpoint.ts';
 
-/** What is known of paths beyond which endpoint a request goes to. */
+/** Facts about paths, beside their endpoints. */
 export type RouteTable<App> = {
-  /** Whether an unknown path or method at `path` asks for a key first. */
+  /** Tells whether an unknown path or method at `path` needs a key first. */
   needsKey(path: string): boolean;
   windowOf(path: string): WindowName;
   /** 405 if the path exists for other methods, else 404. */

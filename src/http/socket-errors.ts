@@ -7,7 +7,7 @@ import { errorAnswer, formatOfPath } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { absolute_form, decodePath } from './routes.ts';
 
-/** How long a socket that sent nonsense may go on sending before it is cut. */
+/** Time that a socket with invalid data may go on sending before it is cut. */
 const linger_ms = 1_000;
 
 type Log = (fields: object, message: string) => void;

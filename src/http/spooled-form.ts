@@ -30,7 +30,7 @@ export async function withForm<T>(
   }
 }
 
-/** What a file of a form is by its bytes. Throws ApiError 422 naming its field. */
+/** Measures a file of a form by its bytes. Throws ApiError 422 naming its field. */
 export async function measureFile(app: App, { caller }: Call, path: string, field: string): Promise<Probe> {
   const result = await app.prober.probeForCaller(caller.account.id, path);
   if (result.ok) return result.probe;

@@ -7,7 +7,7 @@ const scopes: Record<WindowName, string> = {
   other: 'on everything but generate, chat and embeddings',
 };
 
-/** What every answer of a limited path says of its window. */
+/** Headers about its window that every response of a limited path has. */
 export function windowHeaders(taken: Taken): Record<string, string> {
   return {
     'x-ratelimit-limit-requests': String(taken.limit),

@@ -131,7 +131,7 @@ function chosen(group: ErrorObject, by_branch: readonly ErrorObject[][]): ErrorO
   return best ?? [group];
 }
 
-/** How far a value is from a branch: another type counts most, then another choice, then each mistake. */
+/** Returns the distance of a value from a branch: another type counts most, then another choice, then each mistake. */
 function misfit(group: ErrorObject, errors: readonly ErrorObject[]): number {
   let sum = 0;
   for (const error of errors) {

@@ -9,9 +9,9 @@ import { showText, showValue } from '../lib/show-value.ts';
 export type FieldError = { field: string; rule: string; message: string };
 
 export type MessageOptions = {
-  /** What the field names start with: `input`. */
+  /** First part of the field names: `input`. */
   prefix: string;
-  /** Whose fields they are, for unknown ones: `model sandbox/image`. */
+  /** Owner of the fields, for messages about unknown ones: `model sandbox/image`. */
   owner: string;
   /** The schema that Ajv compiled: the same object, not a copy. */
   schema: object;

@@ -13,7 +13,7 @@ type Mistake = {
   memberName: (key: string) => string;
 };
 
-/** What `value` must be: `must be at most 10 (got 99).` The name of the field goes before it. */
+/** Returns the message about `value`: `must be at most 10 (got 99).` The field's name goes before it. */
 export function complaint(
   error: ErrorObject,
   value: unknown,

@@ -15,15 +15,15 @@ export function isDataUrl(text: string): boolean {
   return /^data:/i.test(text);
 }
 
-/** How many bytes a data URL can hold at most, by its length alone. */
+/** Returns the most bytes that a data URL can hold, by its length alone. */
 export function dataUrlBytesMax(text: string): number {
   const data_length = text.length - text.slice(0, head_length_max + 1).indexOf(',') - 1;
   return /;base64,/i.test(text.slice(0, head_length_max + 1)) ? Math.ceil((data_length * 3) / 4) : data_length;
 }
 
 /**
- * What a data URL holds; undefined if it is none, or is not exactly in its form: base64 with its padding and
- * nothing between, percent signs that all mean a byte. `size_bytes_max` is looked at before anything is decoded.
+ * Reads a data URL; undefined if it is none, or not exactly in its form: base64 with its padding and nothing
+ * between, percent signs that all mean a byte. `size_bytes_max` is checked before anything is decoded.
  */
 export function readDataUrl(text: string, size_bytes_max = Infinity): DataUrl | undefined {
   const comma = text.slice(0, head_length_max + 1).indexOf(',');

@@ -1,7 +1,7 @@
 /** A second signal within this time is the first one again: a terminal's Ctrl-C reaches npm, node and children. */
 const repeat_ms = 1_500;
 
-/** What ends a process that is asked to; the last one is a terminal that was closed. */
+/** Signals that ask a process to end; the last one is that of a closed terminal. */
 export const end_signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type EndSignal = (typeof end_signals)[number];
 

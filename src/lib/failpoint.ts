@@ -55,7 +55,7 @@ export function armFailpoints(text: string): void {
   }
 }
 
-/** What this process does at a place, or nothing any more. */
+/** Sets the work of this process at a failpoint, or removes it. */
 export function atFailpoint(name: Failpoint, work?: () => Promise<void> | void): void {
   if (work) armed.set(name, work);
   else armed.delete(name);

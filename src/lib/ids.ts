@@ -65,7 +65,10 @@ export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {
   return `${prefix}_${base32(uuid7Bytes(now_ms))}`;
 }
 
-/** What sorts before every id of `prefix` made at `at_ms` or later: ids are a primary key, times mostly are not. */
+/**
+ * Returns a text that sorts before every id of `prefix` made at `at_ms` or later: ids are a primary key, times
+ * mostly are not.
+ */
 export function firstIdSince(prefix: IdPrefix, at_ms: number): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(at_ms, 0, 6);

@@ -6,7 +6,7 @@ export function pointerKeys(pointer: string): string[] {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** What stands under `keys`; undefined if nothing does. Never looks at prototypes. */
+/** Returns the value under `keys`; undefined if there is none. Never looks at prototypes. */
 export function valueAt(root: unknown, keys: readonly string[]): unknown {
   let value = root;
   for (const key of keys) {
@@ -16,7 +16,10 @@ export function valueAt(root: unknown, keys: readonly string[]): unknown {
   return value;
 }
 
-/** What a pointer in URI form (`#/$defs/a%20b`) names inside `root`; undefined if it is no such pointer. */
+/**
+ * Returns the value that a pointer in URI form (`#/$defs/a%20b`) names inside `root`; undefined if it is no
+ * such pointer.
+ */
 export function fragmentAt(root: unknown, fragment: string): unknown {
   if (fragment !== '#' && !fragment.startsWith('#/')) return undefined;
   try {

@@ -136,7 +136,7 @@ export class JsonShape {
   }
 }
 
-/** Where the string that opens at `start` closes: the next quote that no \ takes away, or the end of the text. */
+/** Returns the end of the string that opens at `start`: the next quote that no \ escapes, or the end of the text. */
 export function endOfString(bytes: Buffer, start: number): number {
   const first = bytes.indexOf(quote, start + 1);
   if (first === -1) return bytes.length;

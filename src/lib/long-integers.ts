@@ -112,7 +112,10 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** Where the string that opens at `start` closes: the next quote that no \ takes away. It was parsed before, so there is one. */
+/**
+ * Returns the end of the string that opens at `start`: the next quote that no \ escapes. The text is valid
+ * JSON, so there is one.
+ */
 function endOfString(text: string, start: number): number {
   const first = text.indexOf('"', start + 1);
   if (text.charCodeAt(first - 1) !== backslash) return first;

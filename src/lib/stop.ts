@@ -1,7 +1,7 @@
 /** Hears of a stop, once. */
 export type StopListener = { handleEvent(): void };
 
-/** What work needs to know of its end: an AbortSignal, or a Stop. */
+/** A cancel signal: an AbortSignal, or a Stop. */
 export type StopSignal = {
   readonly aborted: boolean;
   readonly reason: unknown;

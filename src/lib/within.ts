@@ -5,7 +5,7 @@ export class NoAnswer extends Error {
   override name = 'NoAnswer';
 }
 
-/** What `work` comes to. Throws NoAnswer with `message` after `limit_ms`; the work cannot be called back. */
+/** Returns the result of `work`. Throws NoAnswer with `message` after `limit_ms`; the work itself goes on. */
 export async function within<T>(limit_ms: number, work: Promise<T>, message: string): Promise<T> {
   const over = new AbortController();
   const late = sleep(limit_ms, undefined, { signal: over.signal }).then(() => {

@@ -1,6 +1,6 @@
 /**
- * How many requests one key may make: never more than `limit` accepted in any 60 seconds. An exact
- * sliding log, no buckets: a fixed window lets twice the limit through around its edge.
+ * Rate limit of a key: never more than `limit` requests in any 60 seconds. An exact sliding log: a fixed
+ * window lets twice the limit through around its edge.
  */
 
 /** Both chat paths share one window; everything that is neither generate nor chat shares another. */
@@ -11,7 +11,7 @@ export type Taken = {
   /** False: refused by the window, and not counted. */
   ok: boolean;
   limit: number;
-  /** How many more would be accepted right now. */
+  /** Requests that would be accepted right now. */
   remaining: number;
   /** Until the oldest counted request leaves the window, so until `remaining` grows. */
   reset_ms: number;
@@ -76,7 +76,7 @@ class Log {
   #first = 0;
   #count = 0;
   #newest_ms = -Infinity;
-  /** When it became the last one of its map. */
+  /** Time at which it became the last one of its map. */
   moved_at_ms = -Infinity;
 
   take(limit: number, now_ms: number): Taken {

@@ -125,7 +125,7 @@ const mendable = [
   NoAnswer,
 ];
 
-/** What the operator can mend is told in a sentence; everything else with its stack. */
+/** Ends the process. Prints a sentence for an error that the operator can mend, else the error with its stack. */
 function fail(error: unknown): never {
   const room = explainDisk(error);
   const expected = mendable.some((kind) => error instanceof kind);

@@ -224,7 +224,7 @@ const entries: Look = {
    where ${entry_rules.map((rule) => `(${rule.wrong})`).join(' or ')}`,
 };
 
-/** What balances and budgets say, against the sums of their entries: those before the marks, and the fresh ones. */
+/** Compares balances and budgets with the sums of their entries: those before the marks, and the fresh ones. */
 const sums: Look = {
   names: [
     'a balance is the sum of its entries',

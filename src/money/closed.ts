@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import type { Money } from './money.ts';
 
-/** What a hold was settled at, 0n if it was released; and what is booked of the upstream's charge, null if unknown. */
+/** The end of a hold: the charge (0n if released) and the upstream's booked charge, null if unknown. */
 export type Closed = { charged: Money; upstream_cost: Money | null };
 
 /** Reads how the hold of `ref` was closed, with what was settled late; undefined while it was not. Changes nothing. */

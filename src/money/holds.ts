@@ -6,7 +6,7 @@ import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
 import { useRecord, type UpstreamUse } from './upstream.ts';
 
-/** What is to be reserved, and for what. `ref` (a task or a chat call) has one hold, ever. */
+/** A hold to make. `ref` (a task or a chat call) has one hold, ever. */
 export type HoldRequest = {
   account_id: string;
   key_id: string;
@@ -15,7 +15,7 @@ export type HoldRequest = {
   ref: string;
   /** Never below zero; more than any account can have is refused like more than this one has. */
   amount: Money;
-  /** What its end may cost at the most, if that is more (chat): `Pledges` keeps the difference free, the database knows nothing of it. */
+  /** The highest cost of its end, if above the amount (chat): `Pledges` keeps the difference free in memory only. */
   cost_max?: Money;
   model: string;
   kind: string;
@@ -31,11 +31,11 @@ export type HoldRequest = {
 export type HoldAnswer = {
   outcome: 'held' | 'exists' | 'insufficient' | 'over_limit';
   available: Money;
-  /** What the key may still spend this month; null without a limit. Below zero after a limit was lowered. */
+  /** The rest of the key's limit of this month; null without a limit. Below zero after a limit was lowered. */
   remaining: Money | null;
 };
 
-/** How a hold ends: with a cost (settled) or with null (released, everything goes back). */
+/** The end of a hold: a cost (settled) or null (released, everything goes back). */
 export type CloseRequest = {
   account_id: string;
   ref: string;
@@ -46,21 +46,21 @@ export type CloseRequest = {
    * The same for a hold that the sweep has released.
    */
   beyond_hold?: boolean;
-  /** What was used, unit → decimal text; kept with the entry. */
+  /** Usage, unit → decimal text; stored with the entry. */
   units?: { readonly [unit: string]: string | undefined };
-  /** What the upstream charges for it; absent if none had it. */
+  /** The upstream's charge; absent if no upstream was called. */
   upstream?: UpstreamUse | undefined;
 };
 
 /** `closed`: nothing happened now; `state` and `charged` tell what happened before. */
 export type CloseAnswer = {
   outcome: 'settled' | 'released' | 'closed';
-  /** What the hold is now, whoever closed it; null if this ref never had one. */
+  /** The state of the hold, whoever closed it; null if this ref never had one. */
   state: 'settled' | 'released' | null;
-  /** What it was settled at, now or before. */
+  /** The charge, now or before. */
   charged: Money;
   available: Money;
-  /** What is booked as the upstream's charge, now or before; null if that is unknown, or none had it. */
+  /** The upstream's booked charge, now or before; null if unknown, or if no upstream was called. */
   upstream_cost: Money | null;
 };
 
@@ -276,7 +276,7 @@ async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnsw
   return oneRow(rows);
 }
 
-/** What move_money answers: member i's answer is at i; empty for none. */
+/** The answer of move_money: member i's answer is at i; empty for none. */
 type BatchRow = {
   outcome: string[];
   state: string[];

@@ -120,7 +120,7 @@ export async function balanceOf(db: Queryable, account_id: string): Promise<Bala
   return rows[0];
 }
 
-/** What an account has, as of which entry, and whether since another one a credit has lifted it to so much. */
+/** An account's available money as of an entry, and whether a credit has lifted it to so much since another one. */
 export type Standing = { available: Money; currency: string; entry: bigint; credited: boolean };
 
 /** `after`: the entry since which credits count; null: none do. */
@@ -138,7 +138,7 @@ export async function standingOf(
   return rows[0];
 }
 
-/** What a key, with those that share its budget, spent and holds in the month of `now`, and its limit. */
+/** Spending and holds of a key, with those that share its budget, in the month of `now`, and its limit. */
 export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money };
 
 /** The budgets of an account's keys, or of one key, as they stand in the month of `now`. */
@@ -216,7 +216,7 @@ export async function listEntries(
   return { entries: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };
 }
 
-/** What a task or a chat call moved, oldest first. */
+/** Lists the entries of a task or a chat call, oldest first. */
 export async function entriesOfRef(db: Queryable, account_id: string, ref: string): Promise<Entry[]> {
   return db.query<Entry>(
     `select number, type, available, held, revenue + loss as charged, available_after, held_after,

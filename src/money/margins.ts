@@ -3,7 +3,7 @@ import type { Money } from './money.ts';
 
 export const margin_groups = ['model', 'route', 'provider', 'account', 'day'] as const;
 
-/** What margins are told by. */
+/** A grouping of margins. */
 export type MarginGroup = (typeof margin_groups)[number];
 
 /** Runs and calls of one model (route, …) of accounts in one currency. */
@@ -13,7 +13,7 @@ export type MarginRow = {
   currency: string;
   /** Runs and calls that upstreams charge, or may charge, for, and those that callers paid for. */
   runs: bigint;
-  /** What callers were charged. */
+  /** Charges of the callers. */
   revenue: Money;
   /** In the same currency, by the rate that was frozen for each run. */
   upstream_cost: Money;

@@ -37,18 +37,21 @@ function twoDigits(cents: bigint): string {
 
 const cent = 10_000n;
 
-/** What something cost: two digits, half up, but a positive cost never shows 0.00. */
+/** Returns a cost for display: two digits, half up, but a positive cost never shows 0.00. */
 export function costView(value: Money, currency: string): Cost {
   const cents = value > 0n && value < cent ? 1n : roundHalfUp(value, cent);
   return { amount: twoDigits(cents), currency, exact: exact(value) };
 }
 
-/** What is held for something: two digits, rounded up. */
+/** Returns a hold for display: two digits, rounded up. */
 export function estimateView(value: Money, currency: string): Cost {
   return { amount: twoDigits(divideUp(value, cent)), currency, exact: exact(value) };
 }
 
-/** What is there (balance, available, remaining): two digits, rounded down, so never promised twice. */
+/**
+ * Returns an amount that can be spent (balance, available, remaining): two digits, rounded down, so never
+ * promised twice.
+ */
 export function balanceView(value: Money, currency: string): Cost {
   return { amount: twoDigits(divideDown(value, cent)), currency, exact: exact(value) };
 }

@@ -12,7 +12,10 @@ export type Pledges = {
    * is asked for once: that it had a hold before is not noticed until its end, which happens once in any case.
    */
   hold(request: HoldRequest): Promise<HoldAnswer>;
-  /** What a hold may take, if that is known; and asked of the database. What calls under way may cost beyond their holds is not in it. */
+  /**
+   * Returns the amount that a hold may take: from memory if known, or read from the database. Possible costs
+   * of running calls beyond their holds are left out.
+   */
   funds(account_id: string, whose: KeyName): Funds | undefined;
   readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
   /** A hold that can be answered at once, which is nearly always; else undefined, and nothing is held. */
@@ -22,13 +25,13 @@ export type Pledges = {
    * process: its hold may never have been written.
    */
   close(request: CloseRequest, pledge?: HoldRequest): Promise<CloseAnswer>;
-  /** What is held for a call under way, as far as this process knows. */
+  /** Returns the hold of a running call, as far as this process knows. */
   heldFor(account_id: string, ref: string): HoldRequest | undefined;
   /** Resolves when all pledges to an account's calls are booked: for whoever reads its money. */
   written(account_id: string): Promise<void>;
   /** Runs what takes money of an account in another way: all pledges are booked before, none is made meanwhile. */
   aside<T>(account_id: string, work: () => Promise<T>): Promise<T>;
-  /** What is known of the account, or of all, may no longer be true. */
+  /** Invalidates the cached amounts of the account, or of all. */
   forget(account_id?: string): void;
   /** For how long the oldest call of the database under way has had no answer; 0 without one. */
   oldest_ms(): number;
@@ -36,7 +39,7 @@ export type Pledges = {
   stop(): void;
 };
 
-/** What an account has available, and what its key may still spend this month: null without a limit. */
+/** The account's available money and the rest of its key's monthly limit: null without a limit. */
 export type Funds = Pick<HoldAnswer, 'available' | 'remaining'>;
 
 /** A key, by what has its limit. */
@@ -51,7 +54,7 @@ const unwritten_ms = 250;
 /** Should the NOTIFY about a withdrawal or a new limit be lost, it may go unnoticed for so long. */
 const known_ms = 60_000;
 
-/** When nobody has heard of the database for so long although it was asked, its word is waited for. */
+/** Silence of the database after which its answer is awaited, though it was asked. */
 const silent_ms = 1_000;
 
 const accounts_max = 20_000;
@@ -61,12 +64,15 @@ export function makePledges(batcher: HoldBatcher, elapsed_ms: () => number = () 
   return new HoldPledges(batcher, elapsed_ms);
 }
 
-/** What the database said last, until when it is believed, and the epoch of its account in which it was asked. */
+/** The last answer of the database, its expiry, and the epoch of its account at the question. */
 type Known<T> = { value: T; until_ms: number; epoch: number };
 
 type Account = {
   available: Known<Money>;
-  /** What the database may take of `available` without our knowing yet: pledges, and what it is being asked for. */
+  /**
+   * Money that the database may take from `available` without our knowing yet: pledges, and holds that it is
+   * being asked for.
+   */
   pledged: Money;
   /** By the key whose budget it is: keys that share one are one here. */
   keys: Map<string, Key>;
@@ -74,16 +80,19 @@ type Account = {
   epoch: number;
   /** While above zero, others take money; no pledge is made. */
   asides: number;
-  /** What is pledged and not booked, by its ref. */
+  /** Pledges that are not booked yet, by ref. */
   open: Map<string, Pledge>;
   /** Of each call under way whose hold is booked, what was asked for. */
   booked: Map<string, HoldRequest>;
-  /** What calls under way may cost beyond their holds: all of them together, and each by its ref. */
+  /** Possible costs of running calls beyond their holds: the sum, and each by its ref. */
   exposed: Money;
   exposures: Map<string, { key: Key; amount: Money }>;
 };
 
-/** What a key may spend this month, null without a limit; what of it is pledged, and what its calls may cost beyond their holds. */
+/**
+ * The rest of a key's monthly limit, null without one; the pledged part of it, and the possible costs of its
+ * calls beyond their holds.
+ */
 type Key = { remaining: Known<Money | null>; pledged: Money; exposed: Money };
 
 type Pledge = {
@@ -96,11 +105,11 @@ type Pledge = {
   is_refused: boolean;
   /** Its end could not be booked, and may not come again. */
   has_failed: boolean;
-  /** Why it was put off, if it was. */
+  /** The error for which it was deferred, if it was. */
   failure: { error: unknown } | undefined;
 };
 
-/** What an answer tells of the account, and of the key if it tells of one. */
+/** The amounts of an answer: the account's, and the key's if there is one. */
 type Answered = { available: Money; remaining?: Money | null };
 
 class HoldPledges implements Pledges {
@@ -109,7 +118,7 @@ class HoldPledges implements Pledges {
   readonly #accounts = new Map<string, Account>(); // oldest first
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
-  /** Why the last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
+  /** The error of the last unanswered call: until an answer comes, calls fail at their hold, before they cost. */
   #outage: { error: unknown } | undefined;
   #asked = 0;
   #heard_at_ms = 0;
@@ -307,7 +316,7 @@ class HoldPledges implements Pledges {
     else this.#putOff(pledge, keeping, error);
   }
 
-  /** What the database was away for is written when it is back. */
+  /** Defers the booking until the database is back. */
   #putOff(pledge: Pledge, work: Promise<unknown>, error: unknown): void {
     const is_open = pledge.account.open.get(pledge.request.ref) === pledge;
     if (pledge.busy !== work || !is_open) return; // it is being kept, or was written meanwhile
@@ -422,12 +431,12 @@ function isAllKnown(account: Account, key: Key, now_ms: number): boolean {
   return account.asides === 0 && isKnown(account, account.available, now_ms) && isKnown(account, key.remaining, now_ms);
 }
 
-/** What the database said last. */
+/** Returns the last amounts from the database. */
 function lastAnswer(account: Account, key: Key): Funds {
   return { available: account.available.value, remaining: key.remaining.value };
 }
 
-/** What is left of what the database said for one more hold. */
+/** Returns the part of the last amounts that is left for one more hold. */
 function leftOf(account: Account, key: Key, { available, remaining }: Funds): Funds {
   return {
     available: available - account.pledged - account.exposed,
@@ -435,7 +444,7 @@ function leftOf(account: Account, key: Key, { available, remaining }: Funds): Fu
   };
 }
 
-/** What a call may cost beyond its hold is for no other hold, until the call has ended. */
+/** Reserves the possible cost of a call beyond its hold until the call has ended. */
 function expose(account: Account, request: HoldRequest): void {
   const { ref, amount, cost_max = amount } = request;
   if (cost_max <= amount || account.exposures.has(ref)) return;

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import type { Money } from './money.ts';
 
-/** What a model cost within a period. */
+/** The charges of a model within a period. */
 export type ChargeLine = {
   model: string;
   kind: string;
@@ -16,12 +16,12 @@ export type Movement = { type: 'topup' | 'adjustment'; amount: Money; reason: st
 
 /** All that moved an account's money between two moments: what invoices are made of. */
 export type Statement = {
-  /** What there was just before, held or not. */
+  /** Available money just before, held or not. */
   opening: Money;
   lines: ChargeLine[];
   movements: Movement[];
   charged: Money;
-  /** What there was at the end. */
+  /** Money at the end. */
   closing: Money;
   /** The number of the account's last entry by then. */
   through: bigint;
@@ -104,8 +104,8 @@ export async function accountsMoved(db: Queryable, { from, to }: { from: Date; t
 }
 
 /**
- * What each account was charged in whole days (UTC): the sums that are made of most of its entries, and the entries
- * since. A look at many accounts reads a row for each day, key and model, not for each charge.
+ * Returns the charges of each account in whole days (UTC): the sums of most of its entries, and the entries
+ * since. A look at many accounts reads a row per day, key and model, not per charge.
  */
 export async function chargedByAccount(
   db: Queryable,

@@ -1,9 +1,9 @@
 import type { Money } from './money.ts';
 
 /**
- * What is known of an upstream's charge for a run or a call. `told`: by the upstream. `rows`: the route's cost
- * rows by units that were told or measured. `counted`: the same, where we had to count units ourselves. `free`: the
- * upstream confirmed that it charges nothing. `unknown`: it may have charged something.
+ * An upstream's charge for a run or a call, and its basis. `told`: reported by the upstream. `rows`: the
+ * route's cost rows by units that were reported or measured. `counted`: the same, but some units were counted
+ * here. `free`: the upstream confirmed that it charges nothing. `unknown`: it may have charged something.
  */
 export type UpstreamCharge =
   | {

@@ -30,8 +30,8 @@ const group_columns: Record<UsageGroup, string> = {
 };
 
 /**
- * What was charged from `from` (inclusive) to `to` (exclusive), grouped. Read from the ledger and from the sums that
- * were made of it, up to where they go, in one snapshot: so usage and money cannot disagree.
+ * Returns the charges from `from` (inclusive) to `to` (exclusive), grouped. Read from the ledger and its sums
+ * in one snapshot: usage and money cannot disagree.
  */
 export async function usageOf(db: Queryable, range: UsageRange & { group_by: UsageGroup[] }): Promise<UsageRow[]> {
   const { account_id, from, to, only = {} } = range;
@@ -74,9 +74,9 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
 }
 
 /**
- * What is behind the account's mark comes from the sums of whole days and hours, and for the rest of them from the
- * ledger; what is after it from the ledger alone. `offset 0`: one index range each, whatever the planner believes.
- * Each range has both ends: with one alone the planner expects a third of the account and reads the whole table.
+ * Charges in a range. Before the account's mark they come from the sums of whole days and hours, and from the
+ * ledger for the incomplete ones; after it from the ledger alone. `offset 0` forces one index range each. Each
+ * range has both ends: with one alone the planner expects a third of the account and reads the whole table.
  */
 const charges_in_range = `mark as materialized (
        select coalesce(m.number, 0) as number, b.entries
@@ -129,7 +129,7 @@ function partsOf(from: Date, to: Date, by_hour: boolean): { sums: (Part & { step
   return { sums: sums.filter(is_some), rest: rest.filter(is_some) };
 }
 
-/** How many entries may be behind before they are added up, and how many are in one transaction. */
+/** Number of entries that may be behind before they are summed, and number of them per transaction. */
 const behind_max = 1_000;
 const batch = 20_000;
 

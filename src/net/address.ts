@@ -20,8 +20,8 @@ const denied_ports = new Set([
 ]);
 
 /**
- * Where clouds answer their own machines, with credentials. Refused whatever else is allowed: a range
- * of `net.allow` is meant for receivers, and none lives here.
+ * Addresses of the clouds' metadata services, which give credentials to their machines. Always refused: a
+ * range of `net.allow` is meant for receivers, and none lives here.
  */
 const metadata_ranges = [
   '169.254.0.0/16', // nearly all of them; also AWS containers (169.254.170.2) and Tencent (169.254.0.23)
@@ -36,7 +36,7 @@ const metadata_ranges = [
   'fd00:a9fe:a9fe::/48', // Linode
 ].map((range) => ipaddr.parseCIDR(range));
 
-/** What the internet assigns to hosts; ipaddr.js calls everything unicast that it has no other name for. */
+/** Addresses assigned to hosts of the internet; ipaddr.js calls everything unicast that it has no other name for. */
 const global_unicast = ipaddr.parseCIDR('2000::/3');
 
 const private_ranges = new Set(['private', 'loopback', 'uniqueLocal', 'carrierGradeNat']);
@@ -87,7 +87,10 @@ export function isWithin(text: string, ranges: readonly string[]): boolean {
 /** In which bits the addresses of one customer of a network differ: providers give a /56 (RIPE 690). */
 export const customer_bits = 56;
 
-/** Whose an address is, for limits: IPv4 itself, of IPv6 the /56. What is no address is its own. */
+/**
+ * Returns the network of an address, for limits: IPv4 itself, the /56 of IPv6. A text that is no address is
+ * returned as it is.
+ */
 export function networkOf(text: string): string {
   if (!ipaddr.isValid(text)) return text;
   const address = unmapped(ipaddr.parse(text));
@@ -128,8 +131,8 @@ export function isLocalName(host: string): boolean {
 }
 
 /**
- * What is wrong with a URL that a user chose, as the end of a sentence that begins with the field's
- * name; undefined if nothing. Names are judged again by what they resolve to when they are dialled.
+ * Returns the problem of a URL that a user chose, as the end of a sentence that begins with the field's name;
+ * undefined if there is none. Host names are checked again by their addresses when they are dialled.
  */
 export function checkUserUrl(text: string, rules: AddressRules): string | undefined {
   // The parser drops or escapes them: what is stored would not be what is dialled, and no database stores NUL.

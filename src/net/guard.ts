@@ -19,7 +19,7 @@ export type GuardCode =
   | 'too_large'
   | 'answer';
 
-/** Why a guarded request failed; `message` is for people and tells nothing that the URL does not. */
+/** Failure of a guarded request; `message` is for people and reveals nothing that is not in the URL. */
 export class GuardError extends Error {
   override name = 'GuardError';
   readonly code: GuardCode;
@@ -150,7 +150,7 @@ async function save(resolve: Resolve, first: string, file: Writable, options: Do
   }
 }
 
-/** Where a redirect leads; never from https to http. */
+/** Returns the target of a redirect; never from https to http. */
 function redirectOf(response: IncomingMessage, url: string): string | undefined {
   const { statusCode = 0, headers } = response;
   if (![301, 302, 303, 307, 308].includes(statusCode) || headers.location === undefined) return undefined;
@@ -371,7 +371,7 @@ function timedOut(): GuardError {
   return new GuardError('timeout', 'The address did not answer in time.');
 }
 
-/** What bounds a phase: its time, and the caller's signal. Whoever is at work is told by `onExpiry`. */
+/** Bounds of a phase: its time, and the caller's signal. `onExpiry` tells the running step. */
 type Clock = {
   readonly signal: AbortSignal;
   left_ms(): number;

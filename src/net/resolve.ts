@@ -12,7 +12,7 @@ export type ResolverOptions = {
   hosts_file?: string;
 };
 
-/** How long changed name servers or host files may stay unnoticed: a laptop wanders between networks. */
+/** Time after which name servers and host files are read again: a laptop wanders between networks. */
 const renew_after_ms = 10_000;
 
 /** Broken name servers answer A and stay silent on AAAA, or the other way round. */

@@ -6,7 +6,7 @@ export type SseFrame = {
   event: string;
   /** The text of its data lines, joined by line feeds; undefined for comments and the like. */
   data: string | undefined;
-  /** Where the values of its data lines stand in `raw`. */
+  /** Positions of its data lines in `raw`. */
   data_lines: readonly Line[];
 };
 
@@ -183,7 +183,7 @@ function isNamed(raw: Buffer, { from, to }: Line, name: Buffer): boolean {
   return true;
 }
 
-/** What stands behind the name, its colon and one space. */
+/** Returns the part of a line behind the name, its colon and one space. */
 function valueOf(raw: Buffer, { from, to }: Line, name: Buffer): Line {
   const after = Math.min(from + name.length + 1, to);
   return { from: after < to && raw[after] === space ? after + 1 : after, to };

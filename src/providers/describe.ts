@@ -108,7 +108,7 @@ function kindByResult(results: readonly JsonObject[]): MediaKind | undefined {
   return result_fields.find(([, names]) => names.some((name) => fields.includes(name)))?.[0];
 }
 
-/** Where nothing better tells, by what its makers say of it. */
+/** Guesses the kind by the description of the model, if nothing better is known. */
 function kindByWords(words: string): MediaKind {
   if (/\b(video|film|movie)/i.test(words)) return 'video';
   return /\b(speech|audio|music|song|voice|sound|tts)\b/i.test(words) ? 'audio' : 'image';

@@ -3,7 +3,7 @@ import { takesMedia } from './media-form.ts';
 import type { Adapter } from './provider.ts';
 import { embeddingOptionProblems } from './http/chat-options.ts';
 
-/** What the catalogue has to know of the adapters that there are. */
+/** Facts about the adapters for the catalogue. */
 export function adapterFacts(
   adapters: Record<string, Adapter>,
 ): Required<Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'takesMedia'>> {

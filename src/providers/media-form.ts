@@ -3,8 +3,8 @@ import { openProber } from '../storage/probe.ts';
 import type { Adapter } from './provider.ts';
 
 /**
- * Whether routes of this adapter can be given files of the caller's: what an instance says that is configured with
- * nothing and calls nobody. For whoever checks a file before there are keys.
+ * Tells whether routes of this adapter take files of the caller. It asks an unconfigured instance that calls
+ * nobody, so that a file can be checked before there are keys.
  */
 export function takesMedia(adapter: Adapter | undefined): boolean {
   if (!adapter?.open) return false;

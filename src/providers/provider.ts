@@ -16,7 +16,7 @@ import type { Prober } from '../storage/probe.ts';
 
 export type { Json } from '../catalog/model.ts';
 
-/** What a route asks of the upstream. */
+/** The request for a run. */
 export type RunRequest = {
   task_id: string;
   kind: 'image' | 'video' | 'audio';
@@ -26,7 +26,7 @@ export type RunRequest = {
   input: JsonObject;
   /** Adapter-specific settings of the route (its `options`). */
   options: JsonObject;
-  /** Where the route says that results are in the upstream's answer (its `output`). */
+  /** The route's `output`: positions of the results in the upstream's response. */
   output: JsonObject;
   /** The route's limits from the submit on: an upstream that can be told of one gives the run up then. */
   start_limit_ms: number;
@@ -34,13 +34,13 @@ export type RunRequest = {
   /** Milliseconds since 1970; the adapter takes the time from here. */
   now_ms: number;
   /**
-   * Where the upstream may say that something has happened; absent where it cannot reach us. Nothing that is
-   * sent there is believed: it only brings the next poll forward.
+   * URL for the upstream's event notices; absent if it cannot reach us. Their content is not trusted: a notice
+   * only brings the next poll forward.
    */
   events_url?: string;
 };
 
-/** What is told of a run that exists: all but its input, which may have megabytes. */
+/** Facts about a run that exists: all but its input, which may have megabytes. */
 export type RunContext = Omit<RunRequest, 'input'>;
 
 /** One produced file, or where the upstream keeps it. What it is gets measured from the bytes. */
@@ -70,8 +70,8 @@ export type FailureType =
   | 'internal_error';
 
 /**
- * What is known of a run after a call. `ref` is opaque to everybody but its adapter. `units`: what only the
- * upstream can count (tokens, seconds of an input); what we measure ourselves goes before it.
+ * State of a run after a call. Only its adapter reads `ref`. `units`: quantities that only the upstream can
+ * count (tokens, seconds of an input); our own measurements win.
  */
 export type RunState =
   /** `simulated`: a sandbox directive keeps it so; if that lasts too long, health does not count it. */
@@ -80,7 +80,7 @@ export type RunState =
   /** Started and failed; what that costs is unknown unless it is told. `simulated`: a sandbox directive asked for it, health does not count it. */
   | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean; upstream_cost?: UpstreamCost };
 
-/** What the upstream says that it charged us, for margins. */
+/** The charge reported by the upstream, for margins. */
 export type UpstreamCost = { amount: string; currency: string };
 
 /** Certainly not started: the next route may be tried. */
@@ -125,8 +125,8 @@ export type Provider = {
    */
   readonly idempotent?: boolean;
   /**
-   * How it takes files of the caller's (fields of the input with `x-media`): as https links, as data URLs, or
-   * as either; the input of a run has them in that form. Absent: it takes none.
+   * Accepted form of the caller's files (fields of the input with `x-media`): https links, data URLs, or
+   * either; the input of a run has them in that form. Absent: it takes none.
    */
   readonly media?: 'link' | 'data' | 'either';
   /**
@@ -153,7 +153,7 @@ export type ChatCall = {
   model: string;
   body: JsonObject;
   stream: boolean;
-  /** What a caller of the same style said about versions and betas, lower-case names. */
+  /** The caller's headers about versions and betas of the same style, in lower case. */
   headers: Record<string, string>;
   /** The adapter keeps to `connect`; the others are kept by who called, who aborts. */
   timeout_ms: Timeouts;
@@ -188,16 +188,16 @@ export type ChatProvider = {
   close?(): Promise<void>;
 };
 
-/** What an adapter works with. `prober` measures files; `rate_clock` is the time in which polls are counted: a test has its own. */
+/** Parts for an adapter. `prober` measures files; `rate_clock` is the time in which polls are counted: a test has its own. */
 export type AdapterParts = { guard: Guard; prober: Prober; rate_clock?: RateClock };
 
 /** The code for one upstream protocol. */
 export type Adapter = {
-  /** Whether models of this kind can be run by it, here and now. */
+  /** Tells whether it can run models of this kind here and now. */
   serves(kind: Kind): boolean;
-  /** What is wrong with the options of a chat route, for whoever writes the file. */
+  /** Checks the options of a chat route, for the author of the file. */
   checkChatOptions?(options: JsonObject): OptionProblem[];
-  /** What is wrong with the options of a route of another kind, and with its `output`. */
+  /** Checks the options of a route of another kind, and its `output`. */
   checkOptions?(options: JsonObject, output: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;

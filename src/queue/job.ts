@@ -1,4 +1,4 @@
-/** What a job carries: a small JSON object, usually ids; its handler checks the shape. */
+/** Data of a job: a small JSON object, usually ids; its handler checks the shape. */
 export type JobData = Record<string, unknown>;
 
 export type Job = {
@@ -7,8 +7,8 @@ export type Job = {
   readonly queue: string;
   readonly data: JobData;
   /**
-   * How often this job was begun before without an outcome: its handler threw, or its worker died
-   * or lost the database. 0 at first, and 0 again after each `again_after_ms`, but not after `put_back_ms`.
+   * Number of earlier starts of this job without an outcome: its handler threw, or its worker died or lost the
+   * database. 0 at first, and 0 again after each `again_after_ms`, but not after `put_back_ms`.
    */
   readonly attempt: number;
   /** Aborts when the engine stops or when the job no longer belongs to this worker. */
@@ -31,7 +31,7 @@ export type Handler = (job: Job) => Promise<Outcome>;
 /** A job as claimed from its queue. `retry_count` names the claim: every later one has a higher. */
 export type Claim = { id: string; retry_count: number; heartbeat_s: number; data: JobData };
 
-/** How a claim ends, in the words of the statements that record it. */
+/** The end of a claim, in the words of the statements that record it. */
 export type Settlement =
   | { fate: 'done' }
   | { fate: 'again'; delay_ms: number }

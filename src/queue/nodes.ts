@@ -1,13 +1,13 @@
 import type { Queryable } from '../db/database.ts';
 import type { Boss } from './pg-boss.ts';
 
-/** What a process says of itself. */
+/** Facts that a process reports about itself. */
 export type NodeFacts = { id: string; host: string; pid: number; role: string; version: string };
 
 /** A process of the service, as it was when it was last heard of; ages by the database's clock. */
 export type NodeView = NodeFacts & {
   started_at: Date;
-  /** How long ago it said that it is alive. */
+  /** Time since its last sign of life. */
   silent_ms: number;
   /** Jobs in hand, by their queue. */
   running: Record<string, number>;
@@ -42,7 +42,7 @@ export async function listNodes(db: Queryable): Promise<NodeView[]> {
   );
 }
 
-/** Whether the node should take nothing new; false if there is no such node. */
+/** Pauses or resumes a node: a paused one takes no new jobs. Returns false if there is no such node. */
 export async function setPaused(db: Queryable, id: string, paused: boolean): Promise<boolean> {
   const rows = await db.query('update nodes set is_paused = $2 where id = $1 returning id', [id, paused]);
   return rows.length === 1;

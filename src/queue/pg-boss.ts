@@ -14,7 +14,7 @@ export type QueueOptions = {
 };
 
 /**
- * How often pg-boss looks for jobs of dead workers. Measured worst case from `kill -9` to the new
+ * Intervals at which pg-boss looks for jobs of dead workers. Measured worst case from `kill -9` to the new
  * start: heartbeat 10 s + supervise 1 s + monitor 2 s + poll 0.5 s.
  */
 export type Supervision = { supervise_s: number; monitor_s: number };

@@ -7,8 +7,9 @@ import type { JobData, Settlement } from './job.ts';
 // a job within another statement (engine_send, engine_send_many, engine_live_keys, and those that read its clock).
 
 /**
- * What we rely on of pg-boss's schema, here and in those functions. test/queue/pgboss-tables.test.ts compares it with
- * the schema that the installed version makes, test/queue/send.test.ts the row that we write with its own.
+ * Parts of pg-boss's schema that we rely on, here and in those functions. test/queue/pgboss-tables.test.ts
+ * compares them with the schema of the installed version, test/queue/send.test.ts the row that we write with
+ * its own.
  */
 export const relied_on = {
   columns: {
@@ -219,7 +220,7 @@ export async function insertDuty(boss: Boss, queue: string, every_ms: number): P
 /** Jobs of one queue: due ones that wait, those that run, and how long the oldest due one has waited. */
 export type Backlog = { name: string; waiting: number; deferred: number; active: number; oldest_s: number | null };
 
-/** How much there is to do, by queue. */
+/** Returns the backlog of each queue. */
 export async function backlogOf(db: Queryable): Promise<Backlog[]> {
   const rows = await db.query<{
     name: string;
@@ -251,12 +252,12 @@ export type TroubledJob = {
   /** The task, delivery or other thing it is for. */
   key: string | null;
   state: 'running' | 'waiting' | 'later';
-  /** How often it was begun without an outcome. */
+  /** Number of starts without an outcome. */
   tries: number;
   /** Since when it runs, or was last begun. */
   started_at: Date | null;
   due_at: Date;
-  /** What went wrong the last time. */
+  /** Reason of the last failure. */
   reason: string | null;
 };
 
@@ -293,7 +294,7 @@ export async function takeAway(db: Queryable, id: string): Promise<string | unde
   return rows[0]?.name;
 }
 
-/** What a backup keeps of the engine: the queues, and the jobs that are not over. pg-boss makes the rest anew. */
+/** Tables in a backup: the queues, and the jobs that are not over. pg-boss makes the rest anew. */
 export const kept_tables: readonly string[] = ['pgboss.queue', 'pgboss.job'];
 
 /** The version of pg-boss's tables; null if there are none. */

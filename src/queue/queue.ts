@@ -43,7 +43,7 @@ export type EngineOptions = {
   notifier?: Notifier;
   listener?: Listener;
   supervision?: Supervision;
-  /** What this process is; without it, it is in no list: a command that comes and goes. */
+  /** This process in the list of nodes; absent for a command that comes and goes. */
   node?: Pick<NodeFacts, 'role' | 'version'> & Partial<Pick<NodeFacts, 'id'>>;
 };
 
@@ -83,7 +83,7 @@ export type Engine = {
    * are not told, so that this one takes nearly all of them.
    */
   hasten(queue: string, keys: readonly string[], options?: { here?: boolean }): Promise<Set<string>>;
-  /** How much there is to do, by queue; queues without a job are left out. */
+  /** Returns the backlog of each queue; queues without a job are left out. */
   backlog(): Promise<Backlog[]>;
   /** The processes of the service that were heard of lately. */
   nodes(): Promise<NodeView[]>;
@@ -275,7 +275,7 @@ class BossEngine implements Engine {
     await within(left_ms(), Promise.all([this.#boss.stop(), ...this.#owned.map((part) => part.close())]));
   }
 
-  /** What other nodes put back may have its place here, and after a restart nobody else knows of it. */
+  /** Brings deferred jobs forward: other nodes' jobs may fit here, and after a restart nobody else knows of them. */
   async #takeUp(queue: string): Promise<void> {
     try {
       await bringPutBackForward(this.#boss, queue);

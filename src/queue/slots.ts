@@ -7,7 +7,7 @@ import { claimKey, type ClaimName } from './pgboss-tables.ts';
 
 export type SlotsOptions = {
   queue: string;
-  /** How many jobs of this queue run here at once. */
+  /** Number of jobs of this queue that run here at once. */
   slots: number;
   handler: Handler;
   fetch(queue: string, count: number): Promise<Claim[]>;
@@ -21,7 +21,7 @@ export type SlotsOptions = {
 type Run = {
   claim: Claim;
   abort: AbortController;
-  /** When the database last knew that the claim lives; taken before the statement was sent. */
+  /** Time at which the database last confirmed the claim; taken before the statement was sent. */
   alive_at_ms: number;
   /** The handler is running and the claim is ours, as far as we know. */
   held: boolean;
@@ -81,7 +81,7 @@ export class Slots {
     if (!paused) this.wake();
   }
 
-  /** How many jobs are in hand. */
+  /** Number of jobs in hand. */
   get count(): number {
     return this.#runs.size;
   }

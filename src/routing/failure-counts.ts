@@ -1,10 +1,10 @@
 /** One attempt of a route, as its health sees it. */
 type RouteTry = { at_ms: number; failed: boolean; account_id: string };
 
-/** How an account fares on a route: when it used it last, and its failures since its last success. */
+/** An account's use of a route: its last use, and its failures since its last success. */
 type Use = { at_ms: number; failures: number };
 
-/** Whose use of a route the latest failure makes fail too often; `is_common` if several accounts meet the failures. */
+/** The scopes for which the latest failure opens the circuit; `is_common` if several accounts meet the failures. */
 export type Verdict = { for_account: boolean; for_all: boolean; is_common: boolean };
 
 const failures_in_a_row = 5;
@@ -17,8 +17,8 @@ const uses_kept_max = 1_000;
 const use_ms = 60_000;
 
 /**
- * What one node has met of one route lately. Counts per account, and over all of them: a route fails too often after
- * five failures in a row, or when half of the last twenty attempts of 30 seconds failed.
+ * Recent failures of a route on one node. Counts per account, and over all of them: a route fails too often
+ * after five failures in a row, or when half of the last twenty attempts of 30 seconds failed.
  */
 export class FailureCounts {
   /** Failures of anybody since the last success of anybody. */

@@ -7,13 +7,13 @@ export function routeName(model_id: string, route_id: string): string {
   return `${model_id}#${route_id}`;
 }
 
-/** Why a route is not used: its upstream refuses or fails, or it does not answer in time. */
+/** The cause of an open circuit: the upstream refuses or fails, or it does not answer in time. */
 export type Cause = 'upstream_error' | 'timeout';
 
 /** The pause of a route whose credentials are refused, which is an operator's work. */
 export const credentials_pause_ms = 60_000;
 
-/** How an attempt of a route failed, as far as its health is concerned. */
+/** A failed attempt of a route, as its health sees it. */
 export type Trouble = {
   cause: Cause;
   /** The upstream said when to come back, or its credentials are refused: no need to count. */
@@ -38,14 +38,20 @@ export type Standing = 'available' | 'degraded' | 'unavailable';
 export type RouteHealth = {
   /** No circuit is open, as far as that is known and not too old: `admit` and `order` would change nothing. */
   readonly is_calm: boolean;
-  /** Why this account cannot use any of these routes; undefined if it can use one. Takes no probe. */
+  /**
+   * Returns the reason why this account cannot use any of these routes; undefined if it can use one. Takes no
+   * probe.
+   */
   blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined>;
   /**
    * May a task of this account for a model with these routes be created? No if there is none, or every route is open;
    * but a route whose pause is over lets one request through, the probe.
    */
   admit(routes: readonly string[], account_id: string): Promise<Admission>;
-  /** How models with given routes stand now, for one account or for all. Takes no probe; all looks of a second are one query. */
+  /**
+   * Returns a function that tells the standing of models with given routes, for one account or for all. Takes
+   * no probe; all looks of a second are one query.
+   */
   look(): Promise<(routes: readonly string[], account_id?: string) => Standing>;
   /** A request that may have been the probe was not made, or says nothing about the route: the next one may. */
   releaseProbe(route: string, account_id: string): Promise<void>;
@@ -124,7 +130,7 @@ class SharedRouteHealth implements RouteHealth {
   readonly #db: Queryable;
   readonly #clock: Clock;
   readonly #counts = new Map<string, FailureCounts>();
-  /** What this node knows of open circuits, by route and account: the rows, and what it has just added to them. */
+  /** Open circuits that this node knows, by route and account: the rows, and its own latest ones. */
   #open = new Map<string, Map<string, Circuit>>();
   #read_at_ms = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
@@ -361,7 +367,7 @@ function put(open: Map<string, Map<string, Circuit>>, circuit: Circuit): void {
   open.set(circuit.route, of_route);
 }
 
-/** When the last pause of a route's circuits is over. */
+/** Returns the end of the last pause of a route's circuits. */
 function retryAt(circuits: readonly Circuit[]): number {
   return Math.max(...circuits.map(({ retry_at }) => retry_at.getTime()));
 }

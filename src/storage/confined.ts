@@ -5,7 +5,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What the process may load: this package, and the packages beside it or behind a link. */
+/** Folders that the process may load: this package, and the packages beside it or behind a link. */
 function ownFolders(): string[] {
   const folder = fileURLToPath(new URL('../../', import.meta.url));
   const [beside = ''] = /^.*?[\\/]node_modules[\\/]/.exec(folder) ?? [];
@@ -42,7 +42,7 @@ export async function startConfined(module: URL): Promise<ChildProcess> {
 
 let network_prefix: Promise<readonly string[]> | undefined;
 
-/** What to put before a program, so that it runs in an empty network; nothing where the system has no such thing, or refuses it. */
+/** Returns the prefix that runs a program in an empty network; empty if the system has none or refuses it. */
 export function withoutNetwork(): Promise<readonly string[]> {
   return (network_prefix ??= findPrefix());
 }

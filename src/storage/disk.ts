@@ -36,7 +36,7 @@ export async function openDiskStorage(data_dir: string): Promise<Storage> {
   };
 }
 
-/** Where a key's file is. 65,536 folders by the owner's hash, so that none of them grows large. */
+/** Returns the path of a key's file. 65,536 folders by the owner's hash keep each of them small. */
 function pathOf(folders: Folders, key: string): string | undefined {
   const parts = parseKey(key);
   if (!parts) return undefined;

@@ -8,11 +8,14 @@ import { syncFolder } from './sync-folder.ts';
 /** Something that must happen once the database is back; `id` names it, whoever writes it down again. */
 export type JournalEntry = { id: string; at: string; body: unknown };
 
-/** What this node could not tell the database, on its own disk: `<data_dir>/journal`. It has no content of calls. */
+/**
+ * Charges that this node could not write to the database, on its own disk: `<data_dir>/journal`. It has no
+ * content of calls.
+ */
 export type Journal = {
   /** On the disk when it resolves. Rejects with JournalFull, or with what the disk says: then nothing is written. */
   write(entries: readonly JournalEntry[]): Promise<void>;
-  /** What was written and not done, oldest first: by this process, and by others that were adopted. */
+  /** Entries that are written and not done, oldest first: by this process, and by others that were adopted. */
   pending(): readonly JournalEntry[];
   /** Takes over what dead processes have left in the same folder. Resolves to how many entries. */
   adopt(): Promise<number>;
@@ -46,7 +49,7 @@ export function openJournal(data_dir: string, { bytes_max = size_bytes_max } = {
   return new DiskJournal(folderOf(data_dir), bytes_max);
 }
 
-/** What waits in a data folder, whoever wrote it; [] where nothing does. */
+/** Returns the waiting entries of a data folder, whoever wrote them; [] if there are none. */
 export async function readJournals(data_dir: string): Promise<JournalEntry[]> {
   const folder = folderOf(data_dir);
   let files: JournalEntry[][] = [];
@@ -194,7 +197,7 @@ class DiskJournal implements Journal {
     return this.#file;
   }
 
-  /** What one entry that stays has kept on the disk, the lines of those that are done, is left behind. */
+  /** Rewrites the file without the lines that are done, which one open entry has kept on the disk. */
   async #rewrite({ handle, path }: OwnFile): Promise<OwnFile> {
     const left = [...this.#pending.values()].filter((each) => each.paths.includes(path));
     this.#file = undefined;

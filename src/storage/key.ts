@@ -29,7 +29,7 @@ export function parseKey(text: string): KeyParts | undefined {
   return { account_id, owner_id, index: Number(index), extension };
 }
 
-/** Whether files can be kept under this id. */
+/** Tells whether files can be stored under this id. */
 export function isOwner(id: string): boolean {
   return isId('task', id) || isId('file', id);
 }

@@ -26,11 +26,11 @@ export function makeLink(secret: string, file: { base_url: string; key: string; 
   };
 }
 
-/** What a request says: the path after `/files/`, not decoded, and the two query values. */
+/** The link of a request: the path after `/files/`, not decoded, and the two query values. */
 export type LinkClaim = { key: string; exp: unknown; sig: unknown };
 
 /**
- * When the link ends, in seconds since 1970; undefined if it is forged, malformed or over. Exactly
+ * Returns the expiry of the link in seconds since 1970; undefined if it is forged, malformed or over. Exactly
  * one spelling of each value is accepted, so that a changed character never passes.
  */
 export function verifyLink(secret: string, claim: LinkClaim, now_ms: number): number | undefined {

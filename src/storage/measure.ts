@@ -71,9 +71,9 @@ type Measures = Omit<Probe, 'content_type' | 'size_bytes'>;
 type Picture = { extension: Extension; format: string; pixels_per_byte_max: number };
 
 /**
- * What sharp must call a file of this container (`heif` is its name for AVIF's family), and how far
- * it can compress at best: deflate 1,032 bytes into one, at one bit a pixel; JPEG one bit a block.
- * More pixels than that are a lie of the header. The others store a plain area in nothing at all.
+ * The format that sharp must report for a container (`heif` is its name for AVIF's family), and the best
+ * possible compression: deflate 1,032 bytes into one, at one bit a pixel; JPEG one bit a block. A header with
+ * more pixels lies. The others store a plain area in no bytes at all.
  */
 const pictures: Partial<Record<Container, Picture>> = {
   png: { extension: 'png', format: 'png', pixels_per_byte_max: 8 * 1032 },
@@ -180,7 +180,10 @@ async function measureDuration(input: Input, tracks: InputTrack[], size_bytes: n
 /** MP3 ends at 320 kbit/s; a picture among the tags may be some of the file. */
 const mp3_bits_max = 400_000;
 
-/** What the header says, unless there is more in the file than so short a sound could fill: it is charged by it. */
+/**
+ * Returns the header's duration, unless the file has more bytes than such a short recording could fill: the
+ * charge depends on it.
+ */
 async function declaredEnd(input: Input, tracks: InputTrack[], size_bytes: number): Promise<number | null> {
   const end = await input.getDurationFromMetadata(tracks);
   if (!end) return end;

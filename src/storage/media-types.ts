@@ -41,7 +41,7 @@ export function textExtension(content_type: string): Extension {
   return texts.find((extension) => media_types[extension].content_type.split(';')[0] === plain) ?? 'txt';
 }
 
-/** How files with this extension are served. */
+/** Returns the media type in which files with this extension are served. */
 export function mediaType(extension: Extension): MediaType {
   return media_types[extension];
 }

@@ -10,7 +10,7 @@ import type { Measurement } from './measure.ts';
 /** `begun`: what follows is the file's doing. */
 export type ProbeReply = { ready: true } | { begun: true } | Measurement;
 
-/** How many bytes the file has; they are asked for through the socket. */
+/** Size of the file in bytes; the bytes are read through the socket. */
 export type ProbeRequest = { size_bytes: number };
 
 /** Beyond this V8 ends the process, which is why it is not the service's own. */

@@ -1,6 +1,6 @@
 import type { Extension } from './media-types.ts';
 
-/** What a file is and measures, by its bytes alone. Sides in pixels, duration in seconds. */
+/** The type and the measurements of a file, by its bytes alone. Sides in pixels, duration in seconds. */
 export type Probe = {
   type: 'image' | 'video' | 'audio';
   content_type: string;
@@ -27,7 +27,7 @@ export function failed(reason: ProbeFailure, problem: string): ProbeResult {
   return { ok: false, reason, problem: problem.replaceAll(/\s+/g, ' ').trim().slice(0, 300) };
 }
 
-/** What is wrong with a file, behind its name. */
+/** Texts of the problems of a file, behind its name. */
 export const probe_complaints: Readonly<Record<ProbeFailure, string>> = {
   empty: 'is empty.',
   unrecognized: 'is of no known image, audio or video format.',

@@ -194,7 +194,7 @@ type ChildAnswer =
   | { event: 'exit'; begun: boolean }
   | { event: 'timeout' };
 
-/** What becomes of the process: it says it is ready, it answers, it dies, it takes too long. */
+/** Resolves with the process's next event: it is ready, it answers, it dies, or it takes too long. */
 function nextAnswer(child: ChildProcess): Promise<ChildAnswer> {
   return new Promise((resolve) => {
     let begun = false;

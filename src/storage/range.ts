@@ -1,8 +1,8 @@
 import type { ByteRange } from './storage.ts';
 
 /**
- * What a Range header asks of a file (RFC 9110, 14.2): the part to send; `unsatisfiable` (416);
- * undefined when it is absent, not understood or names several parts: the whole file is sent.
+ * Reads a Range header for a file (RFC 9110, 14.2): the part to send; `unsatisfiable` (416); undefined if it
+ * is absent, not understood or names several parts: the whole file is sent.
  */
 export function parseRange(header: string | undefined, size_bytes: number): ByteRange | 'unsatisfiable' | undefined {
   const match = /^bytes=(\d*)-(\d*)$/i.exec(header ?? '');

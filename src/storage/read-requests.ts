@@ -54,7 +54,7 @@ export function answerReads(socket: Socket, file: Readable, onFailure: (error: u
   return () => void socket.off('data', onData).pause();
 }
 
-/** When all is written, or the other end is gone. */
+/** Resolves when all is written, or the other end is gone. */
 function flush(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {

@@ -85,7 +85,7 @@ function isStreamInfo(head: Buffer): boolean {
 const block_bytes = 2 ** 20;
 const head_bytes = 64;
 
-/** Whether a beginning is there after `from`; behind a tag the first one is that of the file itself. */
+/** Tells whether there is another beginning after `from`; behind a tag the first one is that of the file itself. */
 function holdsAgain(
   source: ByteSource,
   magic: Buffer,

@@ -1,6 +1,6 @@
 /**
- * What the first bytes say a file is. `id3` is a tag that MP3, FLAC and AAC files may start with;
- * only the frames after it tell which.
+ * The container of a file by its first bytes. `id3` is a tag that MP3, FLAC and AAC files may start with; only
+ * the frames after it tell which.
  */
 export type Container =
   | 'png'
@@ -17,7 +17,7 @@ export type Container =
   | 'aac'
   | 'id3';
 
-/** How much of a file `sniff` wants to see. */
+/** Number of bytes that `sniff` needs. */
 export const sniff_bytes = 256;
 
 /** The container by its magic bytes, never by a name or a declared type; undefined if unknown. */

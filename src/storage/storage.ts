@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** What is known of a stored file without reading it. */
+/** Facts about a stored file that need no read. */
 export type StoredFile = {
   size_bytes: number;
   /** Another text after every overwrite, the same as long as the bytes are; opaque. */
@@ -15,8 +15,8 @@ export type OpenedFile = StoredFile & ByteRange & { stream: Readable };
 export type PutOptions = { content_type: string; size_limit_bytes: number };
 
 /**
- * Where outputs live: a folder, later a bucket too. Keys are those of key.ts; writing the same key
- * again replaces the file as a whole, so a step that is repeated after a crash does no harm.
+ * Storage of outputs: a folder or a bucket. Keys are those of key.ts; writing the same key again replaces the
+ * file as a whole, so a step that is repeated after a crash does no harm.
  */
 export type Storage = {
   /**

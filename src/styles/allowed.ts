@@ -4,10 +4,10 @@ import type { Betas, ChatRequest, Members } from './codec.ts';
 import { memberOf, isObject, mistake } from './fields.ts';
 
 /**
- * What of a caller's body may go on to an upstream of the same style, which gets it as it came. Two kinds of
- * fields are kept back unless the route's options say otherwise: those that cost the operator money which no
- * price row of the model covers, and ids in the operator's account upstream, where one customer would read
- * what another has left. Translated requests hold none of them.
+ * Fields of a caller's body that may pass to an upstream of the same style, which gets the body as it came.
+ * Two kinds are refused unless the route's options allow them: fields that cost the operator money which no
+ * price row of the model covers, and ids in the operator's account upstream, by which one customer could read
+ * another's data. Translated requests contain none of them.
  */
 
 /** From the route's options. */
@@ -22,7 +22,7 @@ export type Allowance = {
   pass_betas: ReadonlySet<string>;
 };
 
-/** What is wrong with a value; undefined if nothing is. */
+/** Checks a value: returns the problem, or undefined. */
 type Check = (value: Json) => string | undefined;
 
 const always =
@@ -78,10 +78,10 @@ const fields: { readonly [field: string]: Check } = {
 /** Rules that are about more than a field of that name. */
 const others = ['tools', 'input_audio', 'file_id', 'store', 'cache_ttl'] as const;
 
-/** What `pass` may name. */
+/** Names that `pass` may list. */
 export const pass_names: readonly string[] = [...Object.keys(fields), ...others];
 
-/** What may go on to the upstream of a route, by its options. */
+/** Returns the allowance of a route, by its options. */
 export const allowanceOf = rememberByObject((options: JsonObject) => readAllowance(options).allowance);
 
 /** Reads `pass` and `refuse` among the options of a route, and tells what is wrong with them. */
@@ -118,7 +118,10 @@ function textsOf(value: Json | undefined): string[] | undefined {
   return texts.length === value.length ? texts : undefined;
 }
 
-/** What a route refuses from everybody, whatever its upstream speaks. Throws ApiError 400 naming the field. */
+/**
+ * Refuses the fields that the route refuses from everybody, whatever its upstream speaks. Throws ApiError 400
+ * naming the field.
+ */
 export function refuseFields(body: JsonObject, { refuse }: Allowance): void {
   for (const field of refuse) {
     if (memberOf(body, field) !== undefined) throw refusal(field, 'is not offered with this model');

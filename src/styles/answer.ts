@@ -11,12 +11,12 @@ export type RenderedAnswer = {
   bytes: Buffer;
   /** By the upstream's own count; undefined if it told nothing that can be believed. */
   usage: Partial<Usage> | undefined;
-  /** Why it ended, in the words of the caller's style. */
+  /** The finish reason, in the words of the caller's style. */
   finish: string | undefined;
   /** Bytes of text, thinking and arguments, for counting where the upstream counts nothing. */
   delivered: TextSize;
   has_content: boolean;
-  /** What the upstream calls the answer; for the record of the call. */
+  /** The upstream's id of the response; for the record of the call. */
   upstream_id: string | undefined;
 };
 

@@ -5,8 +5,8 @@ import { parseExactly } from '../lib/long-integers.ts';
 import { isObject } from './fields.ts';
 
 /**
- * What the styles want of calls of tools. All of it is a function of what was given, so that both halves
- * of a call come out the same, today and in the next request.
+ * Adapts calls of tools to the styles. All of it is a function of the input, so that both halves of a call
+ * come out the same, today and in the next request.
  */
 
 /** The form of ids in messages style, and of names of tools in both. */
@@ -60,7 +60,7 @@ export function inputOf(text: string): JsonObject {
   return { _raw: text };
 }
 
-/** How deep a JSON text is nested. Upstreams' parsers overflow at some thousand. */
+/** Returns the depth of a JSON text. Upstreams' parsers overflow at some thousand. */
 function depthOf(text: string): number {
   let deepest = 0;
   let depth = 0;
@@ -102,7 +102,7 @@ export class ToolNames {
     return safe;
   }
 
-  /** What `UpstreamBody` says of them. */
+  /** The changed names, for `UpstreamBody`. */
   get changed(): { tool_names?: Map<string, string> } {
     return this.#caller_names ? { tool_names: this.#caller_names } : {};
   }

@@ -32,13 +32,13 @@ export type ChatRequest = {
   wants_usage: boolean;
   /** Undefined if the caller set none. */
   max_tokens: number | undefined;
-  /** How many of them the model is to think with; 0 if the caller set no budget. */
+  /** Number of tokens for thinking; 0 if the caller set no budget. */
   thinking_budget: number;
-  /** How many answers. */
+  /** Number of answers. */
   n: number;
 };
 
-/** What a request is read for: an answer, or only the number of its tokens. */
+/** The purpose of a request: a response, or only the count of its tokens. */
 export type Purpose = 'answer' | 'count';
 
 /** An upstream's model: `max_tokens` is the most that may be asked of it. */
@@ -57,7 +57,7 @@ export type UpstreamBody = {
 /** A link of the caller's; `inline` is where in the body its type and its bytes in base64 are to stand. */
 export type Link = { url: string; at: string; inline: { mimeType: string; data: string } };
 
-/** What an answer has to say beside its content. */
+/** Values of a response beside its content. */
 export type AnswerOptions = {
   /** The public id, which stands in the caller's answer instead of the upstream's name. */
   model: string;
@@ -123,7 +123,7 @@ export type ChatEndpoint = {
   /** JSON Schema. */
   readonly body: object;
   readonly examples?: Record<string, unknown>;
-  /** What a 200 is. */
+  /** Description of a 200. */
   readonly response: string;
   /** Counts the tokens of a request; absent: the style has no such call. */
   readonly count?: {
@@ -160,7 +160,7 @@ export type CallerHalf = {
   ): JsonObject;
   /** Renders a stream. Reads what it needs of the request now: its body is released with the first content. */
   openWriter(request: ChatRequest, options: AnswerOptions): StreamWriter;
-  /** Why an answer ended, in the words of the style. */
+  /** Returns the finish reason, in the words of the style. */
   finishOf(body: JsonObject): unknown;
   /**
    * The id of an answer, which is ours whatever the upstream's is: some upstreams number theirs anew, and clients merge

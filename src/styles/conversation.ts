@@ -11,8 +11,8 @@ export type Source = { type: 'base64'; media_type: string; data: string } | { ty
 export type TextPart = { type: 'text'; text: string; thought_signature?: string; cache_control?: Json };
 
 /**
- * What a turn is made of. Tool calls and thinking stand in assistant turns, tool results in user turns. `at`
- * is where a part stands in the caller's body: not everything can be given to every upstream.
+ * A part of a turn. Tool calls and thinking are in assistant turns, tool results in user turns. `at` is the
+ * part's position in the caller's body: not every upstream takes every part.
  */
 export type Part =
   | TextPart
@@ -96,7 +96,7 @@ export type ChatAnswer = {
   usage?: Partial<Usage> | undefined;
 };
 
-/** What happens in a stream, whatever its style. `index` counts tool calls. */
+/** An event of a stream, whatever its style. `index` counts tool calls. */
 export type ChatEvent =
   | { type: 'start'; id?: string }
   | { type: 'text'; text: string }
@@ -108,10 +108,10 @@ export type ChatEvent =
   /** Gemini's, of the text so far. */
   | { type: 'text_signature'; thought_signature: string }
   | { type: 'tool_arguments'; index: number; json: string }
-  /** What is known so far: later values replace earlier ones, they are never added. */
+  /** The usage so far: later values replace earlier ones, they are never added. */
   | { type: 'usage'; usage: Partial<Usage> }
   | { type: 'finish'; reason: FinishReason; stop_sequence?: string }
-  /** Why it ended has come; `finish` tells it behind all that belongs to the answer. */
+  /** The finish reason has come; `finish` follows after the rest of the response. */
   | { type: 'ending' }
   /** The upstream said that the stream is complete. A stream that ends without it was cut. */
   | { type: 'end' }

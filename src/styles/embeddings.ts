@@ -7,7 +7,7 @@ import { addText, type TextSize } from './usage.ts';
 import { usage_format } from './completions/usage.ts';
 import { cutVectors, vectorNumber, withVectors } from './vectors.ts';
 
-/** What this service has to know of the format of `/v1/embeddings`: answers are never streamed. */
+/** The format of `/v1/embeddings`; its responses are never streamed. */
 export const embeddings = {
   name: 'embeddings',
   members: {
@@ -16,14 +16,14 @@ export const embeddings = {
   },
 } as const;
 
-/** What a body of `/v1/embeddings` asks for, as far as routing, money and the answer's form need to know. */
+/** The request of a body of `/v1/embeddings`, as far as routing, money and the response's form need it. */
 export type EmbeddingRequest = {
   readonly style: typeof embeddings;
   readonly stream: false;
   readonly n: 1;
   body: JsonObject;
   model: string;
-  /** How many vectors. */
+  /** Number of vectors. */
   count: number;
   encoding_format: 'float' | 'base64';
   text_size: TextSize;

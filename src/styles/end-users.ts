@@ -5,7 +5,7 @@ import { isObject } from './fields.ts';
 /** Members of a body that name an end user of the caller's, or a cache for its prompts. */
 const names = ['user', 'safety_identifier', 'prompt_cache_key'] as const;
 
-/** Whose names they are: the account, and the secret that keeps the upstream from guessing them. */
+/** The scope of end users' names: the account, and the secret that keeps the upstream from guessing them. */
 export type NameScope = { account_id: string; secret: string };
 
 /**

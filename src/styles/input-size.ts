@@ -4,8 +4,8 @@ import { memberOf, isObject } from './fields.ts';
 import { addText } from './usage.ts';
 
 /**
- * What the input is made of, for its estimate: bytes of all text, and what is no text. Audio counts among
- * the documents; `document_bytes` are the decoded bytes of those that were sent along instead of linked.
+ * Size of the input, for its estimate: bytes of all text, and the rest. Audio counts among the documents;
+ * `document_bytes` are the decoded bytes of those that are inline.
  */
 export type InputSize = {
   ascii_bytes: number;
@@ -35,7 +35,7 @@ const spelled_out: ReadonlySet<string> = new Set(['parameters', 'input_schema', 
 /** Role and separators of a message: about four tokens in the templates of all models we looked at. */
 const message_overhead_bytes = 10;
 
-/** How much input a request holds. Counts every text, also in fields that we do not know; never throws. */
+/** Measures the input of a request. Counts every text, also in fields that we do not know; never throws. */
 export function inputSize({ style, body }: ChatRequest): InputSize {
   const size: InputSize = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 0, document_bytes: 0 };
   for (const key in body) if (!unread.has(key)) addValue(size, body[key], false);
@@ -66,7 +66,7 @@ function addMembers(size: InputSize, object: JsonObject, names: boolean, counted
   }
 }
 
-/** What is no media at all. */
+/** Types of parts without media. */
 const none: readonly string[] = [];
 
 /** An upstream may read either, or both. */
@@ -122,7 +122,7 @@ function isLabel(key: string, value: Json | undefined): boolean {
   return labels.has(key) && typeof value === 'string' && value.length <= label_length_max;
 }
 
-/** Where its bytes or its address are. */
+/** Members that carry its bytes or its address. */
 const payloads: readonly string[] = ['data', 'url', 'file_data'];
 
 /** Decoded bytes of what is held as base64: in a source's `data`, a data URL, a file's `file_data`. The rest is text. */
@@ -167,8 +167,8 @@ function addLocated(size: InputSize, text: string): number {
 }
 
 /**
- * What is called `application/`, with or without `x-`, and is read as text nevertheless. They are named, since most
- * others are none: what is called `x-pdf` or `x-zip-compressed` would be held for as a million tokens.
+ * Types under `application/`, with or without `x-`, that are read as text. They are listed, since most others
+ * are none: `x-pdf` or `x-zip-compressed` as text would be held for as a million tokens.
  */
 const text_types: ReadonlySet<string> = new Set(
   (
@@ -179,7 +179,7 @@ const text_types: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Whether upstreams are given files of this type as texts, or read them so. */
+/** Tells whether upstreams get or read files of this type as text. */
 function isText(media_type: string): boolean {
   const [plain = ''] = media_type.split(';', 1);
   const type = plain.trim().toLowerCase();

@@ -11,7 +11,7 @@ import { isObject, mistake } from './fields.ts';
 /** `place`: the way to it in the body. `server`: what is there is spoken to, not fetched. */
 export type FoundLink = { url: string; at: string; place: readonly (string | number)[]; kind: 'file' | 'server' };
 
-/** What was fetched for a link, in base64. */
+/** A downloaded file of a link, in base64. */
 export type FetchedFile = { mimeType: string; data: string };
 
 /** All links of a request, in their order. */
@@ -46,11 +46,11 @@ const unread: ReadonlySet<string> = new Set([
   'instructions',
 ]);
 
-/** What was found on the web, and is sent back. */
+/** Types of web results that are sent back. */
 const web_sources = /^(url_citation|web_search_result|web_fetch_result|web_search_call|browser_state)$/;
 const source_links = /^(url|source|current_url)$/;
 
-/** What a model wrote for a tool, in its `input`. */
+/** Types of calls, whose `input` the model wrote for a tool. */
 const calls = /(^|_)(tool_use|call)$/;
 
 /** Some upstreams read `URL` and `Image_Url` as the names that they look for. */
@@ -66,7 +66,7 @@ const data_names: ReadonlySet<string> = new Set([
   'audios',
 ]);
 
-/** How a text begins that leads elsewhere; bytes in base64 never do. */
+/** Start of a text that leads elsewhere; bytes in base64 never match. */
 const scheme = /^\s*[a-z][a-z0-9+.-]*:/i;
 
 function findIn(value: Json | undefined, key: string | number, place: (string | number)[], found: FoundLink[]): void {

@@ -30,7 +30,10 @@ function plainType(type: string): string {
   return type === 'image/jpg' ? 'image/jpeg' : type;
 }
 
-/** What `url` points at or holds. Throws ApiError 400 naming `at` for addresses that nobody could fetch. */
+/**
+ * Reads the link or the inline bytes of `url`. Throws ApiError 400 naming `at` for addresses that nobody could
+ * fetch.
+ */
 export function readSource(url: string, at: string): Source {
   if (/^https?:\/\//i.test(url)) return { type: 'url', url };
   const inline = readDataUrl(url);

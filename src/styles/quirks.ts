@@ -2,8 +2,8 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { rememberByObject } from '../lib/remember.ts';
 
 /**
- * What one upstream model takes differently from others of its style, from the route's `options`. Everything
- * is optional: without it, what today's models of the style take is sent.
+ * Differences of one upstream model from others of its style, from the route's `options`. All are optional:
+ * without them, the request is as today's models of the style take it.
  */
 export type Quirks = {
   /** Chat completions: where the limit of the output stands. Without it, where the caller wrote it. */
@@ -40,7 +40,7 @@ export type Quirks = {
   responses?: boolean | 'tools' | 'always';
   /** False if the model refuses temperature, top_p and top_k. */
   sampling?: boolean;
-  /** How the model is made to answer by a JSON schema. */
+  /** The way to make the model answer by a JSON schema. */
   structured_output?: 'native' | 'tool' | 'prompt';
   /** Gemini: false if the model takes no schema for its answer beside tools, as before Gemini 3. */
   format_with_tools?: boolean;
@@ -67,7 +67,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
 
 const tool_id_length_min = 24;
 
-/** What may stand in the options of a chat route. */
+/** Names of these options of a chat route. */
 export const quirk_names: readonly string[] = [...Object.keys(values), 'tool_id_length_max'];
 
 /** The quirks of a route, by its options. */

@@ -28,13 +28,13 @@ export type Relay = {
   readonly is_complete: boolean;
   /** The upstream's error event, or what is wrong with the stream. Nothing is sent after it. */
   readonly failure: { type: string; message: string } | undefined;
-  /** What the upstream told of its usage so far; undefined if it never did. */
+  /** Usage reported by the upstream so far; undefined if it reported none. */
   readonly usage: Partial<Usage> | undefined;
-  /** What was relayed, for counting where the upstream counts nothing: bytes of text, thinking and arguments. */
+  /** Size of the relayed text, thinking and arguments, for counting if the upstream reports no usage. */
   readonly delivered: { ascii_bytes: number; other_bytes: number };
-  /** Why it ended, in the words of the caller's style; for the record of the call. */
+  /** The finish reason, in the words of the caller's style; for the record of the call. */
   readonly finish: string | undefined;
-  /** What the upstream calls its answer; for the record of the call. */
+  /** The upstream's id of its response; for the record of the call. */
   readonly upstream_id: string | undefined;
 };
 
@@ -56,7 +56,7 @@ class StreamRelay implements Relay {
   readonly #splitter: SseSplitter;
   readonly #way: SameStream;
   readonly #is_translated: boolean;
-  /** What came before the first content. */
+  /** Frames before the first content. */
   #held: Buffer[] = [];
   #held_bytes = 0;
   readonly #bytes_max: number;

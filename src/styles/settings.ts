@@ -12,7 +12,10 @@ type Readers = {
 
 type Common = Pick<Conversation, 'temperature' | 'top_p' | 'format' | 'thinking' | 'user'>;
 
-/** What has the same name in both, around what has not: of several mistakes the first in this order is told. */
+/**
+ * Reads the settings with the same name in both styles, around the others: of several mistakes the first in
+ * this order is reported.
+ */
 export function readCommon(body: JsonObject, { readFormat, readThinkingWish }: Readers): Common {
   const temperature = readNumber(body, 'temperature', 'temperature');
   const top_p = readNumber(body, 'top_p', 'top_p');
@@ -57,7 +60,7 @@ export function chooseOne(name: string, known: ReadonlySet<string>, at: string):
 
 type Allowed = {
   holder: JsonObject;
-  /** Where `holder` is in the body. */
+  /** Path of `holder` in the body. */
   at: string;
   /** The name of one on the list, which is checked. */
   readName: (tool: JsonObject, at: string) => string;
@@ -94,7 +97,7 @@ export function readSchemaFormat(wanted: JsonObject, at: string): AnswerFormat {
   };
 }
 
-/** How much to think, in the words of these styles. */
+/** Reads the effort of thinking, in the words of these styles. */
 export function readEffortWish(effort: Json, at: string): Conversation['thinking'] {
   const level = readEffort(effort);
   if (level === undefined) throw mistake(at, 'must be one of none, minimal, low, medium, high, xhigh, max');

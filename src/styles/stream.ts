@@ -7,7 +7,7 @@ import { isObject } from './fields.ts';
 import { edited, memberEdits, type Edit, type OwnMembers } from './model-name.ts';
 import { addText, type TextSize, chargedUsage } from './usage.ts';
 
-/** What the streams of all styles have in common: what is noted of them, how they are read, written and relayed. */
+/** Streams of all styles: their state, and the interfaces to read, write and relay them. */
 
 /** Reads an upstream's stream, frame by frame, into what happens in it. */
 export type StreamReader = {
@@ -20,7 +20,7 @@ export type StreamReader = {
 export type StreamWriter = {
   /** The bytes of an event; empty where the style has no word for it, or says it later. `usage`: as it is now. */
   write(event: ChatEvent, usage: () => Usage): string;
-  /** Why it ended, once it has. */
+  /** The finish reason, once it has come. */
   readonly finish: string | undefined;
 };
 
@@ -34,7 +34,7 @@ export type SameStream = {
   end(): Buffer | undefined;
 };
 
-/** What is known of a stream so far; see Relay. */
+/** The state of a stream so far; see Relay. */
 export type StreamState = {
   has_begun: boolean;
   has_content: boolean;
@@ -120,7 +120,7 @@ export function note(state: StreamState, event: ChatEvent): void {
   }
 }
 
-/** What the caller pays for, if the answer is complete here. */
+/** Returns the caller's charge if the response is complete here. */
 export function chargedIn(
   { usage, delivered }: Pick<StreamState, 'usage' | 'delivered'>,
   options: { input_tokens_estimated: number; writes_for_an_hour?: boolean },
@@ -219,7 +219,10 @@ export function makeRenamer(own: OwnMembers): (frame: SseFrame) => Buffer {
 const quote = 0x22;
 const line_feed = Buffer.from('\n');
 
-/** Where in the frame a byte of its data stands. JSON strings hold no line ends, so values stand in one line. */
+/**
+ * Returns the position in the frame of a byte of its data. JSON strings contain no line ends, so a value is in
+ * one line.
+ */
 function placeIn(lines: readonly Line[], at: number): number {
   let rest = at;
   for (const { from, to } of lines) {

@@ -3,7 +3,7 @@ import type { AnswerFormat, Conversation, Tool, ToolChoice } from './conversatio
 import { isObject } from './fields.ts';
 import type { Quirks } from './quirks.ts';
 
-/** How an upstream is made to answer JSON, with the tools and the choice that result. */
+/** The way to make an upstream answer JSON, with the resulting tools and tool choice. */
 export type JsonPlan = {
   tools: Tool[];
   tool_choice?: ToolChoice | undefined;

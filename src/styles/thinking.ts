@@ -6,7 +6,7 @@ import type { Quirks } from './quirks.ts';
 /** Less thinking than this no upstream takes. */
 export const budget_tokens_min = 1024;
 
-/** What must be left for the answer itself when thinking is cut to fit; with less than this beside it no call begins. */
+/** Tokens that remain for the response itself when thinking is cut to fit; no call begins with fewer. */
 export const answer_tokens_min = 256;
 
 const budgets: ReadonlyMap<Effort, number> = new Map([

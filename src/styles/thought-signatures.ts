@@ -10,7 +10,7 @@ import { isObject } from './fields.ts';
 /** Signs what a model of another kind called, or what comes without its signature; documented for that. */
 export const no_thought_signature = 'skip_thought_signature_validator';
 
-/** What an `extra_content` holds, of a message or of a call. */
+/** Reads the `extra_content` of a message or of a call. */
 export function readExtraContent(holder: JsonObject): { thought_signature?: string } {
   const extra = holder['extra_content'];
   const google = isObject(extra) ? extra['google'] : undefined;
@@ -54,7 +54,7 @@ export function encryptedThoughtIn(signature: string | undefined): string | unde
   return signature?.startsWith(thought_mark) === true ? signature.slice(thought_mark.length) : undefined;
 }
 
-/** Whether no upstream of messages style knows this signature. */
+/** Tells whether no upstream of messages style knows this signature. */
 export function isForeign(signature: string): boolean {
   return isOfCall(signature) || signature.startsWith(thought_mark);
 }

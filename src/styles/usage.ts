@@ -9,8 +9,8 @@ import { isObject } from './fields.ts';
 export const tokens_max = 1_000_000_000;
 
 /**
- * What the `usage` object of an upstream says, in kinds that do not overlap; undefined if it says nothing. Kinds that it
- * does not report are absent: in streams of messages style they come in several events.
+ * Reads the `usage` object of an upstream, in kinds that do not overlap; undefined if it is empty. Kinds that
+ * it does not report are absent: in streams of messages style they come in several events.
  */
 export type UsageReader = (fields: Json | undefined) => Partial<Usage> | undefined;
 
@@ -70,7 +70,7 @@ export function usageFormat({ read, write, must, may, judge }: FormatParts): Usa
   };
 }
 
-/** What a call is charged for, all kinds of it; `is_counted`: some of it was counted here. */
+/** The usage that a call is charged for, all kinds of it; `is_counted`: some of it was counted here. */
 export type Charged = { usage: Usage; is_counted: boolean };
 
 /**

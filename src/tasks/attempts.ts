@@ -10,7 +10,7 @@ import { whileAway } from '../db/while-away.ts';
 /** A task with its open attempt, if it has one. */
 export type TaskAtWork = { task: Task; open: Attempt | undefined };
 
-/** What a worker must know of a task, in one statement. Undefined if there is no such task. */
+/** Loads a task for a worker, in one statement. Undefined if there is no such task. */
 export async function loadAtWork(db: Queryable, ref: TaskRef): Promise<TaskAtWork | undefined> {
   type Row = Task & { open: (Omit<Attempt, 'created_at'> & { created_at: string }) | null };
   const rows = await db.query<Row>(
@@ -24,7 +24,7 @@ export async function loadAtWork(db: Queryable, ref: TaskRef): Promise<TaskAtWor
   return { task, open: open ? { ...open, created_at: new Date(open.created_at) } : undefined };
 }
 
-/** What a worker needs to write on about a try: the number, and its claim. */
+/** The number and the claim of an attempt, for a worker that goes on with it. */
 export type Claimed = Pick<Attempt, 'number' | 'claim'>;
 
 /** The route of a try as it was at its submit. */

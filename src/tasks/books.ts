@@ -2,7 +2,7 @@ import { live_keys } from '../queue/pgboss-tables.ts';
 import { all_holds, all_upstream_costs, type Rule } from '../money/books.ts';
 import { delivery_rules, task_deliveries } from '../webhooks/books.ts';
 
-/** What must hold between tasks, money and deliveries (DESIGN section 6), for `medley books`. */
+/** Rules between tasks, money and deliveries (DESIGN section 6), for `medley books`. */
 export const task_rules: readonly Rule[] = [
   {
     name: 'what upstreams charge for a task is what the ledger has',

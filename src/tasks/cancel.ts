@@ -7,7 +7,7 @@ import { finish } from './finish.ts';
 import { stopAttempt } from './run.ts';
 import { bodyOf, loadTask, type TaskRef } from './task.ts';
 
-/** How often a task may move on between our look at it and its end. */
+/** Number of times that a task may change between our read and its end. */
 const looks_max = 3;
 
 /**

@@ -115,7 +115,7 @@ function onceText({ key, body_hash }: KeyOnce): string {
   return recordText({ key, body_hash: `\\x${body_hash.toString('hex')}` });
 }
 
-/** What insert_tasks answers: member i's answer is at i. Numbers come as text, which pg gives as it is. */
+/** The answer of insert_tasks: member i's answer is at i. Numbers come as text, which pg gives as it is. */
 type BatchRow = {
   outcome: CreateAnswer['outcome'][];
   retry_after: (number | null)[];

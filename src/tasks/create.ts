@@ -224,7 +224,7 @@ function hashOf({ body }: Idempotency): Buffer {
   return createHash('sha256').update(body).digest();
 }
 
-/** What insert_task would answer to a key that it has seen; a retry need not wait for a route to heal. */
+/** Returns the answer of insert_task to a key that it has seen; a retry need not wait for a route to heal. */
 async function findReplay(app: App, caller: Caller, idempotency: Idempotency, now: Date) {
   const rows = await app.db.query<CreateAnswer>(
     `select case when body_hash = $4 then 'replayed' else 'mismatched' end as outcome, task_id,

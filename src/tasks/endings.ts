@@ -73,7 +73,7 @@ export async function settle(
   return 'done';
 }
 
-/** What the upstream charges: by its own word; else, where there are measured units, by the route's cost rows. */
+/** Returns the upstream's charge: as reported; else by the route's cost rows, if there are measured units. */
 function costOf(
   app: App,
   task: Task,

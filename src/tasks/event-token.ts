@@ -8,8 +8,8 @@ import type { TaskRef } from './task.ts';
 export type RunName = TaskRef & { number: number };
 
 /**
- * Where an upstream may say that something has happened to a run; undefined where it could not reach us. Who holds
- * the address can make us look at that run sooner, and nothing else.
+ * Returns the URL for event notices about a run; undefined if the upstream could not reach us. The holder of
+ * the URL can make us poll that run sooner, and nothing else.
  */
 export function eventsUrl(secret: string, base_url: string, run: RunName): string | undefined {
   const is_public = checkUserUrl(base_url, { allow: [], allow_private: false }) === undefined;

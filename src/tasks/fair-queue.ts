@@ -3,7 +3,7 @@ import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import type { Engine, Handler, Job, Outcome } from '../queue/queue.ts';
 import { readRef } from './task.ts';
 
-/** How long a task of an account waits for a slot, holding a job slot; then it is deferred, and holds none. */
+/** Time that a task waits for a slot of its account in a job slot; then it is deferred, and holds none. */
 const slot_timeout_ms = 250;
 
 /**
@@ -26,7 +26,7 @@ const hold_ms = 1_000;
 /** So long a deferred job may not be in the queue yet: 30,000 at once take 80 ms each to be written down. */
 const written_ms = 1_000;
 
-/** When a job was deferred, and when it is to look again. */
+/** The times at which a job was deferred, and at which it looks again. */
 type Deferral = { at_ms: number; back_at_ms: number };
 
 /** The jobs of one account that found no slot, by their keys, in the order in which they came. */

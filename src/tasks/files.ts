@@ -45,7 +45,7 @@ export async function removeFiles(app: App, task: Pick<Task, 'account_id' | 'id'
   );
 }
 
-/** What a worker stored for a task that somebody else ended meanwhile belongs to nothing, unless it succeeded. */
+/** Removes files that a worker stored for a task that somebody else ended meanwhile, unless it succeeded. */
 export async function removeStrays(app: App, ref: TaskRef): Promise<void> {
   const task = await loadTask(app.db, ref);
   if (task?.status === 'succeeded' && task.files_removed_at === null) return;

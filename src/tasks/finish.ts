@@ -25,7 +25,7 @@ import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { recordText } from '../db/record.ts';
 import { whileAway } from '../db/while-away.ts';
 
-/** How a task ends. Nothing else may end one. */
+/** The end of a task. Nothing else may end one. */
 export type Ending =
   | ({ status: 'succeeded'; files: StoredFile[]; units: Units } & UpstreamSide)
   | ({
@@ -34,21 +34,21 @@ export type Ending =
       message: string;
       /** The run had started and then failed: it counts toward the 25 in 24 hours. */
       counts: boolean | 'if started';
-      /** What becomes of the open attempt, and why, for the operator's eyes. */
+      /** The final state of the open attempt and its reason, for operators. */
       attempt: AttemptState;
       reason: string;
     } & UpstreamSide);
 
-/** What the upstream charges us for the open attempt, and its own words for that. Absent: nobody knows. */
+/** The upstream's charge for the open attempt, and the charge as it reported it. Absent: unknown. */
 type UpstreamSide = { upstream?: UpstreamCharge | undefined; upstream_cost?: UpstreamCost | undefined };
 
-/** What the ending was decided upon; without it, it ends the task whatever has become of it. */
+/** Preconditions of the ending; without them, the task ends in whatever state it is. */
 export type Grounds = {
   /** The open attempt that ends with the task, or that there is none. */
   attempt?: Claimed | 'none' | undefined;
   /** The row as the caller knows it: spares reading it again. */
   task?: Task | undefined;
-  /** When the run started, if the row does not say yet. */
+  /** Start of the run, if the row does not have it yet. */
   started_at?: Date | undefined;
 };
 

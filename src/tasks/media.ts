@@ -17,7 +17,7 @@ import { inline_bytes_max } from './run-media.ts';
 
 /** Files in the inputs of tasks: looked at when a task is created, and kept until it is final. */
 
-/** What a text in a media field turned out to be. */
+/** The kind of a text in a media field. */
 type Source =
   /** Goes to the upstream as it is, or is fetched for it. */
   | { type: 'link' }
@@ -28,7 +28,7 @@ type Source =
 /** A file that came beside the input and lies at `path` until the task is created, which keeps it. */
 export type Attachment = { path: string; probe: Probe };
 
-/** What comes with an input. */
+/** Attachments of an input. */
 export type Beside = {
   /** By the texts that stand for them in the input. */
   attachments?: Attachments;
@@ -120,7 +120,10 @@ async function findUpload(app: App, caller: Caller, { text, place, model }: Aske
   return { type: 'upload', file };
 }
 
-/** What goes into requests as a whole may not be as large as what is fetched from us. */
+/**
+ * Returns the largest file for a model: a file that goes inline into requests must be smaller than one that is
+ * fetched from us.
+ */
 function largest(app: App, { routes }: Model): number {
   const only_inline = routes.every((route) => app.providers.get(route.provider)?.media === 'data');
   const { file_bytes_max } = app.catalog.current.settings.files;
@@ -173,7 +176,7 @@ function isMeasured(model: Model, { name }: MediaField): boolean {
   return factors.some((factor) => 'duration_of' in factor && factor.duration_of === name);
 }
 
-/** How long the files of each field are together, where a price counts it. */
+/** Returns the total duration of the files of each field that a price counts. */
 function measureDurations(model: Model, input: JsonObject, sources: ReadonlyMap<string, Source>): Durations {
   const measured = model.media.filter((field) => isMeasured(model, field) && mediaTexts(input, field).length > 0);
   return new Map(

@@ -7,10 +7,10 @@ import { makeLink } from '../storage/links.ts';
 import { file_bytes_max, measureFiles, type Measured, type NoFiles, type Reading } from './run-files.ts';
 import type { OutputItem, StoredFile, Task } from './task.ts';
 
-/** What a run produced, kept by us and measured; or why not. */
+/** The stored and measured files of a run, or the reason why there are none. */
 type Outputs = { state: 'stored'; files: StoredFile[] } | NoFiles;
 
-/** Where files come from. */
+/** The origin of files. */
 export type Origin = {
   /** Its configuration says which addresses its result links may have. */
   provider: string;
@@ -45,7 +45,7 @@ function readingOf(app: App, task: Task, { provider, stopped }: Origin, spool: S
   };
 }
 
-/** What the model makes; of one that is not offered any more, what it can have made. */
+/** Returns the output types of the model; if it is no longer offered, the types that it can have made. */
 function outputTypes(app: App, task: Task): readonly string[] {
   return app.catalog.current.models.get(task.model)?.output_types ?? [task.kind, 'text'];
 }

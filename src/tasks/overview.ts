@@ -8,7 +8,7 @@ export type TasksOverview = {
   failed_24h: number;
 };
 
-/** How the tasks of all accounts stand, for the operator. */
+/** Counts the tasks of all accounts, for the operator. */
 export async function tasksOverview(db: Queryable, now: Date): Promise<TasksOverview> {
   const rows = await db.query<
     Record<'queued' | 'running' | 'succeeded_24h' | 'failed_24h', bigint> & { oldest: Date | null }
@@ -40,7 +40,7 @@ export type FailureGroup = {
   example: string | null;
 };
 
-/** What went wrong on which route since then, most often first: tries of routes, not tasks. */
+/** Counts failures by route and cause since then, most frequent first: attempts, not tasks. */
 export async function failuresByRoute(db: Queryable, since: Date): Promise<FailureGroup[]> {
   const rows = await db.query<Omit<FailureGroup, 'count'> & { count: bigint }>(
     `select route, state, reason, count(*) as count, max(ended_at) as last_at,
@@ -52,7 +52,7 @@ export async function failuresByRoute(db: Queryable, since: Date): Promise<Failu
   return rows.map((row) => ({ ...row, count: Number(row.count) }));
 }
 
-/** How many runs are under way, by their route. */
+/** Counts the running runs of each route. */
 export async function runsByRoute(db: Queryable): Promise<Map<string, number>> {
   const rows = await db.query<{ route: string; count: bigint }>(
     'select route, count(*) as count from attempts where ended_at is null group by route',

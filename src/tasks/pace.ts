@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { firstIdSince } from '../lib/ids.ts';
 
-/** How an account's tasks of one model have gone, and how long they took from their creation to their result. */
+/** Counts of an account's tasks of one model, and their times from creation to result. */
 export type TaskPace = {
   model: string;
   ended: number;
@@ -10,7 +10,10 @@ export type TaskPace = {
   p95_ms: number | null;
 };
 
-/** What was canceled says nothing about a model, and neither does an input that a provider refused. */
+/**
+ * Returns the counts and times of each model. Canceled tasks say nothing about a model, and neither do inputs
+ * that a provider refused.
+ */
 export async function paceOfTasks(
   db: Queryable,
   account_id: string,

@@ -1,8 +1,8 @@
 import type { Queryable } from '../db/database.ts';
 
 /**
- * When an account may create tasks again, if `failures_max` of its runs failed within 24 hours; the
- * rule itself stands in insert_task and insert_tasks.
+ * Returns the time from which an account may create tasks again, if `failures_max` of its runs failed within
+ * 24 hours; insert_task and insert_tasks apply the rule itself.
  */
 export async function pausedUntil(
   db: Queryable,
@@ -18,7 +18,7 @@ export async function pausedUntil(
   return rows[0]?.until ?? undefined;
 }
 
-/** How many failures of an account count at this time. */
+/** Counts the failures of an account that matter at this time. */
 export async function countedFailures(db: Queryable, account_id: string, now: Date): Promise<number> {
   const rows = await db.query<{ counted: bigint }>(
     `select count(*) as counted from tasks

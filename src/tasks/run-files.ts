@@ -13,12 +13,15 @@ import type { StoredFile } from './task.ts';
 /** A file in memory or where `fetch` put it, and what is told of it. */
 export type Measured<Place> = { content: Buffer | Place; extension: Extension; item: StoredFile['item'] };
 
-/** Why there are no files: `unusable` is no output of this model, `unfetched` may be had at the next try. */
+/**
+ * The reason why there are no files: `unusable` is no output of this model, `unfetched` may be fetched at the
+ * next attempt.
+ */
 export type NoFiles = { state: 'unusable' | 'unfetched'; problem: string };
 
 export type Reading<Place> = {
   prober: Pick<Prober, 'probeAgain'>;
-  /** What the model makes. */
+  /** Output types of the model. */
   types: readonly string[];
   /** Which addresses result links may have. */
   rules: AddressRules;
@@ -62,7 +65,7 @@ export async function measureFiles<Place extends string | Buffer>(
   return measured;
 }
 
-/** What a run is charged by: its files as they were measured; what they do not tell, by the upstream's word. */
+/** Returns the units to charge for a run: measured on its files, else as the upstream reports them. */
 export function unitsOfRun(
   told: Units | undefined,
   { input_units }: Pick<Pricing, 'input_units'>,
@@ -109,7 +112,7 @@ function unusable(problem: string): NoFiles {
   return { state: 'unusable', problem };
 }
 
-/** What is behind a result link, or why there is nothing. */
+/** Downloads a result link, or returns the reason why it cannot. */
 async function download<Place>(
   { url, credentials }: RemoteFile,
   { rules, stopped, fetch }: Reading<Place>,

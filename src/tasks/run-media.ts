@@ -19,7 +19,7 @@ import type { Task } from './task.ts';
 /** Of all files that go into one request together (`input_memory` has eight times as much): base64 and JSON make five times of it while it is sent. */
 export const inline_bytes_max = 32_000_000;
 
-/** Where an upstream takes both, larger files are linked: many refuse or slow down longer requests. */
+/** Size up to which files go inline if an upstream takes both forms: many refuse or slow down longer requests. */
 const inline_preferred_bytes_max = 262_144;
 
 /** A run may be late, and its upstream fetches when it begins. */
@@ -33,7 +33,7 @@ const fetch_ms = 60_000;
 /** The input for a route, or why it cannot be had: InputRefused is for the caller, NotStarted for the next route. */
 export type PreparedInput = JsonObject | NotStarted | InputRefused;
 
-/** What is to stand in the place of a text. */
+/** The replacement of a text in the input. */
 type Plan =
   | { type: 'as it is' }
   | { type: 'link'; file: CallerFile }
@@ -109,7 +109,7 @@ async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[
   return { plans, inline_bytes };
 }
 
-/** What stands in the place of a text, and what a fetched file adds to the request where it stands once more. */
+/** The replacement of a text, and the bytes that each repetition of a fetched file adds to the request. */
 type Given = { value: string; repeated_bytes: number };
 
 async function give(run: Fetching, input: JsonObject, fields: readonly MediaField[], planned: Planned) {

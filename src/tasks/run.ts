@@ -14,7 +14,7 @@ export const storage_pause_ms = 5_000;
 /** A job that its worker lost, or that failed, this often is given up: the task fails, refunded. */
 export const tries_max = 10;
 
-/** What the adapter is told to start: the caller's input in the upstream's names. */
+/** Returns the adapter's request for a run: the caller's input in the upstream's names. */
 export function runRequest(
   app: App,
   task: Task,
@@ -30,7 +30,7 @@ export function runRequest(
   };
 }
 
-/** What a run that was not started tells of its route. */
+/** Returns the health of a route whose run was not started. */
 export function troubleOf({ reason, retry_after_ms }: NotStarted): Trouble {
   const pause_ms = reason === 'rejected_credentials' ? credentials_pause_ms : retry_after_ms;
   return { cause: reason === 'timeout' ? 'timeout' : 'upstream_error', ...(pause_ms !== undefined && { pause_ms }) };

@@ -38,7 +38,7 @@ const grace_ms = 1_000;
 /** A submit that may be repeated is, after this time. */
 const resubmit_after_ms = 1_000;
 
-/** How long a result that nobody could ask for again is held while our storage fails. */
+/** Time that a result which cannot be fetched again is kept while our storage fails. */
 const result_patience_ms = 60_000;
 const result_pause_ms = 1_000;
 

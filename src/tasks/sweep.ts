@@ -6,7 +6,7 @@ import { removeFiles } from './files.ts';
 import { finish } from './finish.ts';
 import type { Task, TaskRef } from './task.ts';
 
-/** What one sweep did, for the log and for tests. */
+/** Counts of one sweep, for the log and for tests. */
 export type Swept = { resent: number; expired: number; files_removed: number; tasks_removed: number };
 
 const batch_max = 500;
@@ -14,7 +14,7 @@ const at_once = 8; // removing a file waits for the disk, not for the processor
 const resend_after_ms = 5_000;
 const temporary_files_ms = 3_600_000;
 
-/** How long one sweep removes what is old, before the next one goes on. */
+/** Time in which one sweep removes old rows and files, before the next one goes on. */
 const removing_ms_max = 20_000;
 
 /** The net under everything: unfinished tasks go on or end, and what is old is removed. */

@@ -64,7 +64,7 @@ export type Task = {
   deadline_at: Date;
 };
 
-/** What is kept of an output file besides its bytes: enough to make a fresh link. */
+/** The stored facts of an output file beside its bytes: enough to make a fresh link. */
 export type StoredFile = { key: string; item: Omit<OutputItem, 'url' | 'expires_at'> };
 
 export type AttemptState =
@@ -119,7 +119,7 @@ export function renderTask(task: TaskFacts): string {
   });
 }
 
-/** What GET answers: the stored bytes of a final task, else the state of this moment. */
+/** Returns the body of GET: the stored bytes of a final task, else its present state. */
 export function bodyOf(task: Task): string {
   return task.body ?? renderTask({ ...task, output: [] });
 }

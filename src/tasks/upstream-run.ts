@@ -6,7 +6,7 @@ import type { Json, Provider, RunContext } from '../providers/provider.ts';
 /** One call to an upstream about a run that exists. */
 export const call_timeout_ms = 15_000;
 
-/** What the adapter is told of a run that exists. */
+/** Returns the facts about a run that exists, for the adapter. */
 export function runContext(task: { id: string; kind: RunContext['kind'] }, route: Route, now_ms: number): RunContext {
   return {
     task_id: task.id,
@@ -29,7 +29,7 @@ export function pace(route: Route, poll_after_ms: number): number {
   return Math.ceil(Math.max(poll_after_ms, poll_after_min_ms));
 }
 
-/** Whether a run has passed a limit of its route: it did not start in time, or did not end in time. */
+/** Tells whether a run has passed a limit of its route: it did not start in time, or did not end in time. */
 export function isLate(route: Route, run: { age_ms: number; has_started: boolean }): boolean {
   const { start, total } = route.timeout_ms;
   return run.age_ms >= (run.has_started ? total : start);

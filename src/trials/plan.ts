@@ -18,7 +18,7 @@ import { exact } from '../money/money.ts';
 import { Maker } from '../providers/sandbox/maker.ts';
 import { readOrder } from '../providers/sandbox/order.ts';
 
-/** Why a route cannot be tried. `is_input`: what was given for it is wrong. */
+/** The reason why a route cannot be tested. `is_input`: the input for it is wrong. */
 export class TrialError extends Error {
   override name = 'TrialError';
   readonly is_input: boolean;
@@ -29,7 +29,7 @@ export class TrialError extends Error {
   }
 }
 
-/** What a route would be sent, and what that would cost about, in the base currency. */
+/** The request to a route, and its approximate cost in the base currency. */
 export type TrialPlan = {
   /** As a caller would give it, with defaults. */
   input: JsonObject;

@@ -40,9 +40,9 @@ export type Trial = {
   outcome: 'done' | 'failed' | 'refused' | 'not started' | 'unknown';
   took_ms: number;
   steps: { at_ms: number; phase: string }[];
-  /** Why not. */
+  /** The reason of a failure. */
   message: string | null;
-  /** What a model that writes has written. */
+  /** Text of a model that writes. */
   text: string | null;
   files: TrialFile[];
   units: Units;
@@ -174,7 +174,7 @@ function fileOf({ content, extension, item }: Measured<Buffer>): TrialFile {
   return { bytes: content, extension, ...measures };
 }
 
-/** What is not measured is charged as it would have been held. */
+/** Returns the units that a task would hold: a unit that is not measured is charged as held. */
 function heldOf(model: Model, input: JsonObject): Units {
   try {
     return estimateUnits(model, input);

@@ -4,7 +4,7 @@ import type { Rule } from '../money/books.ts';
 /** For the rules of tasks: account_id, task_id, event, url, body and created_at of every task's delivery. */
 export const task_deliveries = `(select account_id, task_id, event, url, body, created_at from deliveries where task_id is not null)`;
 
-/** What must hold of deliveries, for `medley books`. */
+/** Rules about deliveries for `medley books`. */
 export const delivery_rules: readonly Rule[] = [
   {
     name: 'a delivery that waits has a job, a place or a line',

@@ -35,8 +35,8 @@ export type DeliveryAttempt = {
 };
 
 /**
- * Where a delivery queues: its lane is one account's URL without the query, which usually tells
- * receivers apart no more than their tasks; its host, with the port, is shared by all accounts.
+ * The endpoint of a delivery: one account's URL without the query, which usually tells receivers apart no more
+ * than their tasks; its host, with the port, is shared by all accounts.
  */
 export type Target = { lane: string; host: string };
 
@@ -70,7 +70,7 @@ export async function deliveryOfTask(
   return rows[0];
 }
 
-/** What people call the state of a delivery: one that waits has failed before, or not. */
+/** The state of a delivery for people: a waiting one has failed before, or not. */
 export type DeliveryStanding = 'waiting' | 'retrying' | 'delivered' | 'dropped';
 
 export type DeliveryFilter = {
@@ -115,7 +115,7 @@ export async function deliveryOf(db: Queryable, { account_id, id }: DeliveryRef)
   return rows[0];
 }
 
-/** What is sent, the same bytes at every attempt. Empty if it is gone. */
+/** Returns the body of every attempt, byte for byte. Empty if it is gone. */
 export async function bodyOfDelivery(db: Queryable, { account_id, id }: DeliveryRef): Promise<string> {
   const rows = await db.query<{ body: string }>('select body from deliveries where account_id = $1 and id = $2', [
     account_id,
@@ -124,7 +124,7 @@ export async function bodyOfDelivery(db: Queryable, { account_id, id }: Delivery
   return rows[0]?.body ?? '';
 }
 
-/** How many deliveries of an account, made since then, were dropped or have failed so far. */
+/** Counts the deliveries of an account, made since then, that were dropped or have failed so far. */
 export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<number> {
   const rows = await db.query<{ undelivered: bigint }>(
     `select count(*) as undelivered from deliveries where account_id = $1 and created_at >= $2
@@ -134,7 +134,7 @@ export async function countUndelivered(db: Queryable, account_id: string, since:
   return Number(rows[0]?.undelivered ?? 0);
 }
 
-/** How many of all accounts are still to be sent. */
+/** Counts the waiting deliveries of all accounts. */
 export async function countWaiting(db: Queryable): Promise<number> {
   const rows = await db.query<{ waiting: bigint }>(
     `select count(*) as waiting from deliveries where state = 'waiting'`,
@@ -142,7 +142,7 @@ export async function countWaiting(db: Queryable): Promise<number> {
   return Number(rows[0]?.waiting ?? 0);
 }
 
-/** Whether any webhook of the account has ever arrived. */
+/** Tells whether any webhook of the account has ever arrived. */
 export async function hasDelivered(db: Queryable, account_id: string): Promise<boolean> {
   const rows = await db.query(`select 1 from deliveries where account_id = $1 and state = 'delivered' limit 1`, [
     account_id,

@@ -16,7 +16,7 @@ export type Begun = DeliveryRef & {
   secrets: Secrets;
 };
 
-/** How an attempt ended. Without a status there was no answer, and `error` says why. */
+/** The end of an attempt. Without a status there was no response, and `error` has the reason. */
 export type Ended = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; timed_out: boolean };
 
 /** `lost`: the claim holds no place any more, and nothing was written. */

@@ -9,7 +9,7 @@ import { readDue } from './delivery.ts';
 import type { AfterAttempt, Begun, Ended, Places } from './places.ts';
 import { signedHeaders } from './sign.ts';
 
-/** What sending needs of the app. */
+/** The parts of the app that sending needs. */
 export type Sender = {
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What is signed: the stored bytes, and what the receiver is told about them. */
+/** The signed message: the stored bytes, and the facts about them in the headers. */
 export type Message = { id: string; event: string; body: Buffer; sent_at_ms: number };
 
 /** The account's secrets as they are shown: the current one, then the one that was rotated out within 24 h. */
@@ -62,7 +62,7 @@ function standardSignature(id: string, seconds: string, body: Buffer, secret: st
   return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.`).update(body).digest('base64')}`;
 }
 
-/** Whether a received body carries the specification's signature by this secret, compared in constant time. */
+/** Tells whether a received body has the specification's signature by this secret, compared in constant time. */
 export function hasSignature(body: Buffer, signature: string, secret: string): boolean {
   const expected = Buffer.from(bodySignature(body, secret));
   const actual = Buffer.from(signature);

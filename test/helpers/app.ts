@@ -109,7 +109,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
-/** What the nodes of one service share. */
+/** The database and the folder that the nodes of one service share. */
 type Place = { database: TestDatabase; folder: string };
 
 async function startNode(place: Place, options: TestAppOptions): Promise<TestApp> {

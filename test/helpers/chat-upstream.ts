@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 /** `digits`: of whole numbers that its parsed `body` cannot hold, in and out of texts. */
 export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown>; digits: string[] };
 
-/** What a route is answered with: a status and a body, or the parts of a stream. */
+/** The response of a route: a status and a body, or the parts of a stream. */
 export type Script =
   | { status?: number; headers?: Record<string, string>; json: unknown }
   /** Parts are written one by one; after the last one the answer ends, is cut, or stays open. */
@@ -18,7 +18,7 @@ export type ChatUpstream = {
   asked: Asked[];
   /** For the next requests of this upstream model; the last one stays. */
   script(model: string, ...scripts: (Script | ((asked: Asked) => Script))[]): void;
-  /** How many connections have an answer under way. */
+  /** Number of connections with a running response. */
   open(): number;
   /** Breaks off all answers that are under way, also of callers that have left. */
   letGo(): void;

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import type { App } from '../../src/app.ts';
 
-/** What a page complained of while it was looked at: errors of scripts, and requests that left the origin. */
+/** A page with the errors of its scripts and its requests to other origins. */
 export type Watched = { page: Page; complaints: string[] };
 
 /** Somebody's browser, on a laptop unless told otherwise. */
@@ -46,7 +46,7 @@ export async function bringAxe(page: Page): Promise<void> {
   await page.addInitScript(axe.source);
 }
 
-/** What axe has against the page, by WCAG 2.2 A and AA: a line for each kind of violation and its first place. */
+/** Returns the problems that axe finds in the page, by WCAG 2.2 A and AA: a line for each kind and its first place. */
 export async function violationsIn(page: Page): Promise<string[]> {
   const is_there: boolean = await page.evaluate(`'axe' in globalThis`);
   if (!is_there) await page.evaluate(axe.source); // a policy that allows no inline script does not hold back a debugger
@@ -56,7 +56,7 @@ export async function violationsIn(page: Page): Promise<string[]> {
   });
 }
 
-/** How far the page could be scrolled sideways, in pixels. */
+/** Returns the pixels by which the page could be scrolled sideways. */
 export function sidewaysOf(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }

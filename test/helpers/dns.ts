@@ -1,14 +1,14 @@
 import { createSocket, type Socket } from 'node:dgram';
 
-/** What a name has: addresses of both kinds, no name at all, or a server that says nothing. */
+/** Records of a name: addresses of both kinds, no name at all, or a server that never answers. */
 export type Zone = string[] | 'nothing' | 'hang';
 
 export type DnsServer = {
   /** As a resolver's `servers` takes it. */
   address: string;
-  /** What a name has, asked each time anew; `count` is the number of the A query, from 1. */
+  /** Sets the records of a name, read anew for each query; `count` is the number of the A query, from 1. */
   answer(name: string, zone: Zone | ((count: number, kind: 'A' | 'AAAA') => Zone)): void;
-  /** How often the A records of a name were asked for. */
+  /** Returns the number of queries for the A records of a name. */
   asked(name: string): number;
   stop(): Promise<void>;
 };

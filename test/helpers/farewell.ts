@@ -4,7 +4,7 @@ import pg from 'pg';
 
 const terminate = Buffer.from([0x58, 0, 0, 0, 4]);
 
-/** What a server that is being stopped tells each of its clients. */
+/** Message of a stopping server to each of its clients. */
 const shutting_down = errorResponse({
   S: 'FATAL',
   V: 'FATAL',

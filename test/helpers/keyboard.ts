@@ -106,7 +106,7 @@ const fault_of_focus = `(element) => {
   return null;
 }`;
 
-/** What fades, or was opened by the focus that has gone on, gets a second. */
+/** Finds elements without a visible focus. Those that fade, or that the focus opened before it went on, get a second. */
 const faults_of_page = `async (faultOf) => {
   const places = 'a[href], button, input, select, textarea, summary, video[controls], audio[controls], [tabindex]';
   const isSeen = (each) => each.checkVisibility({ visibilityProperty: true });

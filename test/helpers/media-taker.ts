@@ -7,7 +7,7 @@ export type MediaTaker = {
   runs: RunRequest[];
   /** The inputs so far, oldest first. */
   inputs(): JsonObject[];
-  /** What the next runs end with. */
+  /** Result of the next runs. */
   answer: (run: RunRequest) => RunState | Promise<RunState>;
 };
 

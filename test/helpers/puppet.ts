@@ -16,7 +16,7 @@ export type Puppet = {
   calls: PuppetCall[];
   /** The next call that has not been handed out yet, of this verb if given; waits for it. */
   next(verb?: PuppetCall['verb']): Promise<PuppetCall>;
-  /** How often this was called for a task. */
+  /** Returns the number of calls for a task. */
   count(verb: PuppetCall['verb'], task_id: string): number;
 };
 

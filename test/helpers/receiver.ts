@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 
 /**
- * How a path answers: a status, no answer at all, a status whose body never ends, one that stops for ever
+ * Response of a path: a status, no response at all, a status whose body never ends, one that stops for ever
  * after 20 kB, or a cut connection. A redirect leads to /elsewhere.
  */
 export type Answer = number | 'hang' | 'endless' | 'stuck' | 'cut' | ((request: Received) => number | Promise<number>);
@@ -14,9 +14,9 @@ export type Receiver = {
   url: string;
   /** In the order of arrival, of all paths. */
   received: Received[];
-  /** What a path (without its query) answers from now on; 204 by default. */
+  /** Sets the response of a path (without its query); 204 by default. */
   answer(path: string, answer: Answer): void;
-  /** How many requests are being answered now, by path; `most` is the highest number so far. */
+  /** Returns the number of requests in progress, by path; `most` is the highest number so far. */
   open(path?: string): number;
   most(path?: string): number;
   /** The request number `count` (from 1) of a path; waits for it. */

@@ -18,7 +18,7 @@ const heading = `-- The schema of the database, which sql/migrations and sql/fun
 -- Written by "npm run schema", and compared by a test: change those, never this file.
 `;
 
-/** Where our migrations make tables. Names in them are short, as on the search path. */
+/** Schemas in which our migrations make tables. Names in them are short, as on the search path. */
 const schemas = "('public', 'auth')";
 
 async function relations(db: Queryable): Promise<string[]> {

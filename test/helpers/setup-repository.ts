@@ -78,7 +78,7 @@ export class SetupRepository {
     );
   }
 
-  /** How often npm was asked to install something. */
+  /** Returns the number of installations that npm was asked for. */
   installations(): number {
     const path = join(this.folder, 'installations');
     return existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0; // whole lines: it may be there before they are

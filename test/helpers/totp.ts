@@ -4,8 +4,8 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const step_ms = 30_000;
 
 /**
- * What an authenticator shows now for this secret, which is told in base32 (RFC 6238, six digits); `steps` later, for
- * who needs another code at once: a clock that is one step ahead is believed.
+ * Returns the code of an authenticator now for this secret in base32 (RFC 6238, six digits); `steps` later, if
+ * another code is needed at once: a clock that is one step ahead is believed.
  */
 export function totpOf(secret: string, steps = 0): string {
   const bits = [...secret].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');

@@ -12,7 +12,7 @@ import {
   type RunState,
 } from '../../src/providers/provider.ts';
 
-/** How an upstream answers one submit; the script of a route is a list of these, the last one repeats. */
+/** Response of an upstream to one submit; the script of a route is a list of these, the last one repeats. */
 export type Behaviour =
   | 'done' // the file at once
   | 'run' // accepted, running, done at the second poll
@@ -37,7 +37,7 @@ export type Upstream = {
   cancels: string[];
   /** Behaviour per `upstream_model`. */
   script(route: string, ...behaviours: Behaviour[]): void;
-  /** Whether a cancel is confirmed as unbilled. */
+  /** Tells whether a cancel is confirmed as unbilled. */
   stoppable: boolean;
   close(): Promise<void>;
 };

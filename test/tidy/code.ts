@@ -280,6 +280,26 @@ function declaredName(node: Node): string | undefined {
   }
 }
 
+const documented = /^(?:src|web\/src|scripts|bench|test\/helpers)\//;
+
+/** The words of a question, behind which a docstring says in two steps what a verb or a noun says in one. */
+const question = /^\*[\s*]*(What|How|Where|Who|Whom|Whose|Why|When|Whether)\b/;
+
+export const plain_docstrings: Rule = {
+  name: 'docstring',
+  findings: (tree) =>
+    tree.sources
+      .filter(({ path }) => documented.test(path))
+      .flatMap(({ path, text, comments }) =>
+        comments.flatMap(({ type, value, start }) => {
+          const word = type === 'Block' ? question.exec(value)?.[1] : undefined;
+          if (word === undefined) return [];
+          const advice = `begin with a verb ("Returns …") or a noun instead of "${word}"`;
+          return [{ file: path, line: lineAt(text, start), advice }];
+        }),
+      ),
+};
+
 export const awake_tests: Rule = {
   name: 'sleeping test',
   findings: (tree) =>

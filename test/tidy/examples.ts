@@ -1,4 +1,4 @@
-/** What a rule must catch (`at`: where) or let pass. Files that the example needs stand beside it. */
+/** A text that a rule must catch (`at` this place) or let pass, with the files that it needs. */
 export type Example = { rule: string; why: string; files: Record<string, string>; at?: string };
 
 const lines = (count: number): string => '  work();\n'.repeat(count);
@@ -191,6 +191,18 @@ export const bad: readonly Example[] = [
   },
   { rule: 'participle', why: 'a constant', files: { 'src/lib/a.ts': 'const told = 1;' }, at: 'src/lib/a.ts:1' },
   { rule: 'participle', why: 'a function', files: { 'web/src/a.ts': 'function given() {}' }, at: 'web/src/a.ts:1' },
+  {
+    rule: 'docstring',
+    why: 'a question',
+    files: { 'src/lib/a.ts': '\n/** What it costs. */\nconst cost = 1;' },
+    at: 'src/lib/a.ts:2',
+  },
+  {
+    rule: 'docstring',
+    why: 'a question on the second line',
+    files: { 'web/src/a.ts': '/**\n * Whether it is open.\n */\nlet is_open = true;' },
+    at: 'web/src/a.ts:1',
+  },
   { rule: 'types', why: 'any', files: { 'src/lib/a.ts': 'let a: any;' }, at: 'src/lib/a.ts:1' },
   { rule: 'types', why: 'any in a test', files: { 'test/lib/a.test.ts': 'f(a as any);' }, at: 'test/lib/a.test.ts:1' },
   { rule: 'types', why: 'a double cast', files: { 'src/lib/a.ts': 'f(a as unknown as B);' }, at: 'src/lib/a.ts:1' },
@@ -408,6 +420,11 @@ export const good: readonly Example[] = [
   { rule: 'money', why: 'whole numbers', files: { 'src/money/a.ts': 'f(10n ** 6n, -a, 3, 1e9, a - b);' } },
   { rule: 'environment', why: 'its own room', files: { 'src/config.ts': 'f(process.env);' } },
   { rule: 'environment', why: 'another env', files: { 'src/app.ts': 'f(options.env, process.pid);' } },
+  {
+    rule: 'docstring',
+    why: 'a comment in the code',
+    files: { 'src/lib/a.ts': '// What it costs.\n/* How it grows. */\n/** Whatever it costs. */\nconst cost = 1;' },
+  },
   { rule: 'participle', why: 'a member', files: { 'src/lib/a.ts': 'const outcome = { found: 1 };' } },
   {
     rule: 'provider name',

@@ -7,7 +7,7 @@ type House = {
   root: string;
   rooms: readonly string[];
   roomOf: (path: string) => string;
-  /** What else it may import. */
+  /** Other files that it may import. */
   others: RegExp;
 };
 
@@ -42,7 +42,7 @@ export const rooms = service.rooms;
 /** `money` for src/money/holds.ts. */
 export const roomOf = service.roomOf;
 
-/** What Node is started with. Everything under src/ is reached from here. */
+/** Entry points for Node. Everything under src/ is reached from here. */
 const entries = ['src/main.ts', 'src/cli.ts'];
 
 type Import = { from: string; to: string; line: number };

@@ -23,6 +23,7 @@ export const rules: readonly Rule[] = [
   code.style_names,
   code.honest_types,
   code.nouns,
+  code.plain_docstrings,
   code.short_functions,
   code.short_files,
   code.awake_tests,

@@ -2,7 +2,7 @@ import type { Node } from 'oxc-parser';
 import { roomOf, rooms } from './imports.ts';
 import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Source, type Tree } from './tree.ts';
 
-/** Who owns what: names of tables and of SQL functions with their room. */
+/** Owners: names of tables and of SQL functions with their room. */
 type Owners = { tables: Map<string, string>; functions: Map<string, string> };
 
 type Declaration = { file: string; line: number; kind: 'table' | 'function'; name: string; room: string | undefined };
@@ -25,7 +25,7 @@ export const declared_rooms: Rule = {
       })),
 };
 
-/** What is created in migrations, with the room of the comment above, and in sql/functions, with that of the folder. */
+/** Returns the declarations in migrations, with the room of the comment above, and in sql/functions, with that of the folder. */
 function declarations(tree: Tree): Declaration[] {
   const functions = functionFiles(tree).map(({ path, folder, name }): Declaration => ({
     file: path,
@@ -188,7 +188,7 @@ function tablesIn(sql: string): { name: string; at: number }[] {
 const list_end =
   /^(?:where|join|left|right|inner|full|cross|on|order|group|having|limit|offset|set|values|returning|for|union|using|select)\b/i;
 
-/** Where the members of the comma-separated list at `start` begin; brackets are stepped over. */
+/** Returns the starts of the members of the comma-separated list at `start`; brackets are stepped over. */
 function listStarts(sql: string, start: number): number[] {
   const starts = [start];
   let depth = 0;

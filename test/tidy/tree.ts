@@ -14,7 +14,7 @@ export type Tree = { files: ReadonlyMap<string, string>; sources: readonly Sourc
 /** A parsed TypeScript or JavaScript file. */
 export type Source = { path: string; text: string; program: Program; comments: readonly Comment[]; mistakes: string[] };
 
-/** How a person finds it: `src/x.ts:12 rule: what to do`. */
+/** Returns the finding for a person: `src/x.ts:12 rule: what to do`. */
 export function show(rule: Rule, finding: Finding): string {
   return `${finding.file}:${finding.line} ${rule.name}: ${finding.advice}`;
 }

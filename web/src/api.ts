@@ -1,7 +1,7 @@
 import { below } from './below.ts';
 import { askForProof } from './proof.ts';
 
-/** What the service said was wrong: in words for people, with the id by which its log knows the request. */
+/** An error of the service: a message for people, with the id by which its log knows the request. */
 export class Failure extends Error {
   override name = 'Failure';
   readonly status: number;

@@ -214,7 +214,7 @@ const billing = createRoute({
   component: lazyRouteComponent(() => import('./pages/billing/Billing.tsx'), 'Billing'),
 });
 
-/** What mails name. */
+/** Address that mails link to. */
 const invoices = createRoute({
   getParentRoute: () => signedIn,
   path: '/billing/invoices',

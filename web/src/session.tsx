@@ -5,7 +5,7 @@ import { api, Failure, queryOf } from './api.ts';
 
 export type { Me, MyAccount };
 
-/** Who has signed in; null for nobody. */
+/** The signed-in person; null for nobody. */
 const me_query = queryOptions({
   queryKey: ['me'],
   queryFn: async ({ signal }): Promise<Me | null> => {
@@ -38,7 +38,7 @@ export function addressOf({ email }: Me['user']): string | undefined {
   return email.endsWith('@medley.invalid') ? undefined : email;
 }
 
-/** Who is here, and which account they look at, if there is one: an operator may belong to none. */
+/** The person and the account they look at, if there is one: an operator may belong to none. */
 export type Session = {
   me: Me;
   account: MyAccount | undefined;

@@ -4,9 +4,9 @@ import { page_headers } from '../../http/browser-headers.ts';
 import type { Answer, Endpoint } from '../../http/endpoint.ts';
 
 /**
- * What the page may do: its own script, its own origin. Scalar asks its makers' servers for fonts,
- * sends telemetry and offers a proxy unless told otherwise; should a later version forget what it was
- * told, the browser refuses. Its styles are written by its script, so they are inline.
+ * Content security policy of the page: its own script, its own origin. Scalar loads fonts from its makers'
+ * servers, sends telemetry and offers a proxy by default; if a later version ignores our settings, the browser
+ * still refuses. Its script writes its styles, so they are inline.
  */
 const content_security_policy = [
   "default-src 'none'",

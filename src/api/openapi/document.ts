@@ -121,7 +121,7 @@ function responses<App>(endpoint: Endpoint<App>, components: Components): JsonOb
   );
 }
 
-/** What the pipeline itself can answer, and what the endpoint adds. */
+/** Lists the errors of the pipeline and those of the endpoint. */
 function errorsOf<App>(endpoint: Endpoint<App>): number[] {
   if (endpoint.public) return [400, ...(endpoint.docs.errors ?? [])];
   const by_path = endpoint.docs.params ? [404] : [];

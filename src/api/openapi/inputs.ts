@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 
-/** What the document says of a model that POST /v1/generate takes. */
+/** The document's entry for a model of POST /v1/generate. */
 export type MediaModel = { id: string; name: string; description: string; input_schema: JsonObject };
 
 /** `Input_sandbox_image`, and a number behind it for the second of two ids that differ in signs only. */

@@ -51,7 +51,7 @@ export type Moment = {
     | 'delivery';
   title: string;
   detail?: string;
-  /** How it went, where that can be told. */
+  /** The tone of the entry, by its outcome. */
   tone: 'plain' | 'good' | 'bad' | 'waiting';
 };
 

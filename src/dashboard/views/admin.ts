@@ -27,7 +27,7 @@ export type AdminAccountPage = AdminAccount & {
   failures: { counted: number; limit: number };
 };
 
-/** How the service is: a word, and what it means. */
+/** The state of one part of the service, and its meaning. */
 export type Light = { name: string; state: 'good' | 'warning' | 'bad'; detail: string };
 
 export type AdminOverview = {
@@ -162,7 +162,7 @@ export type AdminNode = {
   role: string;
   version: string;
   started_at: string;
-  /** When it was last heard of, in seconds ago. */
+  /** Seconds since the last sign of life. */
   silent_s: number;
   is_alive: boolean;
   /** It takes no new jobs. */
@@ -183,14 +183,14 @@ export type AdminJob = {
   reason: string | null;
 };
 
-/** What the file says that one would read again, with the place of each mistake. */
+/** Problems of the file that a reload would read, with their places. */
 /** `file` is null where there is none: then what comes with the service is looked at. */
 export type AdminCheck = { file: string | null; ok: boolean; errors: string[]; warnings: string[] };
 
-/** What became of reading the configuration again. */
+/** The result of a reload of the configuration. */
 export type AdminReload = { ok: boolean; message: string };
 
-/** What a route would be sent. */
+/** The request to a route. */
 export type AdminTrialPlan = {
   /** As JSON, to be changed; of models that answer at once a message. Null where files belong into it. */
   input: string | null;
@@ -198,7 +198,7 @@ export type AdminTrialPlan = {
   sent: string;
   /** For a customer. */
   estimated_cost: string | null;
-  /** What the provider charges about, where its rows tell. */
+  /** The provider's approximate charge, if its cost rows give one. */
   upstream_estimate: string | null;
   currency: string;
 };
@@ -214,7 +214,7 @@ export type AdminTrial = {
   text: string | null;
   /** `text`: of a short one that is text. */
   files: { url: string; content_type: string; size_bytes: number; text?: string }[];
-  /** What a customer would have paid. */
+  /** The price that a customer would have paid. */
   cost: string | null;
   currency: string;
   upstream_cost: { amount: string; currency: string } | null;

@@ -14,12 +14,12 @@ export type LedgerLine = {
   available_after: Cost;
   held_after: Cost;
   reference_id: string;
-  /** What page tells of the cause. */
+  /** The kind of page that shows the cause. */
   cause: 'task' | 'chat' | null;
   key: { id: string; name: string } | null;
   model: string | null;
   reason: string | null;
-  /** Who booked it, where no program caused it, and the entry of the audit log that says so. */
+  /** The person who booked it by hand, and the audit entry about it. */
   booked_by: { actor: string; audit_id: string } | null;
   /** On which invoice a charge stands. */
   invoice: string | null;

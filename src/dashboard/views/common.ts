@@ -1,6 +1,6 @@
 /**
- * What the dashboard's endpoints answer, for both sides: the web app imports these types, and nothing else of
- * the server. Only types, and only imports of files that import nothing.
+ * Response types of the dashboard's endpoints, for both sides: the web app imports these types and nothing
+ * else of the server. Only types, and only imports of files that import nothing.
  */
 import type { Right, Role } from '../../accounts/roles.ts';
 

@@ -19,6 +19,6 @@ export type HomeView = {
   undelivered: number;
   /** Below how much the account wants to be told; null if there is more, or it does not. */
   low_balance: Cost | null;
-  /** What a new account has tried already. */
+  /** Steps that a new account has done. */
   steps: { picture: boolean; api: boolean; webhook: boolean };
 };

@@ -13,9 +13,9 @@ export type KeyView = {
   created_at: string;
   ends_at: string | null;
   state: KeyState;
-  /** When it ends by itself; null: never. */
+  /** Time at which it expires; null: never. */
   expires_at: string | null;
-  /** What it may be used for; null: everything. */
+  /** Scopes of the key; null: all. */
   scopes: ('chat' | 'media' | 'read')[] | null;
   /** Ranges from which it may be used; null: anywhere. */
   addresses: string[] | null;

@@ -8,7 +8,7 @@ export type PriceView = {
   above_input_tokens?: number;
 };
 
-/** How a model has served this account in the last seven days. */
+/** Counts and times of a model for this account in the last seven days. */
 export type PaceView = {
   ended: number;
   succeeded: number;

@@ -5,16 +5,16 @@ export type ChatStyle = 'completions' | 'messages';
 
 export type FieldProblem = { field: string; message: string };
 
-/** What a run would hold, or what is wrong with its input. */
+/** The hold of a run, or the problems of its input. */
 export type EstimateView =
   | { ok: false; errors: FieldProblem[] }
   | {
       ok: true;
       estimated_cost: Cost;
       available: Cost;
-      /** What keeps it from being run now. */
+      /** The reason why it cannot run now. */
       obstacle: 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause' | null;
-      /** When the pause after too many failures ends. */
+      /** End of the pause after too many failures. */
       paused_until: string | null;
     };
 

@@ -17,7 +17,7 @@ export type UsageView = {
   /** Of what a bar is. */
   step: 'hour' | 'day';
   group: UsageGrouping;
-  /** What it is grouped by, the most expensive first. */
+  /** Groups, the most expensive first. */
   rows: (Used & { id: string; name: string; before: Used | null })[];
   /** Every hour or day of the range that has charges, oldest first. */
   bars: { at: string; parts: (Used & { id: string })[] }[];

@@ -10,7 +10,7 @@ export type WebhooksView = {
 export type DeliveryLineView = DeliveryView & { last_status: number | null; last_error: string | null };
 
 export type DeliveryDetailView = DeliveryView & {
-  /** What is sent, byte for byte, at every attempt. */
+  /** The body of every attempt, byte for byte. */
   body: string;
   tries: DeliveryAttemptView[];
 };

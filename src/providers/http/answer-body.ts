@@ -103,7 +103,7 @@ export function ask(
   });
 }
 
-/** What the client and the signal tell of one request. */
+/** Events of one request, from the client and the signal. */
 class Exchange implements Dispatcher.DispatchHandler, StopListener {
   readonly #options: Dispatcher.DispatchOptions;
   readonly #signal: StopSignal;

@@ -1,9 +1,9 @@
 import type { Json } from '../../catalog/model.ts';
 
 /**
- * Where something is in an answer: `$.data.outputs[*].url`, `$.images[0]`, `$["odd name"]`, `$` for all of it.
- * `[*]` is every member of a list or an object; `:json` reads a text that is JSON, as in `$.data.result:json.urls[*]`.
- * Nothing else of JSONPath; nothing is evaluated.
+ * A position in a response: `$.data.outputs[*].url`, `$.images[0]`, `$["odd name"]`, `$` for all of it. `[*]`
+ * is every member of a list or an object; `:json` reads a text that is JSON, as in
+ * `$.data.result:json.urls[*]`. Nothing else of JSONPath; nothing is evaluated.
  */
 export type AnswerPath = readonly Step[];
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../catalog/model.ts';
 import type { Answer } from './http.ts';
 import { textIn } from './reading.ts';
 
-/** What the APIs of upstreams that run tasks have in common. */
+/** Helpers for the responses of upstreams that run tasks. */
 
 /** An id: a text, or a whole number as one. */
 export function idIn(object: JsonObject, name: string): string | undefined {

@@ -7,7 +7,7 @@ const allowance_names: readonly string[] = ['pass', 'refuse', 'pass_fields', 'pa
 
 const names: readonly string[] = [...quirk_names, ...allowance_names];
 
-/** What is wrong with the options of a route to embeddings: only what may go on to its upstream is said there. */
+/** Checks the options of an embedding route: they only say which fields may pass to its upstream. */
 export function embeddingOptionProblems(options: JsonObject): OptionProblem[] {
   const unknown = Object.keys(options).filter((field) => !allowance_names.includes(field));
   return [
@@ -20,7 +20,7 @@ export function embeddingOptionProblems(options: JsonObject): OptionProblem[] {
   ];
 }
 
-/** What is wrong with a chat route's options: what its upstream takes differently, and what may go on to it. */
+/** Checks the options of a chat route: the quirks of its upstream, and the fields that may pass to it. */
 export function chatOptionProblems(options: JsonObject): OptionProblem[] {
   const unknown = Object.keys(options).filter((field) => !names.includes(field));
   return [

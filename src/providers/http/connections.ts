@@ -93,7 +93,7 @@ function isClosed(error: unknown): boolean {
   return code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED';
 }
 
-/** What there is of the explanation of a refusal: its status says what to do, its words may be late or never end. */
+/** Reads the body of a refusal up to the limits: the status alone decides, and the body may be late or never end. */
 export async function readRefusal(
   body: AsyncIterable<Buffer> & { destroy(): void },
   limits: { bytes_max: number; wait_ms: number },

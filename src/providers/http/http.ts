@@ -19,11 +19,11 @@ export type Upstream = {
    * of `hosts`. Else undefined: the adapter makes the path from the run's id.
    */
   link(given: Json | undefined): string | undefined;
-  /** What an answer that is no 2xx means for a submit; its words are free of our key. */
+  /** Returns the error of a submit whose response is no 2xx; its message does not contain our key. */
   refusal(answer: Answer, hints?: Hints): NotStarted | InputRefused;
   /** A run that started and failed, in words that the caller may see. */
   failure(trouble: RunTrouble, hints?: Hints): RunState & { phase: 'failed' };
-  /** What must never be told of: the key, and the parts of one that has two. */
+  /** Texts that no message may contain: the key, and the parts of one that has two. */
   readonly secrets: readonly string[];
   close(): Promise<void>;
 };

@@ -3,7 +3,7 @@ import { readDataUrl } from '../../lib/data-url.ts';
 import type { Prober } from '../../storage/probe.ts';
 import { decimalOf } from './upstream-cost.ts';
 
-/** How many seconds the caller's file has, for upstreams that do not say what they listened to; to the millisecond. */
+/** Returns the length of the caller's file in seconds, to the millisecond, for upstreams that do not report it. */
 export async function secondsOf(prober: Prober, file: Json | undefined): Promise<string | undefined> {
   const data = typeof file === 'string' ? readDataUrl(file) : undefined;
   if (!data) return undefined;

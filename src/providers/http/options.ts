@@ -4,7 +4,7 @@ import type { JsonObject } from '../../catalog/model.ts';
 /** The options that an adapter knows: the values that one may have, or undefined where others look at it. */
 export type KnownOptions = { readonly [name: string]: readonly string[] | undefined };
 
-/** What is wrong with the names and the values of a route's options. */
+/** Checks the names and the values of a route's options. */
 export function optionProblems(options: JsonObject, known: KnownOptions): OptionProblem[] {
   const names = Object.keys(known);
   return Object.entries(options).flatMap(([field, value]): OptionProblem[] => {

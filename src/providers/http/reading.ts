@@ -35,7 +35,7 @@ export function textsOf(value: Json | undefined): string[] {
   return [value ?? []].flat().filter((item) => typeof item === 'string');
 }
 
-/** How many characters a text has that is paid by them: code points, whatever they take. */
+/** Counts the characters of a text that is paid by them: code points, whatever they take. */
 export function charactersIn(text: string): number {
   let count = 0;
   for (const _ of text) count++;

@@ -5,7 +5,7 @@ import { scrub } from './scrub.ts';
 /** An answer that is no 2xx. */
 export type Refusal = { status: number; retry_after: string | undefined; body: string };
 
-/** What only one upstream says, beside what all of them say. */
+/** Error texts of one upstream, beside those of all. */
 export type Hints = {
   /** In a code, a type or the words: the content is not wanted. */
   moderation?: RegExp;
@@ -17,7 +17,7 @@ export type Hints = {
   callers?: RegExp;
 };
 
-/** What a run that started and failed is said to have died of. */
+/** The reported error of a run that started and failed. */
 export type RunTrouble = { code?: string; message?: string };
 
 /** Fields are called `safety_tolerance` and the like: those are no word about a content. */
@@ -39,12 +39,12 @@ const messages_about_us =
  */
 const too_large = /^request too large\b/i;
 
-/** What only names something of the caller's that is not there, rather than a model of ours. */
+/** Names of the caller's own things that can be missing: such an error is not about a model of ours. */
 const not_a_model = /\b(file|container|skill|image|attachment)s?\b/i;
 
 /**
- * What a refusal means: the caller's own mistake (InputRefused, with the upstream's words), or ours or the
- * upstream's trouble (NotStarted: another route may be tried). 404 is a model that is gone.
+ * Returns the meaning of a refusal: the caller's mistake (InputRefused, with the upstream's message), or ours
+ * or the upstream's trouble (NotStarted: another route may be tried). 404 is a model that is gone.
  */
 export function refusalError(
   refusal: Refusal,
@@ -73,7 +73,7 @@ export function refusalError(
   return new NotStarted('unavailable', detail, retryOptions(refusal));
 }
 
-/** How a run that started and failed is told: the caller hears the reason only if it lies in the request. */
+/** Returns the state of a run that started and failed: the caller gets the reason only if it lies in the request. */
 export function runFailure(
   trouble: RunTrouble,
   secrets: readonly string[],
@@ -96,7 +96,7 @@ function isModeration(told: Told, { moderation }: Hints): boolean {
   return says(policy, told) || says(moderation, told);
 }
 
-/** Whether one of its parts, from its own start on, has a word of `pattern`. */
+/** Tells whether one of its parts contains a word of `pattern`. */
 function says(pattern: RegExp | undefined, { code, type, message }: Told): boolean {
   return pattern !== undefined && [code, type, message].some((part) => pattern.test(part));
 }
@@ -133,7 +133,7 @@ function waitIn(body: string): string | undefined {
   return waits_in_body.map((form) => form.exec(body)?.[1]).find((text) => text !== undefined);
 }
 
-/** How long to leave the upstream alone: seconds or a date (RFC 9110, 10.2.3) of the header, or its words. */
+/** Returns the pause that the upstream asks for: the header's seconds or date (RFC 9110, 10.2.3), or its message's. */
 export function retryAfter({ retry_after: given, body }: Refusal): number {
   const text = given ?? waitIn(body);
   if (text === undefined) return retry_default_ms;
@@ -142,7 +142,7 @@ export function retryAfter({ retry_after: given, body }: Refusal): number {
   return Number.isFinite(wait_ms) && wait_ms > 0 ? Math.min(wait_ms, retry_max_ms) : retry_default_ms;
 }
 
-/** What an upstream says of an error, as far as it says so. */
+/** An error as the upstream reports it; missing parts are empty. */
 export type Told = { message: string; type: string; code: string };
 
 function wordsOf({ code, type, message }: Told): string {
@@ -196,7 +196,7 @@ function reasonIn(details: unknown): string | undefined {
 
 const complaints_max = 8;
 
-/** What a validator has against the fields: `prompt: field required`. */
+/** Reads a validator's list of field errors: `prompt: field required`. */
 function toldInList(details: unknown[]): Told {
   const complaints = details.filter(isRecord).slice(0, complaints_max);
   const message = complaints.map(({ loc, msg }) => {

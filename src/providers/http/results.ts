@@ -21,7 +21,7 @@ export function resultsOf(answer: Json | undefined, output: JsonObject): RunFile
   return text === '' ? [] : [{ text, content_type: 'text/plain' }];
 }
 
-/** What stands where the route's `output.files` says; all of the answer where it says nothing. */
+/** Returns the values at the route's `output.files`; the whole response if it is not set. */
 function placesIn(answer: Json | undefined, { files }: JsonObject): Json[] {
   if (files === undefined) return [answer ?? null];
   return [files].flat().flatMap((place) => {
@@ -33,7 +33,7 @@ function placesIn(answer: Json | undefined, { files }: JsonObject): Json[] {
 const forms = ['base64', 'hex'] as const;
 const output_names = ['files', 'form', 'key'];
 
-/** What is wrong with the `output` of a route of such an adapter. */
+/** Checks the `output` of a route of such an adapter. */
 export function outputProblems(
   output: JsonObject,
   options: { required: boolean } = { required: false },

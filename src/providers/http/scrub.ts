@@ -1,4 +1,4 @@
-/** What is told of an upstream's message to a caller: its words about the request, nothing about us. */
+/** Cleans an upstream's message for a caller: its words about the request, nothing about us. */
 
 const length_max = 600;
 

@@ -4,8 +4,8 @@ import { plus, rational, times, zero, type Rational } from '../../money/money.ts
 import type { UpstreamCost } from '../provider.ts';
 
 /**
- * What an upstream charged us, in exact decimals. It tells an amount, or credits that the route's option
- * `credit_price` gives a price, in the currency that its option `cost_currency` names.
+ * Reads the upstream's charge in exact decimals: an amount, or credits at the price of the route's option
+ * `credit_price`, in the currency of its option `cost_currency`.
  */
 
 const places = 9;
@@ -42,7 +42,7 @@ function exactText({ numerator, denominator }: Rational): string | undefined {
   return rational(text) && text;
 }
 
-/** What `credits` cost by the route's option `credit_price`; undefined if either is unknown. */
+/** Returns the cost of `credits` by the route's option `credit_price`; undefined if either is unknown. */
 export function creditCost(credits: Json | undefined, options: JsonObject): UpstreamCost | undefined {
   const [count, price] = [decimalOf(credits), options['credit_price']];
   if (count === undefined || typeof price !== 'string') return undefined;
@@ -55,7 +55,7 @@ export function costOf(amount: string | undefined, options: JsonObject): Upstrea
   return amount === undefined || typeof currency !== 'string' ? undefined : { amount, currency };
 }
 
-/** What is wrong with the options above. */
+/** Checks the options above. */
 export function costProblems(options: JsonObject): OptionProblem[] {
   const problems: OptionProblem[] = [];
   const { credit_price, cost_currency } = options;
@@ -66,7 +66,7 @@ export function costProblems(options: JsonObject): OptionProblem[] {
   return problems;
 }
 
-/** How many tokens of which kind an upstream counted: `text_input`, `image_output`, `cached_input` and the like. */
+/** Token counts of an upstream by kind: `text_input`, `image_output`, `cached_input` and the like. */
 export type TokenCounts = { [kind in TokenKind]?: number };
 
 export const token_kinds = [
@@ -83,8 +83,8 @@ export const token_kinds = [
 export type TokenKind = (typeof token_kinds)[number];
 
 /**
- * What tokens cost by the route's option `token_prices` (each a decimal text for a million); undefined if one
- * of the kinds that were counted has no price there.
+ * Returns the cost of tokens by the route's option `token_prices` (each a decimal text for a million);
+ * undefined if one of the counted kinds has no price there.
  */
 export function tokenCost(counts: TokenCounts, options: JsonObject): UpstreamCost | undefined {
   const prices = options['token_prices'];

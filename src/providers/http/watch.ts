@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../catalog/model.ts';
 import { assert } from '../../lib/assert.ts';
 import type { RunState } from '../provider.ts';
 
-/** What every `ref` of a run that is polled has, beside what its adapter puts there. */
+/** Poll state: members of every `ref` of a polled run, beside those of its adapter. */
 export type Watch = JsonObject & {
   started_at_ms: number;
   /** The upstream was seen working on it: from then on no other route may have it. */

@@ -24,7 +24,7 @@ import { pictureSeed } from './picture-seed.ts';
 import { type Ending, readEnding, readScript } from './script.ts';
 import { listen, readTranscriptOrder, type TranscriptOrder, writeTranscript } from './transcript.ts';
 
-/** How long a run takes that no directive delays: films and melodies are seen running for a moment. */
+/** Duration of a run without a directive: videos and audio are seen running for a moment. */
 const usual_ms: Record<Run['order']['kind'], number> = { image: 0, video: 500, audio: 500, transcript: 0 };
 
 /** `[[hang]]` ends here, whatever the model's own time limit is. */

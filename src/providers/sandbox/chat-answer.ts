@@ -1,4 +1,4 @@
-/** What the sandbox says in a chat: the same for the same conversation. */
+/** Writes the sandbox's response in a chat: the same for the same conversation. */
 import { hash } from 'node:crypto';
 import type { ChatAnswer, Conversation, Part, Tool } from '../../styles/conversation.ts';
 import { rememberByObject } from '../../lib/remember.ts';
@@ -8,7 +8,7 @@ import type { ChatScript, ScriptedCall } from './chat-script.ts';
 import { instanceOf } from './json-instance.ts';
 import { chanceFrom } from './seed.ts';
 
-/** What a conversation has come to: what its user said last, and what was done about it since. */
+/** The present moment of a conversation: its user's last message, and the tool results since. */
 export type Moment = {
   said: string;
   /** Results of tools that came after it. */

@@ -1,11 +1,11 @@
-/** How many tokens the sandbox says that a conversation and its answer have. */
+/** Counts the tokens of a conversation and its response. */
 import type { JsonObject } from '../../catalog/model.ts';
 import type { Conversation, Part, Turn, Usage } from '../../styles/conversation.ts';
 import type { Prober } from '../../storage/probe.ts';
 import { imageSize } from './chat-media.ts';
 import { TokenCounter } from './tokens.ts';
 
-/** What frames a message and begins the answer, as in the public counting rules for this vocabulary. */
+/** Tokens around a message and at the start of a response, as in the public counting rules for this vocabulary. */
 const message_tokens = 3;
 const answer_tokens = 3;
 const tool_tokens = 8;
@@ -17,7 +17,7 @@ const medium_tokens_max = 1_600;
 /** Each takes some milliseconds to look at. */
 const measured_images_max = 32;
 
-/** What was sent before comes from the cache in steps, once it is worth it. */
+/** Size from which a repeated prefix counts as cached, and the step in which it grows. */
 const cached_tokens_min = 1_024;
 const cached_tokens_step = 128;
 

@@ -1,4 +1,4 @@
-/** What the sandbox sees of the texts, images and documents in a chat. */
+/** Describes the texts, images and documents of a chat for the sandbox. */
 import type { Prober } from '../../storage/probe.ts';
 import type { Conversation, Part, Source } from '../../styles/conversation.ts';
 

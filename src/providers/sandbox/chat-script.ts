@@ -1,4 +1,4 @@
-/** How the sandbox answers a chat: what the directives in the last user message and the route's options ask for. */
+/** Script of a chat response: the directives in the last user message, and the route's options. */
 import type { JsonObject } from '../../catalog/model.ts';
 import { readScript, type Script } from './script.ts';
 
@@ -14,7 +14,7 @@ export type ChatScript = Script & {
   /** Breaks off in the middle. */
   is_cut: boolean;
   tells_usage: boolean;
-  /** How long the answer's text is. */
+  /** Length of the text. */
   tokens: number | undefined;
   thinks: boolean;
   /** In order. */
@@ -56,7 +56,7 @@ export function readChatScript(said: string, options: JsonObject): ChatScript {
 
 const calls_max = 32;
 
-/** How many ends of a directive are tried, over all of them: its JSON may hold `]]` itself. */
+/** Number of ends of a directive to try, over all of them: its JSON may contain `]]` itself. */
 const ends_max = 256;
 
 /** Takes `[[tool NAME {json}]]` out of a text; the JSON may be left out. */

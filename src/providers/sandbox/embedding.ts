@@ -110,7 +110,7 @@ function featuresOf(text: string): Map<string, number> {
   return features;
 }
 
-/** What no word begins with. */
+/** Mark that begins no word. */
 const part_mark = '~';
 const word_weight = 1;
 const part_weight = 0.4;

@@ -9,7 +9,7 @@ export type Box = { x: number; y: number; width: number; height: number };
 export type Lettering = {
   /** SVG path data of all letters. */
   path: string;
-  /** Where they stand: the box that the lines really fill. */
+  /** Position: the box that the lines really fill. */
   box: Box;
   size: number;
 };

@@ -1,6 +1,6 @@
 /**
- * What the sandbox is asked to make, read from a run's input: every number in its range, the text
- * free of anything that cannot be drawn or stored as JSON.
+ * Reads the order for the sandbox from a run's input: every number in its range, the text free of anything
+ * that cannot be drawn or stored as JSON.
  */
 import { InputRefused, type Json } from '../provider.ts';
 

@@ -193,5 +193,5 @@ class PatternReader {
   }
 }
 
-/** What the classes stand for among the ordinary characters, where they are excluded. */
+/** Samples for excluded classes among the ordinary characters. */
 const excluded: { readonly [sample: string]: string } = { '1': '109', a: 'a1A_xyzXYZ09', ' ': ' ' };

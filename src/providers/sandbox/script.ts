@@ -1,11 +1,11 @@
-/** How a sandbox run behaves: what the directives in its prompt and its route's options ask for. */
+/** Script of a sandbox run: the directives in its prompt, and its route's options. */
 import { assert } from '../../lib/assert.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { type Json, NotStarted } from '../provider.ts';
 
 const endings = ['done', 'fail', 'moderate', 'hang'] as const;
 
-/** How a run that started ends; `hang`: never by itself. */
+/** The end of a run that started; `hang`: never by itself. */
 export type Ending = (typeof endings)[number];
 
 export type Script = {
@@ -13,7 +13,7 @@ export type Script = {
   text: string;
   refuse: boolean;
   ending: Ending;
-  /** How long the run takes; undefined: as long as its kind usually does. */
+  /** Duration of the run; undefined: the usual one of its kind. */
   delay_ms: number | undefined;
 };
 

@@ -12,10 +12,13 @@ const run_length_max = 128;
 /** At most 21 ms of counting (Chinese without a space; English 1 ms); then others have their turn. */
 const slice_length = 4_096;
 
-/** What begins the counting of a text costs as much as these. */
+/** Cost of starting to count a text, in characters. */
 const text_overhead = 32;
 
-/** What a request has beyond it counts as what is before: a million letters without a space take seconds. */
+/**
+ * Length of a request that is counted; the rest counts in proportion: a million letters without a space take
+ * seconds.
+ */
 const counted_length_max = 262_144;
 
 /** `<|endoftext|>` and the like are text here. */
@@ -56,7 +59,7 @@ export class TokenCounter {
   }
 }
 
-/** How many tokens a text is, by a counter of its own. */
+/** Counts the tokens of a text with a counter of its own. */
 export function countTokens(text: string): Promise<number> {
   return new TokenCounter().count(text);
 }

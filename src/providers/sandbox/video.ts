@@ -97,7 +97,7 @@ async function letterStamp(character: string, size: number): Promise<{ stamp: St
 const gold = colourOf(255, 209, 102);
 const shade = colourOf(24, 26, 40);
 
-/** What differs from frame to frame; `progress` runs from 0 to 1. */
+/** Draws the parts that differ from frame to frame; `progress` runs from 0 to 1. */
 function drawMoment(frame: Frame, moving: MovingParts, progress: number, duration_s: number): void {
   const { bar, ball, digit_size } = moving;
   stampOnto(frame, barStamp(bar.width, bar.height), bar.left, bar.top, shade);

@@ -94,7 +94,10 @@ function readFunction(value: Json | undefined, id: string): Extract<Part, { type
   return { type: 'tool_call', id, name: value['name'], arguments: text };
 }
 
-/** What a `finish_reason` means beside what came; servers tell `stop` after calls of tools, and the other way round. */
+/**
+ * Reads a `finish_reason` together with the content; some servers report `stop` after calls of tools, and the
+ * other way round.
+ */
 export function readFinish(
   reason: Json | undefined,
   { has_calls, has_refusal }: { has_calls: boolean; has_refusal: boolean },
@@ -206,7 +209,7 @@ export function writeFinish(reason: FinishReason, has_calls: boolean, legacy_fun
   }
 }
 
-/** Why an answer ended: the reason of its first choice. */
+/** Returns the finish reason of the first choice. */
 export function finishOf({ choices }: JsonObject): unknown {
   const choice = Array.isArray(choices) ? choices[0] : undefined;
   return isObject(choice) ? choice['finish_reason'] : undefined;

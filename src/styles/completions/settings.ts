@@ -26,7 +26,7 @@ import {
 } from '../settings.ts';
 import { readEffort } from '../thinking.ts';
 
-/** What is said, with everything else in a chat-completions request. Throws ApiError 400 naming the field. */
+/** Reads the messages and all settings of a chat-completions request. Throws ApiError 400 naming the field. */
 export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conversation {
   refuseAudio(body);
   const tools = readTools(body);

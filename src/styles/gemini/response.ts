@@ -49,8 +49,8 @@ export function candidatesOf(body: JsonObject): Candidate[] {
 }
 
 /**
- * What a candidate says. Code that Google ran and files are left out. Calls without an id get one of our own, by
- * their number: `calls_before` have come already.
+ * Returns the parts of a candidate. Code that Google ran and files are left out. Calls without an id get one
+ * of our own, by their number: `calls_before` have come already.
  */
 export function partsOf(candidate: Candidate, call_prefix: string, calls_before: number): Part[] {
   const content = isObject(candidate['content']) ? candidate['content'] : {};
@@ -77,7 +77,7 @@ function argumentsIn(args: Json | undefined): string {
   return args === undefined || args === null ? '{}' : JSON.stringify(args);
 }
 
-/** What is wrong with the prompt; undefined if nothing is. */
+/** Returns the reason why the prompt is blocked; undefined if it is not. */
 export function blockReason(body: JsonObject): string | undefined {
   const feedback = body['promptFeedback'];
   const reason = isObject(feedback) ? feedback['blockReason'] : undefined;
@@ -127,7 +127,7 @@ const failures_when_empty: ReadonlySet<string> = new Set([
 
 type Finish = { reason: FinishReason; refusal?: string } | { problem: string };
 
-/** What a `finishReason` means beside what came; `problem` if it is no end of an answer. */
+/** Reads a `finishReason` together with the content; `problem` if it is no end of a response. */
 export function readFinishReason(
   { finishReason, finishMessage }: Candidate,
   { has_calls, has_content }: { has_calls: boolean; has_content: boolean },

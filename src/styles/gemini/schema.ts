@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import { LongInteger } from '../../lib/long-integers.ts';
 import { isObject } from '../fields.ts';
 
-/** What Gemini reads of a JSON Schema as it is; a part of the others has another form there. */
+/** Keywords of a JSON Schema that Gemini reads unchanged; some of the others are rewritten. */
 const supported_keywords: ReadonlySet<string> = new Set([
   'type',
   'title',
@@ -113,7 +113,7 @@ function referenceAlone(shape: JsonObject): JsonObject {
   return { ...rest, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) };
 }
 
-type Flattened = { schema: JsonObject; /** What had no room beside it. */ told: string[] };
+type Flattened = { schema: JsonObject; /** The parts that do not fit, as text. */ told: string[] };
 
 /** `allOf` has no place there: its parts become one schema with what is beside them. */
 function flattened(schema: JsonObject): Flattened {
@@ -140,7 +140,7 @@ function flattened(schema: JsonObject): Flattened {
 /** Keywords whose members are schemas by their names. */
 const named: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
-/** What is beside an `allOf`, then its parts and theirs. */
+/** Returns the members beside an `allOf`, then its parts and theirs. */
 function partsOf(schema: JsonObject): JsonObject[] {
   const { allOf, ...rest } = schema;
   if (!Array.isArray(allOf) || !allOf.every(isObject)) return [schema];

@@ -64,7 +64,7 @@ export function textOf(value: Json, keys: readonly string[]): string | undefined
   return keys.map((key) => own(value, key)).find((each) => typeof each === 'string');
 }
 
-/** What the caller is told of a parameter that cannot be had; to be thrown. */
+/** Returns the error for a parameter that the model does not have; to be thrown. */
 export function refused(parameter: string, message: string): ApiError {
   return new ApiError('invalid_request', message, { param: parameter });
 }

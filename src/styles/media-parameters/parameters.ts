@@ -4,11 +4,11 @@ import { nearest as nearestWord } from '../../lib/edit-distance.ts';
 import { asField, choicesOf, fieldNamed, isList, refused, textOf, type Carried, type Offer } from './offer.ts';
 import { carrySize } from './size.ts';
 
-/** What becomes of one parameter of a call. */
+/** The handling of one parameter of a call. */
 export type Parameter = {
   /** The fields of the input that it becomes; undefined if the model has none for it. Throws ApiError 400. */
   carry(offer: Offer, value: Json): JsonObject | undefined;
-  /** Whether the caller gets what was asked for even if no field takes it. Without this: never. */
+  /** Tells whether the parameter may be ignored if no field takes it. Absent: never. */
   harmless?(value: Json): boolean;
   is_file?: true;
 };

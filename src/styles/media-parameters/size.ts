@@ -102,7 +102,10 @@ function inClass(offer: Offer, field: string, pixels: Pixels): JsonObject {
   throw refused('size', `${offer.model} has the resolutions ${listed(sizes)}, and none near ${width}x${height}.`);
 }
 
-/** How many pixels a class means in the shape of `pixels`: `720p`, `4k` of films, `2K` of pictures, `1 MP`, `1024x1024`. */
+/**
+ * Returns the pixels of a size class in the shape of `pixels`: `720p`, `4k` of videos, `2K` of images, `1 MP`,
+ * `1024x1024`.
+ */
 function areaOf({ kind }: Offer, choice: Json, { width, height }: Pixels): number | undefined {
   if (typeof choice !== 'string') return undefined;
   const pixels = readSize(choice);

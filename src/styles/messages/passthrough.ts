@@ -34,7 +34,7 @@ export function sameMessagesBody(request: ChatRequest, target: Target): JsonObje
   return body;
 }
 
-/** What a messages upstream refuses where it only counts; a budget has nothing to be below of there. */
+/** Fields that a messages upstream refuses when it only counts; a thinking budget has no limit to be below then. */
 const uncounted = [
   'max_tokens',
   'stream',

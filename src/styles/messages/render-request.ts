@@ -194,7 +194,7 @@ type ThinkingPlan = { is_on: boolean; thinking?: JsonObject; output_config?: Jso
 
 const nothing: ThinkingPlan = { is_on: false };
 
-/** What a messages upstream is told of thinking, in the words of its generation of models. */
+/** Writes the thinking for a messages upstream, in the form of its generation of models. */
 function planThinking(conversation: Conversation, quirks: Quirks, max_tokens: number, plan: JsonPlan): ThinkingPlan {
   const { thinking } = conversation;
   const kind = quirks.thinking ?? 'adaptive';

@@ -103,7 +103,7 @@ function readResult(block: JsonObject, at: string, calls: OpenCalls): Part {
   return { type: 'tool_result', id, parts, is_error, ...cacheControl(block) };
 }
 
-/** What the caller says or a tool found. */
+/** Reads a block of the caller or of a tool. */
 function readBlock(block: JsonObject, at: string): Part[] {
   switch (block['type']) {
     case 'text':

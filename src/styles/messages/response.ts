@@ -73,7 +73,7 @@ const stops: ReadonlyMap<Json, FinishReason> = new Map([
   ['refusal', 'refusal'],
 ]);
 
-/** What a `stop_reason` means beside what came. */
+/** Reads a `stop_reason` together with the content. */
 export function readStop(reason: Json | undefined, has_calls: boolean): FinishReason {
   return stops.get(reason ?? null) ?? (has_calls ? 'tool_calls' : 'stop');
 }

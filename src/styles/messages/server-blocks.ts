@@ -11,8 +11,8 @@ const passed_over: readonly Json[] = ['tool_search_tool_result', 'fallback'];
 const type_length_max = 64;
 
 /**
- * What is left in the history of an upstream's own tools when another model goes on with it: calls and results
- * as text. Undefined for blocks of other types.
+ * Returns calls and results of an upstream's own tools as text, for another model that continues the
+ * conversation. Undefined for blocks of other types.
  */
 export function serverBlock(block: JsonObject): Part[] | undefined {
   const type = block['type'] ?? null;

@@ -18,7 +18,7 @@ import {
 } from '../fields.ts';
 import { readEffort } from '../thinking.ts';
 
-/** What is said, with everything else in a messages request. Throws ApiError 400 naming the field. */
+/** Reads the messages and all settings of a messages request. Throws ApiError 400 naming the field. */
 export function readMessagesSettings(body: JsonObject, turns: Turn[]): Conversation {
   const servers = readList(body, 'mcp_servers', 'mcp_servers') ?? [];
   if (servers.length > 0) throw notCarried('mcp_servers', 'Tools of MCP servers');

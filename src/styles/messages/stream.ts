@@ -118,9 +118,9 @@ type MessagesWriterOptions = Pick<AnswerOptions, 'model' | 'request_id'>;
 
 type Block = {
   kind: 'text' | 'thinking' | 'whole' | 'tool';
-  /** How it starts. */
+  /** The block at its start. */
   content_block: JsonObject;
-  /** What came while it waited. */
+  /** Deltas that came while it waited. */
   deltas: JsonObject[];
   /** Which call of a tool, and its arguments so far. */
   index?: number;

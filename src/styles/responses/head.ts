@@ -137,7 +137,7 @@ const own_tools: ReadonlySet<Json> = new Set([
   'tool_search',
 ]);
 
-/** Where a shell runs: with the caller, unless it names a container. */
+/** Tells whether a shell runs with the caller: it does unless it names a container. */
 function isLocal(environment: Json | undefined): boolean {
   return (environment ?? null) === null || (isObject(environment) && environment['type'] === 'local');
 }

@@ -8,7 +8,7 @@ import { isOfCall, readSignature } from '../thought-signatures.ts';
  * that upstream wants back (signatures, redacted thoughts) is their `encrypted_content`.
  */
 
-/** What to include so that reasoning comes along, encrypted, instead of being stored. */
+/** Value of `include` that returns reasoning encrypted instead of storing it. */
 export const encrypted_reasoning = 'reasoning.encrypted_content';
 
 const signature_mark = 'signature:';
@@ -32,7 +32,10 @@ function encryptedContentOf(thought: Thought): string | undefined {
   return thought.signature === undefined ? undefined : signature_mark + thought.signature;
 }
 
-/** What an upstream of the responses style encrypted itself says nothing to one of another style. */
+/**
+ * Reads the thoughts of an item. Those that an upstream of the responses style encrypted mean nothing to
+ * another style.
+ */
 export function readThought(item: JsonObject): Thought[] {
   const encrypted = item['encrypted_content'];
   if (typeof encrypted === 'string' && encrypted.startsWith(redacted_mark)) {
@@ -60,7 +63,7 @@ export function thoughtSignaturesIn(items: readonly Json[]): ReadonlyMap<Json | 
   return new Map(signatures.map(({ call_id, thought_signature }) => [call_id, thought_signature]));
 }
 
-/** Whether an upstream of the responses style can read this item without having stored it. */
+/** Tells whether an upstream of the responses style can read this item without having stored it. */
 export function isWhole(item: JsonObject): boolean {
   const encrypted = item['encrypted_content'];
   return typeof encrypted === 'string' && !encrypted.startsWith(signature_mark) && !encrypted.startsWith(redacted_mark);

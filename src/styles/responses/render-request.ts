@@ -65,7 +65,10 @@ function joined(parts: readonly Part[], between: string): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(between);
 }
 
-/** What this upstream thought goes back as it was encrypted; the thoughts of others it would refuse. */
+/**
+ * Writes a part of the assistant. Thoughts of this upstream go back encrypted as they came; it would refuse
+ * those of others.
+ */
 function writeSaid(part: Part, names: ToolNames): JsonObject[] {
   switch (part.type) {
     case 'text':

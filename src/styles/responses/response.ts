@@ -20,7 +20,7 @@ export function readResponsesAnswer(body: JsonObject): ChatAnswer {
   return { ...(typeof id === 'string' && { id }), parts, finish: { reason }, ...(usage && { usage }) };
 }
 
-/** What the status of a response means beside what came. */
+/** Reads the status of a response together with its content. */
 export function readResponsesFinish(
   response: JsonObject,
   { has_calls, has_refusal }: { has_calls: boolean; has_refusal: boolean },
@@ -31,7 +31,7 @@ export function readResponsesFinish(
   return has_calls ? 'tool_calls' : 'stop';
 }
 
-/** Why an answer ended: its status, or what cut it short. */
+/** Returns the finish reason: the status, or the reason of an incomplete response. */
 export function finishOf(response: JsonObject): string {
   const { incomplete_details, status } = response;
   const reason = isObject(incomplete_details) ? incomplete_details['reason'] : undefined;
@@ -82,7 +82,7 @@ function listOf(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** What a response says of its request. */
+/** The members of a response that repeat its request. */
 export type Echo = JsonObject;
 
 /** The id of a response. */
@@ -139,7 +139,7 @@ export function writeResponse(
   };
 }
 
-/** How an answer ended, in the words of this style. */
+/** Writes the end of a response in this style. */
 export function writeEnding(
   reason: FinishReason,
   has_refusal: boolean,

@@ -39,7 +39,7 @@ export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'tur
   };
 }
 
-/** What changes the answer, and what no other style has a word for. */
+/** Fields that change the response and that no other style has. */
 const uncarried = ['top_logprobs', 'context_management', 'moderation'] as const;
 
 function readTools(body: JsonObject): Tool[] {

@@ -270,7 +270,7 @@ export class ResponsesWriter implements StreamWriter {
 
 type Words = { name: string; field: string; part_name: string; place: JsonObject };
 
-/** What the events of a text are called, and where they say that it stands. */
+/** Names and positions in the events of a text. */
 function wordsOf({ kind, id, index }: Said): Words {
   const item = { item_id: id, output_index: index };
   if (kind === 'thinking') {

@@ -76,7 +76,7 @@ const operating: Item[] = [
   { to: '/admin/configuration', label: 'Configuration', icon: Cog6ToothIcon },
 ];
 
-/** What is around every page: where one is, whose money it is, who one is. */
+/** The frame of every page: navigation, the account, the person. */
 export function AppFrame() {
   const { me, account } = useSession();
   const [open, { toggle, close }] = useDisclosure();
@@ -155,7 +155,10 @@ function Brand() {
   );
 }
 
-/** What operators do, and one's own settings. By what is shown, which the address may be ahead of. */
+/**
+ * Tells whether the page needs no account: operators' pages and one's own settings. By the shown page, since
+ * the address may be ahead of it.
+ */
 function useNeedsNoAccount(): boolean {
   return useRouterState({
     select: ({ matches }) => matches.some(({ routeId }) => /^\/signed-in\/(operating|settings)(\/|$)/.test(routeId)),

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core';
 import { Failed } from './states.tsx';
 
 type Props = {
-  /** What the button does, in a word or two. */
+  /** Label of the button, in a word or two. */
   word: string;
   color?: string;
   isPending: boolean;

@@ -5,7 +5,10 @@ import { usePlace } from '../session.tsx';
 
 type Right = MyAccount['rights'][number];
 
-/** Why this person may not; undefined if they may. The server decides, this only tells beforehand. */
+/**
+ * Returns the reason why this person may not; undefined if they may. The server decides, this only says it
+ * beforehand.
+ */
 export function useDenial(right: Right): string | undefined {
   const { may, account } = usePlace();
   if (may(right)) return undefined;

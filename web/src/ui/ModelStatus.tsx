@@ -8,7 +8,7 @@ const meanings = {
   unavailable: 'All of its routes are paused because they kept failing, for five minutes at most.',
 };
 
-/** Whether a model takes work now. */
+/** A badge that tells whether a model takes work now. */
 export function ModelStatus({ of }: { of: ModelView['status'] }) {
   return (
     <Tooltip label={meanings[of]} multiline maw={280}>

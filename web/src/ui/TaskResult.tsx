@@ -28,7 +28,7 @@ export function useTask(id: string | undefined) {
   });
 }
 
-/** What becomes of a run, from waiting for a route to its files, or why there are none. */
+/** The card of a run, from waiting for a route to its files or its error. */
 export function ResultCard({ task, footer }: { task: TaskView; footer?: ReactNode }) {
   const { files, status, error, model, completed_at } = task;
   return (
@@ -126,7 +126,7 @@ function Running({ task }: { task: TaskView }) {
   );
 }
 
-/** What was held for a task, what it cost, what came back, and how long it took: cells of a grid. */
+/** The hold, the cost, the release and the duration of a task: cells of a grid. */
 export function MoneyFigures({ task }: { task: TaskView }) {
   const { cost, estimated_cost, released, started_at, completed_at, created_at } = task;
   const ended_ms = completed_at === null ? undefined : Date.parse(completed_at);

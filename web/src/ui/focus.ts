@@ -1,7 +1,7 @@
 /**
- * Who works by keyboard finds the focus where it was. A button that waits for an answer is disabled meanwhile, and
- * the browser takes the focus from it: it comes back with the end of the wait. A link that is gone with its page
- * leaves it to the main part of the next one.
+ * Restores the keyboard focus. A button that waits for a response is disabled meanwhile, and the browser takes
+ * the focus from it: it comes back with the end of the wait. A link that is gone with its page leaves it to
+ * the main part of the next one.
  */
 export function keepFocus(): void {
   let last: Element | null = null;

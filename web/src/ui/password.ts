@@ -1,2 +1,2 @@
-/** What a password must be, as all forms say it. */
+/** The password rule, as all forms word it. */
 export const password_rule = 'At least 10 characters, and none that many people use.';

@@ -1,6 +1,6 @@
 import { isRecord } from '../api.ts';
 
-/** What the dashboard reads of a JSON Schema; everything of it may be missing or strange. */
+/** Reads a JSON Schema for forms; everything of it may be missing or strange. */
 
 export type FieldSchema = Readonly<Record<string, unknown>>;
 

@@ -55,7 +55,7 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
   );
 }
 
-/** Why there is nothing, and the one thing to do next. */
+/** An empty state: its reason, and the one thing to do next. */
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <Paper withBorder p="xl" radius="md" style={{ background: 'var(--medley-surface)' }}>

@@ -22,7 +22,7 @@ const paces: Record<'image' | 'video', PollPace> = {
   video: { min_ms: 2_000, max_ms: 10_000 },
 };
 
-/** What the provider sells its credits for, unless the route says otherwise. */
+/** Default price of the provider's credits; the route may set another. */
 const usual_price = { credit_price: '0.01', cost_currency: 'USD' };
 
 /** Codes of runs that failed for what they were given. */
@@ -105,7 +105,7 @@ function stateOf(upstream: Upstream, run: RunContext, watch: Watch, told: JsonOb
   }
 }
 
-/** Why the content was not wanted, of the input or of the result: neither is billed. */
+/** Returns the reasons of a moderation, of the input or of the result: neither is billed. */
 function reasonsOf(told: JsonObject): string {
   const reasons = textsOf(objectIn(told, 'details')['Moderation Reasons']);
   return reasons.length === 0 ? '' : `The model provider found the content unfit: ${reasons.join(', ')}.`;

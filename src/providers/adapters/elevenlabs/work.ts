@@ -9,7 +9,7 @@ export const operations = ['text-to-speech', 'sound-generation', 'music', 'speec
 
 export type Operation = (typeof operations)[number];
 
-/** What a run does: as the route says, else by the name of its model. */
+/** Returns the operation of a run: the route's option, else by the model's name. */
 export function operationOf({ model, options }: RunContext): Operation {
   const chosen = operations.find((operation) => operation === options['operation']);
   if (chosen !== undefined) return chosen;

@@ -1,6 +1,6 @@
 import type { Hints } from '../../http/refusal.ts';
 
-/** What the Gemini API says with status 400 that has nothing to do with the request. */
+/** Errors of the Gemini API with status 400 that have nothing to do with the request. */
 export const hints: Hints = {
   about_us: /API_KEY_|FAILED_PRECONDITION|BILLING_DISABLED|SERVICE_DISABLED|CONSUMER_|api key (?:expired|not found)/i,
 };

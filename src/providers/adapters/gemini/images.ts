@@ -75,7 +75,7 @@ const unfit =
   /^(?:SAFETY|PROHIBITED_CONTENT|BLOCKLIST|SPII|RECITATION|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
 const without_picture = /^(?:STOP|NO_IMAGE)$/;
 
-/** Why a model has stopped without a picture. */
+/** Returns the state of a run that stopped without an image. */
 function unfinished(upstream: Upstream, candidate: JsonObject): RunState {
   const reason = textIn(candidate, 'finishReason') ?? 'STOP';
   const message = textIn(candidate, 'finishMessage') ?? '';

@@ -16,13 +16,13 @@ const option_names = {
 
 const lists = ['safety_settings', 'tools'];
 
-/** What is wrong with the options of a chat route: those of every chat route, and `safety_settings`. */
+/** Checks the options of a chat route: those of every chat route, and `safety_settings`. */
 export function geminiChatOptionProblems({ safety_settings = [], ...options }: JsonObject): OptionProblem[] {
   const problem = { field: 'safety_settings', message: 'must be a list, as the Gemini API takes it' };
   return [...chatOptionProblems(options), ...(Array.isArray(safety_settings) ? [] : [problem])];
 }
 
-/** What is wrong with the options of a route that makes media. */
+/** Checks the options of a route that makes media. */
 export function mediaOptionProblems(options: JsonObject): OptionProblem[] {
   const no_lists = lists.filter((field) => options[field] !== undefined && !Array.isArray(options[field]));
   const { webhooks = false } = options;

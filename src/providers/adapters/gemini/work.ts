@@ -13,7 +13,7 @@ export type Work = (upstream: GeminiUpstream, run: RunRequest, signal: AbortSign
 
 export const methods = ['generateContent', 'predict', 'predictLongRunning'] as const;
 
-/** How a model is asked: by the route's option `method`, else by its kind and its name. */
+/** Returns the API method of a model: the route's option `method`, else by its kind and name. */
 export function methodOf({ kind, model, options }: RunContext): (typeof methods)[number] {
   const chosen = methods.find((method) => method === options['method']);
   if (chosen !== undefined) return chosen;

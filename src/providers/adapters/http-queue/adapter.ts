@@ -22,7 +22,7 @@ import { outputProblems, resultsOf } from '../../http/results.ts';
 import { costOf, creditCost, decimalOf } from '../../http/upstream-cost.ts';
 import { goingOn, readWatch, unknownRun, type Watch } from '../../http/watch.ts';
 
-/** What a call is made with: the provider's part, and the route's. */
+/** The parts of a call: the provider's and the route's. */
 type Talk = { upstream: Upstream; key: string | undefined; plan: Plan; run: RunContext; signal: AbortSignal };
 
 /**
@@ -93,7 +93,7 @@ async function poll(talk: Talk, watch: Watch): Promise<RunState> {
   return stateOf(talk, plan.status, watch, answer);
 }
 
-/** Whether it is the run that something is wrong with, or only our question. */
+/** Tells whether the error concerns the run, not only our request. */
 function isOfTheRun({ meaning }: Trouble): boolean {
   return meaning === 'moderation' || meaning === 'input' || meaning === 'failed';
 }

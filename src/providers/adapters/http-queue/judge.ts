@@ -5,7 +5,7 @@ import type { Answer } from '../../http/http.ts';
 import { textIn } from '../../http/reading.ts';
 import { meanings, type Errors, type Meaning } from './plan.ts';
 
-/** What an answer says to be wrong: its code and its words, and what the route's options say that they mean. */
+/** An error in a response: its code, its message, and their meaning by the route's options. */
 export type Trouble = { code: string; message: string; meaning: Meaning | undefined };
 
 /** A picture, a film or a sound instead of a word about one. */
@@ -35,7 +35,7 @@ function isIn(text: string, word: string): boolean {
   return /\p{L}/u.test(word) && text.includes(word);
 }
 
-/** What each meaning is as a status of HTTP. */
+/** HTTP status of each meaning. */
 const statuses: { readonly [meaning in Meaning]: number } = {
   moderation: 400,
   input: 400,
@@ -72,7 +72,7 @@ export function wordAt(told: JsonObject, path: AnswerPath | undefined): string {
   return wordsAt(told, path).trim().toLowerCase();
 }
 
-/** What stands there as a text; of an object, its `message`. */
+/** Returns the text at the path; of an object, its `message`. */
 export function wordsAt(told: JsonObject, path: AnswerPath | undefined): string {
   const value = path && firstAt(told, path);
   if (isObject(value)) return textIn(value, 'message') ?? '';

@@ -7,13 +7,13 @@ import type { PollPace } from '../../http/watch.ts';
 import { Section } from './section.ts';
 import type { Word } from './template.ts';
 
-/** How to talk to an upstream, as the options of a route say it. */
+/** The protocol of an upstream, from the options of a route. */
 export type Plan = {
   headers: Record<string, string>;
   /** Without `id` the submit answers with the files. */
   submit: Call & { id: AnswerPath | undefined };
   status: Status | undefined;
-  /** Where the files are asked for, if they are not in the answer that says that the run is done. */
+  /** The request for the files, if they are not in the response that reports the end of the run. */
   result: Call | undefined;
   cancel: (Call & { unbilled: (typeof unbilled_choices)[number] }) | undefined;
   errors: Errors;
@@ -37,7 +37,7 @@ export type Status = Call & {
   message: AnswerPath | undefined;
 };
 
-/** Where answers say what is wrong, and what their codes and words mean. */
+/** Positions of codes and messages of errors in responses, and their meanings. */
 export type Errors = {
   code: AnswerPath | undefined;
   message: AnswerPath | undefined;
@@ -174,7 +174,7 @@ function readErrors(all: Section): Errors {
 const poll_usual = { min_ms: 1_000, max_ms: 10_000, per_minute: 600 };
 const per_minute_max = 100_000;
 
-/** What may be made at once after a while without polls: a tenth of a minute's. */
+/** Share of a minute's polls that may be made at once after a while without polls. */
 const burst_share = 0.1;
 
 function readPoll(all: Section): Plan['poll'] {

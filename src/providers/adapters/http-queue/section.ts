@@ -63,7 +63,7 @@ export class Section {
     return this.note(field, `must be a whole number from 1 to ${most}`);
   }
 
-  /** Where something is in an answer. */
+  /** Reads the option as a position in a response. */
   path(field: string, options: { required: boolean } = { required: false }): AnswerPath | undefined {
     const value = this.#value[field];
     if (value === undefined)

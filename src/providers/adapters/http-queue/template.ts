@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 
-/** What a text of the options may name, as `$name`; `$$` is a dollar sign. Nothing else is evaluated. */
+/** Values of the `$name` placeholders in the options; `$$` is a dollar sign. Nothing else is evaluated. */
 export type Words = { readonly [word in Word]?: string | undefined };
 
 export const word_names = ['model', 'id', 'task_id', 'events_url', 'key'] as const;

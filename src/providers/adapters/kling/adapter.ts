@@ -157,14 +157,14 @@ async function recover(
   throw error;
 }
 
-/** Whether it is certain that there is no run: nothing was sent, or the answer says why it was refused. */
+/** Tells whether there is certainly no run: nothing was sent, or the response has a reason for its refusal. */
 function isCertain(error: unknown): boolean {
   if (error instanceof InputRefused) return true;
   if (!(error instanceof NotStarted)) return false;
   return error.cause !== undefined || (error.reason !== 'unavailable' && error.reason !== 'timeout');
 }
 
-/** Where a task is asked for: below the path of its submit, or at the one place for all. */
+/** Returns the path for polling a task: below the path of its submit, or the one path for all. */
 function placeOf(
   path: string | undefined,
   id: string,

@@ -4,7 +4,7 @@ import type { RunRequest } from '../../provider.ts';
 import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import { inPath } from '../../http/answers.ts';
 
-/** What is posted for a run, and where it is asked for. */
+/** The request that submits a run, and the path for polling it. */
 export type Order = {
   path: string;
   json: JsonObject;

@@ -40,7 +40,7 @@ export const luma = {
   open,
 } satisfies Adapter;
 
-/** What the two APIs do differently. */
+/** Differences of the two APIs. */
 type Dialect = {
   media: 'link' | 'either';
   path(run: RunRequest): string;
@@ -133,7 +133,7 @@ const dreams: Dialect = {
   },
 };
 
-/** What should carry a link and does not. */
+/** Tells whether an object that should carry a link has none. */
 function isHollow(object: JsonObject): boolean {
   return Object.entries(object).every(([name, value]) => name === 'weight' || (name === 'type' && value === 'image'));
 }

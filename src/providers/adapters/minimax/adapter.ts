@@ -22,7 +22,7 @@ const speech_bytes_max = 268_435_456;
 /** Models of this name have the second API; `api` says so for others. */
 const second_api = /^MiniMax-H\d/i;
 
-/** What its codes mean, as the statuses that they would be elsewhere. They come with status 200. */
+/** Statuses of its error codes, which come with status 200. */
 const status_of_code = new Map<string, number>([
   ...['1002', '1039', '1041', '2045'].map((code) => [code, 429] as const),
   ...['1004', '2049'].map((code) => [code, 401] as const),
@@ -91,7 +91,7 @@ async function submit(
   throw upstream.refusal(refusedAs(answer, status_of_code.get(code) ?? 500, { code, message }), hints);
 }
 
-/** What the first API says of itself in every answer; the second says nothing where all is well. */
+/** Reads the error code. The first API has one in every response; the second only in errors. */
 function codeOf(told: JsonObject): { code: string; message: string } {
   const base = objectIn(told, 'base_resp');
   return { code: idIn(base, 'status_code') ?? '0', message: textIn(base, 'status_msg') ?? '' };

@@ -28,8 +28,8 @@ function fieldsOf(run: RunRequest): JsonObject {
 }
 
 /**
- * How the pictures come. Models of the GPT image family always send them along and refuse to be told so;
- * DALL·E gives links unless it is told. Other servers are left to themselves: both forms are understood.
+ * Returns the `response_format` to send, or `none`. The GPT image models always send the bytes and refuse the
+ * parameter; DALL·E sends links without it. Other servers do not get it: both forms are understood.
  */
 function answerFormat({ model, options }: RunRequest): string {
   const { response_format: told } = options;

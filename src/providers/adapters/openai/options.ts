@@ -11,7 +11,7 @@ const option_names = {
   cost_currency: undefined,
 };
 
-/** What is wrong with the options of a route that makes media. */
+/** Checks the options of a route that makes media. */
 export function mediaOptionProblems(options: JsonObject): OptionProblem[] {
   return [...optionProblems(options, option_names), ...costProblems(options), ...tokenPriceProblems(options)];
 }

@@ -9,7 +9,7 @@ import { readTokens } from './tokens.ts';
 /** Four thousand characters are five minutes at most: 15 MB of samples, a third more as base64. */
 const answer_bytes_max = 67_108_864;
 
-/** What `pcm` is here: 24 kHz, 16 bit, mono. */
+/** Format of `pcm` here: 24 kHz, 16 bit, mono. */
 const samples = { encoding: 'pcm', rate: 24_000 } as const;
 
 /** Speaks `input`. With the option `stream_format: sse` the upstream tells how many tokens that took. */

@@ -5,7 +5,7 @@ import { decimalOf, tokenCost, type TokenCounts } from '../../http/upstream-cost
 
 type Counted = Pick<RunState & { phase: 'done' }, 'units' | 'upstream_cost'>;
 
-/** What comes out of a call. */
+/** Output of a call. */
 type Made = 'text' | 'image' | 'audio';
 
 /** Units and cost by a `usage` object: tokens with their kinds, or the seconds of an input. */
@@ -30,7 +30,7 @@ export function readTokens(made: Made, usage: JsonObject | undefined, options: J
 
 type Counts = { input: number; output: number; cached: number };
 
-/** What is told of no kind is text in the input, and in the output what was asked for. */
+/** Counts tokens by kind. Tokens without a kind are text in the input, and the requested kind in the output. */
 function kindsOf(made: Made, usage: JsonObject, details: JsonObject, { input, output, cached }: Counts): TokenCounts {
   const image_input = countIn(details, 'image_tokens') ?? 0;
   const audio_input = countIn(details, 'audio_tokens') ?? 0;

@@ -27,7 +27,7 @@ const calls = { per_minute: 2_400, burst: 100 };
 
 const pace: PollPace = { min_ms: 500, max_ms: 5_000 };
 
-/** Where files are that may want the key. */
+/** Hosts of files that may need the key. */
 const file_hosts = /^https:\/\/(?:[a-z0-9-]+\.)*replicate\.delivery$|^https:\/\/api\.replicate\.com$/;
 
 /** Shorter deadlines are refused, and a longer one than a run may take says nothing. */
@@ -100,7 +100,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   return goingOn(watch, 'waiting', now_ms, pace);
 }
 
-/** Where runs of a model are made. */
+/** Returns the path for the runs of a model. */
 function placeOf({ model, options }: RunContext): { path: string; version?: string } {
   const deployment = /^deployments\/([^/]+\/[^/:]+)$/.exec(model)?.[1];
   if (deployment !== undefined) return { path: `/deployments/${inPath(deployment)}/predictions` };

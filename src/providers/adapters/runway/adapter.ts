@@ -20,7 +20,7 @@ const calls = { per_minute: 1_200, burst: 60 };
 /** The provider wants a task to be asked for every five seconds at most. */
 const pace: PollPace = { min_ms: 5_000, max_ms: 15_000 };
 
-/** What the provider sells its credits for, unless the route says otherwise. */
+/** Default price of the provider's credits; the route may set another. */
 const usual_price = { credit_price: '0.01', cost_currency: 'USD' };
 
 /** Too few credits are told as if the input were wrong. */
@@ -92,7 +92,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   return goingOn({ id: newId(answer.object(), 'id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, pace);
 }
 
-/** What should carry a file and does not. */
+/** Tells whether an object that should carry a file has none. */
 function isHollow(object: JsonObject): boolean {
   const carries = 'position' in object || 'tag' in object || object['type'] === 'image' || object['type'] === 'video';
   return Object.keys(object).length === 0 || (carries && !('uri' in object));

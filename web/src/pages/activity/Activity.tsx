@@ -7,7 +7,7 @@ import { Tasks } from './Tasks.tsx';
 
 const route = getRouteApi('/signed-in/activity');
 
-/** What was asked of the models, newest first. */
+/** The page of tasks and chat calls, newest first. */
 export function Activity() {
   const search = route.useSearch();
   const navigate = useNavigate();

@@ -15,7 +15,7 @@ import type { ActivitySearch } from './search.ts';
 export type ListProps = { search: ActivitySearch; set: (change: ActivitySearch) => void };
 
 type Props<T> = ListProps & {
-  /** Where the list is, below the account. */
+  /** Path of the list below the account. */
   path: 'tasks' | 'chats';
   /** The filter that only this list has: how it went. */
   ending: { name: 'status' | 'outcome'; label: string; data: readonly { value: string; label: string }[] };
@@ -23,11 +23,11 @@ type Props<T> = ListProps & {
   columns: readonly Column[];
   row: (line: T) => ReactNode;
   refreshAfterMs: (pages: readonly Page<T>[]) => number;
-  /** What is said while there is nothing at all. */
+  /** Text while there is nothing at all. */
   none: { title: string; text: ReactNode };
 };
 
-/** What was asked of the models, newest first: filters that stand in the address, rows, and older ones on demand. */
+/** A list of requests, newest first: filters that are kept in the address, rows, and older ones on demand. */
 export function ActivityList<T extends { id: string }>(props: Props<T>) {
   const { search, path, ending, caption, columns, row, refreshAfterMs, none } = props;
   const { account, base } = usePlace();

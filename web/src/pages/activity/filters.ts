@@ -4,7 +4,7 @@ import { usePlace } from '../../session.tsx';
 
 type Named = { id: string; name: string };
 
-/** What there is to choose from in the filters of lists. */
+/** Returns the choices for the filters of lists. */
 export function useChoices() {
   const { account, base } = usePlace();
   const choices = useQuery({

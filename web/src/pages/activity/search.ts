@@ -1,4 +1,4 @@
-/** What the address of the page says: which list, and which of it. */
+/** Search parameters of the page: the list and its filters. */
 export type ActivitySearch = {
   tab?: 'tasks' | 'chats' | undefined;
   status?: string | undefined;

@@ -13,7 +13,7 @@ import { Time } from '../../ui/Time.tsx';
 
 type Key = AdminAccountPage['keys'][number];
 
-/** What each key spent this month, and how much it may. */
+/** Spending and limit of each key this month. */
 export function AccountKeys({ account }: { account: AdminAccountPage }) {
   const [limiting, setLimiting] = useState<Key>();
   const { keys } = account;

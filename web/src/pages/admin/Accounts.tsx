@@ -16,7 +16,7 @@ import { SearchField } from './SearchField.tsx';
 
 const route = getRouteApi('/signed-in/operating/admin/accounts');
 
-/** Who uses this service, and what they have. */
+/** The page of all accounts and their balances. */
 export function Accounts() {
   const { search } = route.useSearch();
   const navigate = useNavigate();

@@ -61,7 +61,7 @@ export function AdminModels() {
   );
 }
 
-/** What is open over the list. */
+/** The open dialog. */
 type Opened = { dialog: 'test'; model: AdminModel; route: AdminRoute } | { dialog: 'off'; model: AdminModel };
 
 function Models({ models, search, state }: { models: AdminModel[] } & RoutesSearch) {

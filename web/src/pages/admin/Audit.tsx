@@ -16,7 +16,7 @@ import type { AuditSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/audit');
 
-/** Who did what, over all accounts. */
+/** The audit log of all accounts. */
 export function Audit() {
   const { account, action, entry } = route.useSearch();
   const filter = { account, action, entry };

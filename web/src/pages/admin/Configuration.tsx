@@ -8,7 +8,7 @@ import { Card, Page } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 
-/** What the service runs with. */
+/** The page of the running configuration. */
 export function Configuration() {
   const queries = useQueryClient();
   const query = useQuery({

@@ -14,7 +14,7 @@ import type { FailuresSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/failures');
 
-/** What upstreams did wrong, by route and kind. */
+/** The page of upstreams' failures, by route and kind. */
 export function Failures() {
   const { from, route: wanted } = route.useSearch();
   const navigate = useNavigate();

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { below } from '../../below.ts';
 
-/** What the page shows, with the same filters, as a file for spreadsheets. */
+/** Button that downloads the page's rows, with the same filters, as a file for spreadsheets. */
 export function FileButton({ href }: { href: string }) {
   return (
     <Button

@@ -5,7 +5,7 @@ import { sizeText } from '../../ui/Media.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
 
-/** How much the process that answers does at once, and what waits for it. */
+/** The limits of the answering process: what is in use, and what waits. */
 export function Limits({ limits }: { limits: readonly AdminLimit[] }) {
   return (
     <Card title="Limits in this process">

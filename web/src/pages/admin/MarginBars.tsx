@@ -11,7 +11,7 @@ const bars_max = 12;
 
 type Props = {
   rows: AdminMargin[];
-  /** What a row is: `model`. */
+  /** Grouping of the rows: `model`. */
   by: string;
   /** In words: `November 2026`. */
   month: string;
@@ -19,7 +19,7 @@ type Props = {
   link?: (row: AdminMargin) => ReactNode;
 };
 
-/** What came in and what went out, as bars or as a table. One currency at a time: sums over several mean nothing. */
+/** Revenue and upstream cost, as bars or as a table. One currency at a time: sums over several mean nothing. */
 export function MarginBars({ rows, by, month, label, link }: Props) {
   const [look, setLook] = useState('chart');
   const currencies = currenciesOf(rows);

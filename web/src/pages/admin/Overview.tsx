@@ -11,7 +11,7 @@ import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { MarginBars, monthText } from './MarginBars.tsx';
 
-/** How the service is, in one look. */
+/** The state of the service at a glance. */
 export function Overview() {
   const query = useQuery({
     queryKey: ['admin', 'overview'],

@@ -19,7 +19,7 @@ function months(now: Date): string[] {
   });
 }
 
-/** What came in, what upstreams charge for it, what is left. */
+/** The page of revenue, upstream cost and margin. */
 export function Prices() {
   const { month: wanted, by = 'model' } = route.useSearch();
   const choices = months(new Date());

@@ -12,7 +12,7 @@ import { Troubled } from './Troubled.tsx';
 
 type Queue = AdminQueue['queues'][number];
 
-/** What there is to do, and what is being done. */
+/** The page of the job queue: backlog, nodes and running jobs. */
 export function QueuePage() {
   const query = useQuery({
     queryKey: ['admin', 'queue'],

@@ -5,7 +5,7 @@ import type { Change } from './useChange.ts';
 
 type Props = { model: AdminModel; route: AdminRoute; change: Change; test: () => void };
 
-/** What can be done with one route of a model. */
+/** Actions on one route of a model. */
 export function RouteActions({ model, route, change, test }: Props) {
   const ids = model.routes.map(({ id }) => id);
   const place = ids.indexOf(route.id);

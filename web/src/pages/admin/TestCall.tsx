@@ -10,7 +10,7 @@ import { TestResult } from './TestResult.tsx';
 
 type Props = { model: AdminModel; route: AdminRoute; close: () => void };
 
-/** What a route would be sent, and on request one real call of it. */
+/** The dialog of a test call: the request to a route, and on demand one real call of it. */
 export function TestCall({ model, route, close }: Props) {
   const [input, setInput] = useState<string>();
   const [planned, setPlanned] = useState<string>();

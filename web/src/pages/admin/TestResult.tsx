@@ -16,7 +16,7 @@ const looks: Record<string, { of: string; label: string }> = {
   unknown: { of: 'failed', label: 'Nobody knows' },
 };
 
-/** How one real call goes, and what came of it. */
+/** Progress and result of one real call. */
 export function TestResult({ begun }: { begun: AdminTrial }) {
   const { data: trial = begun, error } = useQuery({
     queryKey: ['admin', 'trial', begun.id],

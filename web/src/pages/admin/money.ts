@@ -15,7 +15,7 @@ function millionthsOf(text: string): bigint {
   return text.startsWith('-') ? -size : size;
 }
 
-/** What is left of the revenue, in tenths of a percent, cut. */
+/** Returns the margin's share of the revenue, in tenths of a percent, cut. */
 export function shareText({ revenue, margin }: Pick<AdminMargin, 'revenue' | 'margin'>): string {
   const all = millionthsOf(revenue.exact);
   if (all <= 0n) return '–';

@@ -1,4 +1,4 @@
-/** What the addresses of the operators' pages say. Values of an address may be anything. */
+/** Search parameters of the operators' pages. Values of an address may be anything. */
 
 type Search = Record<string, unknown>;
 

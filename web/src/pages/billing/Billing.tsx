@@ -17,7 +17,7 @@ import { TopUpCard } from './TopUpCard.tsx';
 
 const route = getRouteApi('/signed-in/billing');
 
-/** What there is, where it went, and how to get more. */
+/** The billing page: the balance, the charges, and ways to top up. */
 export function Billing() {
   const { account, base } = usePlace();
   const search = route.useSearch();

@@ -10,7 +10,7 @@ import { Failed } from '../../ui/states.tsx';
 
 type Name = keyof BillingDetailsView;
 
-/** What stands on invoices from now on. */
+/** The billing details for invoices from now on. */
 export function Details({ view }: { view: BillingView }) {
   const { account, base } = usePlace();
   const queries = useQueryClient();

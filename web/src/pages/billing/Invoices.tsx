@@ -22,7 +22,7 @@ const columns = [
 const month_name = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 const day_name = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
 
-/** What was charged in each month, on paper. */
+/** The invoices of all months. */
 export function Invoices() {
   const { account, base } = usePlace();
   const query = useInfiniteQuery({

@@ -153,7 +153,7 @@ function OnInvoice({ number }: { number: string | null }) {
   );
 }
 
-/** What somebody booked by hand, or a payment: the audit log has it, which operators may read. */
+/** A booking by hand, or a payment, with a link to the audit log for operators. */
 function Booked({ line: { reason, reference_id, booked_by } }: { line: LedgerLine }) {
   const { me } = usePlace();
   return (

@@ -1,4 +1,4 @@
-/** What the address of the page says: which part of it, which movements, and whether one comes back from paying. */
+/** Search parameters of the page: its tab, the movements, and whether one comes back from paying. */
 export type BillingSearch = {
   tab?: 'invoices' | 'details' | undefined;
   type?: string | undefined;

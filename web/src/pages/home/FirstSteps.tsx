@@ -13,7 +13,7 @@ import { ButtonTo } from '../../ui/LinkTo.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 
-/** What a new account tries first; it goes away by itself, or when one has seen enough of it. */
+/** The first steps of a new account. The card disappears once all are done, or when it is dismissed. */
 export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
   const { account, me } = usePlace();
   const [hidden, setHidden] = useLocalStorage({ key: `medley.steps.${account.id}`, defaultValue: false });

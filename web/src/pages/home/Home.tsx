@@ -19,7 +19,7 @@ import { FirstSteps } from './FirstSteps.tsx';
 import { ProveEmail } from './ProveEmail.tsx';
 import { SetUp } from './SetUp.tsx';
 
-/** What one wants to know first. */
+/** The start page. */
 export function Home() {
   const { me, account, base } = usePlace();
   const home = useQuery({

@@ -8,7 +8,7 @@ import { Modal } from '../../ui/Modal.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
 
-/** Who came by a link cannot come back without one, until they have a password. */
+/** Asks a person who came by a link to set a password: without one they need another link next time. */
 export function SetUp() {
   const [open, { open: show, close }] = useDisclosure();
   return (

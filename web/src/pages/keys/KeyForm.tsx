@@ -26,7 +26,7 @@ function toBody({ name, limit, ends, scopes, addresses }: Values) {
   };
 }
 
-/** What changes; an end that stays may be over, which is no end that a key can get. */
+/** Returns the changed values. An unchanged expiry is left out: it may be over, and no key can get such a one. */
 function toChange(values: Values, { expires_at }: KeyView) {
   const { expires_at: ends, ...others } = toBody(values);
   return ends === expires_at ? others : { ...others, expires_at: ends };

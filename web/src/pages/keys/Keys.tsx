@@ -15,7 +15,7 @@ import { KeyTable, type Doing } from './KeyTable.tsx';
 
 const route = getRouteApi('/signed-in/keys');
 
-/** What programs call the API with. */
+/** The page of API keys. */
 export function Keys() {
   const { account, base } = usePlace();
   const { deleted = false } = route.useSearch();

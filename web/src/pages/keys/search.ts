@@ -1,4 +1,4 @@
-/** What the address of the page says. */
+/** Search parameters of the page. */
 export type KeysSearch = { deleted?: true | undefined };
 
 export function readKeysSearch(search: Record<string, unknown>): KeysSearch {

@@ -3,7 +3,7 @@ import { isRecord } from '../../api.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { fieldsOf, mediaOf, numberOf, textOf, typeOf, type Field, type FieldSchema } from '../../ui/schema.ts';
 
-/** What an input may have, read from its schema. */
+/** The parameters of an input, read from its schema. */
 export function Parameters({ schema }: { schema: FieldSchema }) {
   const fields = fieldsOf(schema);
   if (fields.length === 0) return <Text c="dimmed">The schema names no fields.</Text>;

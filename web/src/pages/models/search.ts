@@ -1,6 +1,6 @@
 export const kinds = ['image', 'video', 'audio', 'chat', 'embedding'] as const;
 
-/** What the address of the page says: which models. */
+/** Search parameters of the page: filters of the models. */
 export type ModelsSearch = { q?: string | undefined; kind?: (typeof kinds)[number] | undefined };
 
 /** Values of an address may be anything. */

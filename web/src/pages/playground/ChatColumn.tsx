@@ -11,7 +11,7 @@ import { durationText } from '../../ui/Time.tsx';
 import { AttachmentView } from './AttachmentView.tsx';
 import type { Said, Turn } from './conversation.ts';
 
-/** What was said to one model and by it, with what each answer cost. */
+/** The conversation with one model, with the cost of each answer. */
 export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }) {
   const end = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);

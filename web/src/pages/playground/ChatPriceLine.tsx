@@ -3,7 +3,7 @@ import { exactText, moneyText } from '../../ui/Money.tsx';
 import { problemText } from './form/problems.ts';
 import type { ChatPrice } from './useChatPrice.ts';
 
-/** What sending would hold, before it is sent. */
+/** The hold of a message, before it is sent. */
 export function ChatPriceLine({ price }: { price: ChatPrice }) {
   if (price.state === 'none') return null;
   if (price.state === 'large') return <>With files of this size, what is held is told only by the bill.</>;

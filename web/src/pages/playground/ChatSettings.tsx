@@ -19,7 +19,7 @@ type Props = {
   draft: Draft;
 };
 
-/** What is sent along with every message, and the program that would send the same. */
+/** Settings that are sent with every message, and the program that would send the same. */
 export function ChatSettings(props: Props) {
   const { model, beside, settings, setSettings } = props;
   return (

@@ -5,7 +5,7 @@ import { useState, type ReactNode } from 'react';
 import { AttachmentView } from './AttachmentView.tsx';
 import { acceptOf, attach, attached_max_bytes, sizeOf, type Attachment, type AttachmentKind } from './attachments.ts';
 
-/** What is about to be said. */
+/** The message being written. */
 export type Draft = { text: string; files: Attachment[] };
 
 export const nothing_written: Draft = { text: '', files: [] };
@@ -25,11 +25,11 @@ type Props = {
   /** Bytes of files that the conversation has already. */
   attached_bytes: number;
   disabled: boolean;
-  /** What it will hold, or why it cannot be sent. */
+  /** Its hold, or the reason why it cannot be sent. */
   told: ReactNode;
 };
 
-/** Where one writes to the models, with the files that go along. */
+/** The box for a message to the models, with its files. */
 export function Composer(props: Props) {
   const { draft, setDraft, send, stop, clear, is_streaming, has_turns, calls_tools, disabled, told } = props;
   const { text, files } = draft;

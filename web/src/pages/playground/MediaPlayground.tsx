@@ -93,7 +93,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
   );
 }
 
-/** What the run would hold: asked when one pauses, given up when the input changes. */
+/** Returns the hold of a run: requested when typing pauses, cancelled when the input changes. */
 function useEstimate(model: string, input: Input): Estimating {
   const { account, base, may } = usePlace();
   const [settled] = useDebouncedValue(input, 300);

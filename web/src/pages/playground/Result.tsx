@@ -9,7 +9,7 @@ import { Card } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
 
-/** What became of the run: it goes on when one leaves the page, and its task stays. */
+/** The result of a run. The run goes on when one leaves the page, and its task stays. */
 export function Result({ id, model }: { id: string | undefined; model: ModelView }) {
   if (id === undefined) {
     return (

@@ -53,7 +53,7 @@ function Left({ told }: { told: EstimateView | undefined }) {
   return told?.ok ? <>{moneyText(told.available)} available</> : null;
 }
 
-/** Why it cannot be run, in words; undefined if it can, or that is being found out. */
+/** Returns the reason why it cannot run; undefined if it can, or if that is being checked. */
 function reasonOf({ told, is_stale, error }: Estimating) {
   if (error) return error.message;
   if (!told || is_stale) return undefined;

@@ -22,7 +22,7 @@ type Props = {
   pickUp: (id: string, input: Record<string, unknown>) => void;
 };
 
-/** What was run here before with this model. */
+/** Earlier runs of this model in the playground. */
 export function Runs({ model, run, pickUp }: Props) {
   const { account, base } = usePlace();
   const query = useQuery({

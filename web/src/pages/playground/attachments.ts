@@ -22,7 +22,7 @@ const accepted: Record<AttachmentKind, string[]> = {
   audio: ['audio/wav', 'audio/mpeg'],
 };
 
-/** What models call the ability to take such a file. */
+/** Names of the abilities of models that take such a file. */
 const abilities: Record<AttachmentKind, string[]> = {
   image: ['images', 'image', 'vision', 'image_input'],
   document: ['documents', 'files', 'pdf', 'document_input'],

@@ -4,7 +4,7 @@ import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
 import type { Attachment } from './attachments.ts';
 import { parseJson } from './json.ts';
 
-/** What was said to one model, and by it. */
+/** A turn of the conversation with one model. */
 export type Turn =
   | { role: 'user'; text: string; files: Attachment[] }
   /** Results of the tools that were just called, the same for each of them. */
@@ -33,7 +33,7 @@ export type ToolCall = {
   arguments: string;
 };
 
-/** What an event of a stream adds to the answer. */
+/** The part of an answer in one event of a stream. */
 export type Delta = { text?: string; thinking?: string; tools?: (Pick<ToolCall, 'key'> & Partial<ToolCall>)[] };
 
 export type Bill = { input_tokens: number; output_tokens: number; cost: Cost; total_ms: number };
@@ -78,7 +78,7 @@ export function sharedSettings(settings: Settings): Record<string, unknown> {
   return { style, ...(system !== '' && { system }), fields: fieldsOf(settings) };
 }
 
-/** What is sent along with the messages. */
+/** Returns the fields of the body beside the messages. */
 export function fieldsOf({ max_tokens, temperature, tools, more }: Settings): Record<string, unknown> {
   const read = readTools(tools);
   return {

@@ -1,6 +1,6 @@
 import { isRecord } from '../../api.ts';
 
-/** What the address of the page says: which model, beside which others, whose input, what ran last. */
+/** Search parameters of the page: the model, others beside it, a task whose input is used, and the last run. */
 export type PlaygroundSearch = {
   model?: string | undefined;
   /** Chat models beside it, with commas. */
@@ -9,7 +9,7 @@ export type PlaygroundSearch = {
   task?: string | undefined;
   /** The run that is looked at. */
   run?: string | undefined;
-  /** What to begin with, in a link that somebody was sent. */
+  /** The first input, from a link that somebody was sent. */
   input?: Record<string, unknown> | undefined;
 };
 

@@ -25,7 +25,7 @@ export type ChatPrice =
   | { state: 'large' }
   | { state: 'told'; told: EstimateView[] };
 
-/** What sending this would hold with each model, asked when one pauses. */
+/** Returns the hold of this message with each model, requested when typing pauses. */
 export function useChatPrice({ models, turns, draft, settings, is_streaming }: Wanted): ChatPrice {
   const { account, base, may } = usePlace();
   const [settled] = useDebouncedValue(draft, 400);

@@ -11,7 +11,7 @@ import { ProveEmail } from '../home/ProveEmail.tsx';
 import { SetUp } from '../home/SetUp.tsx';
 import { role_words } from './roles.ts';
 
-/** Who one is here, and where. */
+/** The person's name, address and accounts. */
 export function Profile() {
   const { me } = useSession();
   return (

@@ -11,7 +11,7 @@ import { SetUp } from '../home/SetUp.tsx';
 import { Sessions } from './Sessions.tsx';
 import { TwoFactor } from './TwoFactor.tsx';
 
-/** How one comes in, and where one is in. */
+/** Ways to sign in, and sessions. */
 export function Security() {
   const { me } = useSession();
   return (

@@ -8,7 +8,7 @@ import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 
-/** Where one is signed in. */
+/** The person's sessions. */
 export function Sessions() {
   const queries = useQueryClient();
   const query = useQuery({

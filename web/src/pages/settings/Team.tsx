@@ -15,7 +15,7 @@ import { Time } from '../../ui/Time.tsx';
 import { Invitations, Invite } from './Invitations.tsx';
 import { role_choices, role_words } from './roles.ts';
 
-/** Who belongs to the account. */
+/** Members of the account. */
 export function Team() {
   const { account, base } = usePlace();
   const [inviting, setInviting] = useState(false);

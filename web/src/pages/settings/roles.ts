@@ -1,6 +1,6 @@
 import type { MemberView } from '../../../../src/dashboard/views/settings.ts';
 
-/** What each role is called, and what it may. */
+/** Names and rights of the roles. */
 export const role_words: { readonly [role in MemberView['role']]: { name: string; may: string } } = {
   owner: { name: 'Owner', may: 'Everything, people and money too.' },
   developer: { name: 'Developer', may: 'Runs models, makes keys, sets webhooks up.' },

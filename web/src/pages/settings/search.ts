@@ -2,7 +2,7 @@ export const settings_tabs = ['profile', 'security', 'team', 'appearance'] as co
 
 export type SettingsTab = (typeof settings_tabs)[number];
 
-/** What the address of the page says; the profile if nothing. */
+/** Search parameters of the page; the profile by default. */
 export type SettingsSearch = { tab?: SettingsTab | undefined };
 
 export function readSettingsSearch(search: Record<string, unknown>): SettingsSearch {

@@ -2,7 +2,7 @@ import { Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useEffect, type ReactNode } from 'react';
 import { below } from '../../below.ts';
 
-/** What stands before the dashboard: one question on an empty page. */
+/** Frame of the pages before the dashboard: one form on an empty page. */
 export function Gate({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Medley`;

@@ -16,7 +16,10 @@ export function useArrive(): () => Promise<void> {
   };
 }
 
-/** Where one wanted to go before: `?next=`, if it is a page of this service. Browsers take `/\host` for another one. */
+/**
+ * Returns the page to go to after signing in: `?next=`, if it is a page of this service. Browsers take
+ * `/\host` for another one.
+ */
 export function wantedPage(): string {
   const next = new URLSearchParams(location.search).get('next');
   if (next === null || !next.startsWith('/') || !URL.canParse(next, location.origin)) return '/';

@@ -6,7 +6,7 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import type { Bar, Series } from './bars.ts';
 
 type Props = {
-  /** What a screen reader is told in place of the picture, and everybody beside it. */
+  /** Text that describes the chart, for screen readers and beside it. */
   summary: string;
   caption: string;
   bars: readonly Bar[];

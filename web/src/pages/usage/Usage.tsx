@@ -26,7 +26,7 @@ const kinds = ['chat', 'embedding', 'image', 'video', 'audio'].map((value) => {
   return { value, label: value.slice(0, 1).toUpperCase() + value.slice(1) };
 });
 
-/** Where the money goes: by day, by what, compared with before. */
+/** The page of charges by day and group, compared with the period before. */
 export function Usage() {
   const { account, base, me } = usePlace();
   const search = route.useSearch();

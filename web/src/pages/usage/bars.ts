@@ -1,6 +1,6 @@
 import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
 
-/** What is stacked: at most seven groups by name, and the others together. */
+/** A series of the stack: at most seven groups by name, and the others together. */
 export type Series = { id: string; name: string; color: string };
 
 /** One stack; `values` by the id of a series, for drawing, `texts` for reading. */

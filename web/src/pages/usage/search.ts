@@ -19,7 +19,7 @@ export const groups = [
 
 export type Group = (typeof groups)[number]['value'];
 
-/** What the address of the page says. */
+/** Search parameters of the page. */
 export type UsageSearch = {
   period?: Period | undefined;
   /** UTC days of a custom period, both included. */

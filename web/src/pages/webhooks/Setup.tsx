@@ -6,7 +6,7 @@ import { Secret } from './Secret.tsx';
 import { SendTest } from './SendTest.tsx';
 import { verify_snippets } from './verify.ts';
 
-/** What a receiver needs: the secret, the way to verify, and something to try it with. */
+/** Set-up of a receiver: the secret, the way to verify, and a test delivery. */
 export function Setup({ view }: { view: WebhooksView }) {
   return (
     <Stack>

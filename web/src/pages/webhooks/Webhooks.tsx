@@ -11,7 +11,7 @@ import { Setup } from './Setup.tsx';
 
 const route = getRouteApi('/signed-in/webhooks');
 
-/** What is sent to programs when their tasks end. */
+/** The page of webhooks. */
 export function Webhooks() {
   const { tab = 'deliveries', state } = route.useSearch();
   const navigate = useNavigate();

@@ -1,4 +1,4 @@
-/** What the address of the page says. */
+/** Search parameters of the page. */
 export type WebhooksSearch = { tab?: 'setup' | undefined; state?: string | undefined };
 
 export function readWebhooksSearch(search: Record<string, unknown>): WebhooksSearch {

@@ -1,6 +1,6 @@
 /**
- * How a receiver makes sure that a webhook is from here, in four languages, by the headers of Standard Webhooks:
- * they sign the time, too. A test runs what can be run.
+ * Code that verifies a webhook, in four languages, by the headers of Standard Webhooks: they sign the time,
+ * too. A test runs what can be run.
  */
 export const verify_snippets: readonly { name: string; text: string }[] = [
   {

@@ -25,7 +25,7 @@ export function MediaControl(props: ControlProps) {
   );
 }
 
-/** What was uploaded in this tab, as one can look at it without asking for it again. */
+/** Previews of the files that were uploaded in this tab, so that they need no download. */
 const previews = new Map<string, { url: string; name: string }>();
 
 type Props = {
@@ -142,7 +142,7 @@ function LinkBox({
   );
 }
 
-/** What is being typed stays a text box. */
+/** Tells whether the value is a link: it stays a text box while it is being typed. */
 function isLink(value: string): boolean {
   return !value.startsWith('file_') && !value.startsWith('data:');
 }

@@ -5,7 +5,7 @@ export function problemText({ message }: FieldProblem): string {
   return message.replace(/^input\./, '');
 }
 
-/** What is wrong with a field, or with something in it. */
+/** Returns the problem of a field, or of something in it. */
 export function problemAt(problems: readonly FieldProblem[], path: string): string | undefined {
   const problem = problems.find(
     ({ field }) => field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`),

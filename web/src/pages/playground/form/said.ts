@@ -9,7 +9,7 @@ export type FormProps = {
   value: Record<string, unknown>;
   onChange: (value: Record<string, unknown>) => void;
   problems: readonly FieldProblem[];
-  /** Where `value` is: `input`. */
+  /** Path of `value`: `input`. */
   path: string;
   disabled: boolean;
 };
@@ -27,7 +27,7 @@ export type ControlProps = {
   renderControl: (control: ControlProps) => ReactNode;
 };
 
-/** What every control says of its field. */
+/** Returns the label, the help and the problem of a control's field. */
 export function saidOf({ field, value, problems, path, disabled }: ControlProps) {
   const problem = problemAt(problems, path);
   // What is merely not there yet is said beside the button.

@@ -23,7 +23,7 @@ function bodyOf(model: string, turns: readonly Turn[], settings: Settings): Reco
   };
 }
 
-/** What is written for the other style is a function in a wrapping; what is written for this one stays. */
+/** Returns a tool in this style; one for the other style is a function in a wrapper. */
 function toolOf(tool: unknown): unknown {
   if (!isRecord(tool) || !isRecord(tool['function'])) return tool;
   const { name, description, parameters } = tool['function'];

@@ -1,9 +1,9 @@
 import type { Delta, Settings, Turn } from '../conversation.ts';
 
-/** What an event of a stream says; nothing of it, where it says nothing for people. */
+/** The content of an event of a stream; undefined parts are not for people. */
 export type Heard = {
   delta?: Delta;
-  /** Why the answer ended: `length` where it was cut. */
+  /** The finish reason: `length` if it was cut. */
   finish?: string;
   error?: string;
 };
@@ -12,7 +12,7 @@ export type Heard = {
 export type Style = {
   /** The body of a call, streamed or not. */
   bodyOf: (model: string, turns: readonly Turn[], settings: Settings) => Record<string, unknown>;
-  /** What a body has besides, to be answered as a stream that tells what it used. */
+  /** Members of the body that ask for a stream with its usage. */
   streamed: Record<string, unknown>;
   hear: (event: Record<string, unknown>) => Heard;
 };
