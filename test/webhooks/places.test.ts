@@ -176,7 +176,7 @@ test('200 receivers that begin to hang and 300 deliveries for a dead one do not 
           where d.task_id = any ($1)`,
         [ids],
       );
-      expect(rows[0]?.ms).toBeLessThan(5_000); // behind those that hang it would be 10 s; 3.2 s were seen beside other tests
+      expect(rows[0]?.ms).toBeLessThan(8_000); // behind those that hang it would be 10 s; 5 s were seen on a busy machine
     } finally {
       for (const one of hanging) await one.stop();
     }
