@@ -19,7 +19,8 @@ export function findLinks(body: JsonObject): FoundLink[] {
   const links: FoundLink[] = [];
   const place: (string | number)[] = [];
   // No style has a link at the top: what stands there is left out as unknown, such as a `webhook_url`.
-  for (const key in body) if (!unread.has(key) && typeof body[key] !== 'string') findIn(body[key], key, place, links);
+  for (const key in body)
+    if (!unread.has(key) && typeof body[key] !== 'string') findIn(body[key], { name: key, step: key }, place, links);
   return links;
 }
 
@@ -69,13 +70,23 @@ const data_names: ReadonlySet<string> = new Set([
 /** Start of a text that leads elsewhere; bytes in base64 never match. */
 const scheme = /^\s*[a-z][a-z0-9+.-]*:/i;
 
-function findIn(value: Json | undefined, key: string | number, place: (string | number)[], found: FoundLink[]): void {
-  place.push(key);
-  const name = place.findLast((step) => typeof step === 'string') ?? '';
-  if (typeof value === 'string') note(value, name, place, found);
-  else if (Array.isArray(value)) for (const [index, each] of value.entries()) findIn(each, index, place, found);
+/** `step`: the last one of the way to the value; `name`: the last of the way that is no index. */
+type At = { name: string; step: string | number };
+
+function findIn(value: Json | undefined, at: At, place: (string | number)[], found: FoundLink[]): void {
+  place.push(at.step);
+  if (typeof value === 'string') note(value, at.name, place, found);
+  else if (Array.isArray(value)) findInItems(value, at.name, place, found);
   else if (isObject(value)) findInMembers(value, place, found);
   place.pop();
+}
+
+/** A million lists in lists took 0.3 s when each looked for the name on its way. */
+function findInItems(items: readonly Json[], name: string, place: (string | number)[], found: FoundLink[]): void {
+  for (let step = 0; step < items.length; step++) {
+    const item = items[step];
+    if (typeof item === 'string' || typeof item === 'object') findIn(item, { name, step }, place, found);
+  }
 }
 
 function findInMembers(holder: JsonObject, place: (string | number)[], found: FoundLink[]): void {
@@ -86,7 +97,7 @@ function findInMembers(holder: JsonObject, place: (string | number)[], found: Fo
     if (unread.has(name) || (is_call && name === 'input') || (type === 'text' && name === 'data')) continue;
     const member = holder[name];
     if (typeof member === 'string' && ((is_source && source_links.test(name)) || !isHolder(name))) continue;
-    findIn(member, name, place, found);
+    findIn(member, { name, step: name }, place, found);
   }
 }
 
