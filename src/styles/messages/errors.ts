@@ -1,15 +1,18 @@
-import { Type } from 'typebox';
-import { error_members, membersOf, type ErrorFormat } from '../../errors.ts';
+import { error_members, membersOf, objectSchema, type ErrorFormat } from '../../errors.ts';
 
 const { message, type, request_id } = error_members;
 
 /** Errors as the SDKs of the messages style read them. */
 export const messages_errors: ErrorFormat = {
   name: 'MessagesError',
-  schema: Type.Object(
-    { type: Type.Literal('error'), error: Type.Object({ type, message }), request_id },
-    { description: 'An error in the messages style.' },
-  ),
+  schema: {
+    ...objectSchema({
+      type: { type: 'string', const: 'error' },
+      error: objectSchema({ type, message }),
+      request_id,
+    }),
+    description: 'An error in the messages style.',
+  },
   request_id_header: 'request-id',
   render: (error, id) => ({ type: 'error', error: membersOf(error), request_id: id }),
 };

@@ -1,6 +1,5 @@
-import { Type } from 'typebox';
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import type { ApiError } from '../../errors.ts';
+import { objectSchema, type ApiError } from '../../errors.ts';
 import type { ChatRequest } from '../codec.ts';
 import {
   memberOf,
@@ -16,19 +15,23 @@ import {
 import { showValue } from '../../lib/show-value.ts';
 import { usual_tiers } from '../allowed.ts';
 
+const any_object = { type: 'object', properties: {}, additionalProperties: true };
+
 /** A body as JSON Schema: what the service itself looks at. */
-export const responses_body = Type.Object({
-  model: Type.String({ description: 'Model id.', examples: ['sandbox/chat'] }),
-  input: Type.Union([Type.String(), Type.Array(Type.Object({}, { additionalProperties: true }), { minItems: 1 })], {
-    description: 'A text, or the whole conversation in items of this style.',
-  }),
-  instructions: Type.Optional(Type.String({ description: 'The system prompt.' })),
-  max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-  stream: Type.Optional(Type.Boolean({ description: 'Answer as server-sent events.' })),
-  tools: Type.Optional(
-    Type.Array(Type.Object({}, { additionalProperties: true }), { description: 'Those that the caller runs.' }),
-  ),
-});
+export const responses_body = objectSchema(
+  {
+    model: { type: 'string', description: 'Model id.', examples: ['sandbox/chat'] },
+    input: {
+      anyOf: [{ type: 'string' }, { type: 'array', items: any_object, minItems: 1 }],
+      description: 'A text, or the whole conversation in items of this style.',
+    },
+    instructions: { type: 'string', description: 'The system prompt.' },
+    max_output_tokens: { type: 'integer', minimum: 1 },
+    stream: { type: 'boolean', description: 'Answer as server-sent events.' },
+    tools: { type: 'array', items: any_object, description: 'Those that the caller runs.' },
+  },
+  ['instructions', 'max_output_tokens', 'stream', 'tools'],
+);
 
 /**
  * Reads what routing and money need of a body of `/v1/responses`, and refuses what would cost money without a
