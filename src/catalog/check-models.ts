@@ -153,8 +153,8 @@ function checkOptions(
 ): void {
   for (const problem of known.providers.get(provider)?.optionProblems(kind, options, output) ?? []) {
     const path = [...at, ...(problem.at ?? ['options']), problem.field];
-    if (!problem.known) report.error(path, `${problem.message}.`);
-    else report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.known) ?? ''}`.trimEnd(), 'key');
+    if (!problem.names) report.error(path, `${problem.message}.`);
+    else report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.names) ?? ''}`.trimEnd(), 'key');
   }
 }
 

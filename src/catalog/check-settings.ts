@@ -31,7 +31,7 @@ export const sandbox_name = 'sandbox';
  * `known`: the field is none of these names, which is only worth a warning. `at`: where the field is within the
  * route, if it is not one of its options themselves.
  */
-export type OptionProblem = { field: string; message: string; known?: readonly string[]; at?: Path };
+export type OptionProblem = { field: string; message: string; names?: readonly string[]; at?: Path };
 
 export function checkCurrencies(currencies: JsonObject, report: Report): void {
   const iso_codes = Intl.supportedValuesOf('currency');

@@ -272,7 +272,7 @@ export function failureOf(error: unknown, watch: Watch): RouteFailure {
     reason: `${error.reason}: ${error.message}`,
     retry_after_ms: error.retry_after_ms,
     rejected_credentials: error.reason === 'rejected_credentials',
-    is_blameless: error.is_blameless,
+    is_blameless: error.is_not_route_fault,
     simulated: error.simulated,
   };
 }

@@ -89,7 +89,7 @@ export class NotStarted extends Error {
   readonly reason: 'refused' | 'unreachable' | 'rate_limited' | 'timeout' | 'rejected_credentials' | 'unavailable';
   readonly retry_after_ms: number | undefined;
   /** It is this request that the upstream will not have from us: others may fare better, so the route is not to blame. */
-  readonly is_blameless: boolean;
+  readonly is_not_route_fault: boolean;
   readonly simulated: boolean;
 
   constructor(
@@ -100,7 +100,7 @@ export class NotStarted extends Error {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.retry_after_ms = options.retry_after_ms;
-    this.is_blameless = options.is_blameless ?? false;
+    this.is_not_route_fault = options.is_blameless ?? false;
     this.simulated = options.simulated ?? false;
   }
 }

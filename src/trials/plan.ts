@@ -16,7 +16,7 @@ import { findLong } from '../lib/find-long.ts';
 import { parseExactly, TooManyLongIntegers } from '../lib/long-integers.ts';
 import { exact } from '../money/money.ts';
 import { Maker } from '../providers/sandbox/maker.ts';
-import { readOrder } from '../providers/sandbox/order.ts';
+import { readMediaRequest } from '../providers/sandbox/media-request.ts';
 
 /** The reason why a route cannot be tested. `is_input`: the input for it is wrong. */
 export class TrialError extends Error {
@@ -96,7 +96,7 @@ async function sampleOf(model: Model): Promise<JsonObject> {
   const maker = new Maker();
   try {
     for (const { kind } of model.media) {
-      const order = readOrder(kind, kind === 'image' ? { width: 768, height: 768 } : { duration: 3 }, 'Hello');
+      const order = readMediaRequest(kind, kind === 'image' ? { width: 768, height: 768 } : { duration: 3 }, 'Hello');
       const output = await maker.make(order, AbortSignal.timeout(30_000));
       const [bytes] = output === 'busy' ? [] : output;
       if (bytes) files.set(kind, `data:${types[kind]};base64,${bytes.toString('base64')}`);

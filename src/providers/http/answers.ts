@@ -29,8 +29,8 @@ export function filesAt(links: readonly (string | undefined)[]): { url: string }
 }
 
 /** A refusal in a form of the upstream's own, such as a 200 with a code in it, in the usual form. */
-export function refusedAs(answer: Answer, status: number, told: JsonObject): Answer {
-  return { ...answer, ok: false, status, bytes: Buffer.from(JSON.stringify(told)) };
+export function refusedAs(answer: Answer, status: number, body: JsonObject): Answer {
+  return { ...answer, ok: false, status, bytes: Buffer.from(JSON.stringify(body)) };
 }
 
 /** A poll that was refused says nothing about the run. */

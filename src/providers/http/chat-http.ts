@@ -17,7 +17,7 @@ export type ChatClient = {
 type PostOptions = { signal: StopSignal; connect_timeout_ms: number };
 
 /** The client keeps a body for as long as its answer is streamed; a larger one it gets piece by piece. */
-const kept_bytes_max = 65_536;
+const error_bytes_max = 65_536;
 
 const refusal_limits = { bytes_max: 65_536, wait_ms: 3_000 };
 
@@ -42,7 +42,7 @@ export function openChatClient(
           'user-agent': 'Medley',
           ...headers,
         },
-        body: bytes.length > kept_bytes_max ? sentOnce(bytes) : bytes,
+        body: bytes.length > error_bytes_max ? sentOnce(bytes) : bytes,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });
       let reached: UpstreamAnswer;
@@ -51,10 +51,10 @@ export function openChatClient(
       } catch (error) {
         unreached(error);
       }
-      const { status, headers: told, body: answer } = reached;
+      const { status, headers: response_headers, body: answer } = reached;
       if (status < 300) return { body: answer, secrets };
       const refusal = (await readRefusal(answer, refusal_limits)).toString('utf8');
-      const [retry_after] = [told['retry-after']].flat();
+      const [retry_after] = [response_headers['retry-after']].flat();
       throw refusalError({ status, retry_after, body: refusal }, secrets, hints);
     },
     close: () => connections.close(),
@@ -66,8 +66,8 @@ function sentOnce(bytes: Buffer): Readable {
   let rest: Buffer | undefined = bytes;
   return new Readable({
     read() {
-      const next = rest?.subarray(0, kept_bytes_max) ?? null;
-      rest = rest && rest.length > kept_bytes_max ? rest.subarray(kept_bytes_max) : undefined;
+      const next = rest?.subarray(0, error_bytes_max) ?? null;
+      rest = rest && rest.length > error_bytes_max ? rest.subarray(error_bytes_max) : undefined;
       this.push(next);
     },
   });

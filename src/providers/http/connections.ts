@@ -48,8 +48,8 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
       },
     });
   return {
-    to: (origin, wanted) => {
-      const name = `${origin} ${wanted.connect_timeout_ms} ${wanted.keep_alive}`;
+    to: (origin, pool_options) => {
+      const name = `${origin} ${pool_options.connect_timeout_ms} ${pool_options.keep_alive}`;
       const existing = pools.get(name);
       if (existing) return existing;
       const [oldest] = pools;
@@ -57,7 +57,7 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
         pools.delete(oldest[0]);
         void oldest[1].close();
       }
-      const pool = open(origin, wanted);
+      const pool = open(origin, pool_options);
       pools.set(name, pool);
       if (is_closed) void pool.close();
       return pool;

@@ -18,7 +18,7 @@ export type Upstream = {
    * A link that the upstream named, if the key may go there: to the origin of `base_url`, or by https to one
    * of `hosts`. Else undefined: the adapter makes the path from the run's id.
    */
-  link(given: Json | undefined): string | undefined;
+  link(url: Json | undefined): string | undefined;
   /** Returns the error of a submit whose response is no 2xx; its message does not contain our key. */
   refusal(answer: Answer, hints?: Hints): NotStarted | InputRefused;
   /** A run that started and failed, in words that the caller may see. */
@@ -43,7 +43,7 @@ export type UpstreamRequest = {
   query?: Record<string, string>;
   headers?: Record<string, string>;
   /** It is about a run that exists, as every GET is unless this says no: its failure tells nothing of the run. */
-  asks?: boolean;
+  is_read?: boolean;
   /** For one that asks, instead of the upstream's; calls with the same limit share it. */
   rate_limit?: RateLimit;
   /** One of these three at most. `body` wants a `content-type` header. */
@@ -93,18 +93,18 @@ export function openUpstream(
   const connections = openConnections(guard, config);
   const bucketOf = openBuckets(options.rate_clock);
   const secrets = secretsOf(config.api_key);
-  const link = (given: Json | undefined) => ownLink(given, base.origin, options.hosts ?? []);
+  const link = (url: Json | undefined) => ownLink(url, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {
-      const asks = request.asks ?? request.method === 'GET';
+      const is_read = request.is_read ?? request.method === 'GET';
       const target = 'path' in request ? below(base.origin + prefix, request.path) : new URL(request.url);
       if (link(target.href) === undefined) throw new Error('the upstream named an address that is not its own');
       for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
-      const bucket = asks ? bucketOf(request.rate_limit ?? options.rate_limit) : undefined;
+      const bucket = is_read ? bucketOf(request.rate_limit ?? options.rate_limit) : undefined;
       await bucket?.take(request.signal);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
       const headers = { ...own, ...request.headers };
-      const answer = await exchange(connections, target, { ...request, headers, asks });
+      const answer = await exchange(connections, target, { ...request, headers, is_read });
       if (!answer.ok) bucket?.pause(pauseAfter(answer));
       return answer;
     },
@@ -143,9 +143,9 @@ function secretsOf(api_key: string | undefined): string[] {
   return [api_key, ...api_key.split(':').filter((part) => part.length >= 8 && part !== api_key)];
 }
 
-function ownLink(given: Json | undefined, origin: string, hosts: readonly string[]): string | undefined {
-  if (typeof given !== 'string' || !URL.canParse(given)) return undefined;
-  const url = new URL(given);
+function ownLink(link: Json | undefined, origin: string, hosts: readonly string[]): string | undefined {
+  if (typeof link !== 'string' || !URL.canParse(link)) return undefined;
+  const url = new URL(link);
   if (url.username !== '' || url.password !== '') return undefined;
   if (url.origin === origin) return url.href;
   const is_own = url.protocol === 'https:' && url.port === '' && hosts.some((host) => fits(url.hostname, host));
@@ -158,8 +158,8 @@ function fits(hostname: string, host: string): boolean {
 
 /** A poll that was refused for its rate is a word to all polls of this key; without that word there is no pause. */
 function pauseAfter(answer: Answer): number {
-  const is_told = answer.status === 429 || answer.headers['retry-after'] !== undefined;
-  return is_told ? retryAfter(refusalOf(answer)) : 0;
+  const says_wait = answer.status === 429 || answer.headers['retry-after'] !== undefined;
+  return says_wait ? retryAfter(refusalOf(answer)) : 0;
 }
 
 function refusalOf({ status, headers, bytes }: Answer) {
@@ -169,9 +169,9 @@ function refusalOf({ status, headers, bytes }: Answer) {
 async function exchange(
   connections: Connections,
   target: URL,
-  request: UpstreamRequest & { asks: boolean },
+  request: UpstreamRequest & { is_read: boolean },
 ): Promise<Answer> {
-  const { method, json, body, form, signal, asks } = request;
+  const { method, json, body, form, signal, is_read } = request;
   const headers: Record<string, string> = { 'user-agent': 'Medley', ...request.headers };
   if (json !== undefined) headers['content-type'] = 'application/json';
   const path = target.pathname + target.search;
@@ -179,7 +179,7 @@ async function exchange(
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
   const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const sending = pool.request({ path, method, headers, body: sent, signal });
-  const answer = await (asks ? sending : sending.catch(unreached));
+  const answer = await (is_read ? sending : sending.catch(unreached));
   return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);
 }
 

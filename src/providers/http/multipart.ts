@@ -13,12 +13,12 @@ export function fileOf(field: string, value: Json | undefined): { content_type: 
 export function appendFile(form: FormData, name: string, field: string, value: Json | undefined): void {
   const { content_type, bytes } = fileOf(field, value);
   const [kind = 'file', format = ''] = content_type.split('/');
-  const ending = endings[format] ?? format.replaceAll(/^x-|\W.*$/g, '');
-  form.append(name, new Blob([new Uint8Array(bytes)], { type: content_type }), `${kind}.${ending}`);
+  const extension = extensions[format] ?? format.replaceAll(/^x-|\W.*$/g, '');
+  form.append(name, new Blob([new Uint8Array(bytes)], { type: content_type }), `${kind}.${extension}`);
 }
 
 /** Subtypes that are not called like the files that they are of. */
-const endings: Record<string, string> = {
+const extensions: Record<string, string> = {
   mpeg: 'mp3',
   'x-m4a': 'm4a',
   wave: 'wav',

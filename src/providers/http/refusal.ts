@@ -52,7 +52,7 @@ export function refusalError(
   hints: Hints = {},
 ): NotStarted | InputRefused {
   const { status } = refusal;
-  const reason = toldBy(refusal.body);
+  const reason = upstreamErrorOf(refusal.body);
   // Who says when to come back speaks of a pace, in whatever words.
   const about_us = isAboutUs(reason, hints) && !(status === 429 && waitIn(refusal.body) !== undefined);
   const is_theirs = says(hints.unavailable, reason);
@@ -80,7 +80,7 @@ export function runFailure(
   hints: Hints = {},
 ): RunState & { phase: 'failed' } {
   const { code = '', message = '' } = trouble;
-  const upstream_reason: Told = { code, type: '', message };
+  const upstream_reason: UpstreamError = { code, type: '', message };
   const reason = scrub(message, secrets);
   if (isModeration(upstream_reason, hints)) {
     const words = reason || 'The model provider found the content unfit.';
@@ -92,26 +92,26 @@ export function runFailure(
   return { phase: 'failed', type: 'upstream_error', message: 'The model provider could not finish the run.' };
 }
 
-function isModeration(told: Told, { moderation }: Hints): boolean {
-  return says(policy, told) || says(moderation, told);
+function isModeration(error: UpstreamError, { moderation }: Hints): boolean {
+  return says(policy, error) || says(moderation, error);
 }
 
 /** Tells whether one of its parts contains a word of `pattern`. */
-function says(pattern: RegExp | undefined, { code, type, message }: Told): boolean {
+function says(pattern: RegExp | undefined, { code, type, message }: UpstreamError): boolean {
   return pattern !== undefined && [code, type, message].some((part) => pattern.test(part));
 }
 
-function isAboutUs({ code, type, message }: Told, hints: Hints): boolean {
+function isAboutUs({ code, type, message }: UpstreamError, hints: Hints): boolean {
   if (codes_about_us.test(code) || codes_about_us.test(type) || messages_about_us.test(message)) return true;
   const start = hints.about_us && new RegExp(`^(?:${hints.about_us.source})`, hints.about_us.flags);
   return start !== undefined && [code, type, message].some((text) => start.test(text));
 }
 
 /** 403 is how some say that an input was flagged; 404 may mean a file; 431 are the caller's own betas. */
-function isCallersMistake(status: number, told: Told, { moderation }: Hints): boolean {
-  const words = wordsOf(told);
-  if (status === 403) return says(flagged, told) || says(moderation, told);
-  if (status === 404) return not_a_model.test(told.message) && !/\bmodel/i.test(words);
+function isCallersMistake(status: number, error: UpstreamError, { moderation }: Hints): boolean {
+  const words = wordsOf(error);
+  if (status === 403) return says(flagged, error) || says(moderation, error);
+  if (status === 404) return not_a_model.test(error.message) && !/\bmodel/i.test(words);
   return status === 400 || status === 413 || status === 422 || status === 431;
 }
 
@@ -134,8 +134,8 @@ function waitIn(body: string): string | undefined {
 }
 
 /** Returns the pause that the upstream asks for: the header's seconds or date (RFC 9110, 10.2.3), or its message's. */
-export function retryAfter({ retry_after: given, body }: Refusal): number {
-  const text = given ?? waitIn(body);
+export function retryAfter({ retry_after: header, body }: Refusal): number {
+  const text = header ?? waitIn(body);
   if (text === undefined) return retry_default_ms;
   const seconds = Number(text);
   const wait_ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - Date.now();
@@ -143,42 +143,42 @@ export function retryAfter({ retry_after: given, body }: Refusal): number {
 }
 
 /** An error as the upstream reports it; missing parts are empty. */
-export type Told = { message: string; type: string; code: string };
+export type UpstreamError = { message: string; type: string; code: string };
 
-function wordsOf({ code, type, message }: Told): string {
+function wordsOf({ code, type, message }: UpstreamError): string {
   return `${code} ${type} ${message}`;
 }
 
-const untold: Told = { message: '', type: '', code: '' };
+const no_error: UpstreamError = { message: '', type: '', code: '' };
 
 /**
  * The error of an answer in any of the shapes that are about: `{error: {…}}`, `{error: text}`, `{error: code,
  * message}`, `{message}`, `{detail}` as a text, an object or a list of `{loc, msg, type}`, `{title}`, `{msg}`,
  * `{errors: [text]}`.
  */
-export function toldBy(body: string): Told {
+export function upstreamErrorOf(body: string): UpstreamError {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);
   } catch {
-    return untold; // HTML of a proxy, or nothing
+    return no_error; // HTML of a proxy, or nothing
   }
   const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
-  if (!isRecord(first)) return untold;
+  if (!isRecord(first)) return no_error;
   const { error, detail } = first;
-  if (typeof error === 'string') return toldBeside(error, toldIn(first));
-  if (isRecord(error)) return toldIn(error);
-  if (isRecord(detail)) return toldIn(detail);
-  return Array.isArray(detail) ? toldInList(detail) : toldIn(first);
+  if (typeof error === 'string') return errorWithText(error, errorInRecord(first));
+  if (isRecord(error)) return errorInRecord(error);
+  if (isRecord(detail)) return errorInRecord(detail);
+  return Array.isArray(detail) ? errorInList(detail) : errorInRecord(first);
 }
 
 /** An `error` that is a text is the message, or the code of a message beside it. */
-function toldBeside(error: string, beside: Told): Told {
-  if (beside.message === '') return { ...beside, message: error };
-  return { ...beside, code: beside.code === '' ? error : beside.code };
+function errorWithText(error: string, fields: UpstreamError): UpstreamError {
+  if (fields.message === '') return { ...fields, message: error };
+  return { ...fields, code: fields.code === '' ? error : fields.code };
 }
 
-function toldIn(record: Record<string, unknown>): Told {
+function errorInRecord(record: Record<string, unknown>): UpstreamError {
   const { errors } = record;
   const message = ['message', 'detail', 'msg', 'title'].map((name) => textOf(record[name])).find((text) => text !== '');
   return {
@@ -194,12 +194,12 @@ function reasonIn(details: unknown): string | undefined {
   return list.map(({ reason }) => textOf(reason)).find((reason) => reason !== '');
 }
 
-const complaints_max = 8;
+const field_errors_max = 8;
 
 /** Reads a validator's list of field errors: `prompt: field required`. */
-function toldInList(details: unknown[]): Told {
-  const complaints = details.filter(isRecord).slice(0, complaints_max);
-  const message = complaints.map(({ loc, msg }) => {
+function errorInList(details: unknown[]): UpstreamError {
+  const field_errors = details.filter(isRecord).slice(0, field_errors_max);
+  const message = field_errors.map(({ loc, msg }) => {
     const field = Array.isArray(loc)
       ? loc
           .filter((part) => part !== 'body')
@@ -208,7 +208,7 @@ function toldInList(details: unknown[]): Told {
       : '';
     return field === '' ? textOf(msg) : `${field}: ${textOf(msg)}`;
   });
-  return { message: message.join('; '), type: textOf(complaints[0]?.['type']), code: '' };
+  return { message: message.join('; '), type: textOf(field_errors[0]?.['type']), code: '' };
 }
 
 function textOf(value: unknown): string {

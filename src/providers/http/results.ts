@@ -10,7 +10,7 @@ import type { RunFile } from '../provider.ts';
  * `output.form` that the texts there are the bytes of files.
  */
 export function resultsOf(answer: Json | undefined, output: JsonObject): RunFile[] {
-  const values = placesIn(answer, output);
+  const values = filesIn(answer, output);
   const texts = [...new Set(values.flatMap((value) => textsIn(value)))];
   const form = forms.find((each) => each === output['form']);
   if (form !== undefined) return texts.map((text) => ({ bytes: Buffer.from(text, form) }));
@@ -22,7 +22,7 @@ export function resultsOf(answer: Json | undefined, output: JsonObject): RunFile
 }
 
 /** Returns the values at the route's `output.files`; the whole response if it is not set. */
-function placesIn(answer: Json | undefined, { files }: JsonObject): Json[] {
+function filesIn(answer: Json | undefined, { files }: JsonObject): Json[] {
   if (files === undefined) return [answer ?? null];
   return [files].flat().flatMap((place) => {
     const path = typeof place === 'string' ? readPath(place) : undefined;

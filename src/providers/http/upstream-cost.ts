@@ -107,7 +107,7 @@ export function tokenPriceProblems(options: JsonObject): OptionProblem[] {
   const is_right =
     isObject(token_prices) &&
     Object.entries(token_prices).every(
-      ([kind, price]) => token_kinds.some((known) => known === kind) && isPrice(price),
+      ([kind, price]) => token_kinds.some((token_kind) => token_kind === kind) && isPrice(price),
     );
   return is_right ? [] : [{ field: 'token_prices', message }];
 }

@@ -19,10 +19,10 @@ import { openSandboxChat } from './chat.ts';
 import { embed } from './embedding.ts';
 import { videoAvailable } from './encoder.ts';
 import { CannotMake, Maker } from './maker.ts';
-import { type Order, readOrder } from './order.ts';
-import { pictureSeed } from './picture-seed.ts';
-import { type Ending, readEnding, readScript } from './script.ts';
-import { listen, readTranscriptOrder, type TranscriptOrder, writeTranscript } from './transcript.ts';
+import { type MediaRequest, readMediaRequest } from './media-request.ts';
+import { imageSeed } from './image-seed.ts';
+import { type Outcome, readOutcome, readScript } from './script.ts';
+import { listen, readTranscriptRequest, type TranscriptRequest, writeTranscript } from './transcript.ts';
 
 /** Duration of a run without a directive: videos and audio are seen running for a moment. */
 const usual_ms: Record<Run['order']['kind'], number> = { image: 0, video: 500, audio: 500, transcript: 0 };
@@ -35,7 +35,7 @@ const pause_ms_max = 10_000;
 const busy_pause_ms = 500;
 
 /** A run as its `ref` holds it; everything that happens follows from it and the time. */
-type Run = { order: Order | TranscriptOrder; ending: Ending; started_at_ms: number; ready_at_ms: number };
+type Run = { order: MediaRequest | TranscriptRequest; ending: Outcome; started_at_ms: number; ready_at_ms: number };
 
 /** Makes the sandbox. Starting a run twice is the same as once: nothing is kept and nothing is billed. */
 export const sandbox = {
@@ -68,10 +68,10 @@ async function openRun(prober: Prober, { kind, model, input, options, now_ms }: 
   const prompt = input['prompt'] ?? '';
   if (typeof prompt !== 'string') throw new InputRefused('invalid_request', 'The sandbox needs prompt to be a text.');
   const script = readScript(prompt, options);
-  const order =
+  const request =
     model === 'transcript'
       ? await listen(prober, input, script.text)
-      : readOrder(kind, { ...input, ...pictureSeed(input) }, script.text);
+      : readMediaRequest(kind, { ...input, ...imageSeed(input) }, script.text);
   if (script.refuse) {
     throw new NotStarted('refused', 'The sandbox refused the run before its start, as it was told to.', {
       simulated: true,
@@ -80,20 +80,21 @@ async function openRun(prober: Prober, { kind, model, input, options, now_ms }: 
   if (kind === 'video' && !videoAvailable()) {
     throw new NotStarted('unavailable', 'The sandbox cannot make films: its video encoder is not installed.');
   }
-  const ready_at_ms = now_ms + (script.delay_ms ?? usual_ms[order.kind]);
-  return { order, ending: script.ending, started_at_ms: now_ms, ready_at_ms };
+  const ready_at_ms = now_ms + (script.delay_ms ?? usual_ms[request.kind]);
+  return { order: request, ending: script.outcome, started_at_ms: now_ms, ready_at_ms };
 }
 
 function readRun(ref: Json): Run {
   assert(isRecord(ref) && isRecord(ref['order']), 'a run of the sandbox has an order');
-  const { order, started_at_ms, ready_at_ms } = ref;
-  const { kind, text } = order;
+  const { order: request, started_at_ms, ready_at_ms } = ref;
+  const { kind, text } = request;
   assert(typeof started_at_ms === 'number' && typeof ready_at_ms === 'number', 'a run has its times');
-  const ending = readEnding(ref['ending']);
-  if (kind === 'transcript') return { order: readTranscriptOrder(order), ending, started_at_ms, ready_at_ms };
+  const outcome = readOutcome(ref['ending']);
+  if (kind === 'transcript')
+    return { order: readTranscriptRequest(request), ending: outcome, started_at_ms, ready_at_ms };
   assert(kind === 'image' || kind === 'video' || kind === 'audio', 'an order has a kind');
   assert(typeof text === 'string', 'an order has a text');
-  return { order: readOrder(kind, order, text), ending, started_at_ms, ready_at_ms };
+  return { order: readMediaRequest(kind, request, text), ending: outcome, started_at_ms, ready_at_ms };
 }
 
 async function stateOf(maker: Maker, run: Run, now_ms: number, signal: AbortSignal): Promise<RunState> {

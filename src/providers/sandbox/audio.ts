@@ -1,15 +1,15 @@
 /** A short melody as a WAV file: the letters of the text choose the notes, its hash the rest. */
-import type { AudioOrder } from './order.ts';
+import type { AudioRequest } from './media-request.ts';
 import { type Chance, chanceFrom } from './seed.ts';
 
 const rate = 44_100; // samples per second, mono, 16 bits
 const peak = 0.8; // of full scale, so that nothing clips
 
 /** The WAV file of an order, exactly `duration` long to a sample. Same order, same bytes. */
-export function makeAudio(order: AudioOrder): Buffer {
-  const samples = new Float64Array(Math.round(order.duration * rate));
-  const chance = chanceFrom(JSON.stringify([order.kind, order.text, order.seed, order.duration]));
-  playMelody(samples, [...order.text], chance);
+export function makeAudio(request: AudioRequest): Buffer {
+  const samples = new Float64Array(Math.round(request.duration * rate));
+  const chance = chanceFrom(JSON.stringify([request.kind, request.text, request.seed, request.duration]));
+  playMelody(samples, [...request.text], chance);
   addEcho(samples, Math.round(rate * 0.27), 0.3);
   fadeEnds(samples);
   return wavFile(samples);

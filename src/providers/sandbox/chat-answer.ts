@@ -10,7 +10,7 @@ import { chanceFrom } from './seed.ts';
 
 /** The present moment of a conversation: its user's last message, and the tool results since. */
 export type Moment = {
-  said: string;
+  last_text: string;
   /** Results of tools that came after it. */
   results: Extract<Part, { type: 'tool_result' }>[];
   /** Calls of tools since then. */
@@ -21,7 +21,7 @@ export function momentOf({ turns }: Conversation): Moment {
   const last = turns.findLastIndex(({ role, parts }) => role === 'user' && parts.some(({ type }) => type === 'text'));
   const since = turns.slice(last + 1).flatMap(({ parts }) => parts);
   return {
-    said: textOf(turns[last]?.parts ?? []),
+    last_text: textOf(turns[last]?.parts ?? []),
     results: since.filter((part) => part.type === 'tool_result'),
     calls_made: since.filter((part) => part.type === 'tool_call').length,
   };
@@ -30,15 +30,15 @@ export function momentOf({ turns }: Conversation): Moment {
 type AnswerParts = { moment: Moment; script: ChatScript; seed: number; prober: Prober };
 
 /** An answer before it is cut to size; `seed` makes the several answers to one request differ. */
-export async function answerTo(conversation: Conversation, asked: AnswerParts): Promise<ChatAnswer> {
-  const { moment, script } = asked;
+export async function answerTo(conversation: Conversation, parts: AnswerParts): Promise<ChatAnswer> {
+  const { moment, script } = parts;
   const thoughts = isThinking(conversation, script) ? [thoughtAbout(script.text)] : [];
   const calls = callsOf(conversation, moment, script);
   if (calls.length > 0) {
-    const parts = calls.map((call, index) => toolCall(conversation, call, index));
-    return { parts: [...thoughts, ...parts], finish: { reason: 'tool_calls' } };
+    const tool_calls = calls.map((call, index) => toolCall(conversation, call, index));
+    return { parts: [...thoughts, ...tool_calls], finish: { reason: 'tool_calls' } };
   }
-  const text = await textFor(conversation, asked);
+  const text = await textFor(conversation, parts);
   return { parts: [...thoughts, { type: 'text', text }], finish: { reason: 'stop' } };
 }
 
@@ -102,13 +102,13 @@ const digestOf = rememberByObject(({ turns }: Conversation) => hash('sha256', JS
 /** Without max_tokens; more than that nobody hears. */
 const tokens_max = 16_384;
 
-async function textFor(conversation: Conversation, asked: AnswerParts): Promise<string> {
-  const { script, seed } = asked;
+async function textFor(conversation: Conversation, parts: AnswerParts): Promise<string> {
+  const { script, seed } = parts;
   if (script.tokens !== undefined) {
     const limit = conversation.max_tokens ?? tokens_max;
     return wordsOf(Math.min(script.tokens, limit + 1), `${seed} ${script.text}`);
   }
-  const text = await sentences(conversation, asked);
+  const text = await sentences(conversation, parts);
   const { format } = conversation;
   if (!format) return text;
   return JSON.stringify(format.type === 'json' ? { answer: text } : instanceOf(format.schema));

@@ -29,10 +29,10 @@ const word_directive = /\[\[\s*(?:(cut|no usage|think)|error\s+([45]\d\d)|tokens
 /** Of a long text its beginning and its end are read: to look through 6 MB took 0.4 s. */
 const read_length_max = 65_536;
 
-/** The script of what a user `said`. What only resembles a directive stays text, as everywhere in the sandbox. */
-export function readChatScript(said: string, options: JsonObject): ChatScript {
-  const is_long = said.length > 2 * read_length_max;
-  const read = is_long ? `${said.slice(0, read_length_max)}\n${said.slice(-read_length_max)}` : said;
+/** The script of what a user's `prompt`. What only resembles a directive stays text, as everywhere in the sandbox. */
+export function readChatScript(prompt: string, options: JsonObject): ChatScript {
+  const is_long = prompt.length > 2 * read_length_max;
+  const read = is_long ? `${prompt.slice(0, read_length_max)}\n${prompt.slice(-read_length_max)}` : prompt;
   const { calls, text } = takeCalls(read);
   const chat_script: Omit<ChatScript, keyof Script> = {
     error_status: undefined,
@@ -60,29 +60,29 @@ const calls_max = 32;
 const ends_max = 256;
 
 /** Takes `[[tool NAME {json}]]` out of a text; the JSON may be left out. */
-function takeCalls(said: string): { calls: ScriptedCall[]; text: string } {
+function takeCalls(prompt: string): { calls: ScriptedCall[]; text: string } {
   const opening = /\[\[\s*tool\s+([A-Za-z0-9_.:-]{1,128})\s*/giu;
   const calls: ScriptedCall[] = [];
   let text = '';
   let done = 0;
-  let tries = 0;
-  const last_end = said.lastIndexOf(']]');
-  const may_go_on = () => calls.length < calls_max && tries < ends_max && opening.lastIndex <= last_end;
-  for (let match = opening.exec(said); match && may_go_on(); match = opening.exec(said)) {
+  let ends = 0;
+  const last_end = prompt.lastIndexOf(']]');
+  const may_go_on = () => calls.length < calls_max && ends < ends_max && opening.lastIndex <= last_end;
+  for (let match = opening.exec(prompt); match && may_go_on(); match = opening.exec(prompt)) {
     const from = opening.lastIndex;
     const [, name = ''] = match;
-    for (let end = said.indexOf(']]', from); end !== -1 && tries < ends_max; end = said.indexOf(']]', end + 1)) {
-      tries += 1;
-      const json = said.slice(from, end).trim();
+    for (let end = prompt.indexOf(']]', from); end !== -1 && ends < ends_max; end = prompt.indexOf(']]', end + 1)) {
+      ends += 1;
+      const json = prompt.slice(from, end).trim();
       if (json !== '' && !isObjectText(json)) continue;
       calls.push({ name, arguments: json === '' ? undefined : json });
-      text += `${said.slice(done, match.index)} `;
+      text += `${prompt.slice(done, match.index)} `;
       done = end + 2;
       opening.lastIndex = done;
       break;
     }
   }
-  return { calls, text: text + said.slice(done) };
+  return { calls, text: text + prompt.slice(done) };
 }
 
 function isObjectText(text: string): boolean {

@@ -85,9 +85,9 @@ const no_frames: Frames = { head: [], content: [], tail: [] };
 /** Several answers come at the same time, a piece of each in turn. */
 function completionsFrames(served: readonly Served[], options: WireOptions): Frames {
   const { usage, legacy_functions } = options;
-  const chunk = (choices: JsonObject[], told: JsonObject | null = null) => {
+  const chunk = (choices: JsonObject[], counts: JsonObject | null = null) => {
     const head = { id: `chatcmpl-${options.request_id}`, object: 'chat.completion.chunk', created: options.created };
-    const body = { ...head, model: options.model, choices, ...(usage && { usage: told }) };
+    const body = { ...head, model: options.model, choices, ...(counts && { usage: counts }) };
     return `data: ${JSON.stringify(body)}\n\n`;
   };
   const choice = (index: number, delta: JsonObject, finish_reason: string | null = null) => [

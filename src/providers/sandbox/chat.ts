@@ -55,10 +55,10 @@ async function answer(prober: Prober, call: ChatCall, stop: StopSignal): Promise
   if (hasForgedThinking(conversation)) throw refused('Invalid signature in a thinking block: give it back as it came.');
   const moment = momentOf(conversation);
   // What the tools found is answered by itself: the directives were for the answer that called them.
-  const script = readChatScript(moment.said, options);
+  const script = readChatScript(moment.last_text, options);
   const is_first = moment.calls_made === 0;
   if (is_first) await behave(script, call.stream, signal);
-  const count = answersWanted(body);
+  const count = choicesOf(body);
   const served: Served[] = [];
   for (let seed = 0; seed < count; seed++) {
     served.push(await serve(await answerTo(conversation, { moment, script, seed, prober }), conversation));
@@ -67,8 +67,8 @@ async function answer(prober: Prober, call: ChatCall, stop: StopSignal): Promise
   const wire = { ...wireOptions(call), usage };
   signal.throwIfAborted();
   if (!call.stream) return { body: oneChunk(voice.whole(served, wire)) };
-  const ending = is_first && (script.is_cut ? 'cut' : script.ending === 'fail' && 'fail');
-  return { body: stream(voice, served, wire, ending || 'done', signal), ...(ending && { simulated: true }) };
+  const outcome = is_first && (script.is_cut ? 'cut' : script.outcome === 'fail' && 'fail');
+  return { body: stream(voice, served, wire, outcome || 'done', signal), ...(outcome && { simulated: true }) };
 }
 
 function readConversation({ style }: Voice, body: JsonObject): Conversation {
@@ -84,7 +84,7 @@ export function refused(message: string): InputRefused {
   return new InputRefused('invalid_request', message);
 }
 
-function answersWanted(body: JsonObject): number {
+function choicesOf(body: JsonObject): number {
   const n = typeof body['n'] === 'number' ? body['n'] : 1;
   if (n > answers_max) throw refused(`n must be at most ${answers_max} for this model.`);
   return Math.max(1, Math.floor(n));
@@ -95,17 +95,17 @@ export async function behave(script: ChatScript, is_stream: boolean, signal: Abo
   if (script.refuse) throw notStarted('refused', 'The sandbox refused the call before its start, as it was told to.');
   if (script.delay_ms !== undefined) await wait(script.delay_ms, undefined, { signal });
   if (script.error_status !== undefined) throw errorOf(script.error_status);
-  if (script.ending === 'hang') {
+  if (script.outcome === 'hang') {
     await wait(hang_ms, undefined, { signal });
     throw notStarted('timeout', 'The sandbox did not answer within 20 seconds, as it was told to.');
   }
-  if (script.ending === 'moderate') {
+  if (script.outcome === 'moderate') {
     const message = 'The sandbox found the content unfit, as it was told to.';
     throw new InputRefused('content_policy_violation', message, { simulated: true });
   }
   // Half an answer that is no stream is none.
   if (is_stream) return;
-  if (script.ending === 'fail') throw notStarted('unavailable', 'The sandbox failed, as it was told to.');
+  if (script.outcome === 'fail') throw notStarted('unavailable', 'The sandbox failed, as it was told to.');
   if (script.is_cut) throw notStarted('unavailable', 'The sandbox broke off, as it was told to.');
 }
 
@@ -158,19 +158,19 @@ async function* stream(
   { style, frames, failure }: Voice,
   served: readonly Served[],
   wire: WireOptions,
-  ending: 'done' | 'cut' | 'fail',
+  outcome: 'done' | 'cut' | 'fail',
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const { head, content, tail } = frames(served, wire);
-  const until = ending === 'done' ? content.length : Math.ceil(content.length / 2);
+  const until = outcome === 'done' ? content.length : Math.ceil(content.length / 2);
   const size = Math.ceil(content.length / pauses_max) || 1;
   yield Buffer.from(head.join(''));
   for (let at = 0; at < until; at += size) {
     yield Buffer.from(content.slice(at, Math.min(at + size, until)).join(''));
     await wait(pause_ms, undefined, { signal });
   }
-  if (ending === 'done') yield Buffer.from(tail.join(''));
-  if (ending !== 'fail') return;
+  if (outcome === 'done') yield Buffer.from(tail.join(''));
+  if (outcome !== 'fail') return;
   const message = 'The sandbox failed in the middle of its answer, as it was told to.';
   yield style.caller.errorEvent({ type: failure, message, request_id: wire.request_id });
 }

@@ -37,11 +37,11 @@ export async function embed(call: EmbeddingCall, stop: StopSignal): Promise<Chat
   }
   const prompt_tokens = inputs.reduce((sum, { tokens }) => sum + tokens, 0);
   const usage = script.tells_usage && { usage: { prompt_tokens, total_tokens: prompt_tokens } };
-  return { body: written(data, { model, ...usage }) };
+  return { body: bodyOf(data, { model, ...usage }) };
 }
 
 /** Vectors that were written one by one, with what comes behind them. */
-async function* written(data: readonly Buffer[], rest: JsonObject): AsyncGenerator<Buffer> {
+async function* bodyOf(data: readonly Buffer[], rest: JsonObject): AsyncGenerator<Buffer> {
   for (const [index, item] of data.entries()) {
     yield Buffer.from(index === 0 ? '{"object":"list","data":[' : ',');
     yield item;

@@ -37,8 +37,8 @@ export function openFont(file_name: string): Font {
     advance: (code_point) => readAdvance(tables, glyphOf(code_point)),
     path: (code_point, x, baseline, size) => {
       const scale = size / units_per_em;
-      const place: Transform = (px, py) => `${round(x + px * scale)} ${round(baseline - py * scale)}`;
-      return glyphPath(tables, glyphOf(code_point), place);
+      const transform: Transform = (px, py) => `${round(x + px * scale)} ${round(baseline - py * scale)}`;
+      return glyphPath(tables, glyphOf(code_point), transform);
     },
   };
 }
@@ -89,18 +89,18 @@ function readAdvance(tables: Tables, glyph: number): number {
   return tables.hmtx.readUInt16BE(4 * Math.min(glyph, count - 1));
 }
 
-function glyphPath(tables: Tables, glyph: number, place: Transform): string {
+function glyphPath(tables: Tables, glyph: number, transform: Transform): string {
   const long = tables.head.readInt16BE(50) === 1;
   const offset = (index: number) =>
     long ? tables.loca.readUInt32BE(4 * index) : 2 * tables.loca.readUInt16BE(2 * index);
   const bytes = tables.glyf.subarray(offset(glyph), offset(glyph + 1));
   if (bytes.length === 0) return ''; // a space
   const contours = bytes.readInt16BE(0);
-  return contours >= 0 ? simplePath(bytes, contours, place) : compositePath(tables, bytes, place);
+  return contours >= 0 ? simplePath(bytes, contours, transform) : compositePath(tables, bytes, transform);
 }
 
 /** A letter with its accents: other glyphs, moved and perhaps scaled. */
-function compositePath(tables: Tables, bytes: Buffer, place: Transform): string {
+function compositePath(tables: Tables, bytes: Buffer, transform: Transform): string {
   let path = '';
   let at = 10;
   for (let more = true; more;) {
@@ -112,7 +112,7 @@ function compositePath(tables: Tables, bytes: Buffer, place: Transform): string 
     at += words ? 8 : 6;
     const [xx, xy, yx, yy, size] = readMatrix(bytes, at, flags);
     at += size;
-    path += glyphPath(tables, glyph, (x, y) => place(x * xx + y * yx + dx, x * xy + y * yy + dy));
+    path += glyphPath(tables, glyph, (x, y) => transform(x * xx + y * yx + dx, x * xy + y * yy + dy));
     more = (flags & 0x20) !== 0;
   }
   return path;
@@ -129,10 +129,10 @@ function readMatrix(bytes: Buffer, at: number, flags: number): [number, number, 
 
 type Point = { x: number; y: number; on: boolean };
 
-function simplePath(bytes: Buffer, contours: number, place: Transform): string {
+function simplePath(bytes: Buffer, contours: number, transform: Transform): string {
   const ends = Array.from({ length: contours }, (_, i) => bytes.readUInt16BE(10 + 2 * i));
   const points = readPoints(bytes, contours, (ends.at(-1) ?? -1) + 1);
-  return ends.map((end, i) => contourPath(points.slice((ends[i - 1] ?? -1) + 1, end + 1), place)).join('');
+  return ends.map((end, i) => contourPath(points.slice((ends[i - 1] ?? -1) + 1, end + 1), transform)).join('');
 }
 
 function readPoints(bytes: Buffer, contours: number, count: number): Point[] {
@@ -161,18 +161,18 @@ function readPoints(bytes: Buffer, contours: number, count: number): Point[] {
 }
 
 /** One closed curve: points off the curve steer quadratic pieces; between two of them lies a hidden point. */
-function contourPath(points: Point[], place: Transform): string {
+function contourPath(points: Point[], transform: Transform): string {
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last) return '';
   const start = first.on ? first : last.on ? last : middle(first, last);
-  let path = `M${place(start.x, start.y)}`;
+  let path = `M${transform(start.x, start.y)}`;
   let control: Point | undefined;
   for (const point of [...(first.on ? points.slice(1) : points), start]) {
     const on = point === start || point.on;
     if (control) {
       const to = on ? point : middle(control, point);
-      path += `Q${place(control.x, control.y)} ${place(to.x, to.y)}`;
-    } else if (on) path += `L${place(point.x, point.y)}`;
+      path += `Q${transform(control.x, control.y)} ${transform(to.x, to.y)}`;
+    } else if (on) path += `L${transform(point.x, point.y)}`;
     control = on ? undefined : point;
   }
   return `${path}Z`;

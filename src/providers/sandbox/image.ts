@@ -1,14 +1,14 @@
 import sharp from 'sharp';
-import type { ImageOrder } from './order.ts';
-import { drawPicture } from './picture.ts';
+import type { ImageRequest } from './media-request.ts';
+import { drawTestImage } from './test-image.ts';
 
 /** The PNG files of an order. Same order, same bytes; each of `n` pictures is another one. */
-export function makeImages(order: ImageOrder): Promise<Buffer[]> {
-  const pictures = Array.from({ length: order.n }, (_, i) => {
-    const seed = JSON.stringify([order.kind, order.text, order.seed, order.width, order.height, i]);
-    return drawPicture({ width: order.width, height: order.height, text: order.text, seed });
+export function makeImages(request: ImageRequest): Promise<Buffer[]> {
+  const images = Array.from({ length: request.n }, (_, i) => {
+    const seed = JSON.stringify([request.kind, request.text, request.seed, request.width, request.height, i]);
+    return drawTestImage({ width: request.width, height: request.height, text: request.text, seed });
   });
   return Promise.all(
-    pictures.map((svg) => sharp(Buffer.from(svg)).removeAlpha().png({ compressionLevel: 6 }).toBuffer()),
+    images.map((svg) => sharp(Buffer.from(svg)).removeAlpha().png({ compressionLevel: 6 }).toBuffer()),
   );
 }

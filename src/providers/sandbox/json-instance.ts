@@ -48,10 +48,10 @@ class InstanceMaker {
   }
 
   /** `variant` makes the items of an array differ. */
-  make(given: Json, depth: number, name: string, variant: number): Json {
+  make(source: Json, depth: number, name: string, variant: number): Json {
     this.#values += 1;
     if (depth > depth_max || this.#values > values_max || this.#is_tired) return null;
-    const schema = this.#resolve(given, depth);
+    const schema = this.#resolve(source, depth);
     if ('const' in schema) return this.#repeat(schema['const'] ?? null);
     const choices = schema['enum'];
     if (Array.isArray(choices) && choices.length > 0) return this.#repeat(choices[variant % choices.length] ?? null);
@@ -90,8 +90,8 @@ class InstanceMaker {
   }
 
   /** With what it refers to, all parts of allOf and one of each choice. */
-  #resolve(given: Json, depth: number): JsonObject {
-    let schema: JsonObject = isObject(given) ? given : {};
+  #resolve(source: Json, depth: number): JsonObject {
+    let schema: JsonObject = isObject(source) ? source : {};
     for (let hops = 0; hops < 16 && !this.#is_tired; hops++) {
       this.#looked_at += sizeOf(schema);
       const { $ref, allOf, anyOf, oneOf, ...rest } = schema;

@@ -33,8 +33,9 @@ export function letterInBox(text: string, box: Box, sizes: { min: number; max: n
     size = Math.max(sizes.min, size * 0.92);
     lines = wrap(words, box.width / size);
   }
-  const room = Math.max(1, Math.floor(box.height / (size * line_height)));
-  if (lines.length > room) lines = [...lines.slice(0, room - 1), shorten(lines[room - 1] ?? '', box.width / size)];
+  const lines_max = Math.max(1, Math.floor(box.height / (size * line_height)));
+  if (lines.length > lines_max)
+    lines = [...lines.slice(0, lines_max - 1), shorten(lines[lines_max - 1] ?? '', box.width / size)];
   return place(lines, box, size);
 }
 

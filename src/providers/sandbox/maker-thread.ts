@@ -6,20 +6,20 @@ import { parentPort } from 'node:worker_threads';
 import { assert } from '../../lib/assert.ts';
 import { makeAudio } from './audio.ts';
 import { makeImages } from './image.ts';
-import type { Order, VideoOrder } from './order.ts';
+import type { MediaRequest, VideoRequest } from './media-request.ts';
 
-export type Question = { key: string; order: Order };
+export type Question = { key: string; request: MediaRequest };
 export type Answer = { key: string; files: Uint8Array<ArrayBuffer>[] } | { key: string; error: string };
 
 assert(parentPort, 'the maker runs as a thread of its own');
 const port = parentPort;
 const send = (message: Answer, transfer: ArrayBuffer[]) => port.postMessage(message, transfer);
-port.on('message', ({ key, order }: Question) => void answer(key, order));
+port.on('message', ({ key, request }: Question) => void answer(key, request));
 
-async function answer(key: string, order: Order): Promise<void> {
+async function answer(key: string, request: MediaRequest): Promise<void> {
   try {
     // Copies have memory of their own, which changes hands without being copied again.
-    const files = (await makeFiles(order)).map((file) => new Uint8Array(file));
+    const files = (await makeFiles(request)).map((file) => new Uint8Array(file));
     const transfer = files.map((file) => file.buffer);
     send({ key, files }, transfer);
   } catch (error) {
@@ -27,18 +27,18 @@ async function answer(key: string, order: Order): Promise<void> {
   }
 }
 
-let last_film: Promise<unknown> = Promise.resolve();
+let last_video: Promise<unknown> = Promise.resolve();
 
-async function makeFiles(order: Order): Promise<Buffer[]> {
-  if (order.kind === 'image') return makeImages(order);
-  if (order.kind === 'audio') return [makeAudio(order)];
-  const film = last_film.then(() => makeFilm(order));
-  last_film = film.catch(() => undefined);
-  return [await film];
+async function makeFiles(request: MediaRequest): Promise<Buffer[]> {
+  if (request.kind === 'image') return makeImages(request);
+  if (request.kind === 'audio') return [makeAudio(request)];
+  const video = last_video.then(() => makeVideoAlone(request));
+  last_video = video.catch(() => undefined);
+  return [await video];
 }
 
 /** The parts for films are loaded with the first of them: the first picture comes 0.1 s sooner. */
-async function makeFilm(order: VideoOrder): Promise<Buffer> {
+async function makeVideoAlone(request: VideoRequest): Promise<Buffer> {
   const { makeVideo } = await import('./video.ts');
-  return makeVideo(order);
+  return makeVideo(request);
 }

@@ -1,7 +1,7 @@
 /** Hands orders to the thread that makes files; starts it when it is needed. */
 import { Worker } from 'node:worker_threads';
 import type { Answer, Question } from './maker-thread.ts';
-import type { Order } from './order.ts';
+import type { MediaRequest } from './media-request.ts';
 
 /** The order could not be made and would not be the next time. */
 export class CannotMake extends Error {
@@ -9,8 +9,8 @@ export class CannotMake extends Error {
 }
 
 type Work = {
-  kind: Order['kind'];
-  made: boolean;
+  kind: MediaRequest['kind'];
+  is_done: boolean;
   /** Runs once the files are made, until somebody takes them. */
   unclaimed: NodeJS.Timeout | undefined;
   files: Promise<Buffer[]>;
@@ -22,7 +22,7 @@ type Work = {
  * Whoever comes beyond these comes again later instead of holding on. A film takes one to four
  * seconds of a core; 40 pictures at once take 100 MB more than 2 at once and are no faster than 32.
  */
-const films_max = 4;
+const videos_max = 4;
 const works_max = 32;
 
 /** Files whose asker gave up waiting are kept this long for the next time that it asks. */
@@ -43,11 +43,11 @@ export class Maker {
    * later. Throws CannotMake, or something else if the thread dies or `signal` aborts; the work goes
    * on then, and who asks for the same again gets it.
    */
-  async make(order: Order, signal: AbortSignal): Promise<Buffer[] | 'busy'> {
+  async make(request: MediaRequest, signal: AbortSignal): Promise<Buffer[] | 'busy'> {
     signal.throwIfAborted();
-    const key = JSON.stringify(order);
-    if (!this.#works.has(key) && this.#busy(order.kind)) return 'busy';
-    const work = this.#works.get(key) ?? this.#begin(key, order);
+    const key = JSON.stringify(request);
+    if (!this.#works.has(key) && this.#busy(request.kind)) return 'busy';
+    const work = this.#works.get(key) ?? this.#begin(key, request);
     const files = await unlessAborted(work.files, signal);
     this.#forget(key, work);
     return files;
@@ -57,21 +57,21 @@ export class Maker {
     await this.#letGo(new Error('the sandbox was closed'));
   }
 
-  #busy(kind: Order['kind']): boolean {
-    const open = [...this.#works.values()].filter((work) => !work.made);
+  #busy(kind: MediaRequest['kind']): boolean {
+    const open = [...this.#works.values()].filter((work) => !work.is_done);
     return (
-      open.length >= works_max || (kind === 'video' && open.filter((work) => work.kind === kind).length >= films_max)
+      open.length >= works_max || (kind === 'video' && open.filter((work) => work.kind === kind).length >= videos_max)
     );
   }
 
-  #begin(key: string, order: Order): Work {
+  #begin(key: string, request: MediaRequest): Work {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer[]>();
     promise.catch(() => undefined); // perhaps nobody waits any more
-    const work: Work = { kind: order.kind, made: false, unclaimed: undefined, files: promise, resolve, reject };
+    const work: Work = { kind: request.kind, is_done: false, unclaimed: undefined, files: promise, resolve, reject };
     this.#works.set(key, work);
     this.#thread ??= this.#start();
     this.#thread.ref();
-    this.#thread.postMessage({ key, order } satisfies Question, []);
+    this.#thread.postMessage({ key, request } satisfies Question, []);
     return work;
   }
 
@@ -89,7 +89,7 @@ export class Maker {
   #answered(answer: Answer): void {
     const work = this.#works.get(answer.key);
     if (!work) return;
-    work.made = true;
+    work.is_done = true;
     if ('error' in answer) {
       this.#works.delete(answer.key);
       work.reject(new CannotMake(answer.error));
@@ -97,7 +97,7 @@ export class Maker {
       work.resolve(answer.files.map((file) => Buffer.from(file.buffer)));
       work.unclaimed = setTimeout(() => this.#forget(answer.key, work), unclaimed_ms_max).unref();
     }
-    if ([...this.#works.values()].every((other) => other.made)) this.#thread?.unref(); // idle: keeps no process alive
+    if ([...this.#works.values()].every((other) => other.is_done)) this.#thread?.unref(); // idle: keeps no process alive
   }
 
   #forget(key: string, work: Work): void {

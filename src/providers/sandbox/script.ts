@@ -3,16 +3,16 @@ import { assert } from '../../lib/assert.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { type Json, NotStarted } from '../provider.ts';
 
-const endings = ['done', 'fail', 'moderate', 'hang'] as const;
+const outcomes = ['done', 'fail', 'moderate', 'hang'] as const;
 
 /** The end of a run that started; `hang`: never by itself. */
-export type Ending = (typeof endings)[number];
+export type Outcome = (typeof outcomes)[number];
 
 export type Script = {
   /** The prompt without its directives. */
   text: string;
   refuse: boolean;
-  ending: Ending;
+  outcome: Outcome;
   /** Duration of the run; undefined: the usual one of its kind. */
   delay_ms: number | undefined;
 };
@@ -39,28 +39,28 @@ export function readScript(
     }
     const name = word.toLowerCase();
     if (name === 'fail before start') script.refuse = true;
-    else if (name === 'fail' || name === 'moderate' || name === 'hang') script.ending = name;
+    else if (name === 'fail' || name === 'moderate' || name === 'hang') script.outcome = name;
     return ' ';
   });
   return script;
 }
 
 /** An ending as a run's `ref` holds it. */
-export function readEnding(json: Json | undefined): Ending {
-  const ending = endings.find((one) => one === json);
-  assert(ending, 'a run has an ending');
-  return ending;
+export function readOutcome(json: Json | undefined): Outcome {
+  const outcome = outcomes.find((one) => one === json);
+  assert(outcome, 'a run has an ending');
+  return outcome;
 }
 
 /** The part of a script that a route's `options: { behaviour: { fail, delay } }` fixes. */
 function readBehaviour(behaviour: Json): Omit<Script, 'text'> {
-  const script: Omit<Script, 'text'> = { refuse: false, ending: 'done', delay_ms: undefined };
+  const script: Omit<Script, 'text'> = { refuse: false, outcome: 'done', delay_ms: undefined };
   if (behaviour === null) return script;
   if (typeof behaviour !== 'object' || Array.isArray(behaviour)) throw badBehaviour();
   const { fail, delay, ...others } = behaviour;
   if (Object.keys(others).length > 0) throw badBehaviour();
   if (fail === 'before_start') script.refuse = true;
-  else if (fail === 'after_start') script.ending = 'fail';
+  else if (fail === 'after_start') script.outcome = 'fail';
   else if (fail !== undefined) throw badBehaviour();
   if (delay !== undefined) {
     script.delay_ms = typeof delay === 'string' ? parseDelay(delay) : undefined;

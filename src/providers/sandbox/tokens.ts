@@ -41,7 +41,7 @@ function load(): Promise<Tokenizer> {
 
 /** Counts the tokens of the texts of one request. Exact up to 262,144 characters but for words of more than 128 letters. */
 export class TokenCounter {
-  readonly #pace = makePace();
+  readonly #pace = makeThrottle();
   #counted = { tokens: 0, length: 0 };
 
   async count(text: string): Promise<number> {
@@ -67,7 +67,7 @@ export function countTokens(text: string): Promise<number> {
 let last_turn: Promise<void> = Promise.resolve();
 
 /** Waits after each slice of work. All requests wait in one line, so that no turn of the event loop has two slices. */
-function makePace(): (length: number) => Promise<void> | undefined {
+function makeThrottle(): (length: number) => Promise<void> | undefined {
   let done_length = 0;
   return (length) => {
     done_length += length + text_overhead;
@@ -91,11 +91,11 @@ export async function textOfTokens(tokens: readonly number[]): Promise<string | 
  */
 export async function piecesOf(text: string, tokens_max = Infinity): Promise<Piece[]> {
   const tokenizer = await load();
-  const pace = makePace();
+  const throttle = makeThrottle();
   const pieces: Piece[] = [];
   let left = tokens_max;
   for (const slice of slicesOf(text)) {
-    await pace(slice.length);
+    await throttle(slice.length);
     for (const word of slice.split(/(?<=\S)(?= )/)) {
       const tokens = tokenizer.countTokens(word, as_text);
       pieces.push({ text: word, tokens });

@@ -6,7 +6,7 @@ import { InputRefused, type Json, type TextFile } from '../provider.ts';
 
 const forms = ['text', 'json', 'verbose_json', 'srt', 'vtt'] as const;
 
-export type TranscriptOrder = {
+export type TranscriptRequest = {
   kind: 'transcript';
   text: string;
   form: (typeof forms)[number];
@@ -18,17 +18,17 @@ export type TranscriptOrder = {
 type Input = { [key: string]: Json };
 
 /** The order of `input`, with `hint` as what is heard. Throws InputRefused if there is no recording. */
-export async function listen(prober: Prober, input: Input, hint: string): Promise<TranscriptOrder> {
+export async function listen(prober: Prober, input: Input, hint: string): Promise<TranscriptRequest> {
   const seconds = await secondsOf(prober, input['audio']);
   if (seconds === undefined) throw new InputRefused('invalid_request', 'The sandbox needs audio to be a recording.');
   const heard = hint.replaceAll(/\s+/g, ' ').trim();
   const text = heard === '' ? `A recording of ${seconds} seconds.` : heard;
   const { output_format = 'text', language = 'en' } = input;
-  return readTranscriptOrder({ text, form: output_format, seconds, language });
+  return readTranscriptRequest({ text, form: output_format, seconds, language });
 }
 
 /** The same from a run's `ref`. */
-export function readTranscriptOrder({ text, form, seconds, language }: Input): TranscriptOrder {
+export function readTranscriptRequest({ text, form, seconds, language }: Input): TranscriptRequest {
   const output_form = forms.find((each) => each === form);
   if (!output_form)
     throw new InputRefused('invalid_request', `The sandbox needs output_format to be one of ${forms.join(', ')}.`);
@@ -37,7 +37,7 @@ export function readTranscriptOrder({ text, form, seconds, language }: Input): T
   return { kind: 'transcript', text, form: output_form, seconds, language };
 }
 
-export function writeTranscript({ text, form, seconds, language }: TranscriptOrder): TextFile {
+export function writeTranscript({ text, form, seconds, language }: TranscriptRequest): TextFile {
   const end = Number(seconds);
   switch (form) {
     case 'text':

@@ -5,14 +5,14 @@ import { loadEncoder } from './encoder.ts';
 import { type Frame, type Stamp, barStamp, colourOf, discStamp, frameFromRgb, stampOnto, white } from './frames.ts';
 import { letterLine, lineWidth } from './lettering.ts';
 import { repackVideo } from './mp4.ts';
-import type { Resolution, VideoOrder } from './order.ts';
-import { drawPicture } from './picture.ts';
+import type { Resolution, VideoRequest } from './media-request.ts';
+import { drawTestImage } from './test-image.ts';
 
 /** The MP4 file of an order, as long as asked for. Same order, same bytes. */
-export async function makeVideo(order: VideoOrder): Promise<Buffer> {
-  const { width, height, frame_rate } = formatOf(order);
-  const frame_count = Math.ceil(order.duration * frame_rate - 1e-6); // rounding up keeps key frames within a second
-  const background = await drawBackground(order, width, height);
+export async function makeVideo(request: VideoRequest): Promise<Buffer> {
+  const { width, height, frame_rate } = formatOf(request);
+  const frame_count = Math.ceil(request.duration * frame_rate - 1e-6); // rounding up keeps key frames within a second
+  const background = await drawBackground(request, width, height);
   const moving = await makeMovingParts(background);
   const encoder = await loadEncoder().createH264MP4Encoder();
   try {
@@ -26,12 +26,12 @@ export async function makeVideo(order: VideoOrder): Promise<Buffer> {
     const frame: Frame = { width, height, bytes: new Uint8Array(background.bytes.length) };
     for (let index = 0; index < frame_count; index++) {
       frame.bytes.set(background.bytes);
-      drawMoment(frame, moving, index / frame_count, order.duration);
+      drawMoment(frame, moving, index / frame_count, request.duration);
       encoder.addFrameYuv(frame.bytes);
       await nextTurn(); // lets a picture be made in between
     }
     encoder.finalize();
-    return await repackVideo(encoder.FS.readFile(encoder.outputFilename), frame_count, order.duration);
+    return await repackVideo(encoder.FS.readFile(encoder.outputFilename), frame_count, request.duration);
   } finally {
     encoder.FS.unlink(encoder.outputFilename);
     encoder.delete();
@@ -45,17 +45,24 @@ const formats: Record<Resolution, { short: number; long: number; frame_rate: num
   '1080p': { short: 1080, long: 1920, frame_rate: 12 },
 };
 
-function formatOf(order: VideoOrder): { width: number; height: number; frame_rate: number } {
-  const { short, long, frame_rate } = formats[order.resolution];
-  if (order.aspect_ratio === '1:1') return { width: short, height: short, frame_rate };
-  if (order.aspect_ratio === '9:16') return { width: short, height: long, frame_rate };
+function formatOf(request: VideoRequest): { width: number; height: number; frame_rate: number } {
+  const { short, long, frame_rate } = formats[request.resolution];
+  if (request.aspect_ratio === '1:1') return { width: short, height: short, frame_rate };
+  if (request.aspect_ratio === '9:16') return { width: short, height: long, frame_rate };
   return { width: long, height: short, frame_rate };
 }
 
-async function drawBackground(order: VideoOrder, width: number, height: number): Promise<Frame> {
-  const seed = JSON.stringify([order.kind, order.text, order.seed, order.aspect_ratio]);
+async function drawBackground(request: VideoRequest, width: number, height: number): Promise<Frame> {
+  const seed = JSON.stringify([request.kind, request.text, request.seed, request.aspect_ratio]);
   const unit = Math.min(width, height);
-  const svg = drawPicture({ width, height, text: order.text, seed, free_above: unit * 0.1, free_below: unit * 0.3 });
+  const svg = drawTestImage({
+    width,
+    height,
+    text: request.text,
+    seed,
+    free_above: unit * 0.1,
+    free_below: unit * 0.3,
+  });
   const rgb = await sharp(Buffer.from(svg)).removeAlpha().raw().toBuffer();
   return frameFromRgb(rgb, width, height);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refusalError, retryAfter, runFailure, toldBy } from '../../../src/providers/http/refusal.ts';
+import { refusalError, retryAfter, runFailure, upstreamErrorOf } from '../../../src/providers/http/refusal.ts';
 import { InputRefused, NotStarted } from '../../../src/providers/provider.ts';
 
 const secret = 'sk-upstream-secret-0123456789';
@@ -150,7 +150,7 @@ describe('an error body', () => {
     ['<html>', { message: '', type: '', code: '' }],
     ['7', { message: '' }],
   ])('may have the form %j', (body, expected) => {
-    expect(toldBy(typeof body === 'string' ? body : JSON.stringify(body))).toMatchObject(expected);
+    expect(upstreamErrorOf(typeof body === 'string' ? body : JSON.stringify(body))).toMatchObject(expected);
   });
 });
 

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { makeImages } from '../../../src/providers/sandbox/image.ts';
-import { type ImageOrder, readOrder } from '../../../src/providers/sandbox/order.ts';
-import { drawPicture } from '../../../src/providers/sandbox/picture.ts';
+import { type ImageRequest, readMediaRequest } from '../../../src/providers/sandbox/media-request.ts';
+import { drawTestImage } from '../../../src/providers/sandbox/test-image.ts';
 
-function orderOf(text: string, input: { [key: string]: number } = {}): ImageOrder {
-  const order = readOrder('image', input, text);
+function orderOf(text: string, input: { [key: string]: number } = {}): ImageRequest {
+  const order = readMediaRequest('image', input, text);
   if (order.kind !== 'image') throw new Error('not an image');
   return order;
 }
@@ -67,7 +67,7 @@ describe('makeImages', () => {
   it('draws the text: the same image without it differs in the middle', async () => {
     const picture = { width: 400, height: 400, seed: 'same' };
     const [with_text, without] = await Promise.all(
-      ['HELLO', ''].map((text) => brightness(Buffer.from(drawPicture({ ...picture, text })))),
+      ['HELLO', ''].map((text) => brightness(Buffer.from(drawTestImage({ ...picture, text })))),
     );
     const share = (from_y: number, to_y: number) => {
       let changed = 0;
@@ -82,7 +82,7 @@ describe('makeImages', () => {
 
   it('draws the text white on dark, legible on every kind of image', async () => {
     for (let seed = 0; seed < 40; seed++) {
-      const picture = drawPicture({ width: 320, height: 320, text: 'legible words here', seed: String(seed) });
+      const picture = drawTestImage({ width: 320, height: 320, text: 'legible words here', seed: String(seed) });
       const { pixels } = await brightness(
         await sharp(Buffer.from(picture)).extract({ left: 60, top: 110, width: 200, height: 100 }).png().toBuffer(),
       );

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CannotMake, Maker } from '../../../src/providers/sandbox/maker.ts';
-import { type Order, readOrder } from '../../../src/providers/sandbox/order.ts';
+import { type MediaRequest, readMediaRequest } from '../../../src/providers/sandbox/media-request.ts';
 
 let maker = new Maker();
 const { signal } = new AbortController();
@@ -16,12 +16,12 @@ afterEach(async () => {
   maker = new Maker();
 });
 
-function image(text: string): Order {
-  return readOrder('image', { width: 32, height: 32 }, text);
+function image(text: string): MediaRequest {
+  return readMediaRequest('image', { width: 32, height: 32 }, text);
 }
 
-function film(text: string, duration = 1): Order {
-  return readOrder('video', { duration }, text);
+function film(text: string, duration = 1): MediaRequest {
+  return readMediaRequest('video', { duration }, text);
 }
 
 function sizes(files: Buffer[] | 'busy'): number[] | 'busy' {
@@ -86,7 +86,7 @@ describe('Maker', () => {
   });
 
   it('reports what cannot be made and goes on', async () => {
-    const impossible = { ...readOrder('image', {}, 'x'), n: 2 ** 33 };
+    const impossible = { ...readMediaRequest('image', {}, 'x'), n: 2 ** 33 };
     await expect(maker.make(impossible, signal)).rejects.toThrow(CannotMake);
     expect(sizes(await maker.make(image('fine'), signal))).toHaveLength(1);
   });

@@ -1,9 +1,9 @@
 import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from 'mediabunny';
 import { describe, expect, it } from 'vitest';
-import type { VideoOrder } from '../../../src/providers/sandbox/order.ts';
+import type { VideoRequest } from '../../../src/providers/sandbox/media-request.ts';
 import { makeVideo } from '../../../src/providers/sandbox/video.ts';
 
-const order: VideoOrder = {
+const order: VideoRequest = {
   kind: 'video',
   text: 'a red bicycle',
   seed: 0,

@@ -23,7 +23,7 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
   const client = openChatClient({ ...config, base_url }, guard);
   const prefix = /\/v1\/*$/.test(new URL(base_url).pathname) ? '' : '/v1';
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-api-key': config.api_key };
-  const headersFor = (given: Record<string, string>) => ({ 'anthropic-version': version, ...given, ...key });
+  const headersFor = (headers: Record<string, string>) => ({ 'anthropic-version': version, ...headers, ...key });
   return {
     styles: [messages],
     send: ({ body, headers, stream, timeout_ms }, signal) => {

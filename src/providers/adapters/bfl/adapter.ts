@@ -7,7 +7,7 @@ import type { Adapter, AdapterParts, Provider, RunContext, RunRequest, RunState 
 import { objectIn, textIn, textsOf } from '../../http/reading.ts';
 import type { RunTrouble } from '../../http/refusal.ts';
 import { costProblems, creditCost } from '../../http/upstream-cost.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://api.bfl.ai';
 
@@ -17,7 +17,7 @@ const hosts = ['*.bfl.ai'];
 /** 24 runs at once are allowed, each asked for twice a second. */
 const calls = { per_minute: 3_000, burst: 100 };
 
-const paces: Record<'image' | 'video', PollPace> = {
+const poll_intervals: Record<'image' | 'video', PollInterval> = {
   image: { min_ms: 500, max_ms: 5_000 },
   video: { min_ms: 2_000, max_ms: 10_000 },
 };
@@ -51,7 +51,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),
-    poll: async (run, ref, signal) => poll(upstream, run, readWatch(ref), signal),
+    poll: async (run, ref, signal) => poll(upstream, run, readPollState(ref), signal),
     close: () => upstream.close(),
   };
 }
@@ -65,53 +65,59 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const url = upstream.link(response['polling_url']);
   const { cost } = response;
   const about = { ...(url !== undefined && { url }), ...(cost !== undefined && { cost }) };
-  return goingOn({ id: newId(response, 'id'), started_at_ms: now_ms, ...about }, 'waiting', now_ms, paceOf(run));
+  return goingOn(
+    { id: newId(response, 'id'), started_at_ms: now_ms, ...about },
+    'waiting',
+    now_ms,
+    pollIntervalOf(run),
+  );
 }
 
-function paceOf({ kind }: RunContext): PollPace {
-  return kind === 'video' ? paces.video : paces.image;
+function pollIntervalOf({ kind }: RunContext): PollInterval {
+  return kind === 'video' ? poll_intervals.video : poll_intervals.image;
 }
 
-async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const url = upstream.link(watch['url']);
-  const place = url === undefined ? { path: '/v1/get_result' } : { url };
-  const query = { id: textIn(watch, 'id') ?? '' };
-  const answer = await upstream.call({ method: 'GET', ...place, query, signal });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
+async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
+  const url = upstream.link(state['url']);
+  const target = url === undefined ? { path: '/v1/get_result' } : { url };
+  const query = { id: textIn(state, 'id') ?? '' };
+  const answer = await upstream.call({ method: 'GET', ...target, query, signal });
+  if (answer.status === 404) return unknownRun(state, run.now_ms, pollIntervalOf(run));
   if (!answer.ok) throw unanswered(answer);
-  return stateOf(upstream, run, watch, answer.object());
+  return stateOf(upstream, run, state, answer.object());
 }
 
-function stateOf(upstream: Upstream, run: RunContext, watch: Watch, told: JsonObject): RunState {
-  const status = statusIn(told, 'status', 'state');
+function stateOf(upstream: Upstream, run: RunContext, state: PollState, answer: JsonObject): RunState {
+  const status = statusIn(answer, 'status', 'state');
   switch (status) {
     case 'ready': {
-      const upstream_cost = creditCost(told['cost'] ?? watch['cost'], { ...usual_price, ...run.options });
-      const files = filesAt([textIn(objectIn(told, 'result'), 'sample')]);
+      const upstream_cost = creditCost(answer['cost'] ?? state['cost'], { ...usual_price, ...run.options });
+      const files = filesAt([textIn(objectIn(answer, 'result'), 'sample')]);
       return { phase: 'done', files, ...(upstream_cost && { upstream_cost }) };
     }
     case 'request moderated':
     case 'content moderated':
-      return upstream.failure({ code: 'moderation', message: reasonsOf(told) });
+      return upstream.failure({ code: 'moderation', message: reasonsOf(answer) });
     case 'error':
     case 'failed':
-      return upstream.failure(troubleOf(told), { callers });
+      return upstream.failure(troubleOf(answer), { callers });
     case 'task not found':
-      return unknownRun(watch, run.now_ms, paceOf(run));
+      return unknownRun(state, run.now_ms, pollIntervalOf(run));
     case '':
       throw new Error('the answer to the poll has no status');
     default:
-      return goingOn(watch, 'running', run.now_ms, paceOf(run)); // pending covers the queue and the work
+      return goingOn(state, 'running', run.now_ms, pollIntervalOf(run)); // pending covers the queue and the work
   }
 }
 
 /** Returns the reasons of a moderation, of the input or of the result: neither is billed. */
-function reasonsOf(told: JsonObject): string {
-  const reasons = textsOf(objectIn(told, 'details')['Moderation Reasons']);
+function reasonsOf(answer: JsonObject): string {
+  const reasons = textsOf(objectIn(answer, 'details')['Moderation Reasons']);
   return reasons.length === 0 ? '' : `The model provider found the content unfit: ${reasons.join(', ')}.`;
 }
 
-function troubleOf(told: JsonObject): RunTrouble {
-  const message = textIn(told, 'message') ?? textIn(told, 'details') ?? textIn(objectIn(told, 'details'), 'error');
-  return { code: textIn(told, 'error') ?? '', message: message ?? '' };
+function troubleOf(answer: JsonObject): RunTrouble {
+  const message =
+    textIn(answer, 'message') ?? textIn(answer, 'details') ?? textIn(objectIn(answer, 'details'), 'error');
+  return { code: textIn(answer, 'error') ?? '', message: message ?? '' };
 }

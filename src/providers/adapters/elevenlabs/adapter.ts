@@ -1,6 +1,6 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import { makeSound, voiceOf } from './sound.ts';
+import { makeAudio, voiceOf } from './audio.ts';
 import { transcribe } from './transcription.ts';
 import { operationOf, operations } from './work.ts';
 import { assertNotLost } from '../../http/gateways.ts';
@@ -14,7 +14,7 @@ import {
   type Provider,
   type RunRequest,
 } from '../../provider.ts';
-import { retryAfter, toldBy, type Hints } from '../../http/refusal.ts';
+import { retryAfter, upstreamErrorOf, type Hints } from '../../http/refusal.ts';
 import { scrub } from '../../http/scrub.ts';
 import { costProblems } from '../../http/upstream-cost.ts';
 
@@ -52,7 +52,7 @@ function open(config: ProviderConfig, { guard, prober }: AdapterParts): Provider
   return {
     media: 'data',
     start: async (run, signal) => {
-      const work = operationOf(run) === 'speech-to-text' ? transcribe(prober) : makeSound;
+      const work = operationOf(run) === 'speech-to-text' ? transcribe(prober) : makeAudio;
       const state = await work(upstream, run, signal);
       if ('phase' in state) return state;
       assertNotLost(state);
@@ -76,7 +76,7 @@ const crowded_ms = 2_000;
 
 function refusalOf(upstream: Upstream, answer: Answer, run: RunRequest): Error {
   const body = answer.text();
-  const { code, type, message } = toldBy(body);
+  const { code, type, message } = upstreamErrorOf(body);
   const words = scrub(message, upstream.secrets);
   const is = (form: RegExp) => [code, type].some((word) => form.test(word));
   if (is(/voice_(?:not_found|does_not_exist)/)) {

@@ -15,17 +15,17 @@ import {
   type RunState,
 } from '../../provider.ts';
 import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
-import { toldBy, type Hints } from '../../http/refusal.ts';
+import { upstreamErrorOf, type Hints } from '../../http/refusal.ts';
 import { fileOf, outputProblems, resultsOf } from '../../http/results.ts';
 import { costProblems, creditCost } from '../../http/upstream-cost.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://queue.fal.run';
 
 /** No limit is documented; its own library asks twice a second for each run. */
 const calls = { per_minute: 3_000, burst: 100 };
 
-const paces: { readonly [kind in RunContext['kind']]: PollPace } = {
+const poll_intervals: { readonly [kind in RunContext['kind']]: PollInterval } = {
   image: { min_ms: 500, max_ms: 5_000 },
   audio: { min_ms: 500, max_ms: 5_000 },
   video: { min_ms: 2_000, max_ms: 10_000 },
@@ -67,8 +67,8 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),
-    poll: async (run, ref, signal) => poll(upstream, run, readWatch(ref), signal),
-    cancel: (run, ref, signal) => cancel(upstream, run, readWatch(ref), signal),
+    poll: async (run, ref, signal) => poll(upstream, run, readPollState(ref), signal),
+    cancel: (run, ref, signal) => cancel(upstream, run, readPollState(ref), signal),
     close: () => upstream.close(),
   };
 }
@@ -92,51 +92,57 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   });
   if (!answer.ok) throw upstream.refusal(answer, hints);
   const response = answer.object();
-  const watch: Watch = { id: newId(response, 'request_id'), started_at_ms: now_ms };
+  const state: PollState = { id: newId(response, 'request_id'), started_at_ms: now_ms };
   for (const name of ['status_url', 'response_url', 'cancel_url']) {
     const url = upstream.link(response[name]);
-    if (url !== undefined) watch[name] = url;
+    if (url !== undefined) state[name] = url;
   }
-  return goingOn(watch, 'waiting', now_ms, paces[kind]);
+  return goingOn(state, 'waiting', now_ms, poll_intervals[kind]);
 }
 
 /** The link that the submit named, or its usual place, which is below the app and not below its sub-path. */
-function placeOf(upstream: Upstream, { model }: RunContext, watch: Watch, name: string, end: string) {
-  const url = upstream.link(watch[name]);
+function targetOf(upstream: Upstream, { model }: RunContext, state: PollState, name: string, end: string) {
+  const url = upstream.link(state[name]);
   if (url !== undefined) return { url };
   const app = model.split('/').slice(0, 2).join('/');
-  return { path: `/${inPath(app)}/requests/${inPath(textIn(watch, 'id') ?? '')}${end}` };
+  return { path: `/${inPath(app)}/requests/${inPath(textIn(state, 'id') ?? '')}${end}` };
 }
 
-async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const place = placeOf(upstream, run, watch, 'status_url', '/status');
-  const answer = await upstream.call({ method: 'GET', ...place, signal });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, paces[run.kind]);
+async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
+  const target = targetOf(upstream, run, state, 'status_url', '/status');
+  const answer = await upstream.call({ method: 'GET', ...target, signal });
+  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_intervals[run.kind]);
   if (!answer.ok) throw unanswered(answer);
   const status = statusIn(answer.object(), 'status');
   if (status === '') throw new Error('the answer to the poll has no status');
-  if (status === 'completed') return fetchResult(upstream, run, watch, signal);
-  return goingOn(watch, status === 'in_queue' ? 'waiting' : 'running', run.now_ms, paces[run.kind]);
+  if (status === 'completed') return fetchResult(upstream, run, state, signal);
+  return goingOn(state, status === 'in_queue' ? 'waiting' : 'running', run.now_ms, poll_intervals[run.kind]);
 }
 
 /** With `sync_mode` the files are within the answer, as data URLs. */
 const answer_bytes_max = 64 * 1_048_576;
 
 /** Completed is what has worked and what has not: this answer decides. */
-async function fetchResult(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const place = placeOf(upstream, run, watch, 'response_url', '');
-  const answer = await upstream.call({ method: 'GET', ...place, signal, answer_bytes_max });
+async function fetchResult(
+  upstream: Upstream,
+  run: RunContext,
+  state: PollState,
+  signal: AbortSignal,
+): Promise<RunState> {
+  const target = targetOf(upstream, run, state, 'response_url', '');
+  const answer = await upstream.call({ method: 'GET', ...target, signal, answer_bytes_max });
   if (answer.ok) return succeeded(upstream, run, answer);
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, paces[run.kind]);
-  const refusal = toldBy(answer.text());
+  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_intervals[run.kind]);
+  const refusal = upstreamErrorOf(answer.text());
   const is_of_the_run = (refusal.message !== '' || refusal.type !== '') && ![401, 403, 429].includes(answer.status);
   if (!is_of_the_run) throw unanswered(answer);
-  if (/still in progress/i.test(refusal.message)) return goingOn(watch, 'running', run.now_ms, paces[run.kind]);
+  if (/still in progress/i.test(refusal.message))
+    return goingOn(state, 'running', run.now_ms, poll_intervals[run.kind]);
   return failed(upstream, answer, { ...refusal, type: answer.headers['x-fal-error-type'] ?? refusal.type });
 }
 
-function failed(upstream: Upstream, answer: Answer, told: { message: string; type: string }): RunState {
-  const { message, type } = told;
+function failed(upstream: Upstream, answer: Answer, error: { message: string; type: string }): RunState {
+  const { message, type } = error;
   const by_our_limit = answer.headers['x-fal-request-timeout-type'] === 'user';
   if (by_our_limit) throw new NotStarted('timeout', 'it did not start within the limit that it was given');
   if (before_the_start.test(type)) throw new NotStarted('unavailable', `ended before its start: ${type}`);
@@ -160,16 +166,16 @@ function succeeded(upstream: Upstream, run: RunContext, answer: Answer): RunStat
 }
 
 /** Files are objects with a `url`; where there is none, a model has written a text. Flagged pictures are black. */
-function filesIn(told: JsonObject, { kind, output }: RunContext, flags: Json[]): RunFile[] | 'moderated' {
-  if (output['files'] !== undefined) return resultsOf(told, output);
-  const images = objectsIn(told, 'images');
-  const pictures = images.length > 0 ? images : [objectIn(told, 'image')];
-  const black = pictures.filter((_, index) => flags[index] === true);
-  const clean = objectsWithUrl(told).filter((file) => !black.includes(file));
+function filesIn(body: JsonObject, { kind, output }: RunContext, flags: Json[]): RunFile[] | 'moderated' {
+  if (output['files'] !== undefined) return resultsOf(body, output);
+  const images = objectsIn(body, 'images');
+  const output_images = images.length > 0 ? images : [objectIn(body, 'image')];
+  const black = output_images.filter((_, index) => flags[index] === true);
+  const clean = objectsWithUrl(body).filter((file) => !black.includes(file));
   if (clean.length === 0 && black.length > 0) return 'moderated';
   const of_kind = clean.filter((file) => textIn(file, 'content_type')?.startsWith(`${kind}/`) ?? true);
   const files = (of_kind.length > 0 ? of_kind : clean).flatMap((file) => fileOf(textIn(file, 'url') ?? ''));
-  const text = textIn(told, 'text') ?? textIn(told, 'output');
+  const text = textIn(body, 'text') ?? textIn(body, 'output');
   return files.length > 0 || text === undefined ? files : [{ text, content_type: 'text/plain' }];
 }
 
@@ -182,9 +188,9 @@ function objectsWithUrl(value: Json, depth = 0): JsonObject[] {
 }
 
 /** Only what was still in the queue is stopped for certain; a runner that was told to stop may be charged. */
-async function cancel(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal) {
-  const place = placeOf(upstream, run, watch, 'cancel_url', '/cancel');
-  const answer = await upstream.call({ method: 'PUT', ...place, signal });
+async function cancel(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal) {
+  const target = targetOf(upstream, run, state, 'cancel_url', '/cancel');
+  const answer = await upstream.call({ method: 'PUT', ...target, signal });
   const words = answer.text().toLowerCase();
   const is_removed = answer.status === 200 && !words.includes('cancellation_requested') && !words.includes('completed');
   return is_removed ? 'stopped' : 'billed';

@@ -23,8 +23,8 @@ const image_fields = ['aspectRatio', 'imageSize', 'personGeneration'];
 
 function bodyOf({ input, options }: RunRequest): JsonObject {
   const { prompt, image } = input;
-  const pictures = textsOf(image).map((picture): JsonObject => {
-    const { content_type, bytes } = fileOf('image', picture);
+  const images = textsOf(image).map((url): JsonObject => {
+    const { content_type, bytes } = fileOf('image', url);
     return { inlineData: { mimeType: content_type, data: bytes.toString('base64') } };
   });
   const image_config = Object.fromEntries(
@@ -32,7 +32,7 @@ function bodyOf({ input, options }: RunRequest): JsonObject {
   );
   const { safety_settings, tools } = options;
   return {
-    contents: [{ role: 'user', parts: [...textsOf(prompt).map((text) => ({ text })), ...pictures] }],
+    contents: [{ role: 'user', parts: [...textsOf(prompt).map((text) => ({ text })), ...images] }],
     generationConfig: {
       ...otherFields(input, ['prompt', 'image', ...image_fields]),
       responseModalities: ['IMAGE'],
@@ -45,9 +45,7 @@ function bodyOf({ input, options }: RunRequest): JsonObject {
 
 function readImages(upstream: Upstream, { options }: RunRequest, answer: JsonObject): RunState {
   const candidates = objectsIn(answer, 'candidates');
-  const files = candidates
-    .flatMap((candidate) => objectsIn(objectIn(candidate, 'content'), 'parts'))
-    .flatMap(pictureOf);
+  const files = candidates.flatMap((candidate) => objectsIn(objectIn(candidate, 'content'), 'parts')).flatMap(imageIn);
   if (files.length > 0) return { phase: 'done', files, ...readTokens(answer, options) };
   const feedback = objectIn(answer, 'promptFeedback');
   const reason = textIn(feedback, 'blockReason');
@@ -58,11 +56,11 @@ function readImages(upstream: Upstream, { options }: RunRequest, answer: JsonObj
 }
 
 /** Models that think draw drafts, which are no results. */
-function pictureOf(part: JsonObject): { bytes: Buffer }[] {
+function imageIn(part: JsonObject): { bytes: Buffer }[] {
   const data = objectIn(part, 'inlineData');
   const bytes = bytesIn(data, 'data');
-  const is_picture = textIn(data, 'mimeType')?.startsWith('image/') ?? false;
-  return bytes && is_picture && part['thought'] !== true ? [{ bytes }] : [];
+  const is_image = textIn(data, 'mimeType')?.startsWith('image/') ?? false;
+  return bytes && is_image && part['thought'] !== true ? [{ bytes }] : [];
 }
 
 /** It never looked at the prompt further: a status of 200 all the same. */
@@ -73,14 +71,14 @@ function blocked(words: string | undefined, secrets: readonly string[]): InputRe
 
 const unfit =
   /^(?:SAFETY|PROHIBITED_CONTENT|BLOCKLIST|SPII|RECITATION|IMAGE_SAFETY|IMAGE_PROHIBITED_CONTENT|IMAGE_RECITATION)$/;
-const without_picture = /^(?:STOP|NO_IMAGE)$/;
+const without_image = /^(?:STOP|NO_IMAGE)$/;
 
 /** Returns the state of a run that stopped without an image. */
 function unfinished(upstream: Upstream, candidate: JsonObject): RunState {
   const reason = textIn(candidate, 'finishReason') ?? 'STOP';
   const message = textIn(candidate, 'finishMessage') ?? '';
   if (unfit.test(reason)) return upstream.failure({ code: 'moderation', message });
-  if (!without_picture.test(reason)) return upstream.failure({ code: reason });
+  if (!without_image.test(reason)) return upstream.failure({ code: reason });
   const advice = 'The model answered without a picture: ask for one in other words.';
   return { phase: 'failed', type: 'invalid_request', message: advice };
 }

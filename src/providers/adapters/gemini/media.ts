@@ -1,7 +1,7 @@
 import type { ProviderConfig } from '../../../catalog/model.ts';
 import { openUpstream } from '../../http/http.ts';
 import type { AdapterParts, Provider } from '../../provider.ts';
-import { pollFilms, startFilms } from './films.ts';
+import { pollVideos, startVideos } from './videos.ts';
 import { media_hints } from './hints.ts';
 import { makeImages } from './images.ts';
 import { predictImages } from './imagen.ts';
@@ -29,12 +29,12 @@ export function openMedia(config: ProviderConfig, { guard, rate_clock }: Adapter
     media: 'data',
     start: async (run, signal) => {
       const method = methodOf(run);
-      const work = method === 'generateContent' ? makeImages : method === 'predict' ? predictImages : startFilms;
+      const work = method === 'generateContent' ? makeImages : method === 'predict' ? predictImages : startVideos;
       const state = await work(upstream, run, signal);
       if ('phase' in state) return state;
       throw upstream.refusal(state, media_hints);
     },
-    poll: (run, ref, signal) => pollFilms(upstream, run, ref, signal),
+    poll: (run, ref, signal) => pollVideos(upstream, run, ref, signal),
     close: () => upstream.close(),
   };
 }

@@ -38,8 +38,8 @@ export function readTokens(answer: JsonObject, options: JsonObject): Counted {
 }
 
 /** The tokens of one modality; undefined where none is told of. */
-function modality(usage: JsonObject, list: string, wanted: string): number | undefined {
+function modality(usage: JsonObject, list: string, name: string): number | undefined {
   const details = objectsIn(usage, list);
-  const one = details.find((detail) => detail['modality'] === wanted);
+  const one = details.find((detail) => detail['modality'] === name);
   return details.length === 0 ? undefined : one && countIn(one, 'tokenCount');
 }

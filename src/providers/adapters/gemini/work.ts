@@ -26,7 +26,7 @@ export function pathOf({ prefix }: GeminiUpstream, run: RunContext): string {
 }
 
 /** A file of the caller's in the form that predictions take. */
-export function inlinePicture(field: string, value: Json): JsonObject {
+export function inlineImage(field: string, value: Json): JsonObject {
   const { content_type, bytes } = fileOf(field, value);
   return { bytesBase64Encoded: bytes.toString('base64'), mimeType: content_type };
 }

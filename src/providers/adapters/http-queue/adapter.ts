@@ -5,7 +5,7 @@ import { firstAt } from '../../http/answer-path.ts';
 import { idIn, inPath, unanswered } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream, type UpstreamRequest } from '../../http/http.ts';
 import { isFile, refusalIn, troubleIn, troubleOf, wordAt, wordsAt, type Trouble } from './judge.ts';
-import { readPlan, told_units, type Call, type Plan, type Status } from './plan.ts';
+import { readPlan, reported_units, type Call, type Plan, type Status } from './plan.ts';
 import { fill, fillAll, fillBody, type Words } from './template.ts';
 import {
   NotStarted,
@@ -20,7 +20,7 @@ import {
 } from '../../provider.ts';
 import { outputProblems, resultsOf } from '../../http/results.ts';
 import { costOf, creditCost, decimalOf } from '../../http/upstream-cost.ts';
-import { goingOn, readWatch, unknownRun, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollState } from '../../http/poll-state.ts';
 
 /** The parts of a call: the provider's and the route's. */
 type Talk = { upstream: Upstream; key: string | undefined; plan: Plan; run: RunContext; signal: AbortSignal };
@@ -51,15 +51,15 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
       if (wrong) throw new NotStarted('refused', `the options of the route: ${wrong.field} ${wrong.message}`);
       return start(talk(run, signal), run);
     },
-    poll: async (run, ref, signal) => poll(talk(run, signal), readWatch(ref)),
-    cancel: async (run, ref, signal) => cancel(talk(run, signal), readWatch(ref)),
+    poll: async (run, ref, signal) => poll(talk(run, signal), readPollState(ref)),
+    cancel: async (run, ref, signal) => cancel(talk(run, signal), readPollState(ref)),
     close: () => upstream.close(),
   };
 }
 
 /** Files are checked when they are read; the options of a run that goes on are those of its submit. */
 function mistakesIn({ options, output }: RunContext): OptionProblem[] {
-  return checkOptions(options, output).filter(({ known }) => !known);
+  return checkOptions(options, output).filter(({ names: known }) => !known);
 }
 
 function planOf({ options }: RunContext): Plan {
@@ -70,7 +70,7 @@ function planOf({ options }: RunContext): Plan {
 
 async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Promise<RunState> {
   const { plan, upstream } = talk;
-  const answer = await call(talk, plan.submit, { events_url }, { asks: false, input });
+  const answer = await call(talk, plan.submit, { events_url }, { is_read: false, input });
   const trouble = troubleIn(answer, plan.errors);
   if (trouble) throw upstream.refusal(refusalIn(answer, trouble));
   if (!plan.status) return done(talk, answer);
@@ -78,19 +78,19 @@ async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Pro
   const id = idIn({ id: (plan.submit.id && firstAt(response, plan.submit.id)) ?? null }, 'id');
   if (id === undefined) throw new Error('the answer to the submit names no run');
   const cost = costIn(talk, answer);
-  const watch: Watch = { id, started_at_ms: now_ms, ...(cost && { cost }) };
-  return goingOn(watch, 'waiting', now_ms, plan.poll);
+  const state: PollState = { id, started_at_ms: now_ms, ...(cost && { cost }) };
+  return goingOn(state, 'waiting', now_ms, plan.poll);
 }
 
-async function poll(talk: Talk, watch: Watch): Promise<RunState> {
+async function poll(talk: Talk, state: PollState): Promise<RunState> {
   const { plan, upstream, run } = talk;
   if (!plan.status) throw new Error('the route has no status any more');
-  const answer = await call(talk, plan.status, { id: idIn(watch, 'id') }, { asks: true });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, plan.poll);
+  const answer = await call(talk, plan.status, { id: idIn(state, 'id') }, { is_read: true });
+  if (answer.status === 404) return unknownRun(state, run.now_ms, plan.poll);
   const trouble = troubleIn(answer, plan.errors);
   if (trouble && !isOfTheRun(trouble)) throw unanswered(answer);
   if (trouble) return failed(upstream, trouble);
-  return stateOf(talk, plan.status, watch, answer);
+  return stateOf(talk, plan.status, state, answer);
 }
 
 /** Tells whether the error concerns the run, not only our request. */
@@ -98,22 +98,22 @@ function isOfTheRun({ meaning }: Trouble): boolean {
   return meaning === 'moderation' || meaning === 'input' || meaning === 'failed';
 }
 
-async function stateOf(talk: Talk, status: Status, watch: Watch, answer: Answer): Promise<RunState> {
+async function stateOf(talk: Talk, status: Status, state: PollState, answer: Answer): Promise<RunState> {
   const { plan, upstream, run } = talk;
   const response = answer.object();
   const word = wordAt(response, status.state);
   if (word === '') throw new Error('the answer to the poll has no state');
   const { states } = status;
-  if (states.waiting.includes(word)) return goingOn(watch, 'waiting', run.now_ms, plan.poll);
+  if (states.waiting.includes(word)) return goingOn(state, 'waiting', run.now_ms, plan.poll);
   if (states.dropped.includes(word)) throw new NotStarted('unavailable', `the run was dropped: ${word}`);
   if (states.failed.includes(word)) {
     return failed(upstream, troubleOf(wordAt(response, status.code), wordsAt(response, status.message), plan.errors));
   }
-  if (!states.done.includes(word)) return goingOn(watch, 'running', run.now_ms, plan.poll);
-  if (!plan.result) return done(talk, answer, watch);
-  const result = await call(talk, plan.result, { id: idIn(watch, 'id') }, { asks: true });
+  if (!states.done.includes(word)) return goingOn(state, 'running', run.now_ms, plan.poll);
+  if (!plan.result) return done(talk, answer, state);
+  const result = await call(talk, plan.result, { id: idIn(state, 'id') }, { is_read: true });
   if (troubleIn(result, plan.errors)) throw unanswered(result);
-  return done(talk, result, watch);
+  return done(talk, result, state);
 }
 
 function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunState {
@@ -121,17 +121,17 @@ function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunSta
   return upstream.failure({ code, message }, meaning === 'input' ? { callers: /(?:)/ } : {});
 }
 
-function done(talk: Talk, answer: Answer, watch?: Watch): RunState {
+function done(talk: Talk, answer: Answer, state?: PollState): RunState {
   if (isFile(answer)) return { phase: 'done', files: [{ bytes: answer.bytes }] };
   const { plan, run } = talk;
   const response = answer.object();
   const units: Units = {};
-  for (const unit of told_units) {
+  for (const unit of reported_units) {
     const path = plan.units[unit];
     const count = path && decimalOf(firstAt(response, path));
     if (count !== undefined) units[unit] = count;
   }
-  const upstream_cost = costIn(talk, answer) ?? costOfSubmit(watch);
+  const upstream_cost = costIn(talk, answer) ?? costOfSubmit(state);
   return {
     phase: 'done',
     files: resultsOf(response, run.output).map((file) => withKey(talk, file)),
@@ -154,46 +154,46 @@ function costIn({ plan, run }: Talk, answer: Answer): UpstreamCost | undefined {
 }
 
 /** Some tell the price as they take the run. */
-function costOfSubmit(watch: Watch | undefined): UpstreamCost | undefined {
-  const cost = watch?.['cost'];
+function costOfSubmit(state: PollState | undefined): UpstreamCost | undefined {
+  const cost = state?.['cost'];
   if (!isObject(cost)) return undefined;
   const { amount, currency } = cost;
   return typeof amount === 'string' && typeof currency === 'string' ? { amount, currency } : undefined;
 }
 
-async function cancel(talk: Talk, watch: Watch): Promise<'stopped' | 'billed'> {
+async function cancel(talk: Talk, state: PollState): Promise<'stopped' | 'billed'> {
   const { plan } = talk;
   if (!plan.cancel) return 'billed';
-  const answer = await call(talk, plan.cancel, { id: idIn(watch, 'id') }, { asks: false });
+  const answer = await call(talk, plan.cancel, { id: idIn(state, 'id') }, { is_read: false });
   if (troubleIn(answer, plan.errors)) return 'billed';
   const { unbilled } = plan.cancel;
-  const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && watch.seen_running !== true);
+  const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && state.seen_running !== true);
   return is_unbilled ? 'stopped' : 'billed';
 }
 
 /** One call as the options say it. The key goes into headers only, and to the provider's own host only. */
 async function call(
   talk: Talk,
-  wanted: Call,
+  step: Call,
   words: Words,
-  { asks, input = {} }: { asks: boolean; input?: JsonObject },
+  { is_read, input = {} }: { is_read: boolean; input?: JsonObject },
 ): Promise<Answer> {
   const { upstream, plan, run, key, signal } = talk;
   const all_words: Words = { ...words, model: run.model, task_id: run.task_id };
   // A model may be `owner/name`; an id is one part of the path, whatever is in it.
-  const path = fill(wanted.path, {
+  const path = fill(step.path, {
     ...all_words,
     id: words.id === undefined ? undefined : encodeURIComponent(words.id),
     model: inPath(run.model),
   });
   if (path === undefined) throw new Error('the path of a call has a word without a value');
-  const headers = fillAll({ accept: 'application/json', ...plan.headers, ...wanted.headers }, { ...all_words, key });
-  const body = wanted.body === undefined ? undefined : fillBody(wanted.body, input, all_words);
+  const headers = fillAll({ accept: 'application/json', ...plan.headers, ...step.headers }, { ...all_words, key });
+  const body = step.body === undefined ? undefined : fillBody(step.body, input, all_words);
   const request: UpstreamRequest = {
-    method: wanted.method,
-    asks,
+    method: step.method,
+    is_read,
     path,
-    query: fillAll(wanted.query, all_words),
+    query: fillAll(step.query, all_words),
     headers,
     signal,
     rate_limit: plan.poll.rate_limit,

@@ -24,9 +24,9 @@ export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
 }
 
 /** The trouble of a run that has failed. */
-export function troubleOf(code: string, message: string, { meanings: known }: Errors): Trouble {
+export function troubleOf(code: string, message: string, { meanings: words_of }: Errors): Trouble {
   const text = message.toLowerCase();
-  const meaning = meanings.find((each) => known[each].some((word) => word === code || isIn(text, word)));
+  const meaning = meanings.find((each) => words_of[each].some((word) => word === code || isIn(text, word)));
   return { code, message, meaning };
 }
 
@@ -68,13 +68,13 @@ function objectOf(answer: Answer): JsonObject {
 }
 
 /** A status word or a code, in small letters; empty if there is none. */
-export function wordAt(told: JsonObject, path: AnswerPath | undefined): string {
-  return wordsAt(told, path).trim().toLowerCase();
+export function wordAt(answer: JsonObject, path: AnswerPath | undefined): string {
+  return wordsAt(answer, path).trim().toLowerCase();
 }
 
 /** Returns the text at the path; of an object, its `message`. */
-export function wordsAt(told: JsonObject, path: AnswerPath | undefined): string {
-  const value = path && firstAt(told, path);
+export function wordsAt(answer: JsonObject, path: AnswerPath | undefined): string {
+  const value = path && firstAt(answer, path);
   if (isObject(value)) return textIn(value, 'message') ?? '';
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }

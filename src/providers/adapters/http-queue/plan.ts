@@ -3,7 +3,7 @@ import type { Json, JsonObject, Unit } from '../../../catalog/model.ts';
 import type { AnswerPath } from '../../http/answer-path.ts';
 import type { RateLimit } from '../../../concurrency/token-bucket.ts';
 import { costProblems } from '../../http/upstream-cost.ts';
-import type { PollPace } from '../../http/watch.ts';
+import type { PollInterval } from '../../http/poll-state.ts';
 import { Section } from './section.ts';
 import type { Word } from './template.ts';
 
@@ -17,9 +17,9 @@ export type Plan = {
   result: Call | undefined;
   cancel: (Call & { unbilled: (typeof unbilled_choices)[number] }) | undefined;
   errors: Errors;
-  units: { [unit in (typeof told_units)[number]]?: AnswerPath };
-  cost: { [kind in (typeof told_costs)[number]]?: AnswerPath };
-  poll: PollPace & { rate_limit: RateLimit };
+  units: { [unit in (typeof reported_units)[number]]?: AnswerPath };
+  cost: { [kind in (typeof reported_costs)[number]]?: AnswerPath };
+  poll: PollInterval & { rate_limit: RateLimit };
 };
 
 export type Call = {
@@ -49,8 +49,8 @@ export type Errors = {
 const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 const phases = ['waiting', 'running', 'done', 'failed', 'dropped'] as const;
 const unbilled_choices = ['waiting', 'always', 'never'] as const;
-export const told_units = ['second', 'character', 'input_token', 'output_token'] as const satisfies readonly Unit[];
-const told_costs = ['amount', 'credits'] as const;
+export const reported_units = ['second', 'character', 'input_token', 'output_token'] as const satisfies readonly Unit[];
+const reported_costs = ['amount', 'credits'] as const;
 
 /** In the order in which they are looked for. */
 export const meanings = ['moderation', 'input', 'credentials', 'rate_limit', 'unavailable', 'failed'] as const;
@@ -88,8 +88,8 @@ export function readPlan(options: JsonObject): { plan: Plan | undefined; problem
   }
   const headers = all.has('headers') ? all.templates('headers', ['key']) : { authorization: 'Bearer $key' };
   const errors = readErrors(all);
-  const units = all.paths('units', told_units);
-  const cost = all.paths('cost', told_costs);
+  const units = all.paths('units', reported_units);
+  const cost = all.paths('cost', reported_costs);
   const poll = readPoll(all);
   problems.push(...costProblems(options));
   const plan = submit && { headers, submit, status, result, cancel, errors, units, cost, poll };

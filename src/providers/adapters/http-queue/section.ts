@@ -12,12 +12,12 @@ export class Section {
   readonly #problems: OptionProblem[];
 
   /** `known`: all the members that there are. */
-  constructor(value: JsonObject, at: Path, problems: OptionProblem[], known: readonly string[]) {
+  constructor(value: JsonObject, at: Path, problems: OptionProblem[], names: readonly string[]) {
     this.#value = value;
     this.#at = at;
     this.#problems = problems;
     for (const field of Object.keys(value)) {
-      if (!known.includes(field)) problems.push({ field, message: 'is unknown and does nothing', known, at });
+      if (!names.includes(field)) problems.push({ field, message: 'is unknown and does nothing', names, at });
     }
   }
 
@@ -29,11 +29,11 @@ export class Section {
     return this.#value[field] !== undefined;
   }
 
-  section(field: string, known: readonly string[]): Section | undefined {
+  section(field: string, names: readonly string[]): Section | undefined {
     const value = this.#value[field];
     if (value === undefined) return undefined;
     if (!isObject(value)) return this.note(field, 'must be a mapping');
-    return new Section(value, [...this.#at, field], this.#problems, known);
+    return new Section(value, [...this.#at, field], this.#problems, names);
   }
 
   text(field: string): string | undefined {
@@ -137,11 +137,11 @@ export class Section {
     return this.#knows(field, unknownInBody(value, words), [...words, 'input']) ? value : undefined;
   }
 
-  #knows(field: string, unknown: string[], known: readonly string[]): boolean {
+  #knows(field: string, unknown: string[], allowed: readonly string[]): boolean {
     const [first] = unknown;
     if (first !== undefined) {
-      const names = known.map((word) => `$${word}`).join(', ');
-      this.note(field, `has ${first}, which is none of ${names}; a dollar sign is written $$`);
+      const list = allowed.map((word) => `$${word}`).join(', ');
+      this.note(field, `has ${first}, which is none of ${list}; a dollar sign is written $$`);
     }
     return first === undefined;
   }

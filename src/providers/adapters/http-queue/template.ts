@@ -10,9 +10,9 @@ export type Word = (typeof word_names)[number];
 const word_form = /\$(\$|[A-Za-z_]*)/g;
 
 /** The names in a text that are none of `known`. */
-export function unknownWords(text: string, known: readonly Word[]): string[] {
+export function unknownWords(text: string, words: readonly Word[]): string[] {
   const named = [...text.matchAll(word_form)].map(([, name = '']) => name);
-  return named.filter((name) => name !== '$' && !known.some((word) => word === name)).map((name) => `$${name}`);
+  return named.filter((name) => name !== '$' && !words.some((word) => word === name)).map((name) => `$${name}`);
 }
 
 /** The text with its words filled in; undefined if one of them has no value. */
@@ -62,8 +62,8 @@ export function fillBody(body: Json, input: JsonObject, words: Words): Json | un
 }
 
 /** The names in a body that are none of `known`. */
-export function unknownInBody(body: Json, known: readonly Word[]): string[] {
-  if (typeof body === 'string') return body === whole_input || field_form.test(body) ? [] : unknownWords(body, known);
+export function unknownInBody(body: Json, words: readonly Word[]): string[] {
+  if (typeof body === 'string') return body === whole_input || field_form.test(body) ? [] : unknownWords(body, words);
   if (typeof body !== 'object' || body === null) return [];
-  return Object.values(body).flatMap((value) => unknownInBody(value, known));
+  return Object.values(body).flatMap((value) => unknownInBody(value, words));
 }

@@ -3,21 +3,21 @@ import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog
 import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { system_rate_clock, type RateClock } from '../../../concurrency/token-bucket.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
-import { orderOf, type Order } from './order.ts';
+import { submissionOf, type Submission } from './submission.ts';
 import { optionProblems } from '../../http/options.ts';
 import { InputRefused, NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunRequest, RunState, UpstreamCost } from '../../provider.ts';
 import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
 import { costProblems, creditCost, decimalOf } from '../../http/upstream-cost.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://api-singapore.klingai.com';
 
 /** The provider limits runs at once, not calls; this is our own measure. */
 const calls = { per_minute: 1_800, burst: 100 };
 
-const paces: Record<'image' | 'video', PollPace> = {
+const poll_intervals: Record<'image' | 'video', PollInterval> = {
   image: { min_ms: 2_000, max_ms: 10_000 },
   video: { min_ms: 5_000, max_ms: 15_000 },
 };
@@ -76,7 +76,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   return {
     media: 'either',
     start: (run, signal) => start(client, run, signal),
-    poll: async (run, ref, signal) => poll(client, run, readWatch(ref), signal),
+    poll: async (run, ref, signal) => poll(client, run, readPollState(ref), signal),
     close: () => upstream.close(),
   };
 }
@@ -99,25 +99,25 @@ function authorizationOf(api_key: string | undefined, now_ms: number): Record<st
 }
 
 async function start(client: Client, run: RunRequest, signal: AbortSignal): Promise<RunState> {
-  const order = orderOf(run);
-  const id = await submit(client, run, order, signal).catch((error: unknown) =>
-    recover(client, run, order, error, signal),
+  const submission = submissionOf(run);
+  const id = await submit(client, run, submission, signal).catch((error: unknown) =>
+    recover(client, run, submission, error, signal),
   );
-  const watch = { id, started_at_ms: run.now_ms, ...(!order.is_new && { path: order.path }) };
-  return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
+  const state = { id, started_at_ms: run.now_ms, ...(!submission.is_new && { path: submission.path }) };
+  return goingOn(state, 'waiting', run.now_ms, pollIntervalOf(run));
 }
 
-function paceOf({ kind }: RunContext): PollPace {
-  return kind === 'video' ? paces.video : paces.image;
+function pollIntervalOf({ kind }: RunContext): PollInterval {
+  return kind === 'video' ? poll_intervals.video : poll_intervals.image;
 }
 
 async function submit(
   { upstream, keyed }: Client,
   run: RunRequest,
-  order: Order,
+  submission: Submission,
   signal: AbortSignal,
 ): Promise<string> {
-  const { path, json, is_new } = order;
+  const { path, json, is_new } = submission;
   const answer = await upstream.call({ method: 'POST', path, json, headers: keyed(run.now_ms), signal });
   if (!answer.ok) throw upstream.refusal(answer, refusals);
   const response = answer.object();
@@ -136,17 +136,17 @@ const search_pauses_ms = [0, 1_000, 2_000];
 async function recover(
   { upstream, rate_clock, keyed }: Client,
   run: RunRequest,
-  order: Order,
+  submission: Submission,
   error: unknown,
   signal: AbortSignal,
 ): Promise<string> {
   if (isCertain(error)) throw error;
-  const { external_id } = order;
-  const place = placeOf(order.is_new ? undefined : order.path, external_id, 'external_task_ids');
+  const { external_id } = submission;
+  const target = targetOf(submission.is_new ? undefined : submission.path, external_id, 'external_task_ids');
   for (const pause_ms of search_pauses_ms) {
     try {
       await rate_clock.sleep(pause_ms, signal);
-      const answer = await upstream.call({ method: 'GET', ...place, headers: keyed(run.now_ms), signal });
+      const answer = await upstream.call({ method: 'GET', ...target, headers: keyed(run.now_ms), signal });
       const task = answer.ok ? taskIn(answer.object()) : {};
       const id = idIn(task, 'id') ?? idIn(task, 'task_id');
       if (id !== undefined) return id;
@@ -165,7 +165,7 @@ function isCertain(error: unknown): boolean {
 }
 
 /** Returns the path for polling a task: below the path of its submit, or the one path for all. */
-function placeOf(
+function targetOf(
   path: string | undefined,
   id: string,
   name: 'task_ids' | 'external_task_ids',
@@ -177,29 +177,29 @@ function placeOf(
 async function poll(
   { upstream, keyed }: Client,
   run: RunContext,
-  watch: Watch,
+  state: PollState,
   signal: AbortSignal,
 ): Promise<RunState> {
-  const place = placeOf(textIn(watch, 'path'), idIn(watch, 'id') ?? '', 'task_ids');
-  const answer = await upstream.call({ method: 'GET', ...place, headers: keyed(run.now_ms), signal });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
+  const target = targetOf(textIn(state, 'path'), idIn(state, 'id') ?? '', 'task_ids');
+  const answer = await upstream.call({ method: 'GET', ...target, headers: keyed(run.now_ms), signal });
+  if (answer.status === 404) return unknownRun(state, run.now_ms, pollIntervalOf(run));
   if (!answer.ok) throw unanswered(answer);
   const response = answer.object();
   const code = idIn(response, 'code') ?? '0';
   if (code !== '0') throw new Error(`the poll was answered with the code ${code}`);
-  return stateOf(upstream, run, watch, taskIn(response), answer);
+  return stateOf(upstream, run, state, taskIn(response), answer);
 }
 
 /** The one task of an answer, which may be a list of one. */
-function taskIn(told: JsonObject): JsonObject {
-  const [first] = [told['data'] ?? []].flat();
+function taskIn(answer: JsonObject): JsonObject {
+  const [first] = [answer['data'] ?? []].flat();
   return isObject(first) ? first : {};
 }
 
-function stateOf(upstream: Upstream, run: RunContext, watch: Watch, task: JsonObject, answer: Answer): RunState {
+function stateOf(upstream: Upstream, run: RunContext, state: PollState, task: JsonObject, answer: Answer): RunState {
   switch (statusIn(task, 'task_status', 'status')) {
     case 'submitted':
-      return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
+      return goingOn(state, 'waiting', run.now_ms, pollIntervalOf(run));
     case 'succeed':
     case 'succeeded': {
       const upstream_cost = costOfTask(task, run.options);
@@ -208,10 +208,10 @@ function stateOf(upstream: Upstream, run: RunContext, watch: Watch, task: JsonOb
     case 'failed':
       return upstream.failure({ message: textIn(task, 'task_status_msg') ?? textIn(task, 'message') ?? '' }, failures);
     case '':
-      if (Array.isArray(answer.object()['data'])) return unknownRun(watch, run.now_ms, paceOf(run)); // an empty list
+      if (Array.isArray(answer.object()['data'])) return unknownRun(state, run.now_ms, pollIntervalOf(run)); // an empty list
       throw new Error('the answer to the poll has no status');
     default:
-      return goingOn(watch, 'running', run.now_ms, paceOf(run));
+      return goingOn(state, 'running', run.now_ms, pollIntervalOf(run));
   }
 }
 

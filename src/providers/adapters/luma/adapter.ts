@@ -6,7 +6,7 @@ import { optionProblems } from '../../http/options.ts';
 import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunRequest, RunState } from '../../provider.ts';
 import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 /** The API of Ray 3 and Uni. Its predecessor, Dream Machine, is told by the path of `base_url`. */
 const default_base_url = 'https://agents.lumalabs.ai/v1';
@@ -14,7 +14,7 @@ const dream_machine = /\/dream-machine(\/|$)/;
 
 const calls = { per_minute: 1_200, burst: 60 };
 
-const paces: Record<'image' | 'video', PollPace> = {
+const poll_intervals: Record<'image' | 'video', PollInterval> = {
   image: { min_ms: 1_000, max_ms: 5_000 },
   video: { min_ms: 3_000, max_ms: 10_000 },
 };
@@ -45,7 +45,7 @@ type Dialect = {
   media: 'link' | 'either';
   path(run: RunRequest): string;
   body(run: RunRequest): JsonObject;
-  links(told: JsonObject): (string | undefined)[];
+  links(answer: JsonObject): (string | undefined)[];
 };
 
 function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
@@ -59,7 +59,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   return {
     media: dialect.media,
     start: (run, signal) => start(upstream, dialect, run, signal),
-    poll: async (run, ref, signal) => poll(upstream, dialect, run, readWatch(ref), signal),
+    poll: async (run, ref, signal) => poll(upstream, dialect, run, readPollState(ref), signal),
     close: () => upstream.close(),
   };
 }
@@ -67,45 +67,45 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
 async function start(upstream: Upstream, dialect: Dialect, run: RunRequest, signal: AbortSignal): Promise<RunState> {
   const answer = await upstream.call({ method: 'POST', path: dialect.path(run), json: dialect.body(run), signal });
   if (!answer.ok) throw upstream.refusal(answer, { moderation });
-  const watch = { id: newId(answer.object(), 'id'), started_at_ms: run.now_ms };
-  return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
+  const state = { id: newId(answer.object(), 'id'), started_at_ms: run.now_ms };
+  return goingOn(state, 'waiting', run.now_ms, pollIntervalOf(run));
 }
 
-function paceOf({ kind }: RunContext): PollPace {
-  return kind === 'video' ? paces.video : paces.image;
+function pollIntervalOf({ kind }: RunContext): PollInterval {
+  return kind === 'video' ? poll_intervals.video : poll_intervals.image;
 }
 
 async function poll(
   upstream: Upstream,
   dialect: Dialect,
   run: RunContext,
-  watch: Watch,
+  state: PollState,
   signal: AbortSignal,
 ): Promise<RunState> {
-  const path = `/generations/${encodeURIComponent(idIn(watch, 'id') ?? '')}`;
+  const path = `/generations/${encodeURIComponent(idIn(state, 'id') ?? '')}`;
   const answer = await upstream.call({ method: 'GET', path, signal });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, paceOf(run));
+  if (answer.status === 404) return unknownRun(state, run.now_ms, pollIntervalOf(run));
   if (!answer.ok) throw unanswered(answer);
   const response = answer.object();
   switch (statusIn(response, 'state')) {
     case 'queued':
     case 'pending':
-      return goingOn(watch, 'waiting', run.now_ms, paceOf(run));
+      return goingOn(state, 'waiting', run.now_ms, pollIntervalOf(run));
     case 'completed':
       return { phase: 'done', files: filesAt(dialect.links(response)) };
     case 'failed':
-      return failureOf(upstream, watch, response);
+      return failureOf(upstream, state, response);
     case '':
       throw new Error('the answer to the poll has no state');
     default:
-      return goingOn(watch, 'running', run.now_ms, paceOf(run)); // dreaming, processing
+      return goingOn(state, 'running', run.now_ms, pollIntervalOf(run)); // dreaming, processing
   }
 }
 
-function failureOf(upstream: Upstream, watch: Watch, told: JsonObject): RunState {
-  const code = textIn(told, 'failure_code') ?? '';
-  if (code === 'rate_limited' && watch.seen_running !== true) throw new NotStarted('rate_limited', `failed: ${code}`);
-  return upstream.failure({ code, message: textIn(told, 'failure_reason') ?? '' }, { moderation, callers });
+function failureOf(upstream: Upstream, state: PollState, answer: JsonObject): RunState {
+  const code = textIn(answer, 'failure_code') ?? '';
+  if (code === 'rate_limited' && state.seen_running !== true) throw new NotStarted('rate_limited', `failed: ${code}`);
+  return upstream.failure({ code, message: textIn(answer, 'failure_reason') ?? '' }, { moderation, callers });
 }
 
 const agents: Dialect = {
@@ -116,7 +116,7 @@ const agents: Dialect = {
     const type = kind === 'video' ? 'video' : 'source' in body ? 'image_edit' : 'image';
     return { type, ...body, model };
   },
-  links: (told) => objectsIn(told, 'output').map((item) => textIn(item, 'url')),
+  links: (answer) => objectsIn(answer, 'output').map((item) => textIn(item, 'url')),
 };
 
 const dreams: Dialect = {
@@ -127,8 +127,8 @@ const dreams: Dialect = {
     model,
     ...(events_url !== undefined && { callback_url: events_url }),
   }),
-  links: (told) => {
-    const assets = objectIn(told, 'assets');
+  links: (answer) => {
+    const assets = objectIn(answer, 'assets');
     return [textIn(assets, 'video') ?? textIn(assets, 'image')];
   },
 };

@@ -7,14 +7,14 @@ import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../.
 import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
 import { countIn, objectIn, textIn } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://api.minimax.io';
 
 const calls = { per_minute: 600, burst: 60 };
 
 /** The provider's own clients ask every ten seconds; the first films are done after thirty. */
-const pace: PollPace = { min_ms: 5_000, max_ms: 10_000 };
+const poll_interval: PollInterval = { min_ms: 5_000, max_ms: 10_000 };
 
 /** Speech comes in the answer itself, two letters for each byte. */
 const speech_bytes_max = 268_435_456;
@@ -64,10 +64,10 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
     media: 'either',
     start: (run, signal) => (run.kind === 'audio' ? speak(upstream, run, signal) : start(upstream, run, signal)),
     poll: async (run, ref, signal) => {
-      const watch = readWatch(ref);
-      return isSecond(run) ? pollSecond(upstream, run, watch, signal) : pollFirst(upstream, run, watch, signal);
+      const state = readPollState(ref);
+      return isSecond(run) ? pollSecond(upstream, run, state, signal) : pollFirst(upstream, run, state, signal);
     },
-    cancel: async (run, ref, signal) => (isSecond(run) ? cancel(upstream, readWatch(ref), signal) : 'billed'),
+    cancel: async (run, ref, signal) => (isSecond(run) ? cancel(upstream, readPollState(ref), signal) : 'billed'),
     close: () => upstream.close(),
   };
 }
@@ -92,8 +92,8 @@ async function submit(
 }
 
 /** Reads the error code. The first API has one in every response; the second only in errors. */
-function codeOf(told: JsonObject): { code: string; message: string } {
-  const base = objectIn(told, 'base_resp');
+function codeOf(answer: JsonObject): { code: string; message: string } {
+  const base = objectIn(answer, 'base_resp');
   return { code: idIn(base, 'status_code') ?? '0', message: textIn(base, 'status_msg') ?? '' };
 }
 
@@ -101,12 +101,12 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const version = isSecond(run) ? 'v2' : 'v1';
   const input = isSecond(run) ? secondInput(run.input) : run.input;
   const response = await submit(upstream, `/${version}/video_generation`, { ...input, model: run.model }, { signal });
-  return goingOn({ id: newId(response, 'task_id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, pace);
+  return goingOn({ id: newId(response, 'task_id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
 }
 
 /** The fields of the first API as the list that the second wants. */
-function secondInput(given: JsonObject): JsonObject {
-  const { prompt, first_frame_image, last_frame_image, ...others } = withoutHollow(given, isHollow);
+function secondInput(input: JsonObject): JsonObject {
+  const { prompt, first_frame_image, last_frame_image, ...others } = withoutHollow(input, isHollow);
   if ('content' in others) return others;
   const frame = (url: JsonObject[string] | undefined, role: string): JsonObject[] =>
     url === undefined ? [] : [{ type: 'image_url', image_url: { url }, role }];
@@ -124,7 +124,7 @@ function isHollow(object: JsonObject): boolean {
   return Object.keys(object).length === 0 || (type.endsWith('_url') && !isObject(object[type]));
 }
 
-async function ask(
+async function get(
   upstream: Upstream,
   path: string,
   signal: AbortSignal,
@@ -133,17 +133,22 @@ async function ask(
   return upstream.call({ method: 'GET', path, query, signal });
 }
 
-async function pollFirst(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const task_id = idIn(watch, 'id') ?? '';
-  const answer = await ask(upstream, '/v1/query/video_generation', signal, { task_id });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, pace);
+async function pollFirst(
+  upstream: Upstream,
+  run: RunContext,
+  state: PollState,
+  signal: AbortSignal,
+): Promise<RunState> {
+  const task_id = idIn(state, 'id') ?? '';
+  const answer = await get(upstream, '/v1/query/video_generation', signal, { task_id });
+  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_interval);
   if (!answer.ok) throw unanswered(answer);
   const response = answer.object();
   const { code, message } = codeOf(response);
   switch (statusIn(response, 'status')) {
     case 'preparing':
     case 'queueing':
-      return goingOn(watch, 'waiting', run.now_ms, pace);
+      return goingOn(state, 'waiting', run.now_ms, poll_interval);
     case 'success':
       return { phase: 'done', files: await storedFile(upstream, idIn(response, 'file_id'), signal) };
     case 'fail':
@@ -153,28 +158,33 @@ async function pollFirst(upstream: Upstream, run: RunContext, watch: Watch, sign
       if (moderation.test(code)) return upstream.failure({ code, message }, hints);
       throw new Error(`the answer to the poll has no status, and the code ${code}`);
     default:
-      return goingOn(watch, 'running', run.now_ms, pace);
+      return goingOn(state, 'running', run.now_ms, poll_interval);
   }
 }
 
 /** The first API keeps results as files, whose links live for an hour. */
 async function storedFile(upstream: Upstream, file_id: string | undefined, signal: AbortSignal): Promise<RunFile[]> {
   if (file_id === undefined) return [];
-  const answer = await ask(upstream, '/v1/files/retrieve', signal, { file_id });
+  const answer = await get(upstream, '/v1/files/retrieve', signal, { file_id });
   if (!answer.ok) throw unanswered(answer);
   const url = textIn(objectIn(answer.object(), 'file'), 'download_url');
   if (url === undefined) throw new Error('the answer names no link to the file');
   return filesAt([url]);
 }
 
-async function pollSecond(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const answer = await ask(upstream, secondPath('query/video_generation', watch), signal);
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, pace);
+async function pollSecond(
+  upstream: Upstream,
+  run: RunContext,
+  state: PollState,
+  signal: AbortSignal,
+): Promise<RunState> {
+  const answer = await get(upstream, secondPath('query/video_generation', state), signal);
+  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_interval);
   if (!answer.ok) throw unanswered(answer);
   const task = objectIn(answer.object(), 'task');
   switch (statusIn(task, 'status')) {
     case 'queued':
-      return goingOn(watch, 'waiting', run.now_ms, pace);
+      return goingOn(state, 'waiting', run.now_ms, poll_interval);
     case 'succeeded':
       return { phase: 'done', files: filesAt([textIn(objectIn(task, 'content'), 'url')]) };
     case 'failed': {
@@ -182,7 +192,7 @@ async function pollSecond(upstream: Upstream, run: RunContext, watch: Watch, sig
       return upstream.failure({ code: idIn(error, 'code') ?? '', message: textIn(error, 'message') ?? '' }, hints);
     }
     case 'expired': // nobody took it out of the queue in time
-      if (watch.seen_running !== true) throw new NotStarted('unavailable', 'the run expired in the queue');
+      if (state.seen_running !== true) throw new NotStarted('unavailable', 'the run expired in the queue');
       return upstream.failure({ code: 'expired' });
     case 'cancelled':
     case 'canceled':
@@ -190,20 +200,20 @@ async function pollSecond(upstream: Upstream, run: RunContext, watch: Watch, sig
     case '':
       throw new Error('the answer to the poll has no status');
     default:
-      return goingOn(watch, 'running', run.now_ms, pace);
+      return goingOn(state, 'running', run.now_ms, poll_interval);
   }
 }
 
-function secondPath(part: string, watch: Watch): string {
-  return `/v2/${part}/${encodeURIComponent(idIn(watch, 'id') ?? '')}`;
+function secondPath(part: string, state: PollState): string {
+  return `/v2/${part}/${encodeURIComponent(idIn(state, 'id') ?? '')}`;
 }
 
 /** Only a run in the queue can be cancelled; of a finished one the same call deletes what there is. */
-async function cancel(upstream: Upstream, watch: Watch, signal: AbortSignal): Promise<'stopped' | 'billed'> {
-  const answer = await ask(upstream, secondPath('query/video_generation', watch), signal);
+async function cancel(upstream: Upstream, state: PollState, signal: AbortSignal): Promise<'stopped' | 'billed'> {
+  const answer = await get(upstream, secondPath('query/video_generation', state), signal);
   const is_waiting = answer.ok && statusIn(objectIn(answer.object(), 'task'), 'status') === 'queued';
   if (!is_waiting) return 'billed';
-  const deleted = await upstream.call({ method: 'DELETE', path: secondPath('video_generation', watch), signal });
+  const deleted = await upstream.call({ method: 'DELETE', path: secondPath('video_generation', state), signal });
   const is_confirmed = deleted.ok && (deleted.bytes.length === 0 || codeOf(deleted.object()).code === '0');
   return is_confirmed ? 'stopped' : 'billed';
 }
@@ -216,10 +226,10 @@ async function speak(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   if (audio === undefined) throw new Error('the answer has no sound');
   const characters = countIn(objectIn(response, 'extra_info'), 'usage_characters');
   const units = characters === undefined ? {} : { units: { character: String(characters) } };
-  return { phase: 'done', files: [soundOf(audio)], ...units };
+  return { phase: 'done', files: [audioFileOf(audio)], ...units };
 }
 
-function soundOf(audio: string): RunFile {
+function audioFileOf(audio: string): RunFile {
   if (/^https?:/i.test(audio)) return { url: audio };
   const bytes = Buffer.from(audio, 'hex');
   if (bytes.length * 2 !== audio.length) throw new Error('the sound is not written in hex');

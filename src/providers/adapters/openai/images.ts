@@ -32,8 +32,8 @@ function fieldsOf(run: RunRequest): JsonObject {
  * parameter; DALL·E sends links without it. Other servers do not get it: both forms are understood.
  */
 function answerFormat({ model, options }: RunRequest): string {
-  const { response_format: told } = options;
-  if (typeof told === 'string') return told;
+  const { response_format } = options;
+  if (typeof response_format === 'string') return response_format;
   return model.startsWith('dall-e') ? 'b64_json' : 'none';
 }
 

@@ -18,7 +18,7 @@ export const transcribe =
     const format = formatOf(run);
     const form = new FormData();
     appendFields(form, bodyOf(run, ['file', 'stream', 'response_format']));
-    form.append('response_format', format.asked);
+    form.append('response_format', format.format);
     appendFile(form, 'file', 'file', run.input['file']);
     const answer = await upstream.call({
       method: 'POST',
@@ -35,19 +35,19 @@ export const transcribe =
     return { phase: 'done', ...result, units: { ...result.units, ...(second !== undefined && { second }) } };
   };
 
-type Format = { asked: string; content_type?: string };
+type Format = { format: string; content_type?: string };
 
 /** Bare words are asked for as JSON, which is the only form of some models, and tells what it cost. */
 function formatOf({ input }: RunRequest): Format {
   const format = input['response_format'] ?? 'text';
-  if (format === 'srt') return { asked: 'srt', content_type: 'application/x-subrip' };
-  if (format === 'vtt') return { asked: 'vtt', content_type: 'text/vtt' };
-  return { asked: typeof format === 'string' && format !== 'text' ? format : 'json' };
+  if (format === 'srt') return { format: 'srt', content_type: 'application/x-subrip' };
+  if (format === 'vtt') return { format: 'vtt', content_type: 'text/vtt' };
+  return { format: typeof format === 'string' && format !== 'text' ? format : 'json' };
 }
 
-type Made = Omit<RunState & { phase: 'done' }, 'phase'>;
+type Transcript = Omit<RunState & { phase: 'done' }, 'phase'>;
 
-function readJson({ input, options }: RunRequest, answer: Answer): Made {
+function readJson({ input, options }: RunRequest, answer: Answer): Transcript {
   const transcript = answer.object();
   const is_bare = (input['response_format'] ?? 'text') === 'text';
   const file = is_bare

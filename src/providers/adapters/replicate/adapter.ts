@@ -18,14 +18,14 @@ import { countIn, objectIn, textIn } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
 import { outputProblems, resultsOf } from '../../http/results.ts';
 import { costOf, costProblems, decimalOf, sumOf } from '../../http/upstream-cost.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://api.replicate.com/v1';
 
 /** 3,000 calls a minute that create nothing; some are left for cancels and other programs with this key. */
 const calls = { per_minute: 2_400, burst: 100 };
 
-const pace: PollPace = { min_ms: 500, max_ms: 5_000 };
+const poll_interval: PollInterval = { min_ms: 500, max_ms: 5_000 };
 
 /** Hosts of files that may need the key. */
 const file_hosts = /^https:\/\/(?:[a-z0-9-]+\.)*replicate\.delivery$|^https:\/\/api\.replicate\.com$/;
@@ -71,16 +71,16 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),
     poll: async (run, ref, signal) => {
-      const state = await poll(upstream, run, readWatch(ref), signal);
+      const state = await poll(upstream, run, readPollState(ref), signal);
       return state.phase === 'done' ? { ...state, files: state.files.map((file) => withKey(file, key)) } : state;
     },
-    cancel: (_run, ref, signal) => cancel(upstream, readWatch(ref), signal),
+    cancel: (_run, ref, signal) => cancel(upstream, readPollState(ref), signal),
     close: () => upstream.close(),
   };
 }
 
 async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
-  const { path, version } = placeOf(run);
+  const { path, version } = targetOf(run);
   const { input, events_url, total_limit_ms, now_ms } = run;
   const json: JsonObject = {
     ...(version !== undefined && { version }),
@@ -95,67 +95,67 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const id = newId(response, 'id');
   const urls = objectIn(response, 'urls');
   const [url, cancel_url] = [upstream.link(urls['get']), upstream.link(urls['cancel'])];
-  const watch: Watch = { id, started_at_ms: now_ms, ...(url && { url }), ...(cancel_url && { cancel_url }) };
+  const state: PollState = { id, started_at_ms: now_ms, ...(url && { url }), ...(cancel_url && { cancel_url }) };
   // Whatever state it has by now, the first poll tells it: then the run is written down.
-  return goingOn(watch, 'waiting', now_ms, pace);
+  return goingOn(state, 'waiting', now_ms, poll_interval);
 }
 
 /** Returns the path for the runs of a model. */
-function placeOf({ model, options }: RunContext): { path: string; version?: string } {
+function targetOf({ model, options }: RunContext): { path: string; version?: string } {
   const deployment = /^deployments\/([^/]+\/[^/:]+)$/.exec(model)?.[1];
   if (deployment !== undefined) return { path: `/deployments/${inPath(deployment)}/predictions` };
   const is_version = model.includes(':') || !model.includes('/') || options['version'] === 'latest';
   return is_version ? { path: '/predictions', version: model } : { path: `/models/${inPath(model)}/predictions` };
 }
 
-async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const url = upstream.link(watch['url']);
-  const place = url === undefined ? { path: `/predictions/${inPath(idIn(watch, 'id') ?? '')}` } : { url };
-  const answer = await upstream.call({ method: 'GET', ...place, signal, answer_bytes_max });
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, pace);
+async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
+  const url = upstream.link(state['url']);
+  const target = url === undefined ? { path: `/predictions/${inPath(idIn(state, 'id') ?? '')}` } : { url };
+  const answer = await upstream.call({ method: 'GET', ...target, signal, answer_bytes_max });
+  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_interval);
   if (!answer.ok) throw unanswered(answer);
-  return stateOf(upstream, run, watch, answer.object());
+  return stateOf(upstream, run, state, answer.object());
 }
 
 /** Small files come within the answer, as data URLs. */
 const answer_bytes_max = 64 * 1_048_576;
 
-function stateOf(upstream: Upstream, run: RunContext, watch: Watch, told: JsonObject): RunState {
-  switch (statusIn(told, 'status')) {
+function stateOf(upstream: Upstream, run: RunContext, state: PollState, prediction: JsonObject): RunState {
+  switch (statusIn(prediction, 'status')) {
     case 'starting':
-      return goingOn(watch, told['started_at'] ? 'running' : 'waiting', run.now_ms, pace);
+      return goingOn(state, prediction['started_at'] ? 'running' : 'waiting', run.now_ms, poll_interval);
     case 'succeeded':
-      return succeeded(upstream, run, told);
+      return succeeded(upstream, run, prediction);
     case 'failed':
-      return upstream.failure(troubleIn(told), hints);
+      return upstream.failure(troubleIn(prediction), hints);
     case 'aborted':
       throw new NotStarted('timeout', 'the deadline came before the start');
     case 'canceled':
-      if (!told['started_at']) throw new NotStarted('unavailable', 'the run was canceled before its start');
-      return stopped(run, told);
+      if (!prediction['started_at']) throw new NotStarted('unavailable', 'the run was canceled before its start');
+      return stopped(run, prediction);
     case '':
       throw new Error('the answer to the poll has no status');
     default:
-      return goingOn(watch, 'running', run.now_ms, pace);
+      return goingOn(state, 'running', run.now_ms, poll_interval);
   }
 }
 
 /** Stopped while it ran: the time until then is charged. */
-function stopped(run: RunContext, told: JsonObject): RunState {
-  const upstream_cost = costByTime(objectIn(told, 'metrics'), run.options);
+function stopped(run: RunContext, prediction: JsonObject): RunState {
+  const upstream_cost = costByTime(objectIn(prediction, 'metrics'), run.options);
   const message = 'The model provider stopped the run before its end.';
   return { phase: 'failed', type: 'timeout', message, ...(upstream_cost && { upstream_cost }) };
 }
 
-function troubleIn(told: JsonObject): { message?: string } {
-  const message = textIn(told, 'error');
+function troubleIn(prediction: JsonObject): { message?: string } {
+  const message = textIn(prediction, 'error');
   return message === undefined ? {} : { message };
 }
 
-function succeeded(upstream: Upstream, run: RunContext, told: JsonObject): RunState {
+function succeeded(upstream: Upstream, run: RunContext, prediction: JsonObject): RunState {
   // An hour after the end the output is removed, and no later poll brings it back.
-  if (told['data_removed'] === true) return upstream.failure({});
-  const metrics = objectIn(told, 'metrics');
+  if (prediction['data_removed'] === true) return upstream.failure({});
+  const metrics = objectIn(prediction, 'metrics');
   const units: Units = {};
   const [input_tokens, output_tokens] = [countIn(metrics, 'input_token_count'), countIn(metrics, 'output_token_count')];
   if (input_tokens !== undefined) units.input_token = String(input_tokens);
@@ -163,7 +163,7 @@ function succeeded(upstream: Upstream, run: RunContext, told: JsonObject): RunSt
   const upstream_cost = costByTime(metrics, run.options);
   return {
     phase: 'done',
-    files: resultsOf(told['output'], run.output),
+    files: resultsOf(prediction['output'], run.output),
     ...(Object.keys(units).length > 0 && { units }),
     ...(upstream_cost && { upstream_cost }),
   };
@@ -182,12 +182,12 @@ function withKey(file: RunFile, headers: Record<string, string>): RunFile {
 }
 
 /** A run that was seen working is charged up to its stop. */
-async function cancel(upstream: Upstream, watch: Watch, signal: AbortSignal): Promise<'stopped' | 'billed'> {
-  const url = upstream.link(watch['cancel_url']);
-  const place = url === undefined ? { path: `/predictions/${inPath(idIn(watch, 'id') ?? '')}/cancel` } : { url };
-  const answer = await upstream.call({ method: 'POST', ...place, signal });
+async function cancel(upstream: Upstream, state: PollState, signal: AbortSignal): Promise<'stopped' | 'billed'> {
+  const url = upstream.link(state['cancel_url']);
+  const target = url === undefined ? { path: `/predictions/${inPath(idIn(state, 'id') ?? '')}/cancel` } : { url };
+  const answer = await upstream.call({ method: 'POST', ...target, signal });
   if (!answer.ok) return 'billed';
   const response = answer.object();
   const is_over = ['canceled', 'aborted'].includes(statusIn(response, 'status'));
-  return is_over && !response['started_at'] && watch.seen_running !== true ? 'stopped' : 'billed';
+  return is_over && !response['started_at'] && state.seen_running !== true ? 'stopped' : 'billed';
 }

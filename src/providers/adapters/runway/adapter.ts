@@ -8,7 +8,7 @@ import type { RunContext, RunRequest, RunState } from '../../provider.ts';
 import { objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
 import { costProblems, creditCost } from '../../http/upstream-cost.ts';
-import { goingOn, readWatch, unknownRun, type PollPace, type Watch } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://api.dev.runwayml.com';
 
@@ -18,7 +18,7 @@ const version = '2024-11-06';
 const calls = { per_minute: 1_200, burst: 60 };
 
 /** The provider wants a task to be asked for every five seconds at most. */
-const pace: PollPace = { min_ms: 5_000, max_ms: 15_000 };
+const poll_interval: PollInterval = { min_ms: 5_000, max_ms: 15_000 };
 
 /** Default price of the provider's credits; the route may set another. */
 const usual_price = { credit_price: '0.01', cost_currency: 'USD' };
@@ -78,8 +78,8 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),
-    poll: async (run, ref, signal) => poll(upstream, run, readWatch(ref), signal),
-    cancel: async (_, ref, signal) => cancel(upstream, readWatch(ref), signal),
+    poll: async (run, ref, signal) => poll(upstream, run, readPollState(ref), signal),
+    cancel: async (_, ref, signal) => cancel(upstream, readPollState(ref), signal),
     close: () => upstream.close(),
   };
 }
@@ -89,7 +89,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const path = `/v1/${textIn(run.options, 'endpoint') ?? usualEndpoint(run, input)}`;
   const answer = await upstream.call({ method: 'POST', path, json: { ...input, model: run.model }, signal });
   if (!answer.ok) throw upstream.refusal(withIssues(answer), refusals);
-  return goingOn({ id: newId(answer.object(), 'id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, pace);
+  return goingOn({ id: newId(answer.object(), 'id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
 }
 
 /** Tells whether an object that should carry a file has none. */
@@ -119,51 +119,51 @@ function withIssues(answer: Answer): Answer {
   return refusedAs(answer, answer.status, { detail });
 }
 
-async function ask(upstream: Upstream, watch: Watch, signal: AbortSignal): Promise<Answer> {
-  return upstream.call({ method: 'GET', path: pathOf(watch), signal });
+async function getTask(upstream: Upstream, state: PollState, signal: AbortSignal): Promise<Answer> {
+  return upstream.call({ method: 'GET', path: pathOf(state), signal });
 }
 
-function pathOf(watch: Watch): string {
-  return `/v1/tasks/${encodeURIComponent(idIn(watch, 'id') ?? '')}`;
+function pathOf(state: PollState): string {
+  return `/v1/tasks/${encodeURIComponent(idIn(state, 'id') ?? '')}`;
 }
 
-async function poll(upstream: Upstream, run: RunContext, watch: Watch, signal: AbortSignal): Promise<RunState> {
-  const answer = await ask(upstream, watch, signal);
-  if (answer.status === 404) return unknownRun(watch, run.now_ms, pace);
+async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
+  const answer = await getTask(upstream, state, signal);
+  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_interval);
   if (!answer.ok) throw unanswered(answer);
   const response = answer.object();
   switch (statusIn(response, 'status')) {
     case 'pending':
     case 'throttled': // more at once than our tier allows: in a queue
-      return goingOn(watch, 'waiting', run.now_ms, pace);
+      return goingOn(state, 'waiting', run.now_ms, poll_interval);
     case 'succeeded': {
       const upstream_cost = creditCost(objectIn(response, 'cost')['credits'], { ...usual_price, ...run.options });
       return { phase: 'done', files: filesAt(textsOf(response['output'])), ...(upstream_cost && { upstream_cost }) };
     }
     case 'failed':
-      return failureOf(upstream, watch, response);
+      return failureOf(upstream, state, response);
     case 'cancelled':
     case 'canceled':
       return upstream.failure({ code: 'CANCELLED' });
     case '':
       throw new Error('the answer to the poll has no status');
     default:
-      return goingOn(watch, 'running', run.now_ms, pace);
+      return goingOn(state, 'running', run.now_ms, poll_interval);
   }
 }
 
-function failureOf(upstream: Upstream, watch: Watch, told: JsonObject): RunState {
-  const code = (textIn(told, 'failureCode') ?? '').toUpperCase();
-  if (watch.seen_running !== true && before_the_start.test(code))
+function failureOf(upstream: Upstream, state: PollState, task: JsonObject): RunState {
+  const code = (textIn(task, 'failureCode') ?? '').toUpperCase();
+  if (state.seen_running !== true && before_the_start.test(code))
     throw new NotStarted('unavailable', `failed: ${code}`);
-  return upstream.failure({ code, message: textIn(told, 'failure') ?? '' }, failures);
+  return upstream.failure({ code, message: textIn(task, 'failure') ?? '' }, failures);
 }
 
 /** Only a run in the queue is stopped free of charge: a running one is deleted too, and paid. */
-async function cancel(upstream: Upstream, watch: Watch, signal: AbortSignal): Promise<'stopped' | 'billed'> {
-  const answer = await ask(upstream, watch, signal);
+async function cancel(upstream: Upstream, state: PollState, signal: AbortSignal): Promise<'stopped' | 'billed'> {
+  const answer = await getTask(upstream, state, signal);
   const is_waiting = answer.ok && ['pending', 'throttled'].includes(statusIn(answer.object(), 'status'));
   if (!is_waiting) return 'billed';
-  const deleted = await upstream.call({ method: 'DELETE', path: pathOf(watch), signal });
+  const deleted = await upstream.call({ method: 'DELETE', path: pathOf(state), signal });
   return deleted.ok ? 'stopped' : 'billed';
 }

@@ -2,7 +2,7 @@
 import { type Box, letterInBox, letterLine, lineWidth } from './lettering.ts';
 import { type Chance, chanceFrom } from './seed.ts';
 
-export type Picture = {
+export type TestImage = {
   width: number;
   height: number;
   text: string;
@@ -27,9 +27,9 @@ const palettes: readonly [Palette, ...Palette[]] = [
 ];
 
 /** The whole picture as an SVG document; letters are outlines, so no font is needed to draw it. */
-export function drawPicture(picture: Picture): string {
-  const { width, height } = picture;
-  const chance = chanceFrom(picture.seed);
+export function drawTestImage(image: TestImage): string {
+  const { width, height } = image;
+  const chance = chanceFrom(image.seed);
   const palette = chance.pick(palettes);
   const scene = chance.pick([drawHills, drawHills, drawOrbits, drawRibbons]);
   return [
@@ -40,7 +40,7 @@ export function drawPicture(picture: Picture): string {
     `<stop offset="1" stop-color="${palette.light}" stop-opacity="0"/></radialGradient></defs>`,
     `<rect width="${width}" height="${height}" fill="url(#sky)"/>`,
     scene(width, height, palette, chance),
-    drawCard(picture),
+    drawCard(image),
     drawMark(width, height),
     '</svg>',
   ].join('');
@@ -99,13 +99,18 @@ const drawRibbons: Scene = (width, height, palette, chance) => {
 };
 
 /** The prompt in white on a dark card: white stays above 5:1 in contrast whatever lies below. */
-function drawCard({ width, height, text, free_above = 0, free_below = 0 }: Picture): string {
+function drawCard({ width, height, text, free_above = 0, free_below = 0 }: TestImage): string {
   if (text === '') return '';
   const free_height = height - free_above - free_below;
   const unit = Math.min(width, free_height);
   const margin = unit * 0.12;
-  const room: Box = { x: margin, y: free_above + margin, width: width - 2 * margin, height: free_height - 2 * margin };
-  const lettering = letterInBox(text, room, { max: unit * 0.14, min: Math.max(4, Math.min(18, unit * 0.05)) });
+  const text_box: Box = {
+    x: margin,
+    y: free_above + margin,
+    width: width - 2 * margin,
+    height: free_height - 2 * margin,
+  };
+  const lettering = letterInBox(text, text_box, { max: unit * 0.14, min: Math.max(4, Math.min(18, unit * 0.05)) });
   const pad = Math.min(lettering.size * 0.7, margin * 0.8);
   const { box } = lettering;
   const card = [

@@ -10,15 +10,15 @@ import { bodyOf, loggingOf, operationOf, type Operation, type Work } from './wor
 const answer_bytes_max = 134_217_728;
 
 /** Speech, an effect, or music. */
-export const makeSound: Work = async (upstream, run, signal) => {
+export const makeAudio: Work = async (upstream, run, signal) => {
   const format = formatOf(run);
   const request = {
     path: pathOf(run),
-    query: { ...loggingOf(run), ...(format.asked !== undefined && { output_format: format.asked }) },
-    json: soundOf(run),
+    query: { ...loggingOf(run), ...(format.value !== undefined && { output_format: format.value }) },
+    json: audioBodyOf(run),
   };
   const answer = await upstream.call({ method: 'POST', ...request, signal, answer_bytes_max });
-  return answer.ok ? readSound(run, answer, format) : answer;
+  return answer.ok ? readAudio(run, answer, format) : answer;
 };
 
 function pathOf(run: RunRequest): string {
@@ -39,7 +39,7 @@ export function voiceOf({ input, options }: RunRequest): string | undefined {
 
 const settings = ['stability', 'similarity_boost', 'style', 'speed', 'use_speaker_boost'];
 
-function soundOf(run: RunRequest): JsonObject {
+function audioBodyOf(run: RunRequest): JsonObject {
   const { duration } = run.input;
   const body = bodyOf(run, ['voice_id', 'output_format', 'duration']);
   const operation = operationOf(run);
@@ -61,19 +61,19 @@ function withSettings(body: JsonObject): JsonObject {
 }
 
 /** `samples`: what comes has no container. */
-type Format = { asked?: string; samples?: Parameters<typeof wrapInWav>[1] };
+type Format = { value?: string; samples?: Parameters<typeof wrapInWav>[1] };
 
 /** Only speech comes as WAV by itself; the others are asked for its samples. */
 function formatOf(run: RunRequest): Format {
   const requested = run.input['output_format'] ?? run.options['output_format'];
   if (typeof requested !== 'string') return {};
-  const asked = operationOf(run) === 'text-to-speech' ? requested : requested.replace(/^wav_/, 'pcm_');
-  const [, encoding, rate] = /^(pcm|ulaw|alaw)_(\d{4,6})$/.exec(asked) ?? [];
-  if (encoding !== 'pcm' && encoding !== 'ulaw' && encoding !== 'alaw') return { asked };
-  return { asked, samples: { encoding, rate: Number(rate) } };
+  const value = operationOf(run) === 'text-to-speech' ? requested : requested.replace(/^wav_/, 'pcm_');
+  const [, encoding, rate] = /^(pcm|ulaw|alaw)_(\d{4,6})$/.exec(value) ?? [];
+  if (encoding !== 'pcm' && encoding !== 'ulaw' && encoding !== 'alaw') return { value };
+  return { value, samples: { encoding, rate: Number(rate) } };
 }
 
-function readSound(run: RunRequest, answer: Answer, { samples }: Format): RunState {
+function readAudio(run: RunRequest, answer: Answer, { samples }: Format): RunState {
   const { text } = run.input;
   const is_speech = operationOf(run) === 'text-to-speech' && typeof text === 'string';
   const cost = creditCost(answer.headers['character-cost'], run.options);

@@ -1,13 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InputRefused } from '../../../src/providers/provider.ts';
-import { readOrder } from '../../../src/providers/sandbox/order.ts';
+import { readMediaRequest } from '../../../src/providers/sandbox/media-request.ts';
 
 describe('readOrder', () => {
   it('fills in what the input leaves out', () => {
-    expect(readOrder('image', {}, 'x')).toEqual({ kind: 'image', text: 'x', seed: 0, width: 768, height: 768, n: 1 });
-    expect(readOrder('audio', {}, 'x')).toEqual({ kind: 'audio', text: 'x', seed: 0, duration: 5 });
-    expect(readOrder('video', { prompt: 'y' }, 'x')).toEqual({
+    expect(readMediaRequest('image', {}, 'x')).toEqual({
+      kind: 'image',
+      text: 'x',
+      seed: 0,
+      width: 768,
+      height: 768,
+      n: 1,
+    });
+    expect(readMediaRequest('audio', {}, 'x')).toEqual({ kind: 'audio', text: 'x', seed: 0, duration: 5 });
+    expect(readMediaRequest('video', { prompt: 'y' }, 'x')).toEqual({
       kind: 'video',
       text: 'x',
       seed: 0,
@@ -31,8 +38,8 @@ describe('readOrder', () => {
     ['audio', { duration: 0.5 }, 'duration'],
     ['audio', { duration: true }, 'duration'],
   ] as const)('refuses for %s %j and names %s', (kind, input, field) => {
-    expect(() => readOrder(kind, input, 'x')).toThrow(InputRefused);
-    expect(() => readOrder(kind, input, 'x')).toThrow(` ${field} `);
+    expect(() => readMediaRequest(kind, input, 'x')).toThrow(InputRefused);
+    expect(() => readMediaRequest(kind, input, 'x')).toThrow(` ${field} `);
   });
 
   it.each([
@@ -43,7 +50,7 @@ describe('readOrder', () => {
     ['zero\u200bwidth\u202e', 'zerowidth'],
     [' \u0007 ', ''],
   ])('turns %j into %j', (text, expected) => {
-    expect(readOrder('audio', {}, text).text).toBe(expected);
+    expect(readMediaRequest('audio', {}, text).text).toBe(expected);
   });
 
   it('keeps texts that any database stores, and reads its own orders', () => {
@@ -52,17 +59,17 @@ describe('readOrder', () => {
         fc.string({ unit: 'binary', maxLength: 200 }),
         fc.constantFrom('image', 'video', 'audio'),
         (text, kind) => {
-          const order = readOrder(kind, {}, text);
+          const order = readMediaRequest(kind, {}, text);
           expect(order.text.isWellFormed()).toBe(true);
           // oxlint-disable-next-line no-control-regex
           expect(order.text).not.toMatch(/[\u0000-\u001f\u007f]/);
-          expect(readOrder(kind, JSON.parse(JSON.stringify(order)), order.text)).toEqual(order);
+          expect(readMediaRequest(kind, JSON.parse(JSON.stringify(order)), order.text)).toEqual(order);
         },
       ),
     );
   });
 
   it('limits the size of an order', () => {
-    expect(readOrder('image', {}, 'long '.repeat(1_000_000)).text.length).toBeLessThanOrEqual(10_000);
+    expect(readMediaRequest('image', {}, 'long '.repeat(1_000_000)).text.length).toBeLessThanOrEqual(10_000);
   });
 });

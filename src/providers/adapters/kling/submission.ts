@@ -5,7 +5,7 @@ import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import { inPath } from '../../http/answers.ts';
 
 /** The request that submits a run, and the path for polling it. */
-export type Order = {
+export type Submission = {
   path: string;
   json: JsonObject;
   /** The API that has the model in its path, and one place to ask for all tasks. */
@@ -17,14 +17,14 @@ export type Order = {
 /** `kling-3.0-turbo` and the like; those of the first API have a `v`, `kling-v2-6`. Pictures are the first's. */
 const new_model = /\d\.\d/;
 
-export function orderOf(run: RunRequest): Order {
+export function submissionOf(run: RunRequest): Submission {
   const is_new = run.kind === 'video' && new_model.test(run.model);
   // The same task may be tried with another model of the same account, which is another run.
   const external_id = `${run.task_id}-${run.model.replaceAll(/[^\w.-]/g, '_')}`;
-  return { ...(is_new ? newOrder(run, external_id) : firstOrder(run, external_id)), is_new, external_id };
+  return { ...(is_new ? newApiSubmission(run, external_id) : oldApiSubmission(run, external_id)), is_new, external_id };
 }
 
-function firstOrder(run: RunRequest, external_task_id: string): Pick<Order, 'path' | 'json'> {
+function oldApiSubmission(run: RunRequest, external_task_id: string): Pick<Submission, 'path' | 'json'> {
   const { kind, model, options, events_url } = run;
   const { duration, aspect_ratio, ...others } = withBareBase64(withoutHollow(run.input, isEmpty));
   const endpoint = textIn(options, 'endpoint') ?? (kind === 'image' ? 'generations' : firstEndpoint(others));
@@ -46,7 +46,7 @@ function firstEndpoint(input: JsonObject): string {
   return 'image' in input || 'image_tail' in input ? 'image2video' : 'text2video';
 }
 
-function newOrder(run: RunRequest, external_task_id: string): Pick<Order, 'path' | 'json'> {
+function newApiSubmission(run: RunRequest, external_task_id: string): Pick<Submission, 'path' | 'json'> {
   const { model, options, events_url } = run;
   const input = withPrompt(withoutHollow(run.input, isFrameless));
   const endpoint = textIn(options, 'endpoint') ?? newEndpoint(input);

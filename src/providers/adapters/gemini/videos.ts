@@ -3,23 +3,23 @@ import { newId, unanswered } from '../../http/answers.ts';
 import type { Upstream } from '../../http/http.ts';
 import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
 import { objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
-import { goingOn, readWatch, unknownRun } from '../../http/watch.ts';
+import { goingOn, readPollState, unknownRun } from '../../http/poll-state.ts';
 import { media_hints } from './hints.ts';
-import { bytesIn, inlinePicture, otherFields, pathOf, type GeminiUpstream, type Work } from './work.ts';
+import { bytesIn, inlineImage, otherFields, pathOf, type GeminiUpstream, type Work } from './work.ts';
 
 /** As often as the official clients ask. */
-const poll_pace = { min_ms: 10_000, max_ms: 20_000 };
+const poll_interval = { min_ms: 10_000, max_ms: 20_000 };
 
 /** Submits may work while every question after them is answered 403, or 404, for minutes. */
 const missing_max_ms = 300_000;
 
 /** Begins a film: an operation that is asked for until it is over. */
-export const startFilms: Work = async (upstream, run, signal) => {
+export const startVideos: Work = async (upstream, run, signal) => {
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json: bodyOf(run), signal });
   if (!answer.ok) return answer;
   const operation = newId(answer.object(), 'name');
   if (!is_operation.test(operation)) throw new Error('the operation has a name that is none');
-  return goingOn({ operation, started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_pace);
+  return goingOn({ operation, started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
 };
 
 /** It becomes a part of a path. */
@@ -29,14 +29,14 @@ const instance_fields = ['prompt', 'image', 'lastFrame', 'referenceImages'];
 
 function bodyOf({ input, options, events_url }: RunRequest): JsonObject {
   const { prompt, image, lastFrame, referenceImages } = input;
-  const references = textsOf(referenceImages).map((picture): JsonObject => ({
-    image: inlinePicture('referenceImages', picture),
+  const references = textsOf(referenceImages).map((reference): JsonObject => ({
+    image: inlineImage('referenceImages', reference),
     referenceType: 'asset',
   }));
   const instance: JsonObject = {
     ...(typeof prompt === 'string' && { prompt }),
-    ...(typeof image === 'string' && { image: inlinePicture('image', image) }),
-    ...(typeof lastFrame === 'string' && { lastFrame: inlinePicture('lastFrame', lastFrame) }),
+    ...(typeof image === 'string' && { image: inlineImage('image', image) }),
+    ...(typeof lastFrame === 'string' && { lastFrame: inlineImage('lastFrame', lastFrame) }),
     ...(references.length > 0 && { referenceImages: references }),
   };
   return {
@@ -53,35 +53,35 @@ function parametersOf(fields: JsonObject): JsonObject {
 }
 
 /** It does not tell waiting from running: what answers is at work. */
-export async function pollFilms(
+export async function pollVideos(
   upstream: GeminiUpstream,
   { now_ms }: RunContext,
   ref: Json,
   signal: AbortSignal,
 ): Promise<RunState> {
-  const watch = readWatch(ref);
+  const state = readPollState(ref);
   const answer = await upstream.call({
     method: 'GET',
-    path: `${upstream.prefix}/${textIn(watch, 'operation') ?? ''}`,
+    path: `${upstream.prefix}/${textIn(state, 'operation') ?? ''}`,
     signal,
   });
-  if (answer.status === 403 || answer.status === 404) return unknownRun(watch, now_ms, poll_pace, missing_max_ms);
+  if (answer.status === 403 || answer.status === 404) return unknownRun(state, now_ms, poll_interval, missing_max_ms);
   if (!answer.ok) throw unanswered(answer);
   const operation = answer.object();
-  if (operation['done'] !== true) return goingOn(watch, 'running', now_ms, poll_pace);
+  if (operation['done'] !== true) return goingOn(state, 'running', now_ms, poll_interval);
   const { error } = operation;
-  if (!isObject(error)) return readFilms(upstream, objectIn(operation, 'response'));
+  if (!isObject(error)) return readVideos(upstream, objectIn(operation, 'response'));
   return upstream.failure({ code: String(error['code'] ?? ''), message: textIn(error, 'message') ?? '' }, media_hints);
 }
 
 /** Films that were found unfit are counted, with reasons; the others are a result. */
-function readFilms(upstream: GeminiUpstream, response: JsonObject): RunState {
-  const films = isObject(response['generateVideoResponse']) ? response['generateVideoResponse'] : response;
-  const samples = [...objectsIn(films, 'generatedSamples'), ...objectsIn(films, 'generatedVideos')];
+function readVideos(upstream: GeminiUpstream, response: JsonObject): RunState {
+  const result = isObject(response['generateVideoResponse']) ? response['generateVideoResponse'] : response;
+  const samples = [...objectsIn(result, 'generatedSamples'), ...objectsIn(result, 'generatedVideos')];
   const files = samples.flatMap((sample) => fileOf(upstream, objectIn(sample, 'video')));
   if (files.length > 0) return { phase: 'done', files };
-  const filtered = Number(films['raiMediaFilteredCount'] ?? 0);
-  const [reason = ''] = textsOf(films['raiMediaFilteredReasons']);
+  const filtered = Number(result['raiMediaFilteredCount'] ?? 0);
+  const [reason = ''] = textsOf(result['raiMediaFilteredReasons']);
   if (filtered > 0 || reason !== '') return upstream.failure({ code: 'moderation', message: reason });
   return { phase: 'done', files: [] };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../catalog/model.ts';
 
 /** Given pictures are not looked at, but others give another result: the seed that follows from them, if there are any. */
-export function pictureSeed(input: JsonObject): { seed?: number } {
+export function imageSeed(input: JsonObject): { seed?: number } {
   const sources = [input['images'] ?? [], input['mask'] ?? []].flat().filter((each: Json) => typeof each === 'string');
   if (sources.length === 0) return {};
   const hash = createHash('sha256').update(JSON.stringify([sources, input['seed'] ?? 0]));

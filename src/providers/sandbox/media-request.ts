@@ -4,8 +4,8 @@
  */
 import { InputRefused, type Json } from '../provider.ts';
 
-export type ImageOrder = { kind: 'image'; text: string; seed: number; width: number; height: number; n: number };
-export type VideoOrder = {
+export type ImageRequest = { kind: 'image'; text: string; seed: number; width: number; height: number; n: number };
+export type VideoRequest = {
   kind: 'video';
   text: string;
   seed: number;
@@ -13,8 +13,8 @@ export type VideoOrder = {
   resolution: Resolution;
   duration: number;
 };
-export type AudioOrder = { kind: 'audio'; text: string; seed: number; duration: number };
-export type Order = ImageOrder | VideoOrder | AudioOrder;
+export type AudioRequest = { kind: 'audio'; text: string; seed: number; duration: number };
+export type MediaRequest = ImageRequest | VideoRequest | AudioRequest;
 
 export type AspectRatio = 'adaptive' | '16:9' | '9:16' | '1:1';
 export type Resolution = '480p' | '720p' | '1080p';
@@ -25,7 +25,7 @@ type Input = { [key: string]: Json };
  * The order of `input` with `text` as its words. The built-in catalogue's schemas keep values in
  * range; a model of the operator's own may not, so InputRefused names the field that is out of it.
  */
-export function readOrder(kind: Order['kind'], input: Input, text: string): Order {
+export function readMediaRequest(kind: MediaRequest['kind'], input: Input, text: string): MediaRequest {
   const common = { text: drawable(text), seed: readNumber(input, 'seed', 0, 2 ** 32 - 1, 0) };
   if (kind === 'image') {
     const width = readWhole(input, 'width', 16, 2048, 768);
