@@ -56,9 +56,9 @@ test('an operator finds an account, credits it and sees the new balance', limit,
   await keyboard.isOn('textbox', /^Amount/);
   const dialog = page.getByRole('dialog');
   await keyboard.press('Enter');
-  const complaint = dialog.getByText('Write an amount such as 1000.00.');
+  const complaint = dialog.getByText('Enter an amount such as 1000.00.');
   await complaint.waitFor();
-  await dialog.getByText('Say why').waitFor();
+  await dialog.getByText('Enter a reason').waitFor();
   await keyboard.fill(/^Reason/, 'Paid by transfer');
   await keyboard.fill(/^Amount/, '1,000'); // a thousand, or one?
   await keyboard.press('Enter');
@@ -91,7 +91,7 @@ test('an operator blocks an account after a question and unblocks it', limit, as
 test('an operator views an account as its people do, under a banner on every page, and leaves', limit, async () => {
   await page.goto(`${service.url}/admin/accounts/${customer}`);
   await page.getByRole('button', { name: 'View as' }).click();
-  const banner = page.getByRole('complementary', { name: 'Looking at another account' });
+  const banner = page.getByRole('complementary', { name: 'Viewing another account' });
   await banner.getByText('Northwind').waitFor();
   await page.getByRole('link', { name: /Available: 30\.50 EUR/ }).waitFor();
   await page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
@@ -114,7 +114,7 @@ test('an operator views an account as its people do, under a banner on every pag
   await heading('Northwind').waitFor();
   await banner.waitFor({ state: 'hidden' });
   await page.getByRole('link', { name: /Available: 5\.00 USD/ }).waitFor();
-  await page.getByRole('link', { name: 'What was done here' }).click();
+  await page.getByRole('link', { name: 'Audit log of this account' }).click();
   await page.getByRole('cell', { name: 'account.view' }).first().waitFor();
   await page.getByRole('cell', { name: 'account.credit' }).first().waitFor();
   expect(complaints).toEqual([]);
@@ -130,7 +130,7 @@ test('an operator tests a route, drains one and switches a model off, and custom
   expect(await violationsIn(page)).toEqual([]);
   await dialog.getByRole('button', { name: 'Make the call' }).click();
   await dialog.getByText('It works').waitFor();
-  await dialog.getByRole('img', { name: 'What it made' }).waitFor();
+  await dialog.getByRole('img', { name: 'Output' }).waitFor();
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   await dialog.waitFor({ state: 'hidden' });
 
@@ -155,8 +155,8 @@ test('an operator sees the workers and pauses one', limit, async () => {
   await page.goto(`${service.url}/admin/queue`);
   await page.getByRole('button', { name: /^Pause/ }).click();
   await page.getByText('Paused', { exact: true }).waitFor();
-  await page.getByRole('button', { name: /^Go on/ }).click();
-  await page.getByText('Takes work').waitFor();
+  await page.getByRole('button', { name: /^Resume/ }).click();
+  await page.getByText('Takes jobs').waitFor();
   const limits = page.getByRole('region', { name: 'Limits in this process' });
   expect(await limits.getByRole('row', { name: 'Requests with files 0 0 64 8' }).count()).toBe(1);
   expect(complaints).toEqual([]);
@@ -181,7 +181,7 @@ test('an operator needs no account', limit, async () => {
   expect(await visit.page.getByRole('tab', { name: 'Team' }).count()).toBe(0);
   await visit.page.goto(`${service.url}/admin/accounts/${customer}`);
   await visit.page.getByRole('button', { name: 'View as' }).click();
-  const banner = visit.page.getByRole('complementary', { name: 'Looking at another account' });
+  const banner = visit.page.getByRole('complementary', { name: 'Viewing another account' });
   await banner.getByRole('button', { name: 'Leave' }).click();
   await visit.page.getByRole('heading', { level: 1, name: 'Northwind' }).waitFor();
   await banner.waitFor({ state: 'hidden' });
@@ -197,7 +197,7 @@ test('a person who is not an operator finds no operator pages', limit, async () 
   expect(await visit.page.getByRole('link', { name: 'Audit log' }).count()).toBe(0);
   for (const path of ['/admin', '/admin/accounts', `/admin/accounts/${customer}`, '/admin/nothing']) {
     await visit.page.goto(service.url + path);
-    await visit.page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+    await visit.page.getByRole('heading', { name: 'Page not found' }).waitFor();
   }
   await other.close();
 });

@@ -74,6 +74,6 @@ test(
 
     await page.context().clearCookies();
     await page.goto(link);
-    await page.getByRole('heading', { level: 1, name: 'This link does not work any more' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'This link no longer works' }).waitFor();
   },
 );

@@ -39,7 +39,7 @@ afterEach(async () => {
 
 test('with 0.00 the first step is to add money, and leads an owner to where that is done', limit, async () => {
   await signIn(page, service.app, empty.user_id);
-  await page.getByText('A picture costs $0.01, and $0.00 is available.').waitFor();
+  await page.getByText('An image costs $0.01, and $0.00 is available.').waitFor();
   expect(await page.getByRole('link', { name: 'Open the playground' }).count()).toBe(0);
   expect(await violationsIn(page)).toEqual([]);
   await page.getByRole('link', { name: 'Add money' }).click();

@@ -115,8 +115,8 @@ test(
     const form = page.getByRole('dialog', { name: 'Create a key' });
     await form.getByLabel('Name').fill('Batch');
     await form
-      .getByRole('textbox', { name: 'Ends' })
-      .or(form.getByRole('combobox', { name: 'Ends' }))
+      .getByRole('textbox', { name: 'Expires' })
+      .or(form.getByRole('combobox', { name: 'Expires' }))
       .first()
       .click();
     await page.getByRole('option', { name: 'In 90 days' }).click();

@@ -97,7 +97,7 @@ describe('the usage page', { timeout: 90_000 }, () => {
     await keyboard.press('ArrowRight', 'ArrowRight');
     await page.waitForURL((url) => url.searchParams.get('group') === 'kind');
     await page.getByRole('table', { name: 'Sums by kind' }).waitFor();
-    await keyboard.tabTo('link', 'Every charge (CSV)');
+    await keyboard.tabTo('link', 'All charges (CSV)');
     const [file] = await Promise.all([page.waitForEvent('download'), keyboard.press('Enter')]);
     expect(file.suggestedFilename()).toMatch(/^medley-charges-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
     expect((await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n')).toHaveLength(3);
@@ -107,7 +107,7 @@ describe('the usage page', { timeout: 90_000 }, () => {
   it('says when there is no usage, and how to see more', async () => {
     const { page } = await open(owner.user_id);
     await go(page, '/usage?model=sandbox%2Fvideo');
-    await page.getByText('Nothing fits these filters').waitFor();
+    await page.getByText('Nothing matches these filters').waitFor();
     await page.getByRole('button', { name: 'Clear', exact: true }).click();
     await page.getByRole('table', { name: 'Sums by model' }).waitFor();
     expect(new URL(page.url()).searchParams.has('model')).toBe(false);
@@ -166,7 +166,7 @@ describe('the billing page', { timeout: 90_000 }, () => {
     await page.waitForURL(/checkout\.stripe\.example/);
     expect(stripe.sessions.at(-1)).toMatchObject({ amount_total: 5_000, client_reference_id: owner.account_id });
     await go(page, '/billing?paid=yes');
-    await page.getByText('The balance grows as soon as the payment is confirmed').waitFor();
+    await page.getByText('The payment is added to the balance once it is confirmed').waitFor();
   });
 
   it('tells a viewer why nothing can be changed', async () => {

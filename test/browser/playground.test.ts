@@ -51,7 +51,7 @@ test('an image is made by keyboard alone, with its price before and its cost aft
   const facts = page.getByRole('main');
   await expect.poll(() => facts.innerText(), patience).toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.01\s+Released\s+\$0\.00/);
   expect(await violationsIn(page)).toEqual([]);
-  await keyboard.enter('link', 'The whole story of this task');
+  await keyboard.enter('link', 'All details of this task');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/tasks/task_'));
   await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
 }, 180_000);

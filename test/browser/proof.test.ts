@@ -64,7 +64,7 @@ test('a key: a dialog asks for the password, refuses a wrong one, and then the k
   await fillKeyForm();
   expect(await violationsIn(page)).toEqual([]);
   await question().locator('input[type=password]').fill('not my password');
-  await question().getByRole('button', { name: 'Go on' }).click();
+  await question().getByRole('button', { name: 'Continue' }).click();
   await question().getByText('This is not your password.').waitFor();
   await question().locator('input[type=password]').fill(password);
   await page.keyboard.press('Enter');

@@ -149,10 +149,10 @@ test('a second factor leads from the address of a page to that page', limit, asy
   await givePassword('two@example.com');
   await heading('Second factor').waitFor();
   await page.getByLabel('Code').fill('000000');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('alert').waitFor();
   await page.getByLabel('Code').fill(totpOf(secretOf(totpURI), 1));
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await heading('Usage').waitFor();
   expect(place()).toBe('/usage?by=key');
 });
@@ -169,7 +169,7 @@ test('a sign-in link leads to Home once and says so when it is opened again', li
   await expectHomeOf('Anna');
   await context.clearCookies();
   await page.goto(link);
-  await heading('This link does not work any more').waitFor();
+  await heading('This link no longer works').waitFor();
   await page.getByRole('link', { name: 'Sign in with a password' }).click();
   await givePassword();
   await expectHomeOf('Anna');
@@ -264,7 +264,7 @@ test('a sign-in link by mail: from the sign-in page to the mail, and in, once', 
   await context.clearCookies();
   await page.goto(link);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await heading('This link does not work any more').waitFor();
+  await heading('This link no longer works').waitFor();
   await page.getByRole('link', { name: 'Back to signing in' }).click();
   await givePassword('mailed@example.com');
   await expectHomeOf('Mary');
@@ -279,7 +279,7 @@ test('a sign-in link by mail asks for the second factor', limit, async () => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await heading('Second factor').waitFor();
   await page.getByLabel('Code').fill(totpOf(secretOf(totpURI)));
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await expectHomeOf('Tom');
 });
 
@@ -293,18 +293,18 @@ test('a lost app: a backup code lets one in, and the second factor is turned off
   await heading('Second factor').waitFor();
   await page.getByRole('button', { name: 'Use a backup code instead' }).click();
   await page.getByLabel('Backup code').fill(backupCodes[0] ?? '');
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await heading('Settings').waitFor();
   await page.getByRole('button', { name: 'Turn off' }).click();
   await page.getByRole('dialog').locator('input[type=password]').fill(password);
   await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
   await page.getByRole('button', { name: 'Turn on' }).click();
   await page.getByRole('dialog').locator('input[type=password]').fill(password);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   const secret = await page.getByRole('dialog').locator('pre, code').first().innerText();
-  await page.getByLabel('The code that it shows now').fill(totpOf(secret.trim()));
+  await page.getByLabel('Code from the app').fill(totpOf(secret.trim()));
   await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
   await page.getByRole('button', { name: 'New backup codes' }).waitFor();
   expect((await who.get('/dash/me')).status).toBe(401); // signed out elsewhere
 });
@@ -315,7 +315,7 @@ test('an invitation to who has a password: signed in as another, as oneself, and
   told(await anna.post(`${anna.base}/team/invitations`, { email: 'guest@example.com', role: 'viewer' }));
   const link = await mailedTo('guest@example.com', '/invitation');
   await page.goto(link);
-  await page.getByRole('link', { name: 'You have a password here already? Sign in' }).click();
+  await page.getByRole('link', { name: 'Already have a password here? Sign in' }).click();
   await givePassword('guest@example.com');
   await page.getByRole('button', { name: 'Join', exact: true }).click();
   await expectHomeOf('Gus');

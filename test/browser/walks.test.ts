@@ -154,7 +154,7 @@ test(
       await receiver.nth('/traffic', 4);
       await keyboard.enter('button', 'Rotate');
       await keyboard.enter('button', 'Rotate', page.getByRole('dialog', { name: 'Rotate the secret' }));
-      expect(await shown('old secret')).toBe(old);
+      expect(await shown('previous secret')).toBe(old);
       await keyboard.isOn('button', 'Rotate');
       await receiver.nth('/traffic', of().length + 6);
     } finally {
@@ -205,11 +205,11 @@ test('a second factor is switched on and required at the next sign-in', limit, a
   await keyboard.isOn('textbox', 'Your password');
   await keyboard.fill('Your password', password);
   await keyboard.press('Enter');
-  await keyboard.isOn('textbox', 'The code that it shows now');
+  await keyboard.isOn('textbox', 'Code from the app');
   const secret = (await page.getByRole('region', { name: 'secret', exact: true }).textContent()) ?? '';
-  await keyboard.fill('The code that it shows now', totpOf(secret, -1)); // the next one is needed soon, and each counts once
+  await keyboard.fill('Code from the app', totpOf(secret, -1)); // the next one is needed soon, and each counts once
   await keyboard.press('Enter');
-  await keyboard.enter('button', 'I have kept them');
+  await keyboard.enter('button', 'I have saved them');
   await page.getByRole('button', { name: 'New backup codes' }).waitFor();
 
   await keyboard.enter('button', 'You: Ada');

@@ -60,7 +60,7 @@ function toldIn(json: unknown, status: number): { message: string } {
     const error = isRecord(json['error']) ? json['error'] : json;
     if (typeof error['message'] === 'string' && error['message'] !== '') return { ...error, message: error['message'] };
   }
-  if (status === 429) return { message: 'Too many tries. Wait a minute, then try again.' };
+  if (status === 429) return { message: 'Too many attempts. Wait a minute, then try again.' };
   return { message: `The service answered ${status}.` };
 }
 

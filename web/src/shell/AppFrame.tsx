@@ -231,7 +231,7 @@ function BalancePill() {
   });
   if (!data) return null;
   return (
-    <Tooltip label="Available: the balance without what is held for running work">
+    <Tooltip label="Available: the balance minus the holds for running work">
       <Badge
         component={Link}
         to="/billing"

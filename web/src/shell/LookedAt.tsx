@@ -15,7 +15,7 @@ export function LookedAt() {
   return (
     <Paper
       component="aside"
-      aria-label="Looking at another account"
+      aria-label="Viewing another account"
       withBorder
       px="md"
       py="xs"
@@ -26,7 +26,7 @@ export function LookedAt() {
         <Group gap="xs" wrap="nowrap" style={{ minWidth: 0, flex: '1 1 220px' }}>
           <EyeIcon width={20} aria-hidden style={{ flexShrink: 0 }} />
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            You look at <b>{account.name}</b> as an operator. You see everything and change nothing.
+            You are viewing <b>{account.name}</b> as an operator. You can see everything and change nothing.
           </Text>
         </Group>
         <Button size="xs" variant="default" onClick={() => void end()}>

@@ -7,7 +7,7 @@ export function NotFound() {
     <Container size="sm" py="xl" component="main">
       <h1 style={{ position: 'absolute', left: -9999 }}>Not found</h1>
       <Empty
-        title="There is nothing here"
+        title="Page not found"
         action={
           <Button component={Link} to="/">
             Home

@@ -87,9 +87,7 @@ function ByPassword({ email, end }: Props & { email: string | undefined }) {
       }}
     >
       <Stack>
-        <Text size="sm">
-          You gave your password more than 15 minutes ago. Give it again, and what you began goes on.
-        </Text>
+        <Text size="sm">You entered your password more than 15 minutes ago. Enter it again to continue.</Text>
         <input type="hidden" autoComplete="username" value={email ?? ''} readOnly />
         <PasswordInput
           label="Your password"
@@ -105,7 +103,7 @@ function ByPassword({ email, end }: Props & { email: string | undefined }) {
             Cancel
           </Button>
           <Button type="submit" loading={isPending}>
-            Go on
+            Continue
           </Button>
         </Group>
       </Stack>
@@ -126,12 +124,12 @@ function WithoutPassword({ me, end }: Props & { me: Me }) {
     <Stack>
       <Text size="sm">
         You signed in more than 15 minutes ago, and you have no password. Open a new sign-in link in this browser, then
-        go on here.
+        continue here.
       </Text>
       {email === undefined ? (
         <Text size="sm">
-          Whoever runs the service makes one with <Code>npm run -s medley -- login-link</Code>. With a password, which
-          you set on the Home page, you need no links.
+          The operator creates one with <Code>npm run -s medley -- login-link</Code>. With a password, which you set on
+          the Home page, you need no links.
         </Text>
       ) : mail.isSuccess ? (
         <Text size="sm">A link is on its way to {email}.</Text>

@@ -14,8 +14,8 @@ export function WithoutAccount() {
           </ButtonTo>
         }
       >
-        You run this service. To use it as well, ask an owner of an account for an invitation, or look at an account
-        from its page among the accounts.
+        You run this service. To use it as well, ask an owner of an account for an invitation, or view an account from
+        its page in the list of accounts.
       </Empty>
     </Page>
   );

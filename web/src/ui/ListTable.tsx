@@ -68,7 +68,7 @@ export function Pages<T>({
             {query.hasNextPage && (
               <Center>
                 <Button variant="light" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
-                  Older ones
+                  Show older
                 </Button>
               </Center>
             )}

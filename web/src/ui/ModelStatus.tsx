@@ -3,8 +3,8 @@ import type { ModelView } from '../../../src/dashboard/views/models.ts';
 import { Status } from './Status.tsx';
 
 const meanings = {
-  available: 'Every route of it takes work.',
-  degraded: 'Some of its routes are paused because they kept failing; the others take the work.',
+  available: 'All of its routes are in use.',
+  degraded: 'Some of its routes are paused because they kept failing; the others are in use.',
   unavailable: 'All of its routes are paused because they kept failing, for five minutes at most.',
 };
 

@@ -81,7 +81,7 @@ function ActivityFilters({ search, set, ending, isFiltered }: FilterProps) {
 }
 
 function Nothing({ isFiltered, none: { title, text } }: { isFiltered: boolean } & Pick<Props<unknown>, 'none'>) {
-  if (isFiltered) return <Empty title="Nothing fits these filters">Take one of them away.</Empty>;
+  if (isFiltered) return <Empty title="Nothing matches these filters">Remove one of them.</Empty>;
   return (
     <Empty
       title={title}

@@ -17,7 +17,7 @@ const columns = [
   { name: 'Status' },
   { name: 'Input', align: 'right' },
   { name: 'Output', align: 'right' },
-  { name: 'First words', align: 'right' },
+  { name: 'First token', align: 'right' },
   { name: 'Took', align: 'right' },
   { name: 'Cost', align: 'right' },
 ] as const;

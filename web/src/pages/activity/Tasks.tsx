@@ -34,7 +34,7 @@ export function Tasks(props: ListProps) {
       refreshAfterMs={(pages) => (isMoving(pages) ? 2_000 : 15_000)}
       none={{
         title: 'No generations yet',
-        text: 'What you or your programs make appears here within a moment.',
+        text: 'Generations by you or your programs appear here.',
       }}
     />
   );

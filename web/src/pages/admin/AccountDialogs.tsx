@@ -32,7 +32,7 @@ export function BlockAccount({ account: { id, name, status }, close }: Props) {
         <Text size="sm">
           {blocked
             ? 'Its keys work again within a second.'
-            : 'Calls with its keys are refused within a second. What runs already goes on and is charged. Its people can still sign in and read.'}
+            : 'Calls with its keys are refused within a second. Running work continues and is charged. Its people can still sign in and read.'}
         </Text>
         {error && <Failed error={error} />}
         <Group justify="flex-end">
@@ -90,20 +90,20 @@ export function HandOver({ account: { id, name }, close }: Props) {
     <Modal
       opened
       onClose={close}
-      title={`Link to hand over: ${name}`}
+      title={`Sign-in link for ${name}`}
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Stack>
         <Text size="sm">
-          Whoever opens the link is signed in as the owner of this account, once, and can then choose a password. Send
-          it only to them. That you made one is written down.
+          The link signs one person in as the owner of this account, who can then choose a password. Send it only to
+          them. The audit log records it.
         </Text>
         {data && (
           <div role="status">
             <CodeBox text={data.link} label="link" />
             <Text size="sm" c="dimmed" mt="xs">
-              It works once, within {data.expires_in}. It is told only here.
+              It works once, within {data.expires_in}. It is shown only once.
             </Text>
           </div>
         )}
@@ -114,7 +114,7 @@ export function HandOver({ account: { id, name }, close }: Props) {
           </Button>
           {!data && (
             <Button color="orange" onClick={() => mutate()} loading={isPending} data-autofocus>
-              Make a link
+              Create a link
             </Button>
           )}
         </Group>

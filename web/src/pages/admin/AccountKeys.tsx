@@ -20,10 +20,10 @@ export function AccountKeys({ account }: { account: AdminAccountPage }) {
   return (
     <Card title="Keys">
       {keys.length === 0 ? (
-        <Text c="dimmed">No key works.</Text>
+        <Text c="dimmed">No active keys.</Text>
       ) : (
         <ListTable
-          caption="Keys that work"
+          caption="Active keys"
           columns={[
             { name: 'Name' },
             { name: 'Key' },
@@ -93,7 +93,7 @@ function LimitKey({ account, apiKey, close }: { account: AdminAccountPage; apiKe
         <Stack>
           <TextInput
             label={`Monthly limit in ${account.currency}`}
-            description="What it may spend from the first to the last of a month (UTC). Empty: no limit of its own. Its people see who changed it."
+            description="Maximum spending per calendar month (UTC). Empty: no limit. The account's audit log shows the change."
             inputMode="decimal"
             placeholder="No limit"
             autoComplete="off"

@@ -56,7 +56,7 @@ function Actions({ account, setDoing }: { account: AdminAccountPage; setDoing: (
     <>
       <LookButton id={account.id} />
       <Button variant="default" onClick={() => setDoing('link')}>
-        Link to hand over
+        Sign-in link
       </Button>
       <Button variant="default" onClick={() => setDoing('block')}>
         {blocked ? 'Unblock' : 'Block'}
@@ -126,8 +126,8 @@ function Parts({ account }: { account: AdminAccountPage }) {
       <Members account={account} />
       <AccountKeys account={account} />
       <Group>
-        <LinkTo href={`/admin/audit?account=${id}`}>What was done here</LinkTo>
-        <LinkTo href={`/admin/deliveries?account=${id}`}>Its deliveries</LinkTo>
+        <LinkTo href={`/admin/audit?account=${id}`}>Audit log of this account</LinkTo>
+        <LinkTo href={`/admin/deliveries?account=${id}`}>Deliveries of this account</LinkTo>
       </Group>
     </Stack>
   );
@@ -146,7 +146,7 @@ function ForgetFailures({ account: { id, failures } }: { account: AdminAccountPa
         loading={change.isPending}
         onClick={() => change.make(`accounts/${id}/forget-failures`, {})}
       >
-        Count them no more
+        Reset the count
       </Button>
       {change.error && <Failed error={change.error} />}
     </Stack>
@@ -157,7 +157,7 @@ function Members({ account: { members } }: { account: AdminAccountPage }) {
   return (
     <Card title="People">
       {members.length === 0 ? (
-        <Text c="dimmed">Nobody yet. A link to hand over makes its first owner.</Text>
+        <Text c="dimmed">Nobody yet. A sign-in link creates its first owner.</Text>
       ) : (
         <ListTable caption="People" columns={[{ name: 'Name' }, { name: 'E-mail' }, { name: 'Role' }, { name: '2FA' }]}>
           {members.map(({ name, email, role, two_factor }) => (

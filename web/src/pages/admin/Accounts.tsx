@@ -36,7 +36,7 @@ export function Accounts() {
     </Button>
   );
   return (
-    <Page title="Accounts" about="Who uses this service, and what they have." actions={create}>
+    <Page title="Accounts" about="The accounts of this service and their balances." actions={create}>
       <Filters isFiltered={search !== undefined} clear={() => set(undefined)}>
         <SearchField label="Search" placeholder="Part of a name, or an id" value={search} onChange={set} />
       </Filters>
@@ -48,7 +48,7 @@ export function Accounts() {
               An account has a balance, keys and people.
             </Empty>
           ) : (
-            <Empty title="No account is called so">Search for less of its name, or for its whole id.</Empty>
+            <Empty title="No account matches">Search for a part of its name, or for its full id.</Empty>
           )
         }
       >

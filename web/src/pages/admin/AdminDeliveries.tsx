@@ -51,9 +51,9 @@ export function AdminDeliveries() {
         query={query}
         empty={
           isFiltered ? (
-            <Empty title="Nothing fits these filters">Take one of them away.</Empty>
+            <Empty title="Nothing matches these filters">Remove one of them.</Empty>
           ) : (
-            <Empty title="No deliveries yet">Tasks that are made with a webhook_url appear here when they end.</Empty>
+            <Empty title="No deliveries yet">Tasks with a webhook_url appear here when they end.</Empty>
           )
         }
       >
@@ -76,7 +76,7 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
           { name: 'Address' },
           { name: 'State' },
           { name: 'Attempts', align: 'right' },
-          { name: 'Last answer' },
+          { name: 'Last response' },
           { name: 'Actions', hidden: true },
         ]}
       >

@@ -34,7 +34,7 @@ export function AdminModels() {
   return (
     <Page
       title="Models & routes"
-      about="Routes are tried in this order. One that keeps failing is left out for a while, then tried again by itself. What you change here counts on every node within a second, and beyond restarts; everything else stands in the configuration."
+      about="Routes are tried in this order. A route that keeps failing is paused for a while, then tried again automatically. Changes made here apply to every node within a second and survive restarts; everything else is in the configuration."
     >
       <Filters
         isFiltered={search !== undefined || state !== undefined}
@@ -47,7 +47,7 @@ export function AdminModels() {
           onChange={(text) => set({ search: text })}
         />
         <Switch
-          label="Only routes that are not used now"
+          label="Only routes that are not in use"
           checked={state === 'open'}
           color="orange"
           mb={8}
@@ -76,9 +76,9 @@ function Models({ models, search, state }: { models: AdminModel[] } & RoutesSear
   });
   if (rows.length === 0) {
     return state === 'open' && search === undefined ? (
-      <Empty title="Every route takes work">No route is left out now.</Empty>
+      <Empty title="Every route is in use">No route is paused or drained.</Empty>
     ) : (
-      <Empty title="Nothing fits these filters">Take one of them away.</Empty>
+      <Empty title="Nothing matches these filters">Remove one of them.</Empty>
     );
   }
   const close = () => setOpened(undefined);
@@ -92,7 +92,7 @@ function Models({ models, search, state }: { models: AdminModel[] } & RoutesSear
           { name: 'Route' },
           { name: 'Provider' },
           { name: 'State' },
-          { name: 'Run now', align: 'right' },
+          { name: 'Running', align: 'right' },
           { name: 'Actions', hidden: true },
         ]}
       >
@@ -182,7 +182,7 @@ function ModelCell({ model, change, open }: Pick<RowProps, 'model' | 'change' | 
       <Text size="xs" c="dimmed">
         {model.kind}
         {model.hidden && ', hidden'}
-        {model.is_reordered && ', in an order of its own'}
+        {model.is_reordered && ', in a custom order'}
       </Text>
       <Group gap="xs">
         <Switch

@@ -34,7 +34,7 @@ export function Audit() {
   return (
     <Page
       title="Audit log"
-      about="Who did what, newest first. Entries are never changed or deleted."
+      about="Changes by people and commands, newest first. Entries are never changed or deleted."
       actions={<FileButton href={`/dash/admin/audit.csv${queryOf(filter)}`} />}
     >
       <Filters isFiltered={isFiltered} clear={() => set({ account: undefined, action: undefined, entry: undefined })}>
@@ -51,9 +51,9 @@ export function Audit() {
         query={query}
         empty={
           isFiltered ? (
-            <Empty title="Nothing fits these filters">Both take whole words: an account's id, an action's name.</Empty>
+            <Empty title="Nothing matches these filters">Enter a full account id or a full action name.</Empty>
           ) : (
-            <Empty title="Nothing was done yet">What people change, here or with commands, is written down here.</Empty>
+            <Empty title="No entries yet">Changes that people make, here or with commands, are recorded here.</Empty>
           )
         }
       >
@@ -66,13 +66,13 @@ export function Audit() {
 function AuditTable({ entries }: { entries: AdminAudit[] }) {
   return (
     <ListTable
-      caption="What was done, newest first"
+      caption="Audit log, newest first"
       columns={[
         { name: 'Time' },
-        { name: 'Who' },
+        { name: 'Actor' },
         { name: 'Action' },
         { name: 'Account' },
-        { name: 'To what' },
+        { name: 'Target' },
         { name: 'Details' },
       ]}
     >

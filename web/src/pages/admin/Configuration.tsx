@@ -25,14 +25,14 @@ export function Configuration() {
   return (
     <Page
       title="Configuration"
-      about="What this service runs with. It is changed in its file; only models and routes are also switched from their page."
+      about="The running configuration. Change it in its file; models and routes can also be switched on their page."
       actions={
         <>
           <Button variant="default" onClick={() => (reload.reset(), check.mutate())} loading={check.isPending}>
             Check the file
           </Button>
           <Button color="orange" onClick={() => (check.reset(), reload.mutate())} loading={reload.isPending}>
-            Read the file again
+            Reload the file
           </Button>
         </>
       }
@@ -50,11 +50,11 @@ export function Configuration() {
 
 function Checked({ of: { file, ok, errors, warnings } }: { of: AdminCheck }) {
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
-  const what = file === null ? 'There is no file; what the environment names' : 'The file';
+  const what = file === null ? 'There is no file. The environment' : 'The file';
   return (
-    <Alert color={ok ? 'teal' : 'red'} title={`${what} ${ok ? 'is in order' : 'would be refused'}`}>
+    <Alert color={ok ? 'teal' : 'red'} title={`${what} ${ok ? 'is valid' : 'has errors'}`}>
       {lines.length === 0 ? (
-        'Nothing has been changed by this look.'
+        'The check changed nothing.'
       ) : (
         <List size="sm" style={{ overflowWrap: 'anywhere' }}>
           {lines.map((line) => (
@@ -69,17 +69,17 @@ function Checked({ of: { file, ok, errors, warnings } }: { of: AdminCheck }) {
 function Outcome({ of }: { of: AdminReload }) {
   if (of.ok)
     return (
-      <Alert color="teal" title="The file was read">
+      <Alert color="teal" title="The file was loaded">
         {of.message}
       </Alert>
     );
   return (
-    <Alert color="red" title="The file was refused" icon={<ExclamationTriangleIcon aria-hidden />}>
+    <Alert color="red" title="The file has errors" icon={<ExclamationTriangleIcon aria-hidden />}>
       <Text size="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
         {of.message}
       </Text>
       <Text size="sm" mt="xs">
-        The service goes on with what it had before.
+        The service keeps its previous configuration.
       </Text>
     </Alert>
   );
@@ -88,7 +88,7 @@ function Outcome({ of }: { of: AdminReload }) {
 function Parts({ view }: { view: AdminConfiguration }) {
   const { file, version, node, database, migrations, warnings, settings } = view;
   const facts = [
-    ['File', file ?? 'none: models of the sandbox and what the environment names'],
+    ['File', file ?? 'none: the sandbox, and the models of providers with a key in the environment'],
     ['Version', version],
     ['Node', node],
     ['Database', database],
@@ -144,11 +144,11 @@ function Providers({ view: { providers } }: { view: AdminConfiguration }) {
   return (
     <Card title="Providers">
       {providers.length === 0 ? (
-        <Text c="dimmed">None are configured.</Text>
+        <Text c="dimmed">No providers are configured.</Text>
       ) : (
         <ListTable
           caption="Providers"
-          columns={[{ name: 'Name' }, { name: 'Speaks' }, { name: 'Address' }, { name: 'Key' }]}
+          columns={[{ name: 'Name' }, { name: 'Protocol' }, { name: 'Address' }, { name: 'Key' }]}
         >
           {providers.map(({ name, adapter, base_url, key }) => (
             <Table.Tr key={name}>
@@ -158,7 +158,7 @@ function Providers({ view: { providers } }: { view: AdminConfiguration }) {
               </Table.Td>
               <Table.Td maw={340}>
                 <Text size="sm" truncate title={base_url ?? ''}>
-                  {base_url ?? 'its own'}
+                  {base_url ?? 'default'}
                 </Text>
               </Table.Td>
               <Table.Td>

@@ -35,7 +35,7 @@ export function CreateAccount({ currencies, close }: Props) {
         <Stack>
           <TextInput
             label="Name"
-            description="As its people and its invoices will call it."
+            description="Shown to its people and on its invoices."
             maxLength={200}
             required
             data-autofocus
@@ -43,14 +43,14 @@ export function CreateAccount({ currencies, close }: Props) {
           />
           <Select
             label="Currency"
-            description="Can never be changed."
+            description="Cannot be changed later."
             data={[...currencies]}
             allowDeselect={false}
             {...form.getInputProps('currency')}
           />
           <TextInput
-            label="Credit to begin with"
-            description="Nothing if left empty."
+            label="Initial credit"
+            description="Empty: none."
             placeholder="25.00"
             inputMode="decimal"
             autoComplete="off"

@@ -27,8 +27,8 @@ function useCreditForm() {
     initialValues: { way: 'credit', amount: '', reason: '' },
     validate: {
       amount: (amount) =>
-        amount_form.test(amountSent(amount)) && /[1-9]/.test(amount) ? null : 'Write an amount such as 1000.00.',
-      reason: (reason) => (reason.trim() === '' ? 'Say why: it stands in the ledger of the account.' : null),
+        amount_form.test(amountSent(amount)) && /[1-9]/.test(amount) ? null : 'Enter an amount such as 1000.00.',
+      reason: (reason) => (reason.trim() === '' ? 'Enter a reason: the account sees it in its ledger.' : null),
     },
   });
 }
@@ -65,14 +65,13 @@ export function CreditAccount({ account, close }: Props) {
       <form onSubmit={form.onSubmit((values) => mutate(values))} noValidate>
         <Stack>
           <Text size="sm">
-            Available now: <Money cost={available} />. What is booked cannot be deleted, only corrected by another
-            entry.
+            Available now: <Money cost={available} />. Entries cannot be deleted, only corrected by another entry.
           </Text>
           <SegmentedControl
-            aria-label="Which way"
+            aria-label="Direction"
             data={[
               { value: 'credit', label: 'Credit: add' },
-              { value: 'debit', label: 'Debit: take away' },
+              { value: 'debit', label: 'Debit: subtract' },
             ]}
             {...form.getInputProps('way')}
           />
@@ -87,7 +86,7 @@ export function CreditAccount({ account, close }: Props) {
           />
           <TextInput
             label="Reason"
-            description="The account reads it in its ledger."
+            description="Shown in the account's ledger."
             maxLength={500}
             required
             {...form.getInputProps('reason')}

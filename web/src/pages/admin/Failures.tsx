@@ -30,7 +30,7 @@ export function Failures() {
   return (
     <Page
       title="Failures"
-      about="Tries of routes that went wrong. Who asked may have had an answer all the same: another route is tried next."
+      about="Failed attempts of routes. The caller may still have got a result: the next route is tried."
       actions={<FileButton href={`/dash/admin/failures.csv${asked}`} />}
     >
       <Filters
@@ -52,7 +52,7 @@ export function Failures() {
           if (rows.length === 0) {
             return (
               <Empty title={wanted === undefined ? 'Nothing has failed' : 'This route has not failed'}>
-                No try went wrong since <Time at={since} />.
+                No attempt has failed since <Time at={since} />.
               </Empty>
             );
           }
@@ -71,21 +71,21 @@ export function Failures() {
 }
 
 const states: Record<string, { of: string; label: string }> = {
-  failed: { of: 'failed', label: 'Failed after its start' },
-  not_started: { of: 'retrying', label: 'Refused before its start' },
-  ambiguous: { of: 'failed', label: 'Nobody knows' },
-  abandoned: { of: 'dropped', label: 'Given up' },
+  failed: { of: 'failed', label: 'Failed after it started' },
+  not_started: { of: 'retrying', label: 'Refused before it started' },
+  ambiguous: { of: 'failed', label: 'Outcome unknown' },
+  abandoned: { of: 'dropped', label: 'Abandoned' },
 };
 
 function FailureTable({ rows }: { rows: AdminFailure[] }) {
   return (
     <ListTable
-      caption="Tries that went wrong, most often first"
+      caption="Failed attempts, most frequent first"
       columns={[
         { name: 'Route' },
-        { name: 'What' },
-        { name: 'Why' },
-        { name: 'Times', align: 'right' },
+        { name: 'Outcome' },
+        { name: 'Reason' },
+        { name: 'Count', align: 'right' },
         { name: 'Last' },
       ]}
     >

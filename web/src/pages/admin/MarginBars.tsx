@@ -78,7 +78,7 @@ function Summary({ rows, currency, month }: { rows: AdminMargin[]; currency: str
     );
   return (
     <Text size="sm" c="dimmed" style={{ flex: '1 1 260px' }}>
-      {month}: {sum('revenue')} came in, {sum('upstream_cost')} went to upstreams, {sum('margin')} is left.
+      {month}: revenue {sum('revenue')}, upstream cost {sum('upstream_cost')}, margin {sum('margin')}.
     </Text>
   );
 }
@@ -94,7 +94,7 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
   // Where nothing was paid to upstreams, the room of its bars would push all others away from their names.
   const series = kinds_of_bars.filter(({ name }) => name === 'Revenue' || data.some((each) => each[name] > 0));
   return (
-    <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table tells the same.`}>
+    <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table has the same numbers.`}>
       <Legend />
       <BarChart
         {...(by === 'day' ? columns_look : rowsLook(data.length))}

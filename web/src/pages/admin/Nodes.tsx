@@ -16,17 +16,17 @@ export function Nodes({ nodes }: { nodes: readonly AdminNode[] }) {
     <Card title="Workers">
       {change.error && <Failed error={change.error} />}
       {nodes.length === 0 ? (
-        <Text c="dimmed">No process has told that it is alive yet.</Text>
+        <Text c="dimmed">No nodes online.</Text>
       ) : (
         <ListTable
           caption="Processes of the service, the newest first"
           columns={[
             { name: 'Process' },
             { name: 'State' },
-            { name: 'Jobs in hand', align: 'right' },
+            { name: 'Running jobs', align: 'right' },
             { name: 'Version' },
             { name: 'Since' },
-            { name: 'Last heard of' },
+            { name: 'Last seen' },
             { name: 'Actions', hidden: true },
           ]}
         >
@@ -60,9 +60,9 @@ export function Nodes({ nodes }: { nodes: readonly AdminNode[] }) {
                     variant="default"
                     loading={change.isPending}
                     onClick={() => change.make(`nodes/${node.id}/pause`, { paused: !node.is_paused })}
-                    aria-label={`${node.is_paused ? 'Go on' : 'Pause'}: ${node.name}`}
+                    aria-label={`${node.is_paused ? 'Resume' : 'Pause'}: ${node.name}`}
                   >
-                    {node.is_paused ? 'Go on' : 'Pause'}
+                    {node.is_paused ? 'Resume' : 'Pause'}
                   </Button>
                 )}
               </Table.Td>
@@ -71,15 +71,15 @@ export function Nodes({ nodes }: { nodes: readonly AdminNode[] }) {
         </ListTable>
       )}
       <Text size="xs" c="dimmed" mt="xs">
-        One that is paused takes nothing new and ends what it has in hand; upkeep goes on. It lasts until the process
-        ends.
+        A paused worker takes no new jobs and finishes its running ones; scheduled jobs continue. The pause ends with
+        the process.
       </Text>
     </Card>
   );
 }
 
 function lookOf({ is_alive, is_paused, role }: AdminNode): { of: string; label: string } {
-  if (!is_alive) return { of: 'failed', label: 'Not heard of' };
+  if (!is_alive) return { of: 'failed', label: 'Offline' };
   if (is_paused) return { of: 'paused', label: 'Paused' };
-  return { of: 'active', label: role === 'api' ? 'Answers' : 'Takes work' };
+  return { of: 'active', label: role === 'api' ? 'Serves requests' : 'Takes jobs' };
 }

@@ -19,7 +19,7 @@ export function Overview() {
     refetchInterval: 10_000,
   });
   return (
-    <Page title="Overview" about="How this service is, over all accounts.">
+    <Page title="Overview" about="The state of this service, over all accounts.">
       <Loaded query={query} height={520}>
         {(view) => (
           <Stack gap="lg">
@@ -38,13 +38,13 @@ export function Overview() {
             <TopFailures />
             <Card title="Margins of this month" aside={<LinkTo href="/admin/prices">Prices & margins</LinkTo>}>
               {view.margins.every(({ revenue, upstream_cost }) => isZero(revenue) && isZero(upstream_cost)) ? (
-                <Text c="dimmed">Nothing was charged this month yet.</Text>
+                <Text c="dimmed">No charges this month yet.</Text>
               ) : (
                 <MarginBars
                   rows={view.margins}
                   by="model"
                   month={monthText(new Date().toISOString().slice(0, 7))}
-                  label={({ name }) => name ?? 'not known'}
+                  label={({ name }) => name ?? 'unknown'}
                 />
               )}
             </Card>
@@ -101,28 +101,20 @@ function Figures({ view: { tasks, chats, jobs } }: { view: AdminOverview }) {
           <Figure name="Queued" value={count(tasks.queued)} />
           <Figure name="Running" value={count(tasks.running)} />
           <Figure
-            name="Oldest waits for"
+            name="Oldest waiting"
             value={tasks.oldest_queued_s === null ? '–' : durationText(tasks.oldest_queued_s * 1000)}
           />
           <Figure name="Succeeded" value={count(tasks.succeeded_24h)} note="in 24 hours" />
           <Figure name="Failed" value={count(tasks.failed_24h)} note="in 24 hours" />
-          <Figure name="Jobs that wait" value={count(jobs)} note="of all queues" />
+          <Figure name="Waiting jobs" value={count(jobs)} note="in all queues" />
         </SimpleGrid>
       </Card>
       <Card title="Chat">
         <SimpleGrid cols={2}>
           <Figure name="Calls" value={count(chats.calls_24h)} note="in 24 hours" />
           <Figure name="Failed" value={count(chats.failed_24h)} note="in 24 hours" />
-          <Figure
-            name="First words"
-            value={time(chats.first_words_p50_ms)}
-            note="half of the calls have them by then"
-          />
-          <Figure
-            name="Slow first words"
-            value={time(chats.first_words_p95_ms)}
-            note="95 of 100 calls have them by then"
-          />
+          <Figure name="First token" value={time(chats.first_words_p50_ms)} note="median time" />
+          <Figure name="Slow first token" value={time(chats.first_words_p95_ms)} note="95th percentile" />
         </SimpleGrid>
       </Card>
     </SimpleGrid>
@@ -146,7 +138,7 @@ function TopFailures() {
           return (
             <ListTable
               caption="Routes that failed most in the last 7 days"
-              columns={[{ name: 'Route' }, { name: 'Tries that failed', align: 'right' }, { name: 'Last' }]}
+              columns={[{ name: 'Route' }, { name: 'Failed attempts', align: 'right' }, { name: 'Last' }]}
             >
               {routes.map(({ route, count, last_at }) => (
                 <Table.Tr key={route}>

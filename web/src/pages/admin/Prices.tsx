@@ -36,7 +36,7 @@ export function Prices() {
   return (
     <Page
       title="Prices & margins"
-      about="What callers paid, what upstreams charge for it, what is left. Months are those of UTC."
+      about="Revenue, upstream cost and margin. Months are in UTC."
       actions={<FileButton href={`/dash/admin/margins.csv${asked}`} />}
     >
       <Filters isFiltered={false} clear={() => set({ month: undefined, by: undefined })}>
@@ -60,7 +60,7 @@ export function Prices() {
       <Loaded query={query} height={380}>
         {({ data, names }) =>
           data.length === 0 ? (
-            <Empty title={`Nothing was charged in ${monthText(month)}`}>Choose another month.</Empty>
+            <Empty title={`No charges in ${monthText(month)}`}>Choose another month.</Empty>
           ) : (
             <Card>
               <MarginBars
@@ -68,7 +68,7 @@ export function Prices() {
                 rows={data}
                 by={by}
                 month={monthText(month)}
-                label={({ name }) => (name === null ? 'not known' : (names[name] ?? name))}
+                label={({ name }) => (name === null ? 'unknown' : (names[name] ?? name))}
                 {...(by === 'account' && { link: (row: AdminMargin) => <AccountLink row={row} names={names} /> })}
               />
               <Unknown rows={data} />
@@ -81,7 +81,7 @@ export function Prices() {
 }
 
 function AccountLink({ row: { name }, names }: { row: AdminMargin; names: Record<string, string> }) {
-  if (name === null) return 'not known';
+  if (name === null) return 'unknown';
   return (
     <Anchor component={Link} to={`/admin/accounts/${name}`} size="sm">
       {names[name] ?? name}
@@ -94,8 +94,8 @@ function Unknown({ rows }: { rows: readonly AdminMargin[] }) {
   if (unknown === 0) return null;
   return (
     <Text size="sm" c="dimmed" mt="sm">
-      Of {unknown.toLocaleString('en-US')} runs, calls and tries nobody knows what the upstream charges. They are in no
-      sum; cost rows of their routes would tell.
+      The upstream cost of {unknown.toLocaleString('en-US')} runs, calls and attempts is unknown and in no sum. Add cost
+      rows to their routes.
     </Text>
   );
 }

@@ -20,12 +20,12 @@ export function QueuePage() {
     refetchInterval: 2_000,
   });
   return (
-    <Page title="Queue & workers" about="What there is to do and who does it, as it is now.">
+    <Page title="Queue & workers" about="Jobs and workers, as they are now.">
       <Loaded query={query} height={320}>
         {({ queues, nodes, troubled, limits }) => (
           <Stack gap="lg">
             {queues.length === 0 ? (
-              <Empty title="There is nothing to do">Jobs appear here as soon as somebody makes something.</Empty>
+              <Empty title="The queue is empty">Jobs appear here as soon as a task is created.</Empty>
             ) : (
               <Sums queues={queues} />
             )}
@@ -51,10 +51,14 @@ function Sums({ queues }: { queues: readonly Queue[] }) {
   return (
     <Card>
       <SimpleGrid cols={{ base: 2, sm: 4 }}>
-        <Figure name="Wait" value={sum(({ waiting }) => waiting)} note="due, and nobody has taken them" />
-        <Figure name="Run" value={sum(({ active }) => active)} />
-        <Figure name="Later" value={sum(({ deferred }) => deferred)} note="not due yet: polls, retries, duties" />
-        <Figure name="Oldest waits for" value={oldest_s > 0 ? durationText(oldest_s * 1000) : '–'} />
+        <Figure name="Waiting" value={sum(({ waiting }) => waiting)} note="due, and not taken yet" />
+        <Figure name="Running" value={sum(({ active }) => active)} />
+        <Figure
+          name="Scheduled"
+          value={sum(({ deferred }) => deferred)}
+          note="not due yet: polls, retries, scheduled jobs"
+        />
+        <Figure name="Oldest waiting" value={oldest_s > 0 ? durationText(oldest_s * 1000) : '–'} />
       </SimpleGrid>
     </Card>
   );
@@ -66,10 +70,10 @@ function QueueTable({ queues }: { queues: readonly Queue[] }) {
       caption="Jobs by queue"
       columns={[
         { name: 'Queue' },
-        { name: 'Wait', align: 'right' },
-        { name: 'Run', align: 'right' },
-        { name: 'Later', align: 'right' },
-        { name: 'Oldest waits for', align: 'right' },
+        { name: 'Waiting', align: 'right' },
+        { name: 'Running', align: 'right' },
+        { name: 'Scheduled', align: 'right' },
+        { name: 'Oldest waiting', align: 'right' },
       ]}
     >
       {queues.map(({ name, waiting, active, deferred, oldest_s }) => (

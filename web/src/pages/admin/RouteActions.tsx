@@ -27,22 +27,22 @@ export function RouteActions({ model, route, change, test }: Props) {
         </Menu.Target>
         <Menu.Dropdown>
           {route.state === 'open' && (
-            <Menu.Item onClick={() => change.make('routes/reset', { route: route.name })}>Use again now</Menu.Item>
+            <Menu.Item onClick={() => change.make('routes/reset', { route: route.name })}>Use it again now</Menu.Item>
           )}
           <Menu.Item onClick={() => drain(!route.is_drained)}>
-            {route.is_drained ? 'Give it new work again' : 'Drain: no new work'}
+            {route.is_drained ? 'End the drain' : 'Drain: no new work'}
           </Menu.Item>
           {ids.length > 1 && (
             <>
               <Menu.Item disabled={place === 0} onClick={() => move(place - 1)}>
-                Try it earlier
+                Move up
               </Menu.Item>
               <Menu.Item disabled={place === ids.length - 1} onClick={() => move(place + 1)}>
-                Try it later
+                Move down
               </Menu.Item>
               {model.is_reordered && (
                 <Menu.Item onClick={() => change.make('models/order', { model: model.id, routes: [] })}>
-                  Order of the configuration
+                  Restore the configured order
                 </Menu.Item>
               )}
             </>

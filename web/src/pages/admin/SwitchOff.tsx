@@ -19,8 +19,8 @@ export function SwitchOff({ model: { id }, close }: { model: AdminModel; close: 
     <Modal opened onClose={close} title={`Switch off ${id}`}>
       <Stack>
         <Text size="sm">
-          New calls are refused (502) within a second, and lists show the model as unavailable. What was accepted goes
-          on to its end. It stays off, whatever is restarted or reloaded, until you switch it on.
+          New calls are refused (502) within a second, and lists show the model as unavailable. Accepted work is
+          completed. The model stays off after restarts and reloads, until you switch it on.
         </Text>
         {error && <Failed error={error} />}
         <Group justify="flex-end">

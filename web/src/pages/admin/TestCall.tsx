@@ -45,9 +45,9 @@ export function TestCall({ model, route, close }: Props) {
             {plan.error && <Failed error={plan.error} />}
             <div>
               <Text size="sm" fw={500} mb={4}>
-                What {route.provider} would be sent for its model {route.upstream_model}
+                Request to {route.provider} for its model {route.upstream_model}
               </Text>
-              <CodeBox text={view.sent} label="what is sent" height={180} />
+              <CodeBox text={view.sent} label="request" height={180} />
             </div>
             {call.data === undefined && <CostOfCall plan={view} provider={route.provider} />}
             {call.error && <Failed error={call.error} />}
@@ -80,10 +80,10 @@ function CostOfCall({ plan, provider }: { plan: AdminTrialPlan; provider: string
       <Text size="sm">
         The call is real: <b>{provider} charges you for it</b>,{' '}
         {upstream_estimate === null
-          ? 'how much is not known beforehand.'
-          : `about ${upstream_estimate} ${currency} by the rows of this route.`}{' '}
+          ? 'the amount is unknown.'
+          : `about ${upstream_estimate} ${currency} by the cost rows of this route.`}{' '}
         No account pays{estimated_cost === null ? '' : `; a customer would have ${estimated_cost} ${currency} held`}.
-        That you made it is written down.
+        The audit log records it.
       </Text>
     </Alert>
   );

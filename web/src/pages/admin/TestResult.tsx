@@ -10,10 +10,10 @@ import { durationText } from '../../ui/Time.tsx';
 
 const looks: Record<string, { of: string; label: string }> = {
   done: { of: 'succeeded', label: 'It works' },
-  failed: { of: 'failed', label: 'It failed after its start' },
+  failed: { of: 'failed', label: 'It failed after it started' },
   refused: { of: 'failed', label: 'The input was refused' },
   'not started': { of: 'failed', label: 'It was not started' },
-  unknown: { of: 'failed', label: 'Nobody knows' },
+  unknown: { of: 'failed', label: 'The outcome is unknown' },
 };
 
 /** Progress and result of one real call. */
@@ -38,15 +38,15 @@ export function TestResult({ begun }: { begun: AdminTrial }) {
             {message}
           </Text>
         )}
-        {text !== null && <CodeBox text={text} label="the answer" height={160} />}
+        {text !== null && <CodeBox text={text} label="response" height={160} />}
         {files.map((file) => (
-          <Viewer key={file.url} label="What it made" file={{ ...file, type: kindOf(file.content_type) }} />
+          <Viewer key={file.url} label="Output" file={{ ...file, type: kindOf(file.content_type) }} />
         ))}
         {cost !== null && (
           <Text size="sm" c="dimmed">
             A customer would have paid {cost} {currency}.
             {upstream_cost !== null &&
-              ` The provider charges you ${upstream_cost.amount} ${upstream_cost.currency}, it says.`}
+              ` The provider reports a charge of ${upstream_cost.amount} ${upstream_cost.currency}.`}
           </Text>
         )}
       </Stack>

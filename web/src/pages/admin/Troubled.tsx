@@ -21,16 +21,16 @@ export function Troubled({ jobs }: { jobs: readonly AdminJob[] }) {
       {change.error && <Failed error={change.error} />}
       {jobs.length === 0 ? (
         <Text c="dimmed">
-          None: nothing was begun in vain, runs for more than 3 minutes, or has waited for a minute.
+          None. Jobs appear here after a failed attempt, after 3 minutes of running, or after a minute of waiting.
         </Text>
       ) : (
         <ListTable
-          caption="Jobs in trouble, those that were due first at the top"
+          caption="Jobs in trouble, the longest due first"
           columns={[
             { name: 'Job' },
             { name: 'State' },
-            { name: 'Tries', align: 'right' },
-            { name: 'What went wrong' },
+            { name: 'Attempts', align: 'right' },
+            { name: 'Last error' },
             { name: 'Actions', hidden: true },
           ]}
         >
@@ -52,7 +52,7 @@ function JobRow({ job, change, end }: RowProps) {
       <Table.Td maw={300}>
         <Code>{job.queue}</Code>
         <Text size="xs" c="dimmed" truncate title={job.key ?? ''}>
-          {job.key ?? 'of nothing that it names'}
+          {job.key ?? 'no key'}
         </Text>
       </Table.Td>
       <Table.Td>
@@ -73,9 +73,9 @@ function JobRow({ job, change, end }: RowProps) {
             variant="default"
             loading={change.isPending}
             onClick={() => change.make(`jobs/${job.id}/requeue`, {})}
-            aria-label={`Start anew: ${job.queue} of ${job.key}`}
+            aria-label={`Restart: ${job.queue} of ${job.key}`}
           >
-            Start anew
+            Restart
           </Button>
           {job.key?.startsWith('task_') && (
             <Button
@@ -131,8 +131,8 @@ function EndTask({ id, close }: { id: string; close: () => void }) {
       >
         <Stack>
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {id} fails now, and what was held for it is available again. If its run can be stopped upstream, it is; if
-            not, the provider may charge you for it.
+            {id} fails now, and its hold is released. Its run is stopped upstream if possible; if not, the provider may
+            charge you for it.
           </Text>
           <TextInput
             label="Reason, for the log"

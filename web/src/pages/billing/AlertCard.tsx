@@ -32,7 +32,7 @@ export function AlertCard({ view: { alert } }: { view: BillingView }) {
           </Alert>
         )}
         <Text size="sm" c="dimmed">
-          Tell the people of this account when less than this is available: on Home, and by mail where the service sends
+          Warns the people of this account when less than this is available: on Home, and by mail if the service sends
           mail.
         </Text>
         <Group align="flex-end" gap="sm">

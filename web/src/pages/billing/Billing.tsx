@@ -30,7 +30,7 @@ export function Billing() {
   });
   const tab = search.tab ?? 'balance';
   return (
-    <Page title="Billing" about="The balance, every movement of it, and what stands on invoices.">
+    <Page title="Billing" about="Balance, movements, invoices and billing details.">
       <Paid paid={search.paid} close={() => set({ paid: undefined })} />
       <Tabs
         value={tab}
@@ -88,7 +88,7 @@ function Paid({ paid, close }: { paid: 'yes' | 'no' | undefined; close: () => vo
       onClose={close}
     >
       {is_paid
-        ? 'The balance grows as soon as the payment is confirmed, mostly within a minute; some ways of paying take days.'
+        ? 'The payment is added to the balance once it is confirmed, usually within a minute; some payment methods take days.'
         : 'The payment was cancelled, and nothing was charged.'}
     </Alert>
   );

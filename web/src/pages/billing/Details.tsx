@@ -40,7 +40,7 @@ export function Details({ view }: { view: BillingView }) {
     <Card title="Billing details">
       <Stack gap="md" maw={640}>
         <Text size="sm" c="dimmed">
-          {denial ?? 'They stand on invoices that are made from now on; invoices that are there never change.'}
+          {denial ?? 'Used on invoices from now on; existing invoices never change.'}
         </Text>
         <TextInput label="Company or name" {...field('company', 'organization')} />
         <Textarea label="Street and number" autosize minRows={2} {...field('address', 'street-address')} />

@@ -40,7 +40,7 @@ export function Invoices() {
           title="Invoices"
           aside={
             <Text size="sm" c="dimmed">
-              Each comes within hours of the end of its month, paid from the balance.
+              An invoice is issued within hours after the end of each month, and is paid from the balance.
             </Text>
           }
         >
@@ -107,14 +107,14 @@ function NoInvoices({ issues }: { issues: boolean }) {
   if (!issues) {
     return (
       <Empty title="No invoices here">
-        Whoever runs this service has not said who issues them: <code>billing.issuer</code> in <code>medley.yaml</code>.
-        Usage and every movement of the balance can be downloaded as CSV.
+        The operator has not set an issuer: <code>billing.issuer</code> in <code>medley.yaml</code>. Usage and every
+        movement of the balance can be downloaded as CSV.
       </Empty>
     );
   }
   return (
-    <Empty title="No invoices yet" action={<LinkTo href="/billing?tab=details">Say what stands on them</LinkTo>}>
-      The first one comes when a month has ended in which something was charged or paid in.
+    <Empty title="No invoices yet" action={<LinkTo href="/billing?tab=details">Set your billing details</LinkTo>}>
+      The first one is issued after a month with a charge or a payment.
     </Empty>
   );
 }

@@ -97,7 +97,7 @@ function Line({ line }: { line: LedgerLine }) {
       <Table.Td>{names[type]}</Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
         {direction === 'none' ? (
-          <Text span inherit c="dimmed" className="figure" title="Moves nothing out of the balance">
+          <Text span inherit c="dimmed" className="figure" title="Does not change the balance">
             {ledgerText(amount)}
           </Text>
         ) : (
@@ -177,10 +177,10 @@ function Booked({ line: { reason, reference_id, booked_by } }: { line: LedgerLin
 }
 
 function NoMovements({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="Nothing fits these filters">Take one of them away.</Empty>;
+  if (isFiltered) return <Empty title="Nothing matches these filters">Remove one of them.</Empty>;
   return (
     <Empty title="No movements yet">
-      A top-up is the first: see above how. What generations and calls cost appears here in the same moment.
+      Top up first (see above). Charges for generations and calls appear here at once.
     </Empty>
   );
 }

@@ -31,7 +31,7 @@ function ByWords({ text }: { text: string | null }) {
   return (
     <Stack gap="sm">
       <Text style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }} {...(text === null && { c: 'dimmed' })}>
-        {text ?? 'Ask whoever runs this service to add to the balance.'}
+        {text ?? 'Ask the operator of this service to add to the balance.'}
       </Text>
       {me.user.is_operator && (
         <Text size="sm">
@@ -94,7 +94,7 @@ function ByCard({ smallest, largest }: { smallest: string; largest: string }) {
           </MayButton>
         </div>
         <Text size="xs" c="dimmed">
-          You pay on a page of Stripe’s. Card numbers never reach this service.
+          You pay on Stripe’s page. Card numbers never reach this service.
         </Text>
       </Stack>
     </form>

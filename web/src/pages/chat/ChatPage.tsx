@@ -41,7 +41,7 @@ function Whole({ call }: { call: ChatView }) {
           <Figure
             name="Cost"
             value={<Money cost={call.cost} exact />}
-            {...(call.counted_here && { note: 'counted here: the provider told no usage' })}
+            {...(call.counted_here && { note: 'counted here: the provider reported no usage' })}
           />
           <Figure
             name="Input tokens"
@@ -54,9 +54,9 @@ function Whole({ call }: { call: ChatView }) {
             note={`${call.reasoning_tokens.toLocaleString()} of them thinking`}
           />
           <Figure
-            name="First words"
+            name="First token"
             value={call.first_content_ms === null ? '–' : durationText(call.first_content_ms)}
-            note={`${durationText(call.total_ms)} in all`}
+            note={`${durationText(call.total_ms)} in total`}
           />
         </SimpleGrid>
         <Group gap="lg" mt="md">
@@ -69,7 +69,7 @@ function Whole({ call }: { call: ChatView }) {
       </Card>
       <Card title="Routes">
         <ListTable
-          caption="Routes that were asked"
+          caption="Routes that were tried"
           columns={[{ name: 'Route' }, { name: 'Outcome' }, { name: 'Took', align: 'right' }]}
         >
           {call.attempts.map((attempt, index) => (

@@ -34,18 +34,18 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
       <Stack>
         <Progress value={(done / 3) * 100} aria-label={`${done} of 3 steps done`} />
         <Stack component="ol" gap="md" p={0} m={0} style={{ listStyle: 'none' }}>
-          <Step number={1} done={steps.picture} title="Make a picture">
+          <Step number={1} done={steps.picture} title="Make an image">
             {!steps.picture && <Picture />}
           </Step>
-          <Step number={2} done={steps.api} title="Make one by the API">
+          <Step number={2} done={steps.api} title="Make one with the API">
             {!steps.api && (
               <Stack gap="xs">
                 <Text size="sm">
-                  With a key of yours from{' '}
+                  Put a key from{' '}
                   <Anchor component={Link} to="/keys" underline="always">
                     API keys
                   </Anchor>{' '}
-                  in <code>$MEDLEY_API_KEY</code>:
+                  into <code>$MEDLEY_API_KEY</code>, then run:
                 </Text>
                 <CodeBox text={curl} label="command" />
               </Stack>
@@ -80,7 +80,7 @@ function Picture() {
   if (!data || Number(data.available.exact) >= picture_costs) {
     return (
       <Group>
-        <Text size="sm">The sandbox draws without any provider's key, in a moment.</Text>
+        <Text size="sm">The sandbox needs no provider key.</Text>
         <ButtonTo href="/playground?model=sandbox%2Fimage" size="xs">
           Open the playground
         </ButtonTo>
@@ -91,7 +91,7 @@ function Picture() {
   return (
     <Group>
       <Text size="sm">
-        A picture costs <Money cost={{ amount: '0.01', exact: '0.010000', currency: data.available.currency }} />, and{' '}
+        An image costs <Money cost={{ amount: '0.01', exact: '0.010000', currency: data.available.currency }} />, and{' '}
         <Money cost={data.available} /> is available.
         {!is_operator && !may('billing') && ' Ask an owner of the account to add money.'}
       </Text>

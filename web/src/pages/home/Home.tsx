@@ -143,23 +143,24 @@ function Attention({ view }: { view: HomeView }) {
             {failures.counted} generations failed within 24 hours: new ones are paused until{' '}
             <Time at={failures.paused_until} />.{' '}
             <LinkTo href="/activity?status=failed" c="inherit" underline="always">
-              See what failed
+              Show failures
             </LinkTo>
           </Text>,
         ]
       : failures.counted * 2 >= failures.limit
         ? [
             <Text key="failures" size="sm">
-              {failures.counted} of {failures.limit} failed generations of 24 hours are used up.{' '}
+              {failures.counted} of {failures.limit} failed generations within 24 hours; at the limit, new ones are
+              paused.{' '}
               <LinkTo href="/activity?status=failed" c="inherit" underline="always">
-                See what failed
+                Show failures
               </LinkTo>
             </Text>,
           ]
         : []),
     ...keys_near_limit.map(({ id, name, used_percent }) => (
       <Text key={id} size="sm">
-        The key {name} has used {used_percent} % of its month.{' '}
+        The key {name} has used {used_percent} % of its monthly limit.{' '}
         <Anchor component={Link} to="/keys" c="inherit" underline="always">
           API keys
         </Anchor>
@@ -210,7 +211,7 @@ function Running({ tasks }: { tasks: TaskLineView[] }) {
 function Results({ tasks }: { tasks: TaskLineView[] }) {
   return (
     <Card
-      title="Last results"
+      title="Latest results"
       aside={
         <Button component={Link} to="/playground" size="xs" variant="light">
           Playground

@@ -34,8 +34,12 @@ export function RotateKey({ apiKey, close }: Props) {
         </Text>
         <Radio.Group label={`The old one, ${apiKey.shown_as}`} value={hours} onChange={setHours}>
           <Stack gap="xs" mt="xs">
-            <Radio value="24" label="works for another 24 hours" description="Time to change your programs over." />
-            <Radio value="0" label="stops now" description="If somebody else may have it." />
+            <Radio
+              value="24"
+              label="works for another 24 hours"
+              description="Gives you time to update your programs."
+            />
+            <Radio value="0" label="stops now" description="Use this if somebody else may have it." />
           </Stack>
         </Radio.Group>
         {error && <Failed error={error} />}
@@ -75,8 +79,8 @@ export function DeleteKey({ apiKey, close }: Props) {
       >
         <Stack>
           <Text size="sm">
-            Programs that call with it are refused within a second. This cannot be undone; what it has done stays in
-            your activity and usage.
+            Programs that call with it are refused within a second. This cannot be undone. Its past calls stay in your
+            activity and usage.
           </Text>
           <TextInput
             label={`Type “${apiKey.name}” to confirm`}

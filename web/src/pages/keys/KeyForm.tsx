@@ -115,7 +115,7 @@ function Fields(props: {
         />
         <TextInput
           label={`Monthly limit in ${account.currency}`}
-          description="What it may spend from the first to the last of a month (UTC). Empty: no limit of its own."
+          description="Maximum spending per calendar month (UTC). Empty: no limit."
           inputMode="decimal"
           placeholder="No limit"
           autoComplete="off"
@@ -142,8 +142,8 @@ function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: str
   return (
     <>
       <Select
-        label="Ends"
-        description="From then on it is refused like a deleted key."
+        label="Expires"
+        description="After that it is refused like a deleted key."
         data={[...current, ...durations]}
         allowDeselect={false}
         key={form.key('ends')}

@@ -41,7 +41,7 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
         </Text>
         {kind === 'playground' ? (
           <Text size="xs" c="dimmed">
-            by which the playground calls
+            used by the playground
           </Text>
         ) : (
           <Code>{shown_as}</Code>

@@ -34,7 +34,7 @@ export function Keys() {
   return (
     <Page
       title="API keys"
-      about="What programs call the API with. Each is shown once, when it is made."
+      about="Programs call the API with these keys. A key is shown only once, when it is created."
       actions={create}
     >
       <Loaded query={query} height={280}>
@@ -58,14 +58,14 @@ export function Keys() {
               )}
               {shown.length === 0 ? (
                 <Empty title={has_deleted ? 'All keys are deleted' : 'Create your first key'} action={create}>
-                  A key is all that a program needs: it goes into the header <code>Authorization: Bearer</code>.
+                  Programs send the key in the header <code>Authorization: Bearer</code>.
                 </Empty>
               ) : (
                 <KeyTable keys={shown} setDoing={setDoing} />
               )}
               {shown.some(({ limit }) => limit !== null) && (
                 <span style={{ fontSize: 'var(--mantine-font-size-sm)', color: 'var(--mantine-color-dimmed)' }}>
-                  Limits begin again <Time at={resets_at} />. They count what is held for running work, too.
+                  Limits reset <Time at={resets_at} />. Holds for running work count, too.
                 </span>
               )}
             </Stack>

@@ -19,7 +19,7 @@ export function NewKey({ opened, made, close }: { opened: boolean; made: NewKeyV
     <Modal opened={opened} onClose={close} title={`The key “${made.key.name}”`} size="lg" closeOnClickOutside={false}>
       <Stack>
         <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">
-          It is shown only this once: what we keep of it cannot be turned back into the key.
+          It is shown only once: the service stores only a hash of it.
         </Alert>
         <CodeBox text={made.secret} label="key" />
         <Text size="sm" fw={600}>

@@ -87,7 +87,7 @@ function Whole({ model }: { model: ModelView }) {
 function About({ model }: { model: ModelView }) {
   const { modality, description, capabilities, output_types, owned_by, status } = model;
   return (
-    <Card aside={<ModelStatus of={status} />} title="About it">
+    <Card aside={<ModelStatus of={status} />} title="About">
       <Text>{description}</Text>
       <Group gap={6} mt="sm">
         <Badge variant="light" tt="none">
@@ -97,7 +97,7 @@ function About({ model }: { model: ModelView }) {
           .filter((type) => type !== modality)
           .map((type) => (
             <Badge key={type} variant="default" tt="none">
-              makes {type}
+              output: {type}
             </Badge>
           ))}
         {capabilities.map((one) => (
@@ -122,12 +122,12 @@ function Pace({ model: { pace, modality } }: { model: ModelView }) {
       {pace ? (
         <SimpleGrid cols={modality === 'chat' ? 2 : 3}>
           <Figure name="Succeeded" value={successText(pace)} note={`${pace.succeeded} of ${pace.ended}`} />
-          <Figure name="Half within" value={time(pace.p50_ms)} />
-          <Figure name="95 % within" value={time(pace.p95_ms)} />
-          {modality === 'chat' && <Figure name="First words, half within" value={time(pace.first_p50_ms)} />}
+          <Figure name="Median time" value={time(pace.p50_ms)} />
+          <Figure name="95th percentile" value={time(pace.p95_ms)} />
+          {modality === 'chat' && <Figure name="First token, median" value={time(pace.first_p50_ms)} />}
         </SimpleGrid>
       ) : (
-        <Text c="dimmed">You have not run it in this time.</Text>
+        <Text c="dimmed">No runs in the last seven days.</Text>
       )}
     </Card>
   );
@@ -154,8 +154,8 @@ function Prices({ model: { pricing } }: { model: ModelView }) {
         </ListTable>
       )}
       <Text size="sm" c="dimmed" mt="sm">
-        {pricing.length > 0 && 'The first row of a unit that fits is the one that counts. '}
-        An estimate is held when a run begins; what fails costs nothing.
+        {pricing.length > 0 && 'For each unit, the first row that fits applies. '}
+        An estimate is held when a run starts; a failed run costs nothing.
       </Text>
     </Card>
   );

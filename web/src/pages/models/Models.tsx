@@ -27,7 +27,7 @@ export function Models() {
   const query = useModels();
   const isFiltered = search.q !== undefined || search.kind !== undefined;
   return (
-    <Page title="Models" about="What can be run here, what it costs, and how it has served you in the last seven days.">
+    <Page title="Models" about="The models of this service, their prices, and your results of the last seven days.">
       <Filters isFiltered={isFiltered} clear={() => set({ q: undefined, kind: undefined })}>
         <SearchBox value={search.q} onChange={(q) => set({ q })} />
         <ChoiceFilter
@@ -84,12 +84,12 @@ function Found({ models, all }: { models: ModelView[]; all: number }) {
     return (
       <Empty title="No models yet">
         {me.user.is_operator
-          ? 'Give a provider’s key in the environment, or write models into medley.yaml: medley models tells which key adds what.'
-          : 'Whoever operates this service has not configured any.'}
+          ? 'Set a provider’s key in the environment, or add models to medley.yaml. The command medley models shows which key adds which models.'
+          : 'The operator has not configured any.'}
       </Empty>
     );
   }
-  if (models.length === 0) return <Empty title="Nothing fits these filters">Take one of them away.</Empty>;
+  if (models.length === 0) return <Empty title="Nothing matches these filters">Remove one of them.</Empty>;
   return (
     <Stack gap="xs">
       <Text size="sm" c="dimmed" role="status">

@@ -17,7 +17,7 @@ export function AttachmentView({ file, remove }: { file: Attachment; remove?: ()
         {name}
       </Text>
       {remove && (
-        <ActionIcon variant="subtle" color="gray" size={28} aria-label={`Take ${name} away`} onClick={remove}>
+        <ActionIcon variant="subtle" color="gray" size={28} aria-label={`Remove ${name}`} onClick={remove}>
           <TrashIcon width={16} aria-hidden />
         </ActionIcon>
       )}

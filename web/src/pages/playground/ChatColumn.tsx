@@ -35,7 +35,7 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
         <Stack gap="md">
           {turns.length === 0 && (
             <Text size="sm" c="dimmed">
-              {priceTexts(model.pricing).join(', ')}. What each answer cost stands below it.
+              {priceTexts(model.pricing).join(', ')}. The cost of each answer is shown below it.
             </Text>
           )}
           {turns.map((turn, index) =>
@@ -110,7 +110,7 @@ function Answer({ said, called }: { said: Said; called: string }) {
       )}
       {finish === 'length' && (
         <Text size="xs" c="dimmed">
-          It was cut at the most tokens of an answer.
+          It was cut at the limit of its tokens.
         </Text>
       )}
       <BillLine said={said} />

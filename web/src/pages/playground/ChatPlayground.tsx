@@ -66,8 +66,8 @@ export function ChatPlayground({ model, others, beside, setBeside, begin }: Prop
       <Grid.Col span={{ base: 12, md: models.length > 2 ? 3 : 4 }}>
         <Stack>
           <MultiSelect
-            label="Beside it"
-            description={`The same is asked of each: up to ${at_once_max} models at once.`}
+            label="Compare"
+            description={`Each message goes to every model, up to ${at_once_max} at once.`}
             searchable
             maxValues={at_once_max - 1}
             value={asked.map(({ id }) => id)}

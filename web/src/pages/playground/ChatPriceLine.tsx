@@ -6,11 +6,11 @@ import type { ChatPrice } from './useChatPrice.ts';
 /** The hold of a message, before it is sent. */
 export function ChatPriceLine({ price }: { price: ChatPrice }) {
   if (price.state === 'none') return null;
-  if (price.state === 'large') return <>With files of this size, what is held is told only by the bill.</>;
+  if (price.state === 'large') return <>For files of this size there is no estimate before the call.</>;
   const { told } = price;
   const problem = told.find((one) => !one.ok);
   if (problem && !problem.ok)
-    return <>{problem.errors[0] ? problemText(problem.errors[0]) : 'Something is not right yet.'}</>;
+    return <>{problem.errors[0] ? problemText(problem.errors[0]) : 'The message cannot be sent yet.'}</>;
   const fine = told.flatMap((one) => (one.ok ? [one] : []));
   const [first] = fine;
   if (!first) return null;

@@ -36,7 +36,7 @@ export function ChatSettings(props: Props) {
         <Tabs.Panel value="json">
           <JsonBox
             label="Fields of the call"
-            description="Everything but who is asked and what is said; fields without a control work here, too."
+            description="All fields except the model and the messages. Fields without a control work here, too."
             value={fieldsOf(settings)}
             onChange={(fields) => setSettings(withFields(settings, fields))}
           />
@@ -82,8 +82,8 @@ function Controls({ model, settings, setSettings }: Props) {
         onChange={({ currentTarget }) => set({ system: currentTarget.value })}
       />
       <NumberInput
-        label="Most tokens of the answer"
-        description="What is held is for this many."
+        label="Maximum output tokens"
+        description="The hold covers this many."
         min={1}
         {...(most !== undefined && { max: most })}
         allowDecimal={false}
@@ -92,7 +92,7 @@ function Controls({ model, settings, setSettings }: Props) {
       />
       <NumberInput
         label="Temperature"
-        description="Empty: as the model has it. Some models take none."
+        description="Empty: the model's default. Some models do not accept it."
         min={0}
         max={2}
         step={0.1}
@@ -101,8 +101,8 @@ function Controls({ model, settings, setSettings }: Props) {
       />
       <Textarea
         label="Tools (JSON)"
-        description="A list, as the chat-completions style has it. What the model calls is shown, and you say what it found."
-        error={readTools(tools) === undefined && 'This is not a list in JSON yet.'}
+        description="A list in the chat-completions format. Tool calls are shown, and you enter their results."
+        error={readTools(tools) === undefined && 'This is not a JSON list yet.'}
         placeholder='[{"type": "function", "function": {"name": "weather", "parameters": {…}}}]'
         autosize
         minRows={2}
@@ -114,7 +114,7 @@ function Controls({ model, settings, setSettings }: Props) {
       />
       <Select
         label="Style of the call"
-        description="Each reaches every model; the stream is in the words of the style."
+        description="Every style reaches every model; the stream has the format of the style."
         allowDeselect={false}
         value={style}
         onChange={(value) => value !== null && set({ style: value })}

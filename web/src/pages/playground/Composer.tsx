@@ -77,7 +77,7 @@ export function Composer(props: Props) {
         {attaching.is_open && <AttachButton {...props} add={attaching.add} />}
         {has_turns && !is_streaming && (
           <Button variant="subtle" color="gray" onClick={clear}>
-            Begin anew
+            Start over
           </Button>
         )}
         <Text size="sm" c="dimmed" component="div" role="status" flex={1} miw={160}>
@@ -121,7 +121,7 @@ function AttachButton({
           {...button}
           variant="light"
           leftSection={<PaperClipIcon width={18} aria-hidden />}
-          title={`It takes ${taken.map((kind) => words[kind]).join(', ')}.`}
+          title={`The model takes ${taken.map((kind) => words[kind]).join(', ')}.`}
         >
           Attach
         </Button>

@@ -17,7 +17,7 @@ export function JsonBox({ label, description, value, onChange, disabled = false 
   const change = (next: string) => {
     setText(next);
     const read = readObject(next);
-    setError(read ? null : 'This is not a JSON object yet; what was there before still holds.');
+    setError(read ? null : 'This is not a JSON object yet; the previous value is used.');
     if (read) onChange(read);
   };
   return (

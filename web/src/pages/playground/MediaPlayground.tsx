@@ -151,7 +151,7 @@ function InputTabs({ model, input, setInput, problems, disabled }: InputProps) {
       <Tabs.Panel value="json">
         <JsonBox
           label="Input"
-          description="What is not here takes its default."
+          description="Missing fields take their defaults."
           value={input}
           onChange={setInput}
           disabled={disabled}

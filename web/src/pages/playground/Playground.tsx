@@ -22,7 +22,7 @@ const route = getRouteApi('/signed-in/playground');
 export function Playground() {
   const query = useModels();
   return (
-    <Page title="Playground" about="Run any model by hand. It costs what the API costs, from the same balance.">
+    <Page title="Playground" about="Run any model by hand, at the prices of the API and from the same balance.">
       <Loaded query={query} height={520}>
         {(models) => <WithTask models={models} />}
       </Loaded>
@@ -61,7 +61,7 @@ function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | u
       <Picker models={models} model={model} choose={choose} />
       {embedding && <NotHere model={embedding} />}
       {!model && !embedding && model_id !== undefined && (
-        <Empty title="There is no such model">{model_id} is not offered here, or not any more.</Empty>
+        <Empty title="There is no such model">{model_id} is not offered here, or no longer.</Empty>
       )}
       {!model && model_id === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
       {model && model.modality !== 'chat' && (
@@ -112,7 +112,7 @@ function firstOf(models: ModelView[]): ModelView | undefined {
 const groups = [
   ['image', 'Images'],
   ['video', 'Videos'],
-  ['audio', 'Sound'],
+  ['audio', 'Audio'],
   ['chat', 'Chat'],
 ] as const;
 
@@ -136,7 +136,7 @@ function Picker({ models, model, choose }: PickerProps) {
         allowDeselect={false}
         value={model?.id ?? null}
         onChange={(id) => id !== null && choose(id)}
-        nothingFoundMessage="No model fits"
+        nothingFoundMessage="No model matches"
         maxDropdownHeight={360}
         data={groups.map(([kind, group]) => ({
           group,

@@ -16,7 +16,7 @@ export function Result({ id, model }: { id: string | undefined; model: ModelView
       <Card title="Result">
         <Center mih={220} style={{ border: '1px dashed var(--medley-line)', borderRadius: 8 }}>
           <Text c="dimmed" ta="center" maw={320} p="md">
-            What {model.display_name} makes appears here, with what it really cost.
+            The output of {model.display_name} appears here, with its actual cost.
           </Text>
         </Center>
       </Card>
@@ -49,7 +49,7 @@ function Facts({ task }: { task: TaskView }) {
         <MoneyFigures task={task} />
       </SimpleGrid>
       <LinkTo href={`/tasks/${task.id}`} size="sm">
-        The whole story of this task
+        All details of this task
       </LinkTo>
     </Stack>
   );

@@ -43,7 +43,7 @@ export function RunLine({ estimate, starting, can_run, error, run }: Props) {
         </Text>
       </Group>
       <Text size="xs" c="dimmed">
-        Ctrl or ⌘ and Enter runs it, too. What is held and not used is released.
+        Ctrl or ⌘ and Enter runs it, too. The unused part of the hold is released.
       </Text>
     </Stack>
   );
@@ -57,7 +57,7 @@ function Left({ told }: { told: EstimateView | undefined }) {
 function reasonOf({ told, is_stale, error }: Estimating) {
   if (error) return error.message;
   if (!told || is_stale) return undefined;
-  if (!told.ok) return told.errors[0] ? problemText(told.errors[0]) : 'The input is not right yet.';
+  if (!told.ok) return told.errors[0] ? problemText(told.errors[0]) : 'The input has errors.';
   if (told.obstacle === null) return undefined;
   if (told.obstacle === 'insufficient_balance') {
     return (
@@ -82,7 +82,8 @@ function reasonOf({ told, is_stale, error }: Estimating) {
   if (told.obstacle === 'account_blocked') return 'This account is blocked. Ask the operator of this service.';
   return (
     <>
-      Too many generations have failed. Free again: {told.paused_until ? <Time at={told.paused_until} /> : 'tomorrow'}
+      Too many generations have failed. The pause ends:{' '}
+      {told.paused_until ? <Time at={told.paused_until} /> : 'tomorrow'}
     </>
   );
 }

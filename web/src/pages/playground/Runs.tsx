@@ -46,7 +46,7 @@ export function Runs({ model, run, pickUp }: Props) {
           <Stack gap={4}>
             {data.length === 0 ? (
               <Text size="sm" c="dimmed">
-                Every run here stays in this list, with its parameters.
+                Runs stay in this list, with their parameters.
               </Text>
             ) : (
               <Stack component="ul" gap={2} p={0} m={0} style={{ listStyle: 'none' }}>
@@ -59,7 +59,7 @@ export function Runs({ model, run, pickUp }: Props) {
             )}
             {has_more && (
               <LinkTo href={`/activity${queryOf({ model })}`} size="sm">
-                All of them
+                All runs
               </LinkTo>
             )}
           </Stack>
@@ -77,7 +77,7 @@ function Run({ task, is_shown, pickUp }: { task: TaskLineView; is_shown: boolean
       p={6}
       onClick={pickUp}
       aria-current={is_shown}
-      title="Takes its parameters into the form"
+      title="Copies its parameters into the form"
       style={{ borderRadius: 8, ...(is_shown && { background: 'var(--mantine-primary-color-light)' }) }}
     >
       <Group wrap="nowrap" gap="sm">

@@ -22,7 +22,7 @@ export function Share({ model, beside, input }: Props) {
           label={
             is_long
               ? 'These parameters are too long for a link.'
-              : 'Carries the model and its parameters; files that were read in here stay here.'
+              : 'Contains the model and its parameters, but no files from this computer.'
           }
         >
           <Button

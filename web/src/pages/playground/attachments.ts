@@ -47,7 +47,7 @@ export function acceptOf(taken: readonly AttachmentKind[]): string {
 export async function attach(file: File, taken: readonly AttachmentKind[]): Promise<Attachment> {
   const type = file.type === '' ? 'application/octet-stream' : file.type;
   const kind = taken.find((each) => accepted[each].includes(type));
-  if (!kind) throw new Error(`${file.name}: a file of the type ${type} is not taken here.`);
+  if (!kind) throw new Error(`${file.name}: files of the type ${type} are not accepted.`);
   const url = await dataUrlOf(file);
   return { kind, name: file.name, media_type: type, data: url.slice(url.indexOf(',') + 1), size_bytes: file.size };
 }

@@ -2,9 +2,9 @@ import { Radio, Stack, useMantineColorScheme, type MantineColorScheme } from '@m
 import { Card } from '../../ui/Page.tsx';
 
 const schemes: { value: MantineColorScheme; label: string; description: string }[] = [
-  { value: 'auto', label: 'As the system', description: 'Follows what this device is set to.' },
-  { value: 'light', label: 'Light', description: 'Dark words on a light page.' },
-  { value: 'dark', label: 'Dark', description: 'Light words on a dark page.' },
+  { value: 'auto', label: 'As the system', description: 'Follows the setting of this device.' },
+  { value: 'light', label: 'Light', description: 'Dark text on a light page.' },
+  { value: 'dark', label: 'Dark', description: 'Light text on a dark page.' },
 ];
 
 /** Kept in this browser. */

@@ -77,8 +77,8 @@ export function Invite({ close }: { close: () => void }) {
         <Stack>
           <Text size="sm">
             {data.mailed
-              ? 'It is on its way by mail. You can hand the link over yourself, too: it'
-              : 'Hand this link over: it'}{' '}
+              ? 'The invitation is on its way by mail. You can also send the link yourself: it'
+              : 'Send this link to the person: it'}{' '}
             lets one person in, until <Time at={data.expires_at} />.
           </Text>
           <CodeBox text={data.link} label="link" />

@@ -30,7 +30,7 @@ export function Profile() {
               <Table.Td>
                 {role === 'operator' ? 'Operator' : role_words[role].name}
                 <Text size="xs" c="dimmed">
-                  {role === 'operator' ? 'Looks at it as a viewer does.' : role_words[role].may}
+                  {role === 'operator' ? 'Sees it as a viewer does.' : role_words[role].may}
                 </Text>
               </Table.Td>
               <Table.Td>{currency}</Table.Td>

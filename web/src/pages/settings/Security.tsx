@@ -52,7 +52,7 @@ function Password() {
         <Stack maw={480}>
           <input type="hidden" autoComplete="username" value={me.user.email} readOnly />
           <PasswordInput
-            label="Present password"
+            label="Current password"
             autoComplete="current-password"
             required
             key={form.key('currentPassword')}

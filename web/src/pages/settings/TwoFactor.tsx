@@ -67,7 +67,7 @@ function TurnOn({ close }: { close: () => void }) {
   };
   const { data } = enable;
   if (!data) {
-    return <AskPassword title="Turn the second factor on" word="Go on" ask={enable} close={close} />;
+    return <AskPassword title="Turn the second factor on" word="Continue" ask={enable} close={close} />;
   }
   if (verify.isSuccess) return <Codes codes={data.backupCodes} close={end} />;
   return (
@@ -87,7 +87,7 @@ function TurnOn({ close }: { close: () => void }) {
           </Center>
           <CodeBox text={new URL(data.totpURI).searchParams.get('secret') ?? ''} label="secret" />
           <TextInput
-            label="The code that it shows now"
+            label="Code from the app"
             inputMode="numeric"
             autoComplete="one-time-code"
             pattern="[0-9 ]*"
@@ -138,8 +138,8 @@ function NewCodes({ close }: { close: () => void }) {
   });
   if (ask.data) return <Codes codes={ask.data.backupCodes} close={close} />;
   return (
-    <AskPassword title="New backup codes" word="Make them" ask={ask} close={close}>
-      The ones that you have stop working.
+    <AskPassword title="New backup codes" word="Create codes" ask={ask} close={close}>
+      Your old codes stop working.
     </AskPassword>
   );
 }
@@ -203,7 +203,7 @@ function Codes({ codes, close }: { codes: string[]; close: () => void }) {
             <Copy text={codes.join('\n')} label="Copy all" />
             <Text size="sm">Copy all</Text>
           </Group>
-          <Button onClick={close}>I have kept them</Button>
+          <Button onClick={close}>I have saved them</Button>
         </Group>
       </Stack>
     </Modal>

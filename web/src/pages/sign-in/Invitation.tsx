@@ -85,7 +85,7 @@ function Join({ link }: { link: Link }) {
           )}
           size="sm"
         >
-          You have a password here already? Sign in
+          Already have a password here? Sign in
         </Anchor>
       </Stack>
     </form>

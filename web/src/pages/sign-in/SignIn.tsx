@@ -77,11 +77,11 @@ function ByLink({ token, by_mail, onCode }: LinkProps) {
 
 function LinkGone({ error, by_mail }: { error: Error; by_mail: boolean }) {
   return (
-    <Gate title="This link does not work any more">
+    <Gate title="This link no longer works">
       <Failed error={error} />
       {!by_mail && (
         <Text size="sm">
-          Whoever runs the service gets a new one with <Code>npm run -s medley -- login-link</Code>.
+          The operator creates a new one with <Code>npm run -s medley -- login-link</Code>.
         </Text>
       )}
       <Anchor href={below('/sign-in')}>{by_mail ? 'Back to signing in' : 'Sign in with a password'}</Anchor>
@@ -97,7 +97,7 @@ function asksForCode(answer: unknown): boolean {
 function SignedInAlready({ name }: { name: string }) {
   return (
     <Gate title="You are signed in">
-      <Text>This link was used or is too old, and you do not need it: you are signed in as {name}.</Text>
+      <Text>This link was used or has expired, and you do not need it: you are signed in as {name}.</Text>
       <Button component="a" href={below('/')}>
         Go to the dashboard
       </Button>
@@ -162,9 +162,7 @@ function SecondFactor() {
   return (
     <Gate
       title="Second factor"
-      about={
-        backup ? 'One of the codes that you kept when you switched it on.' : 'The six digits that your app shows now.'
-      }
+      about={backup ? 'One of the backup codes that you saved.' : 'The six digits that your app shows.'}
     >
       <form onSubmit={form.onSubmit((values) => mutate(values))}>
         <Stack>
@@ -182,7 +180,7 @@ function SecondFactor() {
             </Alert>
           )}
           <Button type="submit" loading={isPending}>
-            Go on
+            Continue
           </Button>
           <Anchor component="button" type="button" size="sm" onClick={() => setBackup(!backup)}>
             {backup ? 'Use the app instead' : 'Use a backup code instead'}

@@ -24,7 +24,7 @@ export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['del
               <Text size="sm" fw={600}>
                 Attempt {each.number}
               </Text>
-              <Text size="sm">{each.status ?? each.error ?? 'no answer'}</Text>
+              <Text size="sm">{each.status ?? each.error ?? 'no response'}</Text>
               <Text size="sm" c="dimmed">
                 {each.duration_ms} ms, <Time at={each.started_at} />
               </Text>
@@ -37,7 +37,7 @@ export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['del
           </div>
         ))}
         <LinkTo href={`/webhooks/${delivery.id}`} size="sm">
-          What was sent, and send it again
+          Show details or send it again
         </LinkTo>
       </Stack>
     </Card>

@@ -38,7 +38,7 @@ function Whole({ task }: { task: TaskView }) {
       <Grid.Col span={{ base: 12, md: 5 }}>
         <Stack gap="lg">
           <Facts task={task} />
-          <Card title="What happened">
+          <Card title="Timeline">
             <Story story={task.story} />
           </Card>
           {task.delivery && <DeliveryCard delivery={task.delivery} />}

@@ -45,11 +45,11 @@ export function Usage() {
   return (
     <Page
       title="Usage"
-      about="What was charged, by UTC days. It is read from the ledger, so it is exact to the millionth."
+      about="Charges by UTC day, read from the ledger and exact to the millionth."
       actions={
         <>
           <Download href={`${base}/usage/table.csv${query}`}>Table</Download>
-          <Download href={`${base}/usage/charges.csv${query}`}>Every charge</Download>
+          <Download href={`${base}/usage/charges.csv${query}`}>All charges</Download>
         </>
       }
     >
@@ -63,7 +63,7 @@ export function Usage() {
           )
         }
       </Loaded>
-      <Card title="The same by the API">
+      <Card title="The same from the API">
         <CodeBox text={snippetOf(me.base_url, range, group, usage.data?.step ?? 'day')} label="the request" />
       </Card>
     </Page>
@@ -206,17 +206,17 @@ function UnitsCard({ view, series, search, set, now_ms }: FoundProps & { series:
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
-    return <Empty title="Nothing fits these filters">Take one of them away, or choose another period.</Empty>;
+    return <Empty title="Nothing matches these filters">Remove one of them, or choose another period.</Empty>;
   return (
     <Empty
-      title="Nothing was charged in this period"
+      title="No charges in this period"
       action={
         <Button component={Link} to="/playground">
           Open the playground
         </Button>
       }
     >
-      <Text inherit>What you or your programs use appears here within a moment of its end.</Text>
+      <Text inherit>Charges appear here when the work ends.</Text>
     </Empty>
   );
 }

@@ -47,7 +47,7 @@ export function Deliveries({ state, set, attempts_max }: Props) {
               { name: 'Address' },
               { name: 'Status' },
               { name: 'Attempts', align: 'right' },
-              { name: 'Last answer' },
+              { name: 'Last response' },
               { name: 'Task' },
             ]}
           >
@@ -112,7 +112,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
 
 function NoDeliveries({ isFiltered }: { isFiltered: boolean }) {
   const { me } = usePlace();
-  if (isFiltered) return <Empty title="Nothing fits this filter">Take it away to see all deliveries.</Empty>;
+  if (isFiltered) return <Empty title="Nothing matches this filter">Clear it to see all deliveries.</Empty>;
   const curl = `curl -sS '${me.base_url}/v1/generate' \\
   -H "Authorization: Bearer $MEDLEY_API_KEY" -H 'Content-Type: application/json' \\
   -d '{"model":"sandbox/image","input":{"prompt":"A red bicycle"},
@@ -121,8 +121,8 @@ function NoDeliveries({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No deliveries yet" action={<ButtonTo href="/webhooks?tab=setup">Send a test</ButtonTo>}>
       <Stack>
         <Text inherit>
-          Pass <code>webhook_url</code> when you create a task. To try it on your own machine, let a tunnel give it an
-          address, or start <code>medley webhook listen</code>.
+          Pass <code>webhook_url</code> when you create a task. To test on your own machine, use a tunnel, or run{' '}
+          <code>medley webhook listen</code>.
         </Text>
         <div style={{ textAlign: 'left' }}>
           <CodeBox text={curl} label="command" />

@@ -31,7 +31,7 @@ export function DeliveryPage() {
   const resend = useMutation({
     mutationFn: () => api.post(`${base}/deliveries/${id}/resend`),
     onSuccess: async () => {
-      notifications.show({ message: 'It is on its way again.' });
+      notifications.show({ message: 'It is being sent again.' });
       await queries.invalidateQueries({ queryKey: [account.id, 'delivery', id] });
     },
   });
@@ -65,7 +65,7 @@ export function DeliveryPage() {
                 </Stack>
               )}
             </Card>
-            <Card title="What is sent">
+            <Card title="Payload">
               <CodeBox text={delivery.body} label="payload" />
             </Card>
           </>
@@ -126,7 +126,7 @@ function Attempt({
         <Text size="sm" fw={600}>
           Attempt {number}
         </Text>
-        <Status of={good ? 'delivered' : 'failed'} label={status === null ? 'No answer' : `Answered ${status}`} />
+        <Status of={good ? 'delivered' : 'failed'} label={status === null ? 'No response' : `Answered ${status}`} />
         <Text size="sm" c="dimmed">
           <Time at={started_at} />, {durationText(duration_ms)}
         </Text>

@@ -30,20 +30,20 @@ export function Secret({ view }: { view: WebhooksView }) {
     <Card title="Signing secret">
       <Stack gap="sm">
         <Text size="sm">
-          Every webhook of this account is signed with it, so that your program knows it is from here.
+          Every webhook of this account is signed with it, so that your program can verify the sender.
         </Text>
         {data ? <CodeBox text={data.secret} label="secret" /> : <Code block>{'whsec_' + '•'.repeat(32)}</Code>}
         {data?.before && (
           <div>
             <Text size="sm" mb={4}>
-              The one before it:
+              The previous secret:
             </Text>
-            <CodeBox text={data.before} label="old secret" />
+            <CodeBox text={data.before} label="previous secret" />
           </div>
         )}
         {until !== null && (
           <Text size="sm" c="dimmed" role="status">
-            It was rotated: the one before signs beside it until <Time at={until} />, in <Code>webhook-signature</Code>.
+            The previous secret stays valid until <Time at={until} />, in <Code>webhook-signature</Code>.
           </Text>
         )}
         {error && !asking && <Failed error={error} />}
@@ -82,12 +82,11 @@ function RotationWords({ under_way }: { under_way: boolean }) {
     <Stack>
       <Text size="sm">
         From the next attempt on, webhooks are signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}
-        carries a signature by the present one as well; <Code>x-service-signature</Code> has room for one only, the new
-        one.
+        also has a signature by the current one; <Code>x-service-signature</Code> has only the new one.
       </Text>
       {under_way && (
         <Text size="sm" fw={600}>
-          A rotation is still under way: the secret before the present one stops now.
+          The last rotation is still in progress: the previous secret stops working now.
         </Text>
       )}
     </Stack>

@@ -32,7 +32,7 @@ export function SendTest() {
           <Group align="flex-end" gap="xs">
             <TextInput
               label="Address"
-              description="Gets the payload of a finished task without output, signed, once."
+              description="Receives one signed payload of a finished task without output."
               placeholder="https://example.com/hook"
               type="url"
               style={{ flex: 1, minWidth: 220 }}
@@ -57,10 +57,10 @@ function Outcome({ sent: { id, delivered, status, error, duration_ms, answer } }
       <Group gap="xs">
         <Status of={delivered ? 'delivered' : 'failed'} />
         <Text size="sm">
-          {status === null ? (error ?? 'There was no answer.') : `Answered ${status}`} after {durationText(duration_ms)}
+          {status === null ? (error ?? 'No response.') : `Answered ${status}`} after {durationText(duration_ms)}
         </Text>
         <LinkTo href={`/webhooks/${id}`} size="sm">
-          What was sent
+          Payload
         </LinkTo>
       </Group>
       {answer !== null && answer !== '' && (

@@ -15,10 +15,10 @@ export function Setup({ view }: { view: WebhooksView }) {
       <Card title="Verify what you receive">
         <Stack gap="sm">
           <Text size="sm">
-            Anybody can post to your address: take only what is signed with your secret. These check the headers of
-            Standard Webhooks, which sign the time as well; while a secret is being rotated there are two signatures,
-            and one that fits is enough. Answer with any status from 200 to 299 within a few seconds; anything else is
-            tried again, {view.attempts_max} times in all.
+            Anybody can post to your address: accept only requests signed with your secret. These examples check the
+            headers of Standard Webhooks, which also sign the time. During a rotation there are two signatures, and one
+            valid signature is enough. Answer with a status from 200 to 299 within a few seconds; otherwise the delivery
+            is tried again, {view.attempts_max} times in total.
           </Text>
           <Samples samples={[...verify_snippets]} />
         </Stack>

@@ -17,7 +17,7 @@ export function Webhooks() {
   const navigate = useNavigate();
   const query = useWebhooks();
   return (
-    <Page title="Webhooks" about="Tasks with a webhook_url tell your program when they are done.">
+    <Page title="Webhooks" about="Tasks with a webhook_url notify your program when they end.">
       <Tabs
         value={tab}
         keepMounted={false}

@@ -25,7 +25,7 @@ export function JsonControl(props: ControlProps) {
     <Textarea
       {...said}
       label={`${label} (JSON)`}
-      error={wrong ? 'This is not JSON yet; what was there before still holds.' : error}
+      error={wrong ? 'This is not JSON yet; the previous value is used.' : error}
       value={text}
       onChange={({ currentTarget }) => change(currentTarget.value)}
       autosize

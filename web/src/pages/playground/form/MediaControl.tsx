@@ -171,7 +171,7 @@ function Chosen({ kind, label, value, clear, disabled, in_list }: ChosenProps) {
           variant="subtle"
           color="gray"
           size={36}
-          aria-label={`${label}: take it away`}
+          aria-label={`${label}: remove`}
           onClick={clear}
           disabled={disabled}
         >

@@ -27,7 +27,7 @@ export function VariantControl(props: ControlProps) {
     <Stack gap="xs">
       {variants.length > 1 && (
         <Select
-          label={`${titleOf(field)}: which form`}
+          label={`${titleOf(field)}: variant`}
           description={description}
           allowDeselect={false}
           data={variants.map((one, index) => ({ value: String(index), label: nameOf(one, index) }))}
@@ -48,7 +48,7 @@ export function VariantControl(props: ControlProps) {
 }
 
 function nameOf(variant: FieldSchema, index: number): string {
-  return textOf(variant, 'title') ?? textOf(variant, 'description') ?? typeOf(variant) ?? `Form ${index + 1}`;
+  return textOf(variant, 'title') ?? textOf(variant, 'description') ?? typeOf(variant) ?? `Variant ${index + 1}`;
 }
 
 function suits(variant: FieldSchema, value: unknown): boolean {

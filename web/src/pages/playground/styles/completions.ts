@@ -43,7 +43,7 @@ function partOf(file: Attachment): object {
 }
 
 function hear(event: Record<string, unknown>): Heard {
-  if (isRecord(event['error'])) return { error: textIn(event['error']['message']) || 'The answer broke off.' };
+  if (isRecord(event['error'])) return { error: textIn(event['error']['message']) || 'The response was cut off.' };
   const [choice] = Array.isArray(event['choices']) ? event['choices'] : [];
   if (!isRecord(choice)) return {};
   const { finish_reason: finish, delta } = choice;

@@ -74,7 +74,7 @@ function hear(event: Record<string, unknown>): Heard {
   const { type, index } = event;
   const key = typeof index === 'number' ? index : 0;
   if (type === 'error') {
-    return { error: (isRecord(event['error']) && textIn(event['error']['message'])) || 'The answer broke off.' };
+    return { error: (isRecord(event['error']) && textIn(event['error']['message'])) || 'The response was cut off.' };
   }
   if (type === 'content_block_start' && isRecord(event['content_block'])) {
     const { type: kind, id, name } = event['content_block'];
