@@ -9,6 +9,7 @@ import { openLimits, type Limits } from './app/limits.ts';
 import { openProviders, type Providers } from './app/providers.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
+import { usual_cost } from './accounts/hashing.ts';
 import { openLogin, type Login } from './accounts/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
@@ -112,6 +113,8 @@ export type AppOptions = {
   styles?: readonly Codec[];
   /** Resolves the names in addresses that users choose. */
   resolve?: Resolve;
+  /** The cost of new hashes of passwords, where they need not be safe: in tests of something else. */
+  password_cost?: number;
   /** An operator's command: it may run beside the service of the same data folder. */
   command?: boolean;
 };
@@ -194,7 +197,7 @@ async function openParts(
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const limits = openLimits({ catalog });
   const windows = memoryWindows();
-  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, windows }, onStop);
+  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, windows }, options, onStop);
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
   const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
@@ -245,14 +248,15 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
 /** Opens what people sign in with, and the mail to them. */
 function openPeople(
   parts: Pick<App, 'db' | 'secret' | 'base_url' | 'clock' | 'catalog' | 'log' | 'limits' | 'windows'>,
+  { password_cost = usual_cost }: AppOptions,
   onStop: App['onStop'],
 ): Pick<App, 'mailer' | 'login'> {
   const { db, secret, base_url, clock, catalog, log, limits, windows } = parts;
   const mailer = openMailer({ settings: () => catalog.current.settings.mail, log, limit: limits.mails });
   onStop(() => mailer.close());
   const now = () => new Date(clock.now());
-  const hashing_limit = limits.password_hashes;
-  const login = openLogin({ db, secret, base_url, now, mailer, log, windows, hashing_limit });
+  const hashing = { limit: limits.password_hashes, cost: password_cost };
+  const login = openLogin({ db, secret, base_url, now, mailer, log, windows, hashing });
   onStop(() => login.close());
   return { mailer, login };
 }

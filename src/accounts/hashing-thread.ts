@@ -3,17 +3,17 @@
  * resolves names: forty sign-ins at once made one download wait for 4.3 s.
  */
 import { scryptSync } from 'node:crypto';
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../lib/assert.ts';
 
 export type HashJob = { id: number; password: string; salt: string };
 export type HashResult = { id: number; key: string } | { id: number; error: string };
 
-/** As the login library has them (32 MB of memory for each): passwords that it has hashed stay valid. */
-const cost = { N: 16_384, r: 16, p: 1, maxmem: 128 * 16_384 * 16 * 2 };
 const key_bytes = 64;
 
-assert(parentPort, 'hashing runs in a thread of its own');
+assert(parentPort && typeof workerData === 'number', 'hashing runs in a thread of its own, which is told its cost');
+/** Block size and the rest as the login library has them: passwords that it has hashed stay valid. */
+const cost = { N: workerData, r: 16, p: 1, maxmem: 128 * workerData * 16 * 2 };
 const port = parentPort;
 port.on('message', ({ id, password, salt }: HashJob) => {
   try {

@@ -4,6 +4,9 @@ import { Worker } from 'node:worker_threads';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import type { HashJob, HashResult } from './hashing-thread.ts';
 
+/** The N of scrypt, as the login library has it: passwords that it has hashed stay valid. */
+export const usual_cost = 16_384;
+
 /** Each takes a core for 60 ms and 32 MB: more at once would take the cores that serve everybody else. */
 const threads_max = 2;
 
@@ -37,9 +40,11 @@ const thread_file = new URL(
   import.meta.url,
 );
 
+export type HashingOptions = { limit?: Semaphore; timeout_ms?: number; cost?: number };
+
 /** Starts its threads when there is something to hash. */
-export function openHashing(limit = hashingLimit(), timeout_ms = usual_timeout_ms): Hashing {
-  const pool = new HashingPool(limit, timeout_ms);
+export function openHashing(options: HashingOptions = {}): Hashing {
+  const pool = new HashingPool(options);
   return {
     hash: async (password) => {
       const salt = randomBytes(16).toString('hex');
@@ -79,12 +84,14 @@ class HashingPool {
   readonly #threads: Thread[] = [];
   readonly #limit: Semaphore;
   readonly #timeout_ms: number;
+  readonly #cost: number;
   readonly #closing = new AbortController();
   #ids = 0;
 
-  constructor(limit: Semaphore, timeout_ms: number) {
+  constructor({ limit = hashingLimit(), timeout_ms = usual_timeout_ms, cost = usual_cost }: HashingOptions) {
     this.#limit = limit;
     this.#timeout_ms = timeout_ms;
+    this.#cost = cost;
   }
 
   async derive(password: string, salt: string): Promise<string> {
@@ -113,7 +120,8 @@ class HashingPool {
   }
 
   #start(): Thread {
-    const thread: Thread = { worker: new Worker(thread_file, { execArgv: [] }), current: undefined };
+    const worker = new Worker(thread_file, { execArgv: [], workerData: this.#cost });
+    const thread: Thread = { worker, current: undefined };
     const died = (cause: unknown) => {
       const at = this.#threads.indexOf(thread);
       if (at === -1) return;

@@ -6,8 +6,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import { openPool as openLimitedPool } from '../db/pool.ts';
 import type { Windows } from '../limits/window.ts';
 import { customer_bits } from '../net/address.ts';
-import type { Semaphore } from '../concurrency/semaphore.ts';
-import { openHashing, passwordsOf, type Hashing } from './hashing.ts';
+import { openHashing, passwordsOf, type Hashing, type HashingOptions } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import { password_length } from './login-rules.ts';
 import type { Mailer } from './mailer.ts';
@@ -54,7 +53,7 @@ export type LoginOptions = {
   /** Count what comes from one address: the library's own counts are one map for all services of a process. */
   windows: Windows;
   log: Pick<Logger, 'error'>;
-  hashing_limit?: Semaphore;
+  hashing?: HashingOptions;
 };
 
 /**
@@ -89,7 +88,7 @@ export type Login = {
 /** Opens the login. The library is loaded when somebody first opens the dashboard: that takes a fifth of a second. */
 export function openLogin(options: LoginOptions): Login {
   const pool = openPool(options.db);
-  const hashing = openHashing(options.hashing_limit);
+  const hashing = openHashing(options.hashing);
   let loaded: { origin: string; library: Promise<Library> } | undefined;
   const library = () => {
     const { origin } = new URL(options.base_url());

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { hashPassword } from 'better-auth/crypto';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { backlog_max, HashingBusy, hashingLimit, openHashing } from '../../src/accounts/hashing.ts';
+import { backlog_max, HashingBusy, openHashing, usual_cost } from '../../src/accounts/hashing.ts';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -12,9 +12,10 @@ let test: TestApp;
 const password = 'correct horse battery';
 const email = 'ada@example.com';
 const now = () => new Date();
+const yaml = 'version: 1\nserver: { trusted_proxies: [127.0.0.1/32] }\n';
 
 beforeAll(async () => {
-  test = await startTestApp({ worker: false, yaml: 'version: 1\nserver: { trusted_proxies: [127.0.0.1/32] }\n' });
+  test = await startTestApp({ worker: false, password_cost: usual_cost, yaml });
   const { db } = test.app;
   const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now());
   const link = await makeLoginLink(db, test.url, await ownerOf(db, account.id, now()), now());
@@ -53,7 +54,7 @@ it('a password that the login library hashed still works, and a wrong one does n
 });
 
 it('passwords beyond the backlog are refused, those in it are hashed, and so are the next ones', async () => {
-  const hashing = openHashing(hashingLimit(), 120_000); // also where hashing is slow
+  const hashing = openHashing({ timeout_ms: 120_000, cost: 1_024 }); // also where hashing is slow
   onTestFinished(() => hashing.close());
   const outcomes = await Promise.allSettled(Array.from({ length: backlog_max + 20 }, () => hashing.hash(password)));
   const refused = outcomes.filter(({ status }) => status === 'rejected');
@@ -64,7 +65,7 @@ it('passwords beyond the backlog are refused, those in it are hashed, and so are
 }, 120_000);
 
 it('a password that waits too long is given up, and the one that is being hashed is not', async () => {
-  const hashing = openHashing(hashingLimit(), 1);
+  const hashing = openHashing({ timeout_ms: 1 });
   onTestFinished(() => hashing.close());
   const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => hashing.hash(password)));
   expect(outcomes.map(({ status }) => status)).toEqual([...Array(2).fill('fulfilled'), ...Array(8).fill('rejected')]);

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
+import { usual_cost } from '../../src/accounts/hashing.ts';
 import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import { withdrawInvitation } from '../../src/accounts/team.ts';
 import type { InvitedView } from '../../src/dashboard/views/settings.ts';
@@ -13,7 +14,8 @@ import { browserOf, type Seen } from '../helpers/person.ts';
 let test: TestApp;
 
 beforeAll(async () => {
-  test = await startTestApp({ worker: false });
+  // Hashing takes its time, as it does for people: whoever comes in the meantime is let through.
+  test = await startTestApp({ worker: false, password_cost: usual_cost });
 });
 
 afterAll(() => test.stop());

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
+import { usual_cost } from '../../src/accounts/hashing.ts';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { addMember, firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -15,7 +16,7 @@ const password = 'correct horse battery';
 const trusting = 'version: 1\nserver: { trusted_proxies: [127.0.0.1/32] }\n';
 
 beforeAll(async () => {
-  test = await startTestApp({ worker: false });
+  test = await startTestApp({ worker: false, password_cost: usual_cost });
   own = (await createAccount(test.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now())).id;
   foreign = (await createAccount(test.app.db, { name: 'Foreign', currency: 'USD', initial_credit: 0n }, now())).id;
 });

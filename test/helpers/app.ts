@@ -109,6 +109,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
+/** A thousandth of what a hash of a password costs people. */
+const cheap_hash = 16;
+
 /** The database and the folder that the nodes of one service share. */
 type Place = { database: TestDatabase; folder: string };
 
@@ -123,7 +126,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
     ...options.env,
   };
   const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
-  const app = await makeApp(readConfig(env), { log, ...options });
+  const app = await makeApp(readConfig(env), { log, password_cost: cheap_hash, ...options });
   await startServer(app, { alone: options.alone ?? true });
   if (options.worker !== false) await startWorker(app);
   const url = app.base_url();
