@@ -61,7 +61,7 @@ export function routerPath(path: string): string {
 
 function pathRegex(path: string): RegExp {
   const source = path
-    .replaceAll('../api', '\\.')
+    .replaceAll('.', '\\.')
     .replace(/\{\+\w+\}$/, '.+')
     .replaceAll(/\{\w+\}/g, '[^/]+');
   return new RegExp(`^${source}$`, 's'); // an id may hold a line break, however wrong it is

@@ -50,7 +50,7 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
     return [
       ...statusComplaints(request, reply, operation?.statuses, at_path.length > 0),
       ...headerComplaints(path, reply),
-      ...(reply.status >= 400 ? errorComplaints(request, path, reply) : []),
+      ...(reply.status >= 400 ? errorComplaints(request, at_path.length > 0 ? routed : path, reply) : []),
       ...secretComplaints(reply, forbidden),
       ...keyComplaints(world, request, path, reply),
     ];

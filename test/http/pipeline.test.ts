@@ -87,6 +87,7 @@ const endpoints: Endpoint<TestApp>[] = [
     docs,
     handle: () => ({ status: 200, body: { open: true } }),
   },
+  { method: 'GET', path: '/open.json', public: true, docs, handle: () => ({ status: 200, body: {} }) },
 ];
 
 /** Objects whose members all have different names. */
@@ -425,6 +426,11 @@ describe('a request gets 400', () => {
     expect(path.status).toBe(400);
     expect(path.json()).toEqual(service_error('invalid_request'));
     expect((await send('GET', '/v1/messages/%zz')).json()).toEqual(messages_error('invalid_request'));
+  });
+
+  test('for a path that differs from one with a dot by another character', async () => {
+    expect((await send('POST', '/open.json')).status).toBe(405);
+    expect((await send('POST', '/openxjson')).status).toBe(404);
   });
 
   test('with a URL of 2,049 characters, and not with 2,048', async () => {
