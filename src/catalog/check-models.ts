@@ -153,8 +153,9 @@ function checkOptions(
 ): void {
   for (const problem of known.providers.get(provider)?.optionProblems(kind, options, output) ?? []) {
     const path = [...at, ...(problem.at ?? ['options']), problem.field];
-    if (!problem.names) report.error(path, `${problem.message}.`);
-    else report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.names) ?? ''}`.trimEnd(), 'key');
+    if (!problem.known_names) report.error(path, `${problem.message}.`);
+    else
+      report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.known_names) ?? ''}`.trimEnd(), 'key');
   }
 }
 

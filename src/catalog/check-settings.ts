@@ -28,10 +28,10 @@ export type Surroundings = {
 export const sandbox_name = 'sandbox';
 
 /**
- * `known`: the field is none of these names, which is only worth a warning. `at`: where the field is within the
+ * `known_names`: the field is none of these names, which is only worth a warning. `at`: where the field is within the
  * route, if it is not one of its options themselves.
  */
-export type OptionProblem = { field: string; message: string; names?: readonly string[]; at?: Path };
+export type OptionProblem = { field: string; message: string; known_names?: readonly string[]; at?: Path };
 
 export function checkCurrencies(currencies: JsonObject, report: Report): void {
   const iso_codes = Intl.supportedValuesOf('currency');

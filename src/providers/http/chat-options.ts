@@ -15,7 +15,7 @@ export function embeddingOptionProblems(options: JsonObject): OptionProblem[] {
     ...unknown.map((field) => ({
       field,
       message: 'is no option of a route to embeddings, and does nothing',
-      known: allowance_names,
+      known_names: allowance_names,
     })),
   ];
 }
@@ -29,7 +29,7 @@ export function chatOptionProblems(options: JsonObject): OptionProblem[] {
     ...unknown.map((field) => ({
       field,
       message: 'is no option of a chat route, and does nothing',
-      known: names,
+      known_names: names,
     })),
   ];
 }

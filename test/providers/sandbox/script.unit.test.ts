@@ -3,7 +3,7 @@ import { NotStarted } from '../../../src/providers/provider.ts';
 import { readScript } from '../../../src/providers/sandbox/script.ts';
 import { workedMs } from '../../helpers/work.ts';
 
-const plain = { refuse: false, ending: 'done', delay_ms: undefined };
+const plain = { refuse: false, outcome: 'done', delay_ms: undefined };
 
 describe('a prompt', () => {
   it.each([
@@ -11,14 +11,14 @@ describe('a prompt', () => {
     ['[[delay 3s]] a red bicycle', { delay_ms: 3_000 }],
     ['a red [[DELAY 250ms]] bicycle', { delay_ms: 250 }],
     ['a red bicycle [[ delay  1.5m ]]', { delay_ms: 90_000 }],
-    ['[[fail]] a red bicycle', { ending: 'fail' }],
-    ['[[moderate]] a red bicycle', { ending: 'moderate' }],
-    ['[[hang]] a red bicycle', { ending: 'hang' }],
+    ['[[fail]] a red bicycle', { outcome: 'fail' }],
+    ['[[moderate]] a red bicycle', { outcome: 'moderate' }],
+    ['[[hang]] a red bicycle', { outcome: 'hang' }],
     ['[[fail before start]] a red bicycle', { refuse: true }],
-    ['[[delay 2s]][[fail]] a red bicycle', { ending: 'fail', delay_ms: 2_000 }],
-    ['[[fail]] a red [[moderate]] bicycle', { ending: 'moderate' }],
+    ['[[delay 2s]][[fail]] a red bicycle', { outcome: 'fail', delay_ms: 2_000 }],
+    ['[[fail]] a red [[moderate]] bicycle', { outcome: 'moderate' }],
     ['[[delay 1s]] a red bicycle [[delay 2s]]', { delay_ms: 2_000 }],
-    ['[[fail]][[fail before start]] a red bicycle', { ending: 'fail', refuse: true }],
+    ['[[fail]][[fail before start]] a red bicycle', { outcome: 'fail', refuse: true }],
   ])('has its directives read: %s', (prompt, expected) => {
     const { text, ...script } = readScript(prompt, {});
     expect(script).toEqual({ ...plain, ...expected });
@@ -53,11 +53,11 @@ describe('a prompt', () => {
 describe('options of a route', () => {
   it.each([
     [{ fail: 'before_start' }, { refuse: true }],
-    [{ fail: 'after_start' }, { ending: 'fail' }],
+    [{ fail: 'after_start' }, { outcome: 'fail' }],
     [{ delay: '2s' }, { delay_ms: 2_000 }],
     [
       { fail: 'after_start', delay: '2s' },
-      { ending: 'fail', delay_ms: 2_000 },
+      { outcome: 'fail', delay_ms: 2_000 },
     ],
   ])('are read: %j', (behaviour, expected) => {
     expect(readScript('x', { behaviour })).toEqual({ ...plain, text: 'x', ...expected });

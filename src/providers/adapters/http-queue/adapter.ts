@@ -59,7 +59,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
 
 /** Files are checked when they are read; the options of a run that goes on are those of its submit. */
 function mistakesIn({ options, output }: RunContext): OptionProblem[] {
-  return checkOptions(options, output).filter(({ names: known }) => !known);
+  return checkOptions(options, output).filter(({ known_names }) => !known_names);
 }
 
 function planOf({ options }: RunContext): Plan {

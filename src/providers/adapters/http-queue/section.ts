@@ -17,7 +17,8 @@ export class Section {
     this.#at = at;
     this.#problems = problems;
     for (const field of Object.keys(value)) {
-      if (!names.includes(field)) problems.push({ field, message: 'is unknown and does nothing', names, at });
+      if (!names.includes(field))
+        problems.push({ field, message: 'is unknown and does nothing', known_names: names, at });
     }
   }
 
