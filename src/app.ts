@@ -6,7 +6,7 @@ import { localUrl } from './app/address.ts';
 import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
 import { closeAll, openData } from './app/data.ts';
 import { openLimits, type Limits } from './app/limits.ts';
-import { openProviders, type Providers } from './app/providers.ts';
+import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { usual_cost } from './accounts/hashing.ts';
@@ -41,6 +41,10 @@ import { openDiskStorage } from './storage/disk.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
 import { openProber, type Prober } from './storage/probe.ts';
 import type { Storage } from './storage/storage.ts';
+import { makeInserter, type Inserter } from './tasks/create-batch.ts';
+import { makeNoticeEvent, type NoticeEvent } from './tasks/events.ts';
+import { makeFinisher, type Finisher } from './tasks/finish.ts';
+import { makeUntilFinal, type UntilFinal } from './tasks/wait.ts';
 import { makePlaces, type Places } from './webhooks/places.ts';
 
 /** Everything that is opened once: the value that main, the CLI and tests start. */
@@ -77,6 +81,13 @@ export type App = {
   readonly holds: Pledges;
   /** Of this process, among all that run the service: it answers for the holds of its calls. */
   readonly node_id: string;
+  /** Writes new tasks. */
+  readonly inserter: Inserter;
+  /** Writes the ends of tasks. */
+  readonly finisher: Finisher;
+  readonly untilFinal: UntilFinal;
+  /** Hears of runs from their upstreams. */
+  readonly noticeEvent: NoticeEvent;
   /** Delivery slots of webhooks. */
   readonly places: Places;
   /** Every request to an address that a user or an upstream chose. */
@@ -102,7 +113,7 @@ export type App = {
   stop(): Promise<void>;
 };
 
-type AppWithoutEngine = Omit<App, 'engine'>;
+type AppWithoutEngine = Omit<App, 'engine' | 'noticeEvent'>;
 
 export type AppOptions = {
   clock?: Clock;
@@ -150,7 +161,7 @@ export async function makeApp(config: Config, options: AppOptions = {}): Promise
     const node = { id: node_id, role: config.role, version: package_json.version };
     const engine = await openEngine({ db, log, queues, notifier, listener, ...(!options.command && { node }) });
     app.onStop(() => engine.stop());
-    return { ...app, engine };
+    return { ...app, engine, noticeEvent: makeNoticeEvent({ ...app, engine }) };
   } catch (error) {
     await app.stop();
     throw error;
@@ -224,6 +235,9 @@ async function openParts(
     limits,
     authenticator,
     guard,
+    inserter: makeInserter({ db, clock, catalog }),
+    finisher: makeFinisher(db),
+    untilFinal: makeUntilFinal({ db, listener, onStop }),
     places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),

@@ -1,6 +1,5 @@
 import type { App } from '../app.ts';
 import { readToken } from '../tasks/event-token.ts';
-import { noticeEvent } from '../tasks/events.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 
 /**
@@ -22,7 +21,7 @@ export const run_event: Endpoint<App> = {
   },
   handle: (app, { params }) => {
     const run = readToken(app.secret, params['token'] ?? '');
-    if (run) noticeEvent(app, run);
+    if (run) app.noticeEvent(run);
     return { status: 200, body: {} };
   },
 };

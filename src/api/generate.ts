@@ -3,7 +3,6 @@ import { ApiError } from '../errors.ts';
 import { withTempFiles } from '../files/temp-files.ts';
 import { createTask, readOrder, type Created } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
-import { untilFinal } from '../tasks/wait.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Call, Endpoint } from '../http/endpoint.ts';
 import { generate_body, task } from './schemas.ts';
@@ -91,7 +90,7 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 
 /** The state when the task is final, the time is up, or the service is about to stop. */
 async function waitForBody(app: App, call: Call, ref: TaskRef, wait_s: number, created: string): Promise<string> {
-  await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
+  await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
   const now = await loadTask(app.db, ref);
   return now ? bodyOf(now) : created;
 }

@@ -10,7 +10,6 @@ import { carry, type Parameters } from '../styles/media-parameters/parameters.ts
 import { createTask, findModel, readOrder, type Created, type Order } from '../tasks/create.ts';
 import type { Attachment, Attachments } from '../tasks/media.ts';
 import { loadTask, type Task } from '../tasks/task.ts';
-import { untilFinal } from '../tasks/wait.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Call, ParameterDocs } from '../http/endpoint.ts';
 import { readIdempotencyKey, readWait, wait_s_max } from './generate.ts';
@@ -171,7 +170,7 @@ function inTheirWords(error: ApiError, { origins }: Carried): ApiError {
 export async function finalTask(app: App, call: Call, { created, wait_s }: Begun): Promise<Task> {
   const { ref } = created;
   if (!created.is_final) {
-    await untilFinal(app, ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
+    await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
   }
   const task = await loadTask(app.db, ref);
   if (task?.status === 'succeeded') return task;

@@ -1,11 +1,17 @@
-import type { App } from '../app.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Route } from '../catalog/model.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Db } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import type { RunState } from '../providers/provider.ts';
 import { task_columns, tidyText, type Attempt, type AttemptState, type Task, type TaskRef } from './task.ts';
 import { whileAway } from '../db/while-away.ts';
+
+/** The parts of the app that calls of this module take. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+};
 
 /** A task with its open attempt, if it has one. */
 export type TaskAtWork = { task: Task; open: Attempt | undefined };
@@ -37,13 +43,13 @@ export function routeOf(attempt: Attempt): Route {
  * is final by now, or another try of it is open.
  */
 export async function openAttempt(
-  app: App,
+  parts: Parts,
   ref: TaskRef,
   attempt: { number: number; name: string; route: Route },
 ): Promise<Claimed | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const values = [
-    new Date(app.clock.now()),
+    new Date(parts.clock.now()),
     ref.account_id,
     ref.task_id,
     attempt.number,
@@ -52,16 +58,16 @@ export async function openAttempt(
     attempt.route.provider,
     JSON.stringify(attempt.route),
   ];
-  return (await isApplied(app, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as said', values))
+  return (await isApplied(parts.db, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as said', values))
     ? claimed
     : undefined;
 }
 
 /** Takes an open try over from a worker that was lost; what that one still writes is refused. */
-export async function claimAttempt(app: App, ref: TaskRef, attempt: Claimed): Promise<Claimed | undefined> {
+export async function claimAttempt(parts: Parts, ref: TaskRef, attempt: Claimed): Promise<Claimed | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const values = [ref.account_id, ref.task_id, attempt.number, attempt.claim, claimed.claim];
-  return (await isApplied(app, 'select claim_attempt($1, $2, $3, $4, $5) as said', values)) ? claimed : undefined;
+  return (await isApplied(parts.db, 'select claim_attempt($1, $2, $3, $4, $5) as said', values)) ? claimed : undefined;
 }
 
 /**
@@ -70,7 +76,7 @@ export async function claimAttempt(app: App, ref: TaskRef, attempt: Claimed): Pr
  * is sent along. False if the try was closed, claimed or noted otherwise in between.
  */
 export async function acceptAttempt(
-  app: App,
+  parts: Parts,
   ref: TaskRef,
   attempt: Claimed & { seen_ref: string | null },
   state: RunState & { phase: 'waiting' | 'running' },
@@ -85,7 +91,7 @@ export async function acceptAttempt(
     running: state.phase === 'running',
     poll_after_ms,
   };
-  return isApplied(app, 'select note_run($1, $2) as said', [new Date(app.clock.now()), recordText(run)]);
+  return isApplied(parts.db, 'select note_run($1, $2) as said', [new Date(parts.clock.now()), recordText(run)]);
 }
 
 /**
@@ -93,7 +99,7 @@ export async function acceptAttempt(
  * was closed otherwise, or claimed, in between.
  */
 export async function closeAttempt(
-  app: App,
+  parts: Parts,
   ref: TaskRef,
   attempt: Claimed,
   end: { state: AttemptState; reason: string; message: string },
@@ -107,8 +113,8 @@ export async function closeAttempt(
     reason: tidyText(end.reason),
     message: tidyText(end.message),
   };
-  const values = [new Date(app.clock.now()), recordText(closed), options.send_start];
-  return isApplied(app, 'select fail_attempt($1, $2, $3) as said', values);
+  const values = [new Date(parts.clock.now()), recordText(closed), options.send_start];
+  return isApplied(parts.db, 'select fail_attempt($1, $2, $3) as said', values);
 }
 
 /** Attempts of a task that ended without them, and whose runs are to be stopped. */
@@ -134,9 +140,9 @@ export async function acceptedAmong(
 }
 
 /** The upstream confirmed that an abandoned run stopped, unbilled. */
-export async function setStopped(app: App, ref: TaskRef, attempt: Claimed): Promise<void> {
-  await app.db.query('select stop_attempt($1, $2, $3, $4)', [
-    new Date(app.clock.now()),
+export async function setStopped(parts: Parts, ref: TaskRef, attempt: Claimed): Promise<void> {
+  await parts.db.query('select stop_attempt($1, $2, $3, $4)', [
+    new Date(parts.clock.now()),
     ref.account_id,
     ref.task_id,
     attempt.number,
@@ -144,7 +150,7 @@ export async function setStopped(app: App, ref: TaskRef, attempt: Claimed): Prom
 }
 
 /** Calls one of the functions of attempts, all of which may be repeated. */
-async function isApplied(app: App, call: string, values: readonly unknown[]): Promise<boolean> {
-  const rows = await whileAway(() => app.db.query<{ said: boolean }>(call, values));
+async function isApplied(db: Db, call: string, values: readonly unknown[]): Promise<boolean> {
+  const rows = await whileAway(() => db.query<{ said: boolean }>(call, values));
   return rows[0]?.said === true;
 }

@@ -1,10 +1,9 @@
-import type { App } from '../app.ts';
-import { finish, type Finished } from './finish.ts';
+import { finish, type Finished, type FinishParts } from './finish.ts';
 import { refOf, type Task } from './task.ts';
 
 /** Ends a task that hangs: it fails and is refunded. The reason is for the record. */
-export async function endByHand(app: App, task: Task, reason: string): Promise<Finished> {
-  return finish(app, refOf(task), {
+export async function endByHand(parts: FinishParts, task: Task, reason: string): Promise<Finished> {
+  return finish(parts, refOf(task), {
     status: 'failed',
     type: 'internal_error',
     message: 'The task was ended by the operator; it costs nothing.',

@@ -1,11 +1,13 @@
-import type { App } from '../app.ts';
 import { freeOfCharge } from '../catalog/upstream-cost.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { loadAtWork, type TaskAtWork } from './attempts.ts';
-import { finish } from './finish.ts';
-import { stopAttempt } from './run.ts';
+import { finish, type FinishParts } from './finish.ts';
+import { stopAttempt, type RunParts } from './run.ts';
 import { bodyOf, loadTask, type TaskRef } from './task.ts';
+
+/** The parts of the app that cancelling takes. */
+type CancelParts = FinishParts & RunParts;
 
 /** Number of times that a task may change between our read and its end. */
 const looks_max = 3;
@@ -15,28 +17,28 @@ const looks_max = 3;
  * its body. Throws ApiError 404, and 409 when it is final, the upstream bills it anyway, or it is
  * being submitted.
  */
-export async function cancelTask(app: App, ref: TaskRef): Promise<string> {
+export async function cancelTask(parts: CancelParts, ref: TaskRef): Promise<string> {
   for (let looks = 1; ; looks++) {
-    const at_work = await loadAtWork(app.db, ref);
+    const at_work = await loadAtWork(parts.db, ref);
     if (!at_work) throw unknownTask(ref.task_id);
     const { task, open } = at_work;
     if (task.completed_at) throw conflict(`The task is ${task.status} already.`);
     if (open?.state === 'submitting' || looks > looks_max) throw beingSubmitted();
-    const finished = await stopAndFinish(app, ref, at_work);
+    const finished = await stopAndFinish(parts, ref, at_work);
     if (finished === 'taken') continue; // it moved on: what was decided holds no more
-    const final = await loadTask(app.db, ref);
+    const final = await loadTask(parts.db, ref);
     if (finished === 'final' || !final) throw conflict(`The task is ${final?.status ?? 'gone'} already.`);
     return bodyOf(final);
   }
 }
 
-async function stopAndFinish(app: App, ref: TaskRef, { task, open }: TaskAtWork) {
-  if (open && (await stopAttempt(app, task, open)) === 'billed') {
+async function stopAndFinish(parts: CancelParts, ref: TaskRef, { task, open }: TaskAtWork) {
+  if (open && (await stopAttempt(parts, task, open)) === 'billed') {
     throw conflict('The task is running and its model provider cannot stop it unbilled.');
   }
   await failpoint('task.canceling');
   return finish(
-    app,
+    parts,
     ref,
     {
       status: 'failed',
@@ -45,7 +47,7 @@ async function stopAndFinish(app: App, ref: TaskRef, { task, open }: TaskAtWork)
       counts: 'if started', // else a cancel after the start would be a free run
       attempt: 'canceled',
       reason: 'canceled by the caller',
-      upstream: freeOfCharge(app.catalog.current.settings),
+      upstream: freeOfCharge(parts.catalog.current.settings),
     },
     { attempt: open ?? 'none', task },
   );

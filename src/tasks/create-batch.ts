@@ -1,10 +1,16 @@
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
+import type { Clock } from '../lib/clock.ts';
 import { lockedBy } from '../money/locked.ts';
+import type { Pledges } from '../money/pledges.ts';
 import type { Money } from '../money/money.ts';
 import { loadTask } from './task.ts';
+
+/** The parts of the app that inserting a task takes. */
+export type InsertParts = { readonly db: Db; readonly holds: Pledges; readonly inserter: Inserter };
 
 /** A task as insert_task and insert_tasks take it: the columns of its row. */
 export type NewTask = {
@@ -47,26 +53,26 @@ const batched_length_max = 32_768;
  * What has an Idempotency-Key goes alone: the lock on its key tells two calls apart, but not two members
  * of one call.
  */
-export async function insertTask(app: App, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
+export async function insertTask(parts: InsertParts, task: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
   const goes_alone = once !== undefined || task.input.length > batched_length_max;
-  const { together, alone } = batchersOf(app);
+  const { together, alone } = parts.inserter;
   const insert = () => (goes_alone ? alone({ task, once }) : together({ task, once }));
-  const answer = await app.holds.aside(task.account_id, insert);
-  return (await isOurs(app, task, answer)) ? { ...answer, outcome: 'created' } : answer;
+  const answer = await parts.holds.aside(task.account_id, insert);
+  return (await isOurs(parts.db, task, answer)) ? { ...answer, outcome: 'created' } : answer;
 }
 
 /**
  * True if an earlier try of this very call has created the task, and its answer was lost. In between
  * the failures pause may have begun, which is looked at before the hold.
  */
-async function isOurs(app: App, task: NewTask, answer: CreateAnswer): Promise<boolean> {
+async function isOurs(db: Db, task: NewTask, answer: CreateAnswer): Promise<boolean> {
   switch (answer.outcome) {
     case 'exists':
       return true;
     case 'replayed':
       return answer.task_id === task.id;
     case 'paused':
-      return (await loadTask(app.db, { account_id: task.account_id, task_id: task.id })) !== undefined;
+      return (await loadTask(db, { account_id: task.account_id, task_id: task.id })) !== undefined;
     default:
       return false;
   }
@@ -75,37 +81,41 @@ async function isOurs(app: App, task: NewTask, answer: CreateAnswer): Promise<bo
 type Insert = { task: NewTask; once: KeyOnce | undefined };
 type Inserts = Batcher<Insert, CreateAnswer>;
 
-const batchers = new WeakMap<App, { together: Inserts; alone: Inserts }>();
+/** Writes new tasks into the database. */
+export type Inserter = { readonly together: Inserts; readonly alone: Inserts };
+
+type InserterParts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
 /** Each call has a connection. */
 const calls_max = 3;
 
-function batchersOf(app: App): { together: Inserts; alone: Inserts } {
-  const existing = batchers.get(app);
-  if (existing) return existing;
+/** Makes the batches: one for small tasks, one for those that go alone. */
+export function makeInserter(parts: InserterParts): Inserter {
   const options = {
     together: (inserts: readonly Insert[]) =>
       callTogether(
-        app,
+        parts,
         inserts.map(({ task }) => task),
       ),
     // For one task it takes half of the server's time: 0.7 ms, not 1.3.
-    alone: ({ task, once }: Insert) => callAlone(app, task, once),
-    groups: lockedBy(app.db, ({ task }: Insert) => task.account_id),
+    alone: ({ task, once }: Insert) => callAlone(parts, task, once),
+    groups: lockedBy(parts.db, ({ task }: Insert) => task.account_id),
     calls_max,
   };
-  const pair = {
+  return {
     together: makeBatcher<Insert, CreateAnswer>(options),
     alone: makeBatcher<Insert, CreateAnswer>({ ...options, batch_max: 1, slow_ms: 0 }),
   };
-  batchers.set(app, pair);
-  return pair;
 }
 
-async function callAlone(app: App, { input, ...task }: NewTask, once?: KeyOnce): Promise<CreateAnswer> {
-  const rows = await app.db.query<CreateAnswer>(
+async function callAlone(
+  { db, catalog }: InserterParts,
+  { input, ...task }: NewTask,
+  once?: KeyOnce,
+): Promise<CreateAnswer> {
+  const rows = await db.query<CreateAnswer>(
     'select * from insert_task($1, $2, $3, $4)',
-    [recordText(task), input, app.catalog.current.settings.limits.failed_per_24h, once ? onceText(once) : null],
+    [recordText(task), input, catalog.current.settings.limits.failed_per_24h, once ? onceText(once) : null],
     'brief',
   );
   return oneRow(rows);
@@ -123,10 +133,10 @@ type BatchRow = {
   remaining: (string | null)[];
 };
 
-async function callTogether(app: App, tasks: readonly NewTask[]): Promise<CreateAnswer[]> {
-  const rows = await app.db.query<BatchRow>(
+async function callTogether({ db, clock, catalog }: InserterParts, tasks: readonly NewTask[]): Promise<CreateAnswer[]> {
+  const rows = await db.query<BatchRow>(
     'select outcome, retry_after, available::text[], remaining::text[] from insert_tasks($1, $2, $3)',
-    [new Date(app.clock.now()), recordText(tasks), app.catalog.current.settings.limits.failed_per_24h],
+    [new Date(clock.now()), recordText(tasks), catalog.current.settings.limits.failed_per_24h],
     'brief',
   );
   const answer = oneRow(rows);

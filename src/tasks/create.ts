@@ -1,20 +1,29 @@
 import { createHash } from 'node:crypto';
+import type { Engine } from '../queue/queue.ts';
 import type { Caller } from '../accounts/authenticate.ts';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
 import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
 import { unavailableText, unknownModel, wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
-import { checkUserUrl } from '../net/address.ts';
+import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
-import { routeName, type Admission } from '../routing/health.ts';
-import { insertTask, type CreateAnswer } from './create-batch.ts';
+import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
+import { insertTask, type CreateAnswer, type InsertParts } from './create-batch.ts';
 import { dropInputs } from './inputs.ts';
-import { checkMedia, keepMedia, type Beside, type CheckedMedia } from './media.ts';
+import { checkMedia, keepMedia, type Beside, type CheckedMedia, type MediaParts } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
+
+/** The parts of the app that creating a task takes. */
+type CreateParts = MediaParts &
+  InsertParts & {
+    readonly engine: Engine;
+    readonly health: RouteHealth;
+  };
 
 /** A request body that has passed all checks of its own. */
 export type Order = {
@@ -36,14 +45,14 @@ const url_length_max = 2048;
  * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
  */
 export async function readOrder(
-  app: App,
+  parts: MediaParts,
   caller: Caller,
   body: Record<string, unknown>,
   beside: Beside,
 ): Promise<Order> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
-  const model = findModel(app, body['model']);
+  const model = findModel(parts, body['model']);
   const checked = model.validateInput(body['input']);
   if (!checked.ok) {
     const [first] = checked.errors;
@@ -52,9 +61,9 @@ export async function readOrder(
       details: checked.errors,
     });
   }
-  const media = await checkMedia(app, caller, model, checked.input, beside);
-  const webhook_url = readWebhookUrl(app, body['webhook_url']);
-  const { settings } = app.catalog.current;
+  const media = await checkMedia(parts, caller, model, checked.input, beside);
+  const webhook_url = readWebhookUrl(body['webhook_url'], parts.addressRules());
+  const { settings } = parts.catalog.current;
   const frozen = freezePricing(model, checked.input, caller.account.currency, settings);
   const held_units = estimateUnits(model, checked.input, media.durations);
   const pricing = media.durations.size === 0 ? frozen : { ...frozen, input_units: measuredUnits(model, held_units) };
@@ -104,20 +113,20 @@ function readMetadata(value: unknown): Record<string, string> {
 }
 
 /** The media model of this name, or 404; that of another kind's model names the right endpoint. */
-export function findModel(app: App, id: unknown): Model {
-  const model = app.catalog.current.models.get(String(id));
+export function findModel({ catalog }: { catalog: CatalogHolder }, id: unknown): Model {
+  const model = catalog.current.models.get(String(id));
   if (!model) throw unknownModel(String(id), 'model');
   if (!isMediaKind(model.kind)) throw wrongKind(model);
   return model;
 }
 
-function readWebhookUrl(app: App, value: unknown): string | null {
+function readWebhookUrl(value: unknown, rules: AddressRules): string | null {
   if (value === undefined || value === null) return null;
   const wrong = (message: string) => new ApiError('invalid_input', `webhook_url ${message}`, { param: 'webhook_url' });
   if (typeof value !== 'string') throw wrong('must be a string.');
   if (value.length > url_length_max)
     throw wrong(`may have at most ${url_length_max} characters (got ${value.length}).`);
-  const problem = checkUserUrl(value, app.addressRules());
+  const problem = checkUserUrl(value, rules);
   if (problem) throw wrong(problem);
   return value;
 }
@@ -133,47 +142,47 @@ export type Idempotency = { key: string; body: Buffer };
  * Idempotency-Key 409 and 422.
  */
 export async function createTask(
-  app: App,
+  parts: CreateParts,
   caller: Caller,
   order: Order,
   idempotency: Idempotency | undefined,
 ): Promise<Created> {
   const account_id = caller.account.id;
   const routes = order.model.routes.map((route) => routeName(order.model.id, route.id));
-  const admission = await app.health.admit(routes, account_id);
-  const now_ms = app.clock.now();
+  const admission = await parts.health.admit(routes, account_id);
+  const now_ms = parts.clock.now();
   const id = newId('task', now_ms);
   const created_at = new Date(now_ms);
   if (!admission.admitted) {
-    const seen = idempotency && (await findReplay(app, caller, idempotency, created_at));
+    const seen = idempotency && (await findReplay(parts.db, caller, idempotency, created_at));
     if (!seen) throw unavailable(order.model, admission);
-    return answered(app, caller, order, seen, { id, created_at });
+    return answered(parts, caller, order, seen, { id, created_at });
   }
   let answer: CreateAnswer | undefined;
   try {
-    answer = await callCreate(app, caller, order, { id, created_at, idempotency });
+    answer = await callCreate(parts, caller, order, { id, created_at, idempotency });
   } finally {
     if (admission.probe !== undefined && answer?.outcome !== 'created')
-      await app.health.releaseProbe(admission.probe, account_id);
+      await parts.health.releaseProbe(admission.probe, account_id);
     // Not after an error: the task may be there, and only the answer lost.
     if (order.media.sources.size > 0 && answer && answer.outcome !== 'created') {
-      await dropInputs(app, order.model.id, { account_id, task_id: id });
+      await dropInputs(parts, order.model.id, { account_id, task_id: id });
     }
   }
-  return answered(app, caller, order, answer, { id, created_at });
+  return answered(parts, caller, order, answer, { id, created_at });
 }
 
 async function answered(
-  app: App,
+  parts: CreateParts,
   caller: Caller,
   order: Order,
   answer: CreateAnswer,
   { id, created_at }: { id: string; created_at: Date },
 ): Promise<Created> {
-  if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(app, caller, answer.task_id);
-  if (answer.outcome !== 'created') throw refusal(app, caller, order, answer);
+  if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(parts.db, caller, answer.task_id);
+  if (answer.outcome !== 'created') throw refusal(parts, caller, order, answer);
   await failpoint('task.created');
-  app.engine.wake('task.start');
+  parts.engine.wake('task.start');
   const ref = { account_id: caller.account.id, task_id: id };
   return { ref, body: newBody(order, caller, id, created_at), replayed: false, is_final: false };
 }
@@ -192,7 +201,7 @@ function unavailable(model: Model, admission: Admission & { admitted: false }): 
 }
 
 async function callCreate(
-  app: App,
+  parts: CreateParts,
   caller: Caller,
   order: Order,
   task: { id: string; created_at: Date; idempotency: Idempotency | undefined },
@@ -200,7 +209,7 @@ async function callCreate(
   const { account, key } = caller;
   const { idempotency } = task;
   const deadline_at = deadline(order.model, task.created_at);
-  const input = await keepMedia(app, caller, order, { id: task.id, deadline_at });
+  const input = await keepMedia(parts, caller, order, { id: task.id, deadline_at });
   const row = {
     account_id: account.id,
     key_id: key.id,
@@ -217,7 +226,7 @@ async function callCreate(
     created_at: task.created_at,
     deadline_at,
   };
-  return insertTask(app, row, idempotency && { key: idempotency.key, body_hash: hashOf(idempotency) });
+  return insertTask(parts, row, idempotency && { key: idempotency.key, body_hash: hashOf(idempotency) });
 }
 
 function hashOf({ body }: Idempotency): Buffer {
@@ -225,8 +234,8 @@ function hashOf({ body }: Idempotency): Buffer {
 }
 
 /** Returns the answer of insert_task to a key that it has seen; a retry need not wait for a route to heal. */
-async function findReplay(app: App, caller: Caller, idempotency: Idempotency, now: Date) {
-  const rows = await app.db.query<CreateAnswer>(
+async function findReplay(db: Db, caller: Caller, idempotency: Idempotency, now: Date) {
+  const rows = await db.query<CreateAnswer>(
     `select case when body_hash = $4 then 'replayed' else 'mismatched' end as outcome, task_id,
        null as retry_after, null as available, null as remaining
        from idempotency_keys
@@ -262,14 +271,14 @@ function newBody(order: Order, caller: Caller, id: string, created_at: Date): st
   });
 }
 
-async function replay(app: App, caller: Caller, task_id: string): Promise<Created> {
+async function replay(db: Db, caller: Caller, task_id: string): Promise<Created> {
   const ref = { account_id: caller.account.id, task_id };
-  const task = await loadTask(app.db, ref);
+  const task = await loadTask(db, ref);
   if (!task) throw new ApiError('not_found', `The task ${task_id} of this Idempotency-Key is no longer kept.`);
   return { ref, body: bodyOf(task), replayed: true, is_final: task.completed_at !== null };
 }
 
-function refusal(app: App, caller: Caller, order: Order, answer: CreateAnswer): ApiError {
+function refusal(parts: CreateParts, caller: Caller, order: Order, answer: CreateAnswer): ApiError {
   const { currency } = caller.account;
   const estimate = `${estimateView(order.estimate, currency).amount} ${currency}`;
   switch (answer.outcome) {
@@ -286,7 +295,7 @@ function refusal(app: App, caller: Caller, order: Order, answer: CreateAnswer): 
       return new ApiError('key_limit', message, { code: 'monthly_limit' });
     }
     case 'paused': {
-      const limit = app.catalog.current.settings.limits.failed_per_24h;
+      const limit = parts.catalog.current.settings.limits.failed_per_24h;
       const message = `${limit} generations failed on this account in the last 24 hours: new tasks are paused. Wait, and change the prompt or its parameters.`;
       return new ApiError('failures_pause', message, {
         headers: { 'retry-after': String(answer.retry_after) },

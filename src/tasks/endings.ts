@@ -1,16 +1,23 @@
-import type { App } from '../app.ts';
+import type { RouteHealth } from '../routing/health.ts';
 import type { CostRow } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import { upstreamCharge } from '../catalog/upstream-cost.ts';
 import type { RunState, UpstreamCost } from '../providers/provider.ts';
 import type { Claimed } from './attempts.ts';
-import { removeStrays } from './files.ts';
-import { finish, type Ending, type Grounds } from './finish.ts';
-import { storeOutputs, type Origin } from './outputs.ts';
+import { removeStrays, type TaskFileParts } from './files.ts';
+import { finish, type Ending, type Grounds, type FinishParts } from './finish.ts';
+import { storeOutputs, type Origin, type OutputParts } from './outputs.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { tries_max } from './run.ts';
 import { unitsOfRun } from './run-files.ts';
 import { refOf, type Task } from './task.ts';
+
+/** The parts of the app that settling a run takes. */
+export type EndingParts = FinishParts &
+  OutputParts &
+  TaskFileParts & {
+    readonly health: RouteHealth;
+  };
 
 type Failure = Extract<Ending, { status: 'failed' }>;
 
@@ -23,8 +30,8 @@ export function failure(
 }
 
 /** Ends a task of which this worker knows the row and what became of its attempt. */
-export async function end(app: App, task: Task, ending: Ending, grounds: Grounds): Promise<'done'> {
-  await finish(app, refOf(task), ending, { task, ...grounds });
+export async function end(parts: EndingParts, task: Task, ending: Ending, grounds: Grounds): Promise<'done'> {
+  await finish(parts, refOf(task), ending, { task, ...grounds });
   return 'done';
 }
 
@@ -33,7 +40,7 @@ export async function end(app: App, task: Task, ending: Ending, grounds: Grounds
  * decided, since the run is paid: `unstored` if our storage failed, `unfetched` if a result link did.
  */
 export async function settle(
-  app: App,
+  parts: EndingParts,
   task: Task,
   attempt: Claimed & Origin & { cost: readonly CostRow[] },
   state: RunState & { phase: 'done' | 'failed' },
@@ -41,23 +48,23 @@ export async function settle(
 ): Promise<'done' | 'unstored' | 'unfetched'> {
   const grounds = { attempt, started_at };
   if (state.phase === 'failed') {
-    const ending = { ...failure(state.type, state.message), ...costOf(app, task, attempt, state.upstream_cost) };
-    return end(app, task, { ...ending, counts: true, attempt: 'failed' }, grounds);
+    const ending = { ...failure(state.type, state.message), ...costOf(parts, task, attempt, state.upstream_cost) };
+    return end(parts, task, { ...ending, counts: true, attempt: 'failed' }, grounds);
   }
   let outputs;
   try {
-    outputs = await storeOutputs(app, task, state.files, attempt);
+    outputs = await storeOutputs(parts, task, state.files, attempt);
   } catch (error) {
-    app.log.error({ task_id: task.id, err: error }, 'output could not be stored, will try again');
+    parts.log.error({ task_id: task.id, err: error }, 'output could not be stored, will try again');
     return 'unstored';
   }
   if (outputs.state !== 'stored') {
     const { problem } = outputs;
-    app.log.warn({ task_id: task.id, problem }, `${outputs.state} output`);
+    parts.log.warn({ task_id: task.id, problem }, `${outputs.state} output`);
     if (outputs.state === 'unfetched') return 'unfetched';
-    const cost = costOf(app, task, attempt, state.upstream_cost);
+    const cost = costOf(parts, task, attempt, state.upstream_cost);
     const ending = { ...failure('upstream_error', 'The model returned no usable output.'), ...cost };
-    return end(app, task, { ...ending, reason: problem, counts: true, attempt: 'failed' }, grounds);
+    return end(parts, task, { ...ending, reason: problem, counts: true, attempt: 'failed' }, grounds);
   }
   const { files } = outputs;
   const units = unitsOfRun(state.units, task.pricing, files);
@@ -66,16 +73,16 @@ export async function settle(
     status: 'succeeded',
     files,
     units,
-    ...costOf(app, task, attempt, state.upstream_cost, units),
+    ...costOf(parts, task, attempt, state.upstream_cost, units),
   };
-  const finished = await finish(app, refOf(task), ending, { task, ...grounds });
-  if (finished === 'final') await removeStrays(app, refOf(task));
+  const finished = await finish(parts, refOf(task), ending, { task, ...grounds });
+  if (finished === 'final') await removeStrays(parts, refOf(task));
   return 'done';
 }
 
 /** Returns the upstream's charge: as reported; else by the route's cost rows, if there are measured units. */
 function costOf(
-  app: App,
+  parts: EndingParts,
   task: Task,
   { cost }: { cost: readonly CostRow[] },
   told: UpstreamCost | undefined,
@@ -83,9 +90,9 @@ function costOf(
 ) {
   const { pricing, held_units } = task;
   const grounds = { told, rows: cost, units, held_units, rate: pricing.rate };
-  const upstream = upstreamCharge(app.catalog.current.settings, grounds);
+  const upstream = upstreamCharge(parts.catalog.current.settings, grounds);
   if (told && upstream.basis === 'unknown') {
-    app.log.error(
+    parts.log.error(
       { task_id: task.id, told },
       'what the upstream says that it charges is no amount: its cost is unknown',
     );
@@ -94,15 +101,20 @@ function costOf(
 }
 
 /** The run is over, and its result link has given nothing until there was no time left. */
-export async function outOfReach(app: App, task: Task, attempt: Claimed & { route: string }, started_at: Date) {
-  await app.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
+export async function outOfReach(
+  parts: EndingParts,
+  task: Task,
+  attempt: Claimed & { route: string },
+  started_at: Date,
+) {
+  await parts.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
   const ending = failure('upstream_error', 'The model finished, but its output could not be fetched.');
-  return end(app, task, { ...ending, counts: true, attempt: 'failed' }, { attempt, started_at });
+  return end(parts, task, { ...ending, counts: true, attempt: 'failed' }, { attempt, started_at });
 }
 
 /** The job was lost or failed so often that the next time would be no better. */
-export function giveUp(app: App, task: Task): Promise<'done'> {
+export function giveUp(parts: EndingParts, task: Task): Promise<'done'> {
   const ending = failure('internal_error', 'The service could not finish the task; it costs nothing.');
   const reason = `given up after ${tries_max} tries`;
-  return end(app, task, { ...ending, reason, counts: false, attempt: 'failed' }, {});
+  return end(parts, task, { ...ending, reason, counts: false, attempt: 'failed' }, {});
 }

@@ -1,4 +1,6 @@
-import type { App } from '../app.ts';
+import type { Logger } from 'pino';
+import type { Db } from '../db/database.ts';
+import type { Engine } from '../queue/queue.ts';
 import { acceptedAmong } from './attempts.ts';
 import type { RunName } from './event-token.ts';
 
@@ -17,22 +19,30 @@ const runs_max = 20_000;
 type Notice = RunName & { tries_left: number };
 
 type Notices = {
+  readonly parts: Parts;
   waiting: Map<string, Notice>;
   /** Runs that were looked at just now, and what came since. */
   resting: Map<string, Notice | undefined>;
   gathering: boolean;
 };
 
-const all = new WeakMap<App, Notices>();
+type Parts = {
+  readonly db: Db;
+  readonly engine: Pick<Engine, 'hasten'>;
+  readonly log: Logger;
+  track(work: Promise<unknown>): void;
+};
 
 /** Brings the next poll of the run forward, if it is one that its upstream has. Never throws, waits for nothing. */
-export function noticeEvent(app: App, run: RunName): void {
-  const notices = all.get(app) ?? { waiting: new Map(), resting: new Map(), gathering: false };
-  all.set(app, notices);
-  take(app, notices, { ...run, tries_left: 2 });
+export type NoticeEvent = (run: RunName) => void;
+
+/** Makes the memory of the events that came just now. */
+export function makeNoticeEvent(parts: Parts): NoticeEvent {
+  const notices: Notices = { parts, waiting: new Map(), resting: new Map(), gathering: false };
+  return (run) => take(notices, { ...run, tries_left: 2 });
 }
 
-function take(app: App, notices: Notices, notice: Notice): void {
+function take(notices: Notices, notice: Notice): void {
   const { task_id } = notice;
   if (notices.resting.has(task_id)) return void notices.resting.set(task_id, notice);
   if (notices.waiting.size + notices.resting.size >= runs_max) return;
@@ -41,32 +51,33 @@ function take(app: App, notices: Notices, notice: Notice): void {
   notices.gathering = true;
   setTimeout(() => {
     notices.gathering = false;
-    app.track(bringForward(app, notices));
+    notices.parts.track(bringForward(notices));
   }, gather_ms).unref();
 }
 
-async function bringForward(app: App, notices: Notices): Promise<void> {
+async function bringForward(notices: Notices): Promise<void> {
+  const { db, engine, log } = notices.parts;
   const batch = [...notices.waiting.values()];
   notices.waiting.clear();
-  for (const notice of batch) rest(app, notices, notice.task_id);
+  for (const notice of batch) rest(notices, notice.task_id);
   try {
-    const accepted = await acceptedAmong(app.db, batch);
-    const hastened = await app.engine.hasten('task.poll', [...accepted]);
+    const accepted = await acceptedAmong(db, batch);
+    const hastened = await engine.hasten('task.poll', [...accepted]);
     for (const notice of batch) {
       const { task_id, tries_left } = notice;
       if (hastened.has(task_id) || tries_left <= 1 || notices.resting.get(task_id)) continue;
       if (notices.resting.has(task_id)) notices.resting.set(task_id, { ...notice, tries_left: tries_left - 1 });
     }
   } catch (error) {
-    app.log.debug({ error: String(error) }, 'events of runs were lost; their polls come later');
+    log.debug({ error: String(error) }, 'events of runs were lost; their polls come later');
   }
 }
 
-function rest(app: App, notices: Notices, task_id: string): void {
+function rest(notices: Notices, task_id: string): void {
   notices.resting.set(task_id, undefined);
   setTimeout(() => {
     const next = notices.resting.get(task_id);
     notices.resting.delete(task_id);
-    if (next) take(app, notices, next);
+    if (next) take(notices, next);
   }, rest_ms).unref();
 }

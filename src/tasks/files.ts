@@ -1,9 +1,18 @@
-import type { App } from '../app.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
+import type { Storage } from '../storage/storage.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { unknownTask } from './cancel.ts';
-import { linkOutputs } from './outputs.ts';
+import { linkOutputs, type LinkParts } from './outputs.ts';
 import { loadTask, type OutputItem, type Task, type TaskRef } from './task.ts';
+
+/** The parts of the app that keeping and removing the files of a task takes. */
+export type TaskFileParts = LinkParts & {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly storage: Storage;
+};
 
 /** For backups: the storage `key` of every output that is kept, as a row set, and the table behind it. */
 export const stored_outputs = {
@@ -12,20 +21,20 @@ export const stored_outputs = {
 };
 
 /** Removes the files of a finished task; its body stays as it is, their links answer 404. */
-export async function removeOutput(app: App, ref: TaskRef): Promise<void> {
-  const task = await finished(app, ref);
-  await removeFiles(app, task);
+export async function removeOutput(parts: TaskFileParts, ref: TaskRef): Promise<void> {
+  const task = await finished(parts, ref);
+  await removeFiles(parts, task);
 }
 
 /** Fresh links to the files of a finished task; nothing else changes. 404 when they are gone. */
-export async function freshLinks(app: App, ref: TaskRef): Promise<OutputItem[]> {
-  const task = await finished(app, ref);
+export async function freshLinks(parts: TaskFileParts, ref: TaskRef): Promise<OutputItem[]> {
+  const task = await finished(parts, ref);
   if (task.files_removed_at) throw new ApiError('not_found', 'The files of this task are no longer kept.');
-  return linkOutputs(app, task.files, new Date(app.clock.now()));
+  return linkOutputs(parts, task.files, new Date(parts.clock.now()));
 }
 
-async function finished(app: App, ref: TaskRef): Promise<Task> {
-  const task = await loadTask(app.db, ref);
+async function finished(parts: TaskFileParts, ref: TaskRef): Promise<Task> {
+  const task = await loadTask(parts.db, ref);
   if (!task) throw unknownTask(ref.task_id);
   if (!task.completed_at)
     throw new ApiError('conflict', `The task is ${task.status}; it has no output yet.`, { code: 'conflict' });
@@ -36,18 +45,18 @@ async function finished(app: App, ref: TaskRef): Promise<Task> {
  * Removes whatever is stored for a task, then notes it: after a crash in between, removing again does
  * no harm, while a note without the removal would keep the files for ever.
  */
-export async function removeFiles(app: App, task: Pick<Task, 'account_id' | 'id'>): Promise<void> {
-  await app.storage.remove(await app.storage.list(task.account_id, task.id));
+export async function removeFiles(parts: TaskFileParts, task: Pick<Task, 'account_id' | 'id'>): Promise<void> {
+  await parts.storage.remove(await parts.storage.list(task.account_id, task.id));
   await failpoint('sweep.removing');
-  await app.db.query(
+  await parts.db.query(
     'update tasks set files_removed_at = $3 where account_id = $1 and id = $2 and files_removed_at is null',
-    [task.account_id, task.id, new Date(app.clock.now())],
+    [task.account_id, task.id, new Date(parts.clock.now())],
   );
 }
 
 /** Removes files that a worker stored for a task that somebody else ended meanwhile, unless it succeeded. */
-export async function removeStrays(app: App, ref: TaskRef): Promise<void> {
-  const task = await loadTask(app.db, ref);
+export async function removeStrays(parts: TaskFileParts, ref: TaskRef): Promise<void> {
+  const task = await loadTask(parts.db, ref);
   if (task?.status === 'succeeded' && task.files_removed_at === null) return;
-  await app.storage.remove(await app.storage.list(ref.account_id, ref.task_id));
+  await parts.storage.remove(await parts.storage.list(ref.account_id, ref.task_id));
 }

@@ -1,4 +1,7 @@
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
+import type { Engine } from '../queue/queue.ts';
+import type { Notifier } from '../db/notify.ts';
+import type { Storage } from '../storage/storage.ts';
 import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { exact } from '../money/money.ts';
@@ -8,8 +11,8 @@ import type { UpstreamCost } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
-import { dropInputs } from './inputs.ts';
-import { linkOutputs } from './outputs.ts';
+import { dropInputs, type InputParts } from './inputs.ts';
+import { linkOutputs, type LinkParts } from './outputs.ts';
 import {
   loadTask,
   refOf,
@@ -24,6 +27,16 @@ import {
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { recordText } from '../db/record.ts';
 import { whileAway } from '../db/while-away.ts';
+
+/** The parts of the app that ending a task takes. */
+export type FinishParts = InputParts &
+  LinkParts & {
+    readonly db: Db;
+    readonly engine: Engine;
+    readonly notifier: Notifier;
+    readonly storage: Storage;
+    readonly finisher: Finisher;
+  };
 
 /** The end of a task. Nothing else may end one. */
 export type Ending =
@@ -62,39 +75,49 @@ export const finished_channel = 'task_finished';
  * Ends a task: status, output, money and webhook in one call of the database, once. With any answer but
  * `finished` nothing happened.
  */
-export async function finish(app: App, ref: TaskRef, ending: Ending, grounds: Grounds = {}): Promise<Finished> {
-  let task = grounds.task ?? (await loadTask(app.db, ref));
+export async function finish(
+  parts: FinishParts,
+  ref: TaskRef,
+  ending: Ending,
+  grounds: Grounds = {},
+): Promise<Finished> {
+  let task = grounds.task ?? (await loadTask(parts.db, ref));
   for (;;) {
     if (!task || task.completed_at) return 'final';
     await failpoint('task.finishing');
-    const outcome = await tryFinish(app, task, ending, grounds);
+    const outcome = await tryFinish(parts, task, ending, grounds);
     if (outcome === 'changed') {
-      task = await loadTask(app.db, ref);
+      task = await loadTask(parts.db, ref);
       continue;
     }
     if (outcome === 'finished') {
       await failpoint('task.finished');
-      app.notifier.notify(finished_channel, task.id);
-      if (task.webhook_url !== null) app.engine.wake('delivery.send');
-      logEnding(app, task, ending);
-      if (ending.status === 'failed') await removeStored(app, ref);
-      await dropInputs(app, task.model, ref);
+      parts.notifier.notify(finished_channel, task.id);
+      if (task.webhook_url !== null) parts.engine.wake('delivery.send');
+      logEnding(parts, task, ending);
+      if (ending.status === 'failed') await removeStored(parts, ref);
+      await dropInputs(parts, task.model, ref);
     }
     return outcome;
   }
 }
 
 /** A worker may have copied files before the task failed; what cannot be removed goes with its row. */
-async function removeStored(app: App, ref: TaskRef): Promise<void> {
+async function removeStored(parts: FinishParts, ref: TaskRef): Promise<void> {
   try {
-    await app.storage.remove(await app.storage.list(ref.account_id, ref.task_id));
+    await parts.storage.remove(await parts.storage.list(ref.account_id, ref.task_id));
   } catch (error) {
-    app.log.warn({ ...ref, err: error }, 'files of a failed task could not be removed');
+    parts.log.warn({ ...ref, err: error }, 'files of a failed task could not be removed');
   }
 }
 
-async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds): Promise<Finished | 'changed'> {
-  const completed_at = new Date(app.clock.now());
+async function tryFinish(
+  parts: FinishParts,
+  task: Task,
+  ending: Ending,
+  grounds: Grounds,
+): Promise<Finished | 'changed'> {
+  const completed_at = new Date(parts.clock.now());
   const started_at = task.started_at ?? grounds.started_at ?? null;
   const succeeded = ending.status === 'succeeded';
   const cost = succeeded ? chargeAmount(task.pricing, ending.units, task.held_units) : 0n;
@@ -102,7 +125,7 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
   const body = renderTask({
     ...task,
     status: ending.status,
-    output: succeeded ? linkOutputs(app, ending.files, completed_at) : [],
+    output: succeeded ? linkOutputs(parts, ending.files, completed_at) : [],
     cost,
     error_type: succeeded ? null : ending.type,
     error_message,
@@ -124,7 +147,7 @@ async function tryFinish(app: App, task: Task, ending: Ending, grounds: Grounds)
     delivery: task.webhook_url === null ? null : newDelivery(task.account_id, task.webhook_url, completed_at.getTime()),
   };
   const values = [completed_at, recordText(end), body];
-  return whileAway(() => finisherOf(app)({ account_id: task.account_id, values }));
+  return whileAway(() => parts.finisher({ account_id: task.account_id, values }));
 }
 
 function endOfSuccess(task: Task, { units, files }: Ending & { status: 'succeeded' }) {
@@ -143,30 +166,26 @@ function endOfFailure({ type, counts, attempt, reason }: Ending & { status: 'fai
 }
 
 type Finish = { account_id: string; values: readonly unknown[] };
-type Finisher = Batcher<Finish, Finished | 'changed'>;
 
-const finishers = new WeakMap<App, Finisher>();
+/** Writes the ends of tasks. */
+export type Finisher = Batcher<Finish, Finished | 'changed'>;
 
 /** Each has a connection. */
 const finishes_max = 6;
 
-/** The ends of tasks, each by itself: those of an account whose balance somebody else has locked take no connection. */
-function finisherOf(app: App): Finisher {
-  const existing = finishers.get(app);
-  if (existing) return existing;
-  const finisher: Finisher = makeBatcher<Finish, Finished | 'changed'>({
-    together: (finishes) => Promise.all(finishes.map(({ values }) => callFinish(app, values))),
-    groups: lockedBy(app.db, ({ account_id }: Finish) => account_id),
+/** Writes each end by itself: those of an account whose balance somebody else has locked take no connection. */
+export function makeFinisher(db: Db): Finisher {
+  return makeBatcher<Finish, Finished | 'changed'>({
+    together: (finishes) => Promise.all(finishes.map(({ values }) => callFinish(db, values))),
+    groups: lockedBy(db, ({ account_id }: Finish) => account_id),
     batch_max: 1,
     slow_ms: 0,
     calls_max: finishes_max,
   });
-  finishers.set(app, finisher);
-  return finisher;
 }
 
-async function callFinish(app: App, values: readonly unknown[]): Promise<Finished | 'changed'> {
-  const rows = await app.db.query<{ outcome: Finished | 'changed' }>(finish_statement, values, 'brief');
+async function callFinish(db: Db, values: readonly unknown[]): Promise<Finished | 'changed'> {
+  const rows = await db.query<{ outcome: Finished | 'changed' }>(finish_statement, values, 'brief');
   const outcome = rows[0]?.outcome;
   if (outcome === undefined) throw new Error('end_task answered nothing');
   return outcome;
@@ -181,17 +200,17 @@ function costText({ upstream, upstream_cost }: UpstreamSide): string | null {
   return `${exact(upstream.base)} ${upstream.currency}`;
 }
 
-function logEnding(app: App, task: Task, ending: Ending): void {
+function logEnding(parts: FinishParts, task: Task, ending: Ending): void {
   const facts = { ...refOf(task), model: task.model, status: ending.status };
   if (ending.status === 'failed') {
-    return void app.log.info(
+    return void parts.log.info(
       { ...facts, error: ending.type, reason: ending.reason && withoutWords(ending.reason) },
       'task failed',
     );
   }
-  app.log.debug(facts, 'task finished');
+  parts.log.debug(facts, 'task finished');
   const loss = measuredCost(task.pricing, ending.units, task.held_units) - task.estimate;
   if (loss <= 0n) return;
   const money = { loss: exact(loss), currency: task.currency, units: ending.units, held_units: task.held_units };
-  app.log.error({ ...facts, ...money }, 'an output is worth more than was held: the difference is lost');
+  parts.log.error({ ...facts, ...money }, 'an output is worth more than was held: the difference is lost');
 }

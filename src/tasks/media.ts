@@ -1,19 +1,32 @@
+import type { Db } from '../db/database.ts';
+import type { Prober } from '../storage/probe.ts';
+import type { Providers } from '../providers/open.ts';
+import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { Caller } from '../accounts/authenticate.ts';
-import type { App } from '../app.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
 import type { RequestTempFiles } from '../files/temp-files.ts';
-import { checkUserUrl } from '../net/address.ts';
+import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
-import { GuardError } from '../net/guard.ts';
+import { GuardError, type Guard } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
 import { abortSignal } from '../lib/stop.ts';
 import { probe_complaints, type Probe } from '../storage/probe-result.ts';
-import { keepInput } from './inputs.ts';
+import { keepInput, type InputParts } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
+
+/** The parts of the app that looking at the files of an input takes. */
+export type MediaParts = InputParts & {
+  readonly db: Db;
+  readonly guard: Guard;
+  readonly prober: Prober;
+  readonly providers: Providers;
+  readonly limits: { caller_files: Semaphore; input_downloads: Semaphore };
+  addressRules(): AddressRules;
+};
 
 /** Files in the inputs of tasks: looked at when a task is created, and kept until it is final. */
 
@@ -51,7 +64,7 @@ const url_length_max = 2048;
  * fetched only where a price counts how long their file is. Throws ApiError 422 naming the field.
  */
 export async function checkMedia(
-  app: App,
+  parts: MediaParts,
   caller: Caller,
   model: Model,
   input: JsonObject,
@@ -62,12 +75,12 @@ export async function checkMedia(
   const count = used.reduce((sum, field) => sum + mediaTexts(input, field).length, 0);
   if (count > files_max) throw new ApiError('invalid_input', `input may have at most ${files_max} files.`);
   const sources = new Map<string, Source>();
-  let left_bytes = app.catalog.current.settings.files.file_bytes_max; // so much, too, of all that come with an input
+  let left_bytes = parts.catalog.current.settings.files.file_bytes_max; // so much, too, of all that come with an input
   await replaceMedia(input, used, async (text, field, place) => {
     const seen = sources.get(text);
     const must_be_fetched = seen?.type === 'link' && isMeasured(model, field); // first met where nothing is measured
     const asked = { text, field, place, model, beside, left_bytes };
-    const source = seen && !must_be_fetched ? seen : await readSource(app, caller, asked);
+    const source = seen && !must_be_fetched ? seen : await readSource(parts, caller, asked);
     checkKind(source, field, place);
     sources.set(text, source);
     if (source !== seen && source.type === 'bytes') left_bytes -= source.probe.size_bytes;
@@ -78,21 +91,21 @@ export async function checkMedia(
 
 type Asked = { text: string; field: MediaField; place: string; model: Model; beside: Beside; left_bytes: number };
 
-async function readSource(app: App, caller: Caller, asked: Asked): Promise<Source> {
+async function readSource(parts: MediaParts, caller: Caller, asked: Asked): Promise<Source> {
   const { text, field, place, model, beside } = asked;
   const attachment = beside.attachments?.get(text);
-  if (attachment) return useAttachment(app, attachment, asked);
-  if (isDataUrl(text)) return readInline(app, caller, asked);
-  if (isId('file', text)) return findUpload(app, caller, asked);
+  if (attachment) return useAttachment(parts, attachment, asked);
+  if (isDataUrl(text)) return readInline(parts, caller, asked);
+  if (isId('file', text)) return findUpload(parts, caller, asked);
   if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
   if (text.length > url_length_max) throw wrong(place, `may have at most ${url_length_max} characters.`);
-  const problem = checkUserUrl(text, app.addressRules());
+  const problem = checkUserUrl(text, parts.addressRules());
   if (problem) throw wrong(place, problem);
-  return isMeasured(model, field) ? fetchLink(app, caller, asked) : { type: 'link' };
+  return isMeasured(model, field) ? fetchLink(parts, caller, asked) : { type: 'link' };
 }
 
-function useAttachment(app: App, { path, probe }: Attachment, { place, model }: Asked): Source {
-  const size_bytes_max = largest(app, model);
+function useAttachment(parts: MediaParts, { path, probe }: Attachment, { place, model }: Asked): Source {
+  const size_bytes_max = largest(parts, model);
   if (probe.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'bytes', content: path, probe };
 }
@@ -100,22 +113,22 @@ function useAttachment(app: App, { path, probe }: Attachment, { place, model }: 
 /** Each has its whole request in memory. */
 const waiting_max = 16;
 
-async function readInline(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
-  const size_bytes_max = largest(app, model);
+async function readInline(parts: MediaParts, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+  const size_bytes_max = largest(parts, model);
   if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
   const inline = readDataUrl(text, size_bytes_max);
   if (!inline) throw wrong(place, 'is not a valid data URL.');
-  if (app.limits.caller_files.waiting(caller.account.id) >= waiting_max) {
+  if (parts.limits.caller_files.waiting(caller.account.id) >= waiting_max) {
     const message = 'Too many files of this account wait to be measured. Try again in a moment.';
     throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
   }
-  return { type: 'bytes', content: inline.bytes, probe: await measure(app, caller, inline.bytes, place) };
+  return { type: 'bytes', content: inline.bytes, probe: await measure(parts, caller, inline.bytes, place) };
 }
 
-async function findUpload(app: App, caller: Caller, { text, place, model }: Asked): Promise<Source> {
-  const file = await findFile(app.db, { account_id: caller.account.id, id: text }, new Date(app.clock.now()));
+async function findUpload(parts: MediaParts, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+  const file = await findFile(parts.db, { account_id: caller.account.id, id: text }, new Date(parts.clock.now()));
   if (!file || file.task_id !== null) throw wrong(place, `names no file of yours: there is no ${text}.`);
-  const size_bytes_max = largest(app, model);
+  const size_bytes_max = largest(parts, model);
   if (file.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'upload', file };
 }
@@ -124,30 +137,30 @@ async function findUpload(app: App, caller: Caller, { text, place, model }: Aske
  * Returns the largest file for a model: a file that goes inline into requests must be smaller than one that is
  * fetched from us.
  */
-function largest(app: App, { routes }: Model): number {
-  const only_inline = routes.every((route) => app.providers.get(route.provider)?.media === 'data');
-  const { file_bytes_max } = app.catalog.current.settings.files;
+function largest(parts: MediaParts, { routes }: Model): number {
+  const only_inline = routes.every((route) => parts.providers.get(route.provider)?.media === 'data');
+  const { file_bytes_max } = parts.catalog.current.settings.files;
   return only_inline ? Math.min(inline_bytes_max, file_bytes_max) : file_bytes_max;
 }
 
 /** A minute is what a caller may have to wait for. */
 const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
 
-async function fetchLink(app: App, caller: Caller, asked: Asked): Promise<Source> {
+async function fetchLink(parts: MediaParts, caller: Caller, asked: Asked): Promise<Source> {
   const { text, place, model, beside, left_bytes } = asked;
-  const size_bytes_max = largest(app, model);
+  const size_bytes_max = largest(parts, model);
   const spool = await beside.spool.open(); // first: those who have its permit wait for this one
   const signal = abortSignal(beside.spool.gone);
-  const permit = await app.limits.input_downloads.acquire(caller.account.id, { signal });
+  const permit = await parts.limits.input_downloads.acquire(caller.account.id, { signal });
   if (!permit) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
-  const limits = { ...fetch_limits, rules: app.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
+  const limits = { ...fetch_limits, rules: parts.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
   try {
-    const path = await spool.add((file) => app.guard.save(text, file, limits));
-    return { type: 'bytes', content: path, probe: await measure(app, caller, path, place) };
+    const path = await spool.add((file) => parts.guard.save(text, file, limits));
+    return { type: 'bytes', content: path, probe: await measure(parts, caller, path, place) };
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
     if (error.code !== 'too_large') throw wrong(place, `cannot be fetched: ${error.message}`);
-    throw left_bytes < size_bytes_max ? tooMuch(app, place) : tooLarge(place, size_bytes_max);
+    throw left_bytes < size_bytes_max ? tooMuch(parts, place) : tooLarge(place, size_bytes_max);
   } finally {
     permit.release();
   }
@@ -155,8 +168,13 @@ async function fetchLink(app: App, caller: Caller, asked: Asked): Promise<Source
 
 const complaints = { ...probe_complaints, empty: 'is an empty file.' };
 
-async function measure(app: App, { account }: Caller, content: Buffer | string, place: string): Promise<Probe> {
-  const result = await app.prober.probeForCaller(account.id, content);
+async function measure(
+  parts: MediaParts,
+  { account }: Caller,
+  content: Buffer | string,
+  place: string,
+): Promise<Probe> {
+  const result = await parts.prober.probeForCaller(account.id, content);
   if (result.ok) return result.probe;
   throw wrong(place, complaints[result.reason]);
 }
@@ -197,8 +215,8 @@ function tooLarge(place: string, size_bytes_max: number): ApiError {
   return wrong(place, `is larger than ${size_bytes_max / 1_000_000} MB.`);
 }
 
-function tooMuch(app: App, place: string): ApiError {
-  const { file_bytes_max } = app.catalog.current.settings.files;
+function tooMuch(parts: MediaParts, place: string): ApiError {
+  const { file_bytes_max } = parts.catalog.current.settings.files;
   return wrong(place, `and the files before it are larger than ${file_bytes_max / 1_000_000} MB together.`);
 }
 
@@ -208,7 +226,7 @@ function wrong(place: string, message: string): ApiError {
 
 /** Keeps what came in the request as files of the task, and answers the input with their ids in place of the bytes. */
 export async function keepMedia(
-  app: App,
+  parts: MediaParts,
   caller: Caller,
   order: { model: Model; input: JsonObject; media: CheckedMedia },
   task: { id: string; deadline_at: Date },
@@ -217,7 +235,7 @@ export async function keepMedia(
   const ids = new Map<string, string>();
   for (const [text, source] of order.media.sources) {
     if (source.type !== 'bytes') continue;
-    const file = await keepInput(app, owner, { probe: source.probe, content: source.content });
+    const file = await keepInput(parts, owner, { probe: source.probe, content: source.content });
     ids.set(text, file.id);
   }
   if (ids.size === 0) return order.input;

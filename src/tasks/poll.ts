@@ -1,59 +1,61 @@
-import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { freeOfCharge } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../queue/queue.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
-import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
-import { stopAttempt, storage_pause_ms, tries_max, troubleOf } from './run.ts';
+import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './endings.ts';
+import { stopAttempt, storage_pause_ms, tries_max, troubleOf, type RunParts } from './run.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
 import { call_timeout_ms, isLate, pace, runContext } from './upstream-run.ts';
+
+/** The parts of the app that polling takes. */
+type PollParts = EndingParts & RunParts;
 
 /** A run that its upstream has accepted. */
 type Accepted = { task: Task; attempt: Attempt; run_ref: string; route: Route };
 
 /** The job `task.poll`: asks the upstream how the run is going, at the adapter's pace. */
-export async function pollTask(app: App, job: Job): Promise<Outcome> {
-  const at_work = await loadAtWork(app.db, readRef(job.data));
+export async function pollTask(parts: PollParts, job: Job): Promise<Outcome> {
+  const at_work = await loadAtWork(parts.db, readRef(job.data));
   if (!at_work) return 'done';
   const { task, open } = at_work;
-  if (task.completed_at) return stopAbandoned(app, task);
+  if (task.completed_at) return stopAbandoned(parts, task);
   if (open?.state !== 'accepted' || open.run_ref === null) return 'done';
   const accepted = { task, attempt: open, run_ref: open.run_ref, route: routeOf(open) };
   if (job.attempt >= tries_max) {
-    await stopAttempt(app, task, open);
-    return giveUp(app, task);
+    await stopAttempt(parts, task, open);
+    return giveUp(parts, task);
   }
-  const provider = app.providers.get(open.provider);
-  return provider ? ask(app, accepted, provider, job.signal) : withoutProvider(app, accepted);
+  const provider = parts.providers.get(open.provider);
+  return provider ? ask(parts, accepted, provider, job.signal) : withoutProvider(parts, accepted);
 }
 
-async function ask(app: App, accepted: Accepted, provider: Provider, stopped: AbortSignal): Promise<Outcome> {
+async function ask(parts: PollParts, accepted: Accepted, provider: Provider, stopped: AbortSignal): Promise<Outcome> {
   const { task, attempt, run_ref, route } = accepted;
-  const now_ms = app.clock.now();
+  const now_ms = parts.clock.now();
   const ref: Json = JSON.parse(run_ref);
   let state: RunState | NotStarted | undefined;
   try {
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(call_timeout_ms)]);
-    state = await provider.poll(runContext(task, route, app.clock.now()), ref, signal);
+    state = await provider.poll(runContext(task, route, parts.clock.now()), ref, signal);
   } catch (error) {
     if (error instanceof NotStarted) state = error;
-    else app.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
+    else parts.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
   }
   await failpoint('task.polled');
-  if (state instanceof NotStarted) return dropped(app, accepted, state);
+  if (state instanceof NotStarted) return dropped(parts, accepted, state);
   if (state?.phase === 'done' || state?.phase === 'failed') {
-    const settled = await settle(app, task, { ...attempt, cost: route.cost, stopped }, state, new Date(now_ms));
-    if (settled === 'unfetched') return fetchAgain(app, accepted, stopped);
+    const settled = await settle(parts, task, { ...attempt, cost: route.cost, stopped }, state, new Date(now_ms));
+    if (settled === 'unfetched') return fetchAgain(parts, accepted, stopped);
     return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
   }
   const started_at = task.started_at ?? (state?.phase === 'running' ? new Date(now_ms) : null);
-  if (isLateNow(accepted, started_at, now_ms)) return expire(app, accepted, started_at, state?.simulated === true);
+  if (isLateNow(accepted, started_at, now_ms)) return expire(parts, accepted, started_at, state?.simulated === true);
   if (!state) return { again_after_ms: route.poll.max_ms };
   const again_after_ms = pace(route, state.poll_after_ms);
   const is_news = JSON.stringify(state.ref) !== run_ref || (state.phase === 'running' && task.started_at === null);
-  if (is_news) await acceptAttempt(app, refOf(task), { ...attempt, seen_ref: run_ref }, state, again_after_ms);
+  if (is_news) await acceptAttempt(parts, refOf(task), { ...attempt, seen_ref: run_ref }, state, again_after_ms);
   return { again_after_ms };
 }
 
@@ -62,65 +64,65 @@ function isLateNow({ attempt, route }: Accepted, started_at: Date | null, now_ms
 }
 
 /** The next poll names the link anew, which may work, until the route's time is over. */
-async function fetchAgain(app: App, accepted: Accepted, stopped: AbortSignal): Promise<Outcome> {
+async function fetchAgain(parts: PollParts, accepted: Accepted, stopped: AbortSignal): Promise<Outcome> {
   const { task, attempt, route } = accepted;
-  const now_ms = app.clock.now();
+  const now_ms = parts.clock.now();
   const started_at = task.started_at ?? new Date(now_ms);
   if (stopped.aborted || !isLateNow(accepted, started_at, now_ms)) return { again_after_ms: route.poll.max_ms };
-  return outOfReach(app, task, attempt, started_at);
+  return outOfReach(parts, task, attempt, started_at);
 }
 
 /** A run that is too late is stopped upstream; one that never started may go to the next route. */
 async function expire(
-  app: App,
+  parts: PollParts,
   { task, attempt }: Accepted,
   started_at: Date | null,
   simulated: boolean,
 ): Promise<Outcome> {
-  const stopped = await stopAttempt(app, task, attempt);
+  const stopped = await stopAttempt(parts, task, attempt);
   await failpoint('task.expired');
-  if (!simulated) await app.health.failed(attempt.route, task.account_id, { cause: 'timeout' });
+  if (!simulated) await parts.health.failed(attempt.route, task.account_id, { cause: 'timeout' });
   if (started_at === null && stopped === 'stopped') {
     const ending = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
-    if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
+    if (await closeAttempt(parts, refOf(task), attempt, ending, { send_start: true })) parts.engine.wake('task.start');
     return 'done';
   }
   const ending = failure('timeout', 'The model did not finish in time.');
   const grounds = { attempt, started_at: started_at ?? undefined };
-  const upstream = stopped === 'stopped' ? freeOfCharge(app.catalog.current.settings) : undefined;
-  return end(app, task, { ...ending, upstream, counts: 'if started', attempt: 'failed' }, grounds);
+  const upstream = stopped === 'stopped' ? freeOfCharge(parts.catalog.current.settings) : undefined;
+  return end(parts, task, { ...ending, upstream, counts: 'if started', attempt: 'failed' }, grounds);
 }
 
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
-async function dropped(app: App, { task, attempt }: Accepted, error: NotStarted): Promise<'done'> {
+async function dropped(parts: PollParts, { task, attempt }: Accepted, error: NotStarted): Promise<'done'> {
   const { reason, message } = error;
-  if (!error.simulated) await app.health.failed(attempt.route, task.account_id, troubleOf(error));
+  if (!error.simulated) await parts.health.failed(attempt.route, task.account_id, troubleOf(error));
   await failpoint('task.dropped');
   if (task.started_at !== null) {
     const task_ending = failure('upstream_error', 'The model provider could not finish the run.');
-    return end(app, task, { ...task_ending, reason: message, counts: true, attempt: 'failed' }, { attempt });
+    return end(parts, task, { ...task_ending, reason: message, counts: true, attempt: 'failed' }, { attempt });
   }
   const ending = { state: 'not_started', reason, message } as const;
-  if (await closeAttempt(app, refOf(task), attempt, ending, { send_start: true })) app.engine.wake('task.start');
+  if (await closeAttempt(parts, refOf(task), attempt, ending, { send_start: true })) parts.engine.wake('task.start');
   return 'done';
 }
 
 /** A mistake in the configuration may be mended: the run is given up only when its time is over. */
-async function withoutProvider(app: App, accepted: Accepted): Promise<Outcome> {
+async function withoutProvider(parts: PollParts, accepted: Accepted): Promise<Outcome> {
   const { task, attempt, route } = accepted;
-  if (!isLateNow(accepted, task.started_at, app.clock.now())) return { again_after_ms: route.poll.max_ms };
+  if (!isLateNow(accepted, task.started_at, parts.clock.now())) return { again_after_ms: route.poll.max_ms };
   const ending = failure('internal_error', 'The model was taken out of service before the task could finish.');
   const reason = `the provider ${attempt.provider} is not configured any more`;
-  return end(app, task, { ...ending, reason, counts: false, attempt: 'abandoned' }, { attempt });
+  return end(parts, task, { ...ending, reason, counts: false, attempt: 'abandoned' }, { attempt });
 }
 
 /** The sweep or the operator ended the task; its run may still go on, and cost. */
-async function stopAbandoned(app: App, task: Task): Promise<'done'> {
-  for (const attempt of await listAbandoned(app.db, refOf(task))) {
-    const stopped = (await stopAttempt(app, task, attempt)) === 'stopped';
+async function stopAbandoned(parts: PollParts, task: Task): Promise<'done'> {
+  for (const attempt of await listAbandoned(parts.db, refOf(task))) {
+    const stopped = (await stopAttempt(parts, task, attempt)) === 'stopped';
     await failpoint('task.abandoned');
-    if (stopped) await setStopped(app, refOf(task), attempt);
-    else app.log.error({ task_id: task.id, run_ref: attempt.run_ref }, 'an upstream run goes on without its task');
+    if (stopped) await setStopped(parts, refOf(task), attempt);
+    else parts.log.error({ task_id: task.id, run_ref: attempt.run_ref }, 'an upstream run goes on without its task');
   }
   return 'done';
 }

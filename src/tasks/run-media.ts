@@ -1,18 +1,28 @@
-import type { App } from '../app.ts';
+import type { LinkParts } from './outputs.ts';
+import type { Prober } from '../storage/probe.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Route } from '../catalog/model.ts';
-import type { Permit } from '../concurrency/semaphore.ts';
+import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
-import { keepInput } from './inputs.ts';
-import { checkUserUrl } from '../net/address.ts';
+import { keepInput, type InputParts } from './inputs.ts';
+import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { isDataUrl, writeDataUrl } from '../lib/data-url.ts';
-import { GuardError } from '../net/guard.ts';
+import { GuardError, type Guard } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
 import type { Probe } from '../storage/probe-result.ts';
 import type { Task } from './task.ts';
+
+/** The parts of the app that giving a provider the files of an input takes. */
+export type RunMediaParts = InputParts &
+  LinkParts & {
+    readonly guard: Guard;
+    readonly prober: Prober;
+    readonly limits: { input_memory: Semaphore };
+    addressRules(): AddressRules;
+  };
 
 /** Files of an input in the form that the provider of a route takes. */
 
@@ -42,13 +52,13 @@ type Plan =
 
 type Wanted = { route: Route; provider: Provider; stopped: AbortSignal; fetch_ms?: number };
 
-type Run = Omit<Wanted, 'fetch_ms'> & { app: App; task: Task };
+type Run = Omit<Wanted, 'fetch_ms'> & { parts: RunMediaParts; task: Task };
 
 type Fetching = Run & { fetch_until_ms: number };
 
 /** Does `work` with the input for a route. `input` is the JSON text of the task's. */
 export async function withInput<T>(
-  app: App,
+  parts: RunMediaParts,
   task: Task,
   input: string,
   wanted: Wanted,
@@ -57,7 +67,7 @@ export async function withInput<T>(
   const plain: JsonObject = JSON.parse(input);
   const fields = (wanted.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
   if (fields.length === 0) return work(plain);
-  const run = { app, task, ...wanted };
+  const run = { parts, task, ...wanted };
   const planned = await orProblem(run, () => planAll(run, plain, fields));
   if (planned instanceof Error) return work(planned);
   const fetches = [...planned.plans.values()].some((plan) => plan.type === 'fetch');
@@ -73,14 +83,14 @@ export async function withInput<T>(
   }
 }
 
-async function takeMemory({ app, task, stopped }: Run, weight: number): Promise<Permit> {
-  const permit = await app.limits.input_memory.acquire(task.account_id, { weight, signal: stopped });
+async function takeMemory({ parts, task, stopped }: Run, weight: number): Promise<Permit> {
+  const permit = await parts.limits.input_memory.acquire(task.account_id, { weight, signal: stopped });
   if (!permit) throw stopped.reason;
   return permit;
 }
 
 async function orProblem<T>(
-  { app, task, stopped }: Run,
+  { parts, task, stopped }: Run,
   work: () => Promise<T>,
 ): Promise<T | NotStarted | InputRefused> {
   try {
@@ -88,7 +98,7 @@ async function orProblem<T>(
   } catch (error) {
     if (stopped.aborted) throw error; // given back: another worker begins anew
     if (error instanceof InputRefused || error instanceof NotStarted) return error;
-    app.log.error({ task_id: task.id, err: error }, 'a file of an input could not be read');
+    parts.log.error({ task_id: task.id, err: error }, 'a file of an input could not be read');
     return ours('unavailable', 'a file of the input could not be read');
   }
 }
@@ -145,10 +155,10 @@ function tooMuch(): NotStarted {
 }
 
 async function planFor(run: Run, text: string, place: string): Promise<Plan> {
-  const { app, task, route, provider } = run;
+  const { parts, task, route, provider } = run;
   if (provider.media === undefined) throw ours('refused', `the provider ${route.provider} takes no files`);
   if (!isId('file', text)) return { type: provider.media === 'data' || isTrusted(run) ? 'fetch' : 'as it is' };
-  const file = await findFile(app.db, { account_id: task.account_id, id: text }, new Date(app.clock.now()));
+  const file = await findFile(parts.db, { account_id: task.account_id, id: text }, new Date(parts.clock.now()));
   if (!file) throw new InputRefused('invalid_request', `${place}: the file was deleted, or expired, before the run.`);
   return planForFile(run, file);
 }
@@ -169,12 +179,12 @@ function planForFile(run: Run, file: CallerFile): Exclude<Plan, { type: 'fetch' 
  * A provider in our own network reaches private addresses: ours, which is good, and those of others, so that it must
  * not be given links of a caller's choice.
  */
-function isTrusted({ app, route }: Run): boolean {
-  return app.catalog.current.providers.get(route.provider)?.allow_private ?? false;
+function isTrusted({ parts, route }: Run): boolean {
+  return parts.catalog.current.providers.get(route.provider)?.allow_private ?? false;
 }
 
 function isReachable(run: Run): boolean {
-  return checkUserUrl(run.app.base_url(), { allow: [], allow_private: isTrusted(run) }) === undefined;
+  return checkUserUrl(run.parts.base_url(), { allow: [], allow_private: isTrusted(run) }) === undefined;
 }
 
 async function valueOf(run: Run, text: string, plan: Exclude<Plan, { type: 'fetch' }>): Promise<string> {
@@ -182,13 +192,13 @@ async function valueOf(run: Run, text: string, plan: Exclude<Plan, { type: 'fetc
   return plan.type === 'inline' ? readInline(run, plan.file) : text;
 }
 
-function link({ app, route }: Run, file: CallerFile): string {
-  const expires_at_ms = app.clock.now() + route.timeout_ms.start + route.timeout_ms.total + link_extra_ms;
-  return makeLink(app.secret, { base_url: app.base_url(), key: file.storage_key, expires_at_ms }).url;
+function link({ parts, route }: Run, file: CallerFile): string {
+  const expires_at_ms = parts.clock.now() + route.timeout_ms.start + route.timeout_ms.total + link_extra_ms;
+  return makeLink(parts.secret, { base_url: parts.base_url(), key: file.storage_key, expires_at_ms }).url;
 }
 
-async function readInline({ app }: Run, file: CallerFile): Promise<string> {
-  const opened = await app.storage.open(file.storage_key);
+async function readInline({ parts }: Run, file: CallerFile): Promise<string> {
+  const opened = await parts.storage.open(file.storage_key);
   if (!opened) throw new Error(`the bytes of ${file.id} are gone`);
   return writeDataUrl({
     content_type: file.content_type,
@@ -202,7 +212,7 @@ async function fetchLink(
   { field, place, left_bytes }: { field: MediaField; place: string; left_bytes: number },
 ) {
   const bytes = await download(run, url, place, left_bytes);
-  const probed = await run.app.prober.probeForCaller(run.task.account_id, bytes);
+  const probed = await run.parts.prober.probeForCaller(run.task.account_id, bytes);
   if (!probed.ok || probed.probe.type !== field.kind) {
     const actual = probed.ok ? probed.probe.content_type : 'no file that can be read';
     throw new InputRefused(
@@ -215,21 +225,21 @@ async function fetchLink(
 
 /** In the request itself, or as a file of the task's that is linked. */
 async function giveFetched(run: Run, { bytes, probe }: { bytes: Buffer; probe: Probe }): Promise<string> {
-  const { app, task, provider } = run;
+  const { parts, task, provider } = run;
   const { content_type } = probe;
   const inline =
     provider.media === 'data' || (provider.media === 'either' && bytes.length <= inline_preferred_bytes_max);
   if (inline) return writeDataUrl({ content_type, bytes });
-  const file = await keepInput(app, task, { probe, content: bytes });
+  const file = await keepInput(parts, task, { probe, content: bytes });
   return valueOf(run, file.id, planForFile(run, file));
 }
 
 async function download(run: Fetching, url: string, place: string, size_bytes_max: number): Promise<Buffer> {
-  const { app, stopped, fetch_until_ms } = run;
+  const { parts, stopped, fetch_until_ms } = run;
   const timeout_ms = Math.max(1, fetch_until_ms - performance.now());
-  const limits = { ...fetch_limits, timeout_ms, rules: app.addressRules(), size_bytes_max, signal: stopped };
+  const limits = { ...fetch_limits, timeout_ms, rules: parts.addressRules(), size_bytes_max, signal: stopped };
   try {
-    return (await app.guard.download(url, limits)).bytes;
+    return (await parts.guard.download(url, limits)).bytes;
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
     if (error.code === 'too_large') throw tooMuch();

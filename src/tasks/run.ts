@@ -1,4 +1,6 @@
-import type { App } from '../app.ts';
+import type { Logger } from 'pino';
+import type { Clock } from '../lib/clock.ts';
+import type { Providers } from '../providers/open.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import type { Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
@@ -8,6 +10,15 @@ import { eventsUrl } from './event-token.ts';
 import { refOf, type Attempt, type Task } from './task.ts';
 import { runContext, stopRun } from './upstream-run.ts';
 
+/** The parts of the app that calls of an upstream about a run take. */
+export type RunParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly providers: Providers;
+  readonly secret: string;
+  base_url(): string;
+};
+
 /** Our storage failed: a run that was paid is not given up for that. */
 export const storage_pause_ms = 5_000;
 
@@ -16,15 +27,15 @@ export const tries_max = 10;
 
 /** Returns the adapter's request for a run: the caller's input in the upstream's names. */
 export function runRequest(
-  app: App,
+  parts: RunParts,
   task: Task,
   attempt: Pick<Attempt, 'number'> & { route: Route },
   input: JsonObject,
 ): RunRequest {
   const { route, number } = attempt;
-  const events_url = eventsUrl(app.secret, app.base_url(), { ...refOf(task), number });
+  const events_url = eventsUrl(parts.secret, parts.base_url(), { ...refOf(task), number });
   return {
-    ...runContext(task, route, app.clock.now()),
+    ...runContext(task, route, parts.clock.now()),
     input: mapInput(route, input),
     ...(events_url !== undefined && { events_url }),
   };
@@ -37,25 +48,25 @@ export function troubleOf({ reason, retry_after_ms }: NotStarted): Trouble {
 }
 
 /** Stops the run of an attempt, whose provider may be configured no more. */
-export async function stopAttempt(app: App, task: Task, attempt: Attempt): Promise<'stopped' | 'billed'> {
-  const provider = app.providers.get(attempt.provider);
+export async function stopAttempt(parts: RunParts, task: Task, attempt: Attempt): Promise<'stopped' | 'billed'> {
+  const provider = parts.providers.get(attempt.provider);
   if (!provider || attempt.run_ref === null) return 'billed';
-  const run = runContext(task, routeOf(attempt), app.clock.now());
-  return stopRun(provider, run, JSON.parse(attempt.run_ref), unconfirmed(app, task.id));
+  const run = runContext(task, routeOf(attempt), parts.clock.now());
+  return stopRun(provider, run, JSON.parse(attempt.run_ref), unconfirmed(parts, task.id));
 }
 
 /** A run that nobody waits for any more is stopped, or told to the operator, who pays for it. */
 export async function stopOrphan(
-  app: App,
+  parts: RunParts,
   provider: Provider,
   run: RunContext,
   ref: Json,
   attempt: Claimed,
 ): Promise<void> {
-  if ((await stopRun(provider, run, ref, unconfirmed(app, run.task_id))) === 'stopped') return;
-  app.log.error({ task_id: run.task_id, attempt: attempt.number, ref }, 'an upstream run goes on without its task');
+  if ((await stopRun(provider, run, ref, unconfirmed(parts, run.task_id))) === 'stopped') return;
+  parts.log.error({ task_id: run.task_id, attempt: attempt.number, ref }, 'an upstream run goes on without its task');
 }
 
-function unconfirmed(app: App, task_id: string): (error: unknown) => void {
-  return (error) => app.log.warn({ task_id, error: String(error) }, 'upstream did not confirm the cancel');
+function unconfirmed(parts: RunParts, task_id: string): (error: unknown) => void {
+  return (error) => parts.log.warn({ task_id, error: String(error) }, 'upstream did not confirm the cancel');
 }

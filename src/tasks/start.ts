@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import { startableRoutes } from '../catalog/overrides.ts';
 import { fitCosts } from '../catalog/upstream-cost.ts';
@@ -17,11 +16,14 @@ import {
   routeOf,
   type Claimed,
 } from './attempts.ts';
-import { end, failure, giveUp, outOfReach, settle } from './endings.ts';
-import { runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf } from './run.ts';
-import { withInput, type PreparedInput } from './run-media.ts';
+import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './endings.ts';
+import { runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf, type RunParts } from './run.ts';
+import { withInput, type PreparedInput, type RunMediaParts } from './run-media.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
 import { pace, runContext } from './upstream-run.ts';
+
+/** The parts of the app that starting takes. */
+type StartParts = EndingParts & RunParts & RunMediaParts;
 
 /** One try of a route by this worker. */
 type Try = Claimed & {
@@ -46,71 +48,71 @@ const result_pause_ms = 1_000;
  * The job `task.start`: tries the routes in order until one takes the run. Each try is written down
  * before the upstream is called, so that a crash leaves an open attempt and never a blind repeat.
  */
-export async function startTask(app: App, job: Job): Promise<Outcome> {
-  const at_work = await loadAtWork(app.db, readRef(job.data));
+export async function startTask(parts: StartParts, job: Job): Promise<Outcome> {
+  const at_work = await loadAtWork(parts.db, readRef(job.data));
   if (!at_work || at_work.task.completed_at) return 'done';
   const { task, open } = at_work;
-  if (job.attempt >= tries_max) return giveUp(app, task);
+  if (job.attempt >= tries_max) return giveUp(parts, task);
   if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
   if (open) {
-    const resumed = await resume(app, task, open, job.signal);
+    const resumed = await resume(parts, task, open, job.signal);
     if (resumed !== 'next') return resumed;
   }
-  const model = app.catalog.current.models.get(task.model);
-  if (!model) return modelGone(app, task);
-  return tryRoutes(app, task, model, job.signal);
+  const model = parts.catalog.current.models.get(task.model);
+  if (!model) return modelGone(parts, task);
+  return tryRoutes(parts, task, model, job.signal);
 }
 
-async function tryRoutes(app: App, task: Task, model: Model, stopped: AbortSignal): Promise<Outcome> {
+async function tryRoutes(parts: StartParts, task: Task, model: Model, stopped: AbortSignal): Promise<Outcome> {
   const ref = refOf(task);
-  const attempts = await listAttempts(app.db, ref);
+  const attempts = await listAttempts(parts.db, ref);
   const tried = new Set(attempts.map((attempt) => attempt.route));
   const routes = new Map(startableRoutes(model).map((route) => [routeName(model.id, route.id), route]));
   const untried = [...routes.keys()].filter((name) => !tried.has(name));
-  const input = await loadInput(app.db, ref);
+  const input = await loadInput(parts.db, ref);
   let number = attempts.length;
-  for (const name of await app.health.order(untried, task.account_id)) {
+  for (const name of await parts.health.order(untried, task.account_id)) {
     const offered = routes.get(name);
-    const provider = offered && app.providers.get(offered.provider);
+    const provider = offered && parts.providers.get(offered.provider);
     if (!provider) continue; // taken away since the catalogue was read
     const route = { ...offered, cost: fitCosts(offered.cost, () => JSON.parse(input)) };
     number += 1;
     const attempt = { number, name, route };
-    const result = await withInput(app, task, input, { route, provider, stopped }, async (prepared) => {
+    const result = await withInput(parts, task, input, { route, provider, stopped }, async (prepared) => {
       const begun_at_ms = performance.now();
-      const claimed = await openAttempt(app, ref, attempt);
+      const claimed = await openAttempt(parts, ref, attempt);
       if (!claimed) return 'done';
-      return submit(app, task, { ...attempt, ...claimed, provider, begun_at_ms }, prepared, stopped);
+      return submit(parts, task, { ...attempt, ...claimed, provider, begun_at_ms }, prepared, stopped);
     });
     if (result !== 'next') return result;
   }
-  return noRouteLeft(app, task);
+  return noRouteLeft(parts, task);
 }
 
 /**
  * Another worker wrote the try down, and died, or was stopped and may go on. Where a repeated submit
  * is the same run, it is repeated; else that worker has until the submit's time limit to tell more.
  */
-async function resume(app: App, task: Task, open: Attempt, stopped: AbortSignal): Promise<Outcome | 'next'> {
+async function resume(parts: StartParts, task: Task, open: Attempt, stopped: AbortSignal): Promise<Outcome | 'next'> {
   const ref = refOf(task);
   const route = routeOf(open);
-  const provider = app.providers.get(open.provider);
-  const left_ms = open.created_at.getTime() + route.timeout_ms.start + grace_ms - app.clock.now();
+  const provider = parts.providers.get(open.provider);
+  const left_ms = open.created_at.getTime() + route.timeout_ms.start + grace_ms - parts.clock.now();
   if (!provider?.idempotent && left_ms > 0) return { again_after_ms: Math.min(left_ms, route.timeout_ms.start) };
   const begun_at_ms = performance.now();
-  const claimed = await claimAttempt(app, ref, open);
+  const claimed = await claimAttempt(parts, ref, open);
   if (!claimed) return 'done'; // that worker has told more, or a third one took over
   await failpoint('task.claimed');
   const attempt = { ...claimed, name: open.route, route, begun_at_ms };
-  if (!provider?.idempotent) return ambiguous(app, task, attempt, 'the worker was lost while submitting');
-  return withInput(app, task, await loadInput(app.db, ref), { route, provider, stopped }, (prepared) =>
-    submit(app, task, { ...attempt, provider }, prepared, stopped),
+  if (!provider?.idempotent) return ambiguous(parts, task, attempt, 'the worker was lost while submitting');
+  return withInput(parts, task, await loadInput(parts.db, ref), { route, provider, stopped }, (prepared) =>
+    submit(parts, task, { ...attempt, provider }, prepared, stopped),
   );
 }
 
 /** Calls the upstream once and acts on what it says. `next`: not started there, try another route. */
 async function submit(
-  app: App,
+  parts: StartParts,
   task: Task,
   attempt: Try,
   input: PreparedInput,
@@ -118,52 +120,52 @@ async function submit(
 ): Promise<Outcome | 'next'> {
   const { name, route, provider } = attempt;
   await failpoint('task.opened');
-  if (input instanceof Error) return submitFailed(app, task, attempt, input, stopped);
-  const run = runRequest(app, task, attempt, input);
+  if (input instanceof Error) return submitFailed(parts, task, attempt, input, stopped);
+  const run = runRequest(parts, task, attempt, input);
   const left_ms = route.timeout_ms.start - (performance.now() - attempt.begun_at_ms);
   // Beyond the limit others hold the try for lost: a process that was stopped must not submit now.
   if (left_ms <= 0)
-    return notStarted(app, task, attempt, new NotStarted('timeout', 'this worker was held up', our_own));
+    return notStarted(parts, task, attempt, new NotStarted('timeout', 'this worker was held up', our_own));
   const time_limit = AbortSignal.timeout(Math.ceil(left_ms));
   // A submit that cannot be repeated is not broken off by our own stop: its answer would be lost.
   const signal = provider.idempotent ? AbortSignal.any([stopped, time_limit]) : time_limit;
-  const submitted_at = new Date(app.clock.now());
+  const submitted_at = new Date(parts.clock.now());
   let state: RunState;
   try {
     state = await provider.start(run, signal);
   } catch (error) {
-    return submitFailed(app, task, attempt, error, stopped);
+    return submitFailed(parts, task, attempt, error, stopped);
   }
   await failpoint('task.submitted');
-  await app.health.succeeded(name, task.account_id);
+  await parts.health.succeeded(name, task.account_id);
   if (state.phase === 'done' || state.phase === 'failed') {
-    return settleAtOnce(app, task, attempt, state, submitted_at, stopped);
+    return settleAtOnce(parts, task, attempt, state, submitted_at, stopped);
   }
-  return accept(app, task, attempt, state);
+  return accept(parts, task, attempt, state);
 }
 
 /** For a NotStarted that is our own fault: health does not count it. */
 const our_own = { simulated: true };
 
 async function submitFailed(
-  app: App,
+  parts: StartParts,
   task: Task,
   attempt: Try,
   error: unknown,
   stopped: AbortSignal,
 ): Promise<Outcome | 'next'> {
-  if (error instanceof NotStarted) return notStarted(app, task, attempt, error);
+  if (error instanceof NotStarted) return notStarted(parts, task, attempt, error);
   if (error instanceof InputRefused) {
-    await app.health.releaseProbe(attempt.name, task.account_id);
+    await parts.health.releaseProbe(attempt.name, task.account_id);
     const ending = failure(error.type, error.message);
-    return end(app, task, { ...ending, counts: false, attempt: 'not_started' }, { attempt });
+    return end(parts, task, { ...ending, counts: false, attempt: 'not_started' }, { attempt });
   }
   const { idempotent = false } = attempt.provider;
   if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
-  await app.health.failed(attempt.name, task.account_id, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
+  await parts.health.failed(attempt.name, task.account_id, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
   const in_time = performance.now() - attempt.begun_at_ms + resubmit_after_ms < attempt.route.timeout_ms.start;
   if (idempotent && in_time) return { again_after_ms: resubmit_after_ms };
-  return ambiguous(app, task, attempt, String(error));
+  return ambiguous(parts, task, attempt, String(error));
 }
 
 function isTimeout(error: unknown): boolean {
@@ -172,7 +174,7 @@ function isTimeout(error: unknown): boolean {
 
 /** The upstream has the run and goes on with it. */
 async function accept(
-  app: App,
+  parts: StartParts,
   task: Task,
   attempt: Try,
   state: RunState & { phase: 'waiting' | 'running' },
@@ -180,21 +182,21 @@ async function accept(
   const { route, provider } = attempt;
   const ref = refOf(task);
   const poll_after_ms = pace(route, state.poll_after_ms);
-  const accepted = await acceptAttempt(app, ref, { ...attempt, seen_ref: null }, state, poll_after_ms);
+  const accepted = await acceptAttempt(parts, ref, { ...attempt, seen_ref: null }, state, poll_after_ms);
   await failpoint('task.accepted');
   if (accepted) {
-    app.engine.wake('task.poll', poll_after_ms);
+    parts.engine.wake('task.poll', poll_after_ms);
     return 'done';
   }
-  const now = await loadAtWork(app.db, ref);
+  const now = await loadAtWork(parts.db, ref);
   const same_run = provider.idempotent === true && now?.open?.number === attempt.number;
-  if (!same_run) await stopOrphan(app, provider, runContext(task, route, app.clock.now()), state.ref, attempt);
+  if (!same_run) await stopOrphan(parts, provider, runContext(task, route, parts.clock.now()), state.ref, attempt);
   return 'done';
 }
 
 /** The upstream answered with the result itself: nobody else has it, and mostly it is given only once. */
 async function settleAtOnce(
-  app: App,
+  parts: StartParts,
   task: Task,
   attempt: Try,
   state: RunState & { phase: 'done' | 'failed' },
@@ -204,58 +206,63 @@ async function settleAtOnce(
   const give_up_at_ms = performance.now() + result_patience_ms;
   for (;;) {
     const files_from = { ...attempt, provider: attempt.route.provider, cost: attempt.route.cost, stopped };
-    const settled = await settle(app, task, files_from, state, submitted_at);
+    const settled = await settle(parts, task, files_from, state, submitted_at);
     if (settled === 'done') return 'done';
     if (attempt.provider.idempotent && (settled === 'unstored' || stopped.aborted))
       return { again_after_ms: storage_pause_ms };
     if (stopped.aborted) break;
     if (performance.now() > give_up_at_ms) {
       if (settled === 'unstored') break;
-      return outOfReach(app, task, { ...attempt, route: attempt.name }, submitted_at);
+      return outOfReach(parts, task, { ...attempt, route: attempt.name }, submitted_at);
     }
     await sleep(result_pause_ms, undefined, { signal: stopped }).catch(() => undefined);
   }
   const ending = failure('internal_error', 'The output could not be stored; it costs nothing.');
-  return end(app, task, { ...ending, counts: false, attempt: 'failed' }, { attempt });
+  return end(parts, task, { ...ending, counts: false, attempt: 'failed' }, { attempt });
 }
 
-async function notStarted(app: App, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
+async function notStarted(parts: StartParts, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
   await failpoint('task.refused');
   const { reason, message } = error;
-  if (error.simulated) await app.health.releaseProbe(attempt.name, task.account_id);
-  else await app.health.failed(attempt.name, task.account_id, troubleOf(error));
-  const closed = await closeAttempt(app, refOf(task), attempt, { state: 'not_started', reason, message });
+  if (error.simulated) await parts.health.releaseProbe(attempt.name, task.account_id);
+  else await parts.health.failed(attempt.name, task.account_id, troubleOf(error));
+  const closed = await closeAttempt(parts, refOf(task), attempt, { state: 'not_started', reason, message });
   await failpoint('task.routed');
   return closed ? 'next' : 'done';
 }
 
 /** Nobody knows whether the upstream took the run: never repeated there, the operator decides. */
 async function ambiguous(
-  app: App,
+  parts: StartParts,
   task: Task,
   attempt: Claimed & { name: string; route: Route },
   detail: string,
 ): Promise<'next' | 'done'> {
-  app.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');
+  parts.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');
   if (attempt.route.on_ambiguous_submit === 'failover') {
     const ending = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
-    return (await closeAttempt(app, refOf(task), attempt, ending)) ? 'next' : 'done';
+    return (await closeAttempt(parts, refOf(task), attempt, ending)) ? 'next' : 'done';
   }
   const ending = failure(
     'upstream_error',
     'It is not known whether the model provider accepted the task; it was not repeated and costs nothing.',
   );
-  return end(app, task, { ...ending, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
+  return end(parts, task, { ...ending, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
 }
 
-function noRouteLeft(app: App, task: Task): Promise<'done'> {
+function noRouteLeft(parts: StartParts, task: Task): Promise<'done'> {
   const ending = failure('upstream_error', 'The model could not be started on any route. Try again later.');
   const grounds = { attempt: 'none' } as const;
-  return end(app, task, { ...ending, reason: 'no route started', counts: false, attempt: 'not_started' }, grounds);
+  return end(parts, task, { ...ending, reason: 'no route started', counts: false, attempt: 'not_started' }, grounds);
 }
 
-function modelGone(app: App, task: Task): Promise<'done'> {
+function modelGone(parts: StartParts, task: Task): Promise<'done'> {
   const ending = failure('internal_error', 'The model was taken out of service before the task could start.');
   const grounds = { attempt: 'none' } as const;
-  return end(app, task, { ...ending, reason: 'the model was removed', counts: false, attempt: 'not_started' }, grounds);
+  return end(
+    parts,
+    task,
+    { ...ending, reason: 'the model was removed', counts: false, attempt: 'not_started' },
+    grounds,
+  );
 }

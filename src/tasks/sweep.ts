@@ -1,10 +1,15 @@
-import type { App } from '../app.ts';
 import { live_keys } from '../queue/queue.ts';
 import { sweepSpool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { removeFiles } from './files.ts';
-import { finish } from './finish.ts';
+import { removeFiles, type TaskFileParts } from './files.ts';
+import { finish, type FinishParts } from './finish.ts';
 import type { Task, TaskRef } from './task.ts';
+
+/** The parts of the app that sweeping takes. */
+type SweepParts = FinishParts &
+  TaskFileParts & {
+    readonly config: { data_dir: string };
+  };
 
 /** Counts of one sweep, for the log and for tests. */
 export type Swept = { resent: number; expired: number; files_removed: number; tasks_removed: number };
@@ -18,21 +23,24 @@ const temporary_files_ms = 3_600_000;
 const removing_ms_max = 20_000;
 
 /** The net under everything: unfinished tasks go on or end, and what is old is removed. */
-export async function sweepTasks(app: App): Promise<Swept> {
-  return { ...(await rescueTasks(app)), ...(await removeOld(app)) };
+export async function sweepTasks(parts: SweepParts): Promise<Swept> {
+  return { ...(await rescueTasks(parts)), ...(await removeOld(parts)) };
 }
 
 /**
  * Unfinished tasks without a live job get one again, and tasks past their deadline end. A few seconds of grace:
  * a job may have been taken while this node looks at older rows. None is needed where no worker runs.
  */
-export async function rescueTasks(app: App, grace_ms = resend_after_ms): Promise<Pick<Swept, 'resent' | 'expired'>> {
-  return { resent: await resendJobs(app, grace_ms), expired: await endOverdue(app) };
+export async function rescueTasks(
+  parts: SweepParts,
+  grace_ms = resend_after_ms,
+): Promise<Pick<Swept, 'resent' | 'expired'>> {
+  return { resent: await resendJobs(parts, grace_ms), expired: await endOverdue(parts) };
 }
 
-async function resendJobs(app: App, grace_ms: number): Promise<number> {
-  const now = new Date(app.clock.now());
-  const resent = await app.db.tx(async (tx) => {
+async function resendJobs(parts: SweepParts, grace_ms: number): Promise<number> {
+  const now = new Date(parts.clock.now());
+  const resent = await parts.db.tx(async (tx) => {
     const rows = await tx.query<{ account_id: string; task_id: string; accepted: boolean }>(
       `select t.account_id, t.id as task_id, a.number is not null as accepted
          from tasks t left join attempts a on a.account_id = t.account_id and a.task_id = t.id and a.state = 'accepted'
@@ -41,15 +49,15 @@ async function resendJobs(app: App, grace_ms: number): Promise<number> {
       [new Date(now.getTime() - grace_ms)],
     );
     for (const { account_id, task_id, accepted } of rows) {
-      await app.engine.send(tx, accepted ? 'task.poll' : 'task.start', { account_id, task_id }, { key: task_id });
+      await parts.engine.send(tx, accepted ? 'task.poll' : 'task.start', { account_id, task_id }, { key: task_id });
     }
     await failpoint('sweep.resending');
     return rows.length;
   });
   if (resent > 0) {
-    app.log.warn({ resent }, 'unfinished tasks without a job: sent again');
-    app.engine.wake('task.start');
-    app.engine.wake('task.poll');
+    parts.log.warn({ resent }, 'unfinished tasks without a job: sent again');
+    parts.engine.wake('task.start');
+    parts.engine.wake('task.poll');
   }
   return resent;
 }
@@ -58,14 +66,14 @@ async function resendJobs(app: App, grace_ms: number): Promise<number> {
  * Ends tasks that outlived their deadline, whatever became of their workers. It lies an hour behind
  * all time limits of the routes, which a poll enforces, so this is our own outage and does not count.
  */
-async function endOverdue(app: App): Promise<number> {
-  const rows = await app.db.query<TaskRef>(
+async function endOverdue(parts: SweepParts): Promise<number> {
+  const rows = await parts.db.query<TaskRef>(
     `select account_id, id as task_id from tasks where completed_at is null and deadline_at < $1 limit ${batch_max}`,
-    [new Date(app.clock.now())],
+    [new Date(parts.clock.now())],
   );
-  return eachOf(app, rows, async (ref) => {
+  return eachOf(parts, rows, async (ref) => {
     await failpoint('sweep.ending');
-    await finish(app, ref, {
+    await finish(parts, ref, {
       status: 'failed',
       type: 'timeout',
       message: 'The task did not finish in time.',
@@ -78,15 +86,15 @@ async function endOverdue(app: App): Promise<number> {
 
 /** Removes files past their time, then tasks past theirs: all there are, or what 20 s suffice for. */
 export async function removeOld(
-  app: App,
+  parts: SweepParts,
   stopped?: AbortSignal,
 ): Promise<Pick<Swept, 'files_removed' | 'tasks_removed'>> {
   const stop_at_ms = performance.now() + removing_ms_max;
   const hasTime = () => performance.now() < stop_at_ms && !stopped?.aborted;
-  const files_removed = await inBatches(hasTime, (after) => removeOldFiles(app, after));
-  await app.storage.sweepTemporaryFiles(temporary_files_ms);
-  await sweepSpool(app.config.data_dir);
-  const tasks_removed = await inBatches(hasTime, (after) => removeOldTasks(app, after));
+  const files_removed = await inBatches(hasTime, (after) => removeOldFiles(parts, after));
+  await parts.storage.sweepTemporaryFiles(temporary_files_ms);
+  await sweepSpool(parts.config.data_dir);
+  const tasks_removed = await inBatches(hasTime, (after) => removeOldTasks(parts, after));
   return { files_removed, tasks_removed };
 }
 
@@ -105,34 +113,34 @@ async function inBatches(hasTime: () => boolean, remove: (after: Old) => Promise
   }
 }
 
-async function removeOldFiles(app: App, after: Old): Promise<Batch> {
-  const { keep_ms } = app.catalog.current.settings.outputs;
-  const old = await app.db.query<Old>(
+async function removeOldFiles(parts: SweepParts, after: Old): Promise<Batch> {
+  const { keep_ms } = parts.catalog.current.settings.outputs;
+  const old = await parts.db.query<Old>(
     `select account_id, id, completed_at from tasks
       where completed_at < $1 and (completed_at, id) > ($2, $3) and files_removed_at is null and files <> '[]'
       order by completed_at, id limit ${batch_max}`,
-    [new Date(app.clock.now() - keep_ms), after.completed_at, after.id],
+    [new Date(parts.clock.now() - keep_ms), after.completed_at, after.id],
   );
-  return { old: old, removed: await eachOf(app, old, (task) => removeFiles(app, task)) };
+  return { old: old, removed: await eachOf(parts, old, (task) => removeFiles(parts, task)) };
 }
 
 /** The ledger stays; what it refers to may go after its time. Idempotency keys are kept a day. */
-async function removeOldTasks(app: App, after: Old): Promise<Batch> {
-  const now_ms = app.clock.now();
-  const { keep_ms } = app.catalog.current.settings.tasks;
-  await app.db.query('delete from idempotency_keys where created_at < $1', [new Date(now_ms - 86_400_000)]);
-  const old = await app.db.query<Old>(
+async function removeOldTasks(parts: SweepParts, after: Old): Promise<Batch> {
+  const now_ms = parts.clock.now();
+  const { keep_ms } = parts.catalog.current.settings.tasks;
+  await parts.db.query('delete from idempotency_keys where created_at < $1', [new Date(now_ms - 86_400_000)]);
+  const old = await parts.db.query<Old>(
     `select account_id, id, completed_at from tasks
       where completed_at < $1 and (completed_at, id) > ($2, $3) and (files = '[]' or files_removed_at is not null)
       order by completed_at, id limit ${batch_max}`,
     [new Date(now_ms - keep_ms), after.completed_at, after.id],
   );
   // A worker that died between storing and failing may have left files that no row tells of.
-  await eachOf(app, old, async ({ account_id, id }) => {
-    await app.storage.remove(await app.storage.list(account_id, id));
+  await eachOf(parts, old, async ({ account_id, id }) => {
+    await parts.storage.remove(await parts.storage.list(account_id, id));
   });
   if (old.length > 0) await failpoint('sweep.deleting');
-  await app.db.query(
+  await parts.db.query(
     'delete from tasks where (account_id, id) in (select * from unnest($1::text[], $2::text[])) and completed_at is not null',
     [old.map((task) => task.account_id), old.map((task) => task.id)],
   );
@@ -140,14 +148,18 @@ async function removeOldTasks(app: App, after: Old): Promise<Batch> {
 }
 
 /** Does it to each, a few at once; what fails is logged and left for the next time. Answers how many times it worked. */
-async function eachOf<T extends TaskRef | Old>(app: App, items: readonly T[], work: (item: T) => Promise<void>) {
+async function eachOf<T extends TaskRef | Old>(
+  parts: SweepParts,
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+) {
   let done = 0;
   for (let i = 0; i < items.length; i += at_once) {
     const part = items.slice(i, i + at_once);
     const results = await Promise.allSettled(part.map(work));
     for (const [k, result] of results.entries()) {
       if (result.status === 'fulfilled') done += 1;
-      else app.log.error({ task: part[k], err: result.reason }, 'the sweep could not deal with a task');
+      else parts.log.error({ task: part[k], err: result.reason }, 'the sweep could not deal with a task');
     }
   }
   return done;

@@ -1,20 +1,25 @@
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
+import type { Listener } from '../db/notify.ts';
 import { finished_channel } from './finish.ts';
 import type { TaskRef } from './task.ts';
-
-/** Sleeps until tasks are final. */
-type Waiting = { untilFinal(ref: TaskRef, timeout_ms: number, signal: AbortSignal): Promise<void> };
-
-const opened = new WeakMap<App, Promise<Waiting>>();
 
 /**
  * Resolves when the task is final, after `timeout_ms`, or when `signal` says that nobody listens any
  * more. All waiters of a node share one LISTEN connection and hold none of their own.
  */
-export async function untilFinal(app: App, ref: TaskRef, timeout_ms: number, signal: AbortSignal): Promise<void> {
-  const waiting = opened.get(app) ?? openWaiting(app);
-  opened.set(app, waiting);
-  await (await waiting).untilFinal(ref, timeout_ms, signal);
+export type UntilFinal = (ref: TaskRef, timeout_ms: number, signal: AbortSignal) => Promise<void>;
+
+type Parts = { readonly db: Db; readonly listener: Listener; onStop(close: () => void): void };
+
+/** Makes the wait for tasks, which begins to listen when the first one is waited for. */
+export function makeUntilFinal(parts: Parts): UntilFinal {
+  let opened: Promise<UntilFinal> | undefined;
+  return async (ref, timeout_ms, signal) => {
+    opened ??= openWaiting(parts);
+    await (
+      await opened
+    )(ref, timeout_ms, signal);
+  };
 }
 
 /** A NOTIFY may be lost with its connection: this often one query asks for all waiters at once. */
@@ -22,7 +27,7 @@ const look_every_ms = 1_000;
 
 type Waiter = { account_id: string; done: () => void };
 
-async function openWaiting({ db, listener, onStop }: App): Promise<Waiting> {
+async function openWaiting({ db, listener, onStop }: Parts): Promise<UntilFinal> {
   const waiters = new Map<string, Set<Waiter>>();
   const wake = (task_id: string) => {
     for (const waiter of waiters.get(task_id) ?? []) waiter.done();
@@ -46,7 +51,7 @@ async function openWaiting({ db, listener, onStop }: App): Promise<Waiting> {
     unsubscribe();
     for (const task_id of waiters.keys()) wake(task_id);
   });
-  return { untilFinal: (ref, timeout_ms, signal) => sleep(waiters, ref, timeout_ms, signal) };
+  return (ref, timeout_ms, signal) => sleep(waiters, ref, timeout_ms, signal);
 }
 
 function sleep(

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { App } from '../../src/app.ts';
 import type { Db } from '../../src/db/database.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { insertTask, type CreateAnswer, type NewTask } from '../../src/tasks/create-batch.ts';
+import { insertTask, makeInserter, type CreateAnswer, type NewTask } from '../../src/tasks/create-batch.ts';
 import { finish } from '../../src/tasks/finish.ts';
 import { until } from '../queue/engine.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -55,7 +55,11 @@ describe('a batch of tasks', () => {
       calls.push(/\binsert_tasks?\b/.exec(text)?.[0] ?? 'other');
       return app.db.query<T>(text, values);
     };
-    return { app: { ...app, db: { ...app.db, query } }, calls };
+    return { app: withDb(app, { ...app.db, query }), calls };
+  }
+
+  function withDb(app: App, db: Db): App {
+    return { ...app, db, inserter: makeInserter({ ...app, db }) };
   }
 
   function creates(app: App, tasks: NewTask[]): Promise<CreateAnswer[]> {
@@ -203,7 +207,7 @@ describe('a batch of tasks', () => {
   describe.each([1, 5])('of %i calls', (count) => {
     it.each(faults)('creates each task once when the connection is lost %s', async (fault) => {
       const client = await service.client();
-      const lossy = { ...service.app, db: losesNext(service.app.db, fault) };
+      const lossy = withDb(service.app, losesNext(service.app.db, fault));
       const tasks = Array.from({ length: count }, () => taskOf(client));
       expect(outcomes(await creates(lossy, tasks))).toEqual(Array(count).fill('created'));
       expect(await counts(client)).toEqual({ tasks: count, jobs: count, entries: count });
@@ -219,7 +223,7 @@ describe('a batch of tasks', () => {
         for (let i = 0; i < 2; i++) await failOne(client);
         throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' });
       };
-      const lossy = { ...service.app, db: { ...service.app.db, query } };
+      const lossy = withDb(service.app, { ...service.app.db, query });
       const tasks = Array.from({ length: count }, () => taskOf(client));
       expect(outcomes(await creates(lossy, tasks))).toEqual(Array(count).fill('created'));
       expect(await counts(client)).toMatchObject({ tasks: count + 2, entries: count + 2 });
@@ -243,7 +247,7 @@ describe('a batch of tasks', () => {
         throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' });
       };
       const tasks = Array.from({ length: count }, () => taskOf(client));
-      const created = creates({ ...service.app, db: { ...db, query } }, tasks);
+      const created = creates(withDb(service.app, { ...db, query }), tasks);
       await until('both wait', 5_000, async () => (await waiting(db)) === 2);
       await blocker.query('rollback');
       blocker.release();

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.ts';
 import type { Outcome } from '../../src/queue/queue.ts';
 import { NotStarted, type RunState } from '../../src/providers/provider.ts';
+import { makeFinisher } from '../../src/tasks/finish.ts';
 import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { loadTask, type TaskRef } from '../../src/tasks/task.ts';
@@ -33,7 +34,8 @@ function losing(app: App, number: number, at: 'before' | 'after'): { app: App; s
     if (is_lost) throw lost();
     return rows;
   };
-  return { app: { ...app, db: { ...app.db, query } }, statements: () => sent };
+  const db = { ...app.db, query };
+  return { app: { ...app, db, finisher: makeFinisher(db) }, statements: () => sent };
 }
 
 /** As the engine does: a job that throws is begun again, one that says `again` too. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { openProviders, retire_after_ms } from '../../src/app/providers.ts';
+import { openProviders, retire_after_ms } from '../../src/providers/open.ts';
 import type { ProviderConfig } from '../../src/catalog/model.ts';
 import { openGuard } from '../../src/net/guard.ts';
 import type { Adapter, Provider } from '../../src/providers/provider.ts';

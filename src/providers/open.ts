@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ProviderConfig } from '../catalog/model.ts';
-import type { Adapter, AdapterParts, ChatProvider, Provider } from '../providers/provider.ts';
+import type { Adapter, AdapterParts, ChatProvider, Provider } from './provider.ts';
 
 /** The configured upstreams, by name. They follow the catalogue. */
 export type Providers = {
