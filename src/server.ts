@@ -115,7 +115,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
   const pipeline = makePipeline<App>({
     app,
     endpoints: listEndpoints(app.styles),
-    authenticate: (headers) => app.authenticator.known(headers) ?? app.authenticator.authenticate(headers),
+    authenticate: (headers) => app.authenticator.authenticate(headers),
     admitPerson: (request, asked) => {
       const { db, login, clock } = app;
       return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, asked);

@@ -20,8 +20,6 @@ export type KeyHeaders = { authorization?: string | undefined; 'x-api-key'?: str
 export type Authenticator = {
   /** The caller, or ApiError 401. */
   authenticate(headers: KeyHeaders): Promise<Caller>;
-  /** The caller, if nobody has to be asked; nearly every call, which then makes no promises for it. */
-  known(headers: KeyHeaders): Caller | undefined;
   /** Drops everything remembered; NOTIFY leads here. */
   forget(): void;
 };
@@ -44,7 +42,7 @@ const expired_message = 'This API key has expired. Create another one, or give t
  * wall clock cannot keep a deleted key alive.
  */
 export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
-  const cache = new Map<string, LookUp>(); // oldest first
+  const cache = new Map<string, Promise<Found | undefined>>(); // oldest first
   const find = makeBatcher<Buffer, Found | undefined>({
     together: (hashes) => findCallers(db, hashes, elapsed_ms()),
     calls_max: 4,
@@ -53,19 +51,18 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
 
   const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
 
-  const lookUp = (text: string): LookUp => {
-    const look_up: LookUp = { finding: find(hashKey(text)), found: undefined };
-    cache.set(text, look_up);
+  const lookUp = (text: string): Promise<Found | undefined> => {
+    const finding = find(hashKey(text));
+    cache.set(text, finding);
     for (const [oldest] of cache) {
       if (cache.size <= cache_entries_max) break;
       cache.delete(oldest);
     }
-    const forgetThis = () => void (cache.get(text) === look_up && cache.delete(text));
-    look_up.finding.then((found) => {
-      look_up.found = found;
+    const forgetThis = () => void (cache.get(text) === finding && cache.delete(text));
+    finding.then((found) => {
       if (!callerOf(found)) forgetThis();
     }, forgetThis);
-    return look_up;
+    return finding;
   };
 
   return {
@@ -73,17 +70,11 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
       const text = keyOf(headers);
       const is_key = text !== undefined && (cache.has(text) || isKeyText(text));
       if (!is_key) throw new ApiError('unauthenticated', message);
-      const checking = changes.check();
-      if (checking) await checking; // before the look-up, so that what is remembered is never older than the number
-      const look_up = cache.get(text) ?? lookUp(text);
-      const row = look_up.found ?? (await look_up.finding);
+      await changes.check(); // before the look-up, so that what is remembered is never older than the number
+      const row = await (cache.get(text) ?? lookUp(text));
       const caller = callerOf(row);
       if (!caller) throw new ApiError('unauthenticated', row?.ends_by_rule ? expired_message : message);
       return caller;
-    },
-    known: (headers) => {
-      const text = keyOf(headers);
-      return text !== undefined && changes.isFresh() ? callerOf(cache.get(text)?.found) : undefined;
     },
     forget: () => cache.clear(),
   };
@@ -95,15 +86,8 @@ function keyOf(headers: KeyHeaders): string | undefined {
   return headers['x-api-key'];
 }
 
-/**
- * `isFresh` if the number was seen less than 900 ms ago, and `check` answers nothing then; else a promise that resolves
- * when it was. A new number calls `onChange` first.
- */
-function watchChanges(
-  db: Queryable,
-  elapsed_ms: () => number,
-  onChange: () => void,
-): { isFresh(): boolean; check(): Promise<void> | undefined } {
+/** `check` resolves when the number was seen less than 900 ms ago. A new number calls `onChange` first. */
+function watchChanges(db: Queryable, elapsed_ms: () => number, onChange: () => void): { check(): Promise<void> } {
   let version: bigint | undefined;
   let checked_at_ms = Number.NEGATIVE_INFINITY;
   let checking: Promise<void> | undefined;
@@ -115,17 +99,16 @@ function watchChanges(
     checked_at_ms = asked_at_ms;
   };
   const share = () => (checking ??= ask().finally(() => (checking = undefined)));
-  const waitForIt = async () => {
+  const unchecked_ms = () => elapsed_ms() - checked_at_ms;
+  const check = async () => {
+    if (unchecked_ms() < unchecked_ms_max) {
+      if (unchecked_ms() >= check_after_ms) share().catch(() => undefined); // the next one hears of it
+      return;
+    }
     if (checking) await checking.catch(() => undefined); // it may have asked long ago
-    if (elapsed_ms() - checked_at_ms >= unchecked_ms_max) await share();
+    if (unchecked_ms() >= unchecked_ms_max) await share();
   };
-  const isFresh = () => {
-    const unchecked_ms = elapsed_ms() - checked_at_ms;
-    if (unchecked_ms >= unchecked_ms_max) return false;
-    if (unchecked_ms >= check_after_ms) share().catch(() => undefined); // the next one will be told
-    return true;
-  };
-  return { isFresh, check: () => (isFresh() ? undefined : waitForIt()) };
+  return { check };
 }
 
 /**
@@ -133,9 +116,6 @@ function watchChanges(
  * is one of its rules, rather than somebody's deed.
  */
 type Found = { caller: Caller; until_ms: number; ends_by_rule: boolean };
-
-/** `found` as soon as it was: whoever comes later need not wait for a promise. */
-type LookUp = { finding: Promise<Found | undefined>; found: Found | undefined };
 
 type Row = {
   hash: Buffer;

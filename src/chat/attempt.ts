@@ -142,8 +142,7 @@ export async function attemptRoute(
     files?.release();
     if ('answered' in reply) return reply;
     if (priced.request.stream) return await relayStream(trial, reply, outlet);
-    const whole = readWhole(trial, reply);
-    return whole instanceof Promise ? await whole : whole;
+    return await readWhole(trial, reply);
   } finally {
     if (files && 'release' in files) files.release();
     watch.stop();
@@ -411,15 +410,11 @@ function renderOptions({ app, priced, sent, outcome }: Trial): AnswerOptions {
   };
 }
 
-/** At once, if all of the answer is here. */
-function readWhole(trial: Trial, reply: ChatReply): Attempted | Promise<Attempted> {
-  const fail = (error: unknown) => noAnswer(trial, reply, error);
+async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
   try {
-    const bytes = readBytes(reply.body, answer_bytes_max);
-    if (bytes instanceof Promise) return bytes.then((all) => takeAnswer(trial, all)).catch(fail);
-    return takeAnswer(trial, bytes);
+    return takeAnswer(trial, await readBytes(reply.body, answer_bytes_max));
   } catch (error) {
-    return fail(error);
+    return noAnswer(trial, reply, error);
   }
 }
 

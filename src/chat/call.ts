@@ -48,11 +48,9 @@ export async function runCall<Priced extends PricedRequest>(
   try {
     const created_at = new Date(app.clock.now());
     const outcome = newOutcome();
-    const usable = routesOf(app, priced);
-    routing = usable instanceof Promise ? await usable : usable;
+    routing = await routesOf(app, priced);
     const { routes } = routing;
-    const held = reserve(app, priced, routes);
-    const max_tokens = typeof held === 'number' ? held : await held;
+    const max_tokens = await reserve(app, priced, routes);
     if (max_tokens < priced.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, outlet, caller) : undefined;
@@ -126,15 +124,15 @@ function unexpected(app: App, priced: PricedRequest, error: unknown): ApiError {
 }
 
 /** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
-function reserve(app: App, priced: PricedRequest, [first]: readonly NamedRoute[]): number | Promise<number> {
-  const held = takeHold(app, priced);
-  if (typeof held === 'number') return held;
-  return held.catch(async (error: unknown) => {
+async function reserve(app: App, priced: PricedRequest, [first]: readonly NamedRoute[]): Promise<number> {
+  try {
+    return await takeHold(app, priced);
+  } catch (error) {
     if (first) await app.health.releaseProbe(first.name, priced.caller.account.id);
     // The hold may be there all the same: only its answer was lost.
     if (!(error instanceof ApiError)) app.track(settle(app, priced, undefined));
     throw error;
-  });
+  }
 }
 
 async function tryRoutes(
@@ -172,8 +170,7 @@ async function tryRoutes(
         ...(upstream_id !== undefined && { upstream_id }),
         duration_ms: since_ms(),
       });
-      const noting = noteAnswer(app, priced, name, outcome, attempted.is_blameless);
-      if (noting) await noting;
+      await noteAnswer(app, priced, name, outcome, attempted.is_blameless);
       return attempted.whole;
     }
     const { failure } = attempted;
@@ -194,14 +191,14 @@ async function tryRoutes(
   throw allFailed(priced, failures);
 }
 
-/** Records the health of the route that answered; returns a promise if it has to be written to the database. */
-function noteAnswer(
+/** Notes what an answer says of its route. */
+async function noteAnswer(
   app: App,
   priced: PricedRequest,
   name: string,
   { error, is_complete }: ChatOutcome,
   is_blameless = false,
-): Promise<void> | undefined {
+): Promise<void> {
   const account_id = priced.caller.account.id;
   if (error && !is_blameless)
     return app.health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });

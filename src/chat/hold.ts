@@ -13,17 +13,27 @@ const tries_max = 3;
 const grace_ms = 300_000;
 
 /**
- * Reserves the money of a call, by the plan for the money that there is. Answers what each answer may have, at once if
- * the hold is pledged: upstreams are sent that, or a hundred calls at once would each write what the balance pays once.
- * Rejects with ApiError 402 or 403.
+ * Reserves the money of a call, by the plan for the money that there is. Answers what each answer may have:
+ * upstreams are sent that, or a hundred calls at once would each write what the balance pays once. Rejects with ApiError
+ * 402 or 403.
  */
-export function takeHold(app: App, priced: PricedRequest): number | Promise<number> {
-  const { account } = priced.caller;
-  const funds = app.holds.funds(account.id, keyNameOf(priced));
+export async function takeHold(app: App, priced: PricedRequest): Promise<number> {
+  let plan = fullPlan(app, priced) ?? planNow(app, priced, await readFunds(app, priced));
+  for (let tries = 1; ; tries++) {
+    if ('outcome' in plan) throw refusal(priced, plan);
+    const answer = await app.holds.hold(requestOf(app, priced, plan));
+    const { outcome } = answer;
+    if (outcome === 'held' || outcome === 'exists') return plan.max_tokens;
+    if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
+    plan = planNow(app, priced, answer);
+  }
+}
+
+/** The plan for what is known to be there, if it is full: a smaller hold has to be true of this moment, as the account may have been topped up. */
+function fullPlan(app: App, priced: PricedRequest): HoldPlan | undefined {
+  const funds = app.holds.funds(priced.caller.account.id, keyNameOf(priced));
   const plan = funds && planHold(priced, funds);
-  // A smaller hold, or none, has to be true of this moment: the account may have been topped up since.
-  if (!plan || 'outcome' in plan || !plan.is_full) return holdWhatIsThere(app, priced);
-  return app.holds.pledge(requestOf(app, priced, plan)) ? plan.max_tokens : holdWhatIsThere(app, priced, plan);
+  return plan && !('outcome' in plan) && plan.is_full ? plan : undefined;
 }
 
 function requestOf(app: App, priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldRequest {
@@ -39,18 +49,6 @@ function requestOf(app: App, priced: PricedRequest, { amount, cost_max }: HoldPl
     kind: model.kind,
     expires_in_ms: routes_ms + grace_ms,
   };
-}
-
-async function holdWhatIsThere(app: App, priced: PricedRequest, first?: HoldPlan): Promise<number> {
-  let plan = first ?? planNow(app, priced, await readFunds(app, priced));
-  for (let tries = 1; ; tries++) {
-    if ('outcome' in plan) throw refusal(priced, plan);
-    const answer = await app.holds.hold(requestOf(app, priced, plan));
-    const { outcome } = answer;
-    if (outcome === 'held' || outcome === 'exists') return plan.max_tokens;
-    if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
-    plan = planNow(app, priced, answer);
-  }
 }
 
 /** Others may have been answered along with this one, and have taken their part by now. */

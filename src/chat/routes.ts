@@ -12,17 +12,13 @@ export type NamedRoute = { name: string; route: Route };
 /** The routes to try, in order. `leaveProbe`: this call alone tests routes that fail; to be called at its first content. */
 export type Routing = { routes: readonly NamedRoute[]; leaveProbe?: () => void };
 
-/** In the order in which they are tried; at once, unless one of them may be open. Rejects with ApiError 502. */
-export function routesOf(app: App, priced: PricedRequest): Routing | Promise<Routing> {
-  const named = namedRoutes(priced.model);
-  return named.routes.length > 0 && app.health.is_calm ? named : usableRoutes(app, priced, named);
-}
-
 /**
- * A model whose every route is open is never refused outright: one call at a time of an account passes, so that the
- * model heals with the first that works (DECISIONS, breakers). Only a model without routes is refused at once.
+ * Puts the routes of a call into the order in which they are tried. Rejects with ApiError 502. A model whose every route
+ * is open is never refused outright: one call at a time of an account passes, so that the model heals with the first
+ * that works (DECISIONS, breakers). Only a model without routes is refused at once.
  */
-async function usableRoutes(app: App, priced: PricedRequest, { names, by_name }: NamedRoutes): Promise<Routing> {
+export async function routesOf(app: App, priced: PricedRequest): Promise<Routing> {
+  const { names, by_name } = namedRoutes(priced.model);
   const account_id = priced.caller.account.id;
   const inOrder = async () => (await app.health.order(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
   const blocked = await app.health.blocked(names, account_id);
@@ -59,13 +55,12 @@ function unavailable(model: Model, { retry_after_ms }: Blocked): ApiError {
   return new ApiError('upstream_error', unavailableText(model), { headers });
 }
 
-type NamedRoutes = { routes: NamedRoute[]; names: string[]; by_name: Map<string, NamedRoute> };
+type NamedRoutes = { names: string[]; by_name: Map<string, NamedRoute> };
 
 /** Names are made once per model, not at each call. */
 const namedRoutes = rememberByObject((model: Model): NamedRoutes => {
   const routes = model.routes.map((route) => ({ name: routeName(model.id, route.id), route }));
   return {
-    routes,
     names: routes.map(({ name }) => name),
     by_name: new Map(routes.map((named) => [named.name, named])),
   };

@@ -15,7 +15,7 @@ export type PipelineOptions<App> = {
   app: App;
   endpoints: readonly Endpoint<App>[];
   /** The caller of these headers, or ApiError 401. */
-  authenticate(headers: KeyHeaders): Caller | Promise<Caller>;
+  authenticate(headers: KeyHeaders): Promise<Caller>;
   /**
    * Returns the person of these headers if they may do this with the account; else throws ApiError. Absent:
    * there is no dashboard.

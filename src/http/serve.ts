@@ -72,10 +72,8 @@ export async function serve<App>(
   try {
     exchange.route = endpoint.path;
     setFormat(exchange, endpoint.format ?? service_errors);
-    if (!endpoint.public && endpoint.session === undefined) {
-      const admitting = admitCaller(context, endpoint.window ?? 'other', exchange, endpoint);
-      if (admitting) await admitting;
-    }
+    if (!endpoint.public && endpoint.session === undefined)
+      await admitCaller(context, endpoint.window ?? 'other', exchange, endpoint);
     checkHead(request);
     exchange.params = paramsOf(context, endpoint, exchange, found);
     if (endpoint.session !== undefined) await admitPerson(context, endpoint, exchange);
@@ -83,8 +81,7 @@ export async function serve<App>(
     exchange.query = parseQuery(exchange.query_text, endpoint.lenient_query ? undefined : declared);
     if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(exchange, context.draining));
     if (endpoint.method !== 'GET' && !endpoint.ignores_body) {
-      const reading = readRequest(context, endpoint, exchange);
-      const bytes = reading instanceof Promise ? await reading : reading;
+      const bytes = await readRequest(context, endpoint, exchange);
       if (bytes) takeBody(endpoint, exchange, bytes);
     }
     const answer = await callEndpoint(context, endpoint, exchange);
@@ -200,26 +197,21 @@ function countPerson<App>(context: Context<App>, user_id: string): void {
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });
 }
 
-/** At once, if the caller is known; a promise if not. */
-function admitCaller<App>(
+/** Rejects with ApiError 401, 403 or 429. */
+async function admitCaller<App>(
   context: Context<App>,
   window: WindowName,
   exchange: Exchange,
   endpoint?: Pick<Endpoint<App>, 'method' | 'path'>,
-): Promise<void> | undefined {
+): Promise<void> {
   const { authorization, 'x-api-key': api_key } = exchange.request.headers;
   exchange.headers['cache-control'] = 'no-store';
   const key = Array.isArray(api_key) ? api_key[0] : api_key;
-  const caller = context.authenticate({ authorization, 'x-api-key': key });
-  const admit = (known: Caller) => {
-    exchange.caller = known;
-    const { rules } = known.key;
-    if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });
-    countCall(context, window, exchange, known);
-  };
-  if (caller instanceof Promise) return caller.then(admit);
-  admit(caller);
-  return undefined;
+  const caller = await context.authenticate({ authorization, 'x-api-key': key });
+  exchange.caller = caller;
+  const { rules } = caller.key;
+  if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });
+  countCall(context, window, exchange, caller);
 }
 
 /** Throws ApiError 429. */
@@ -257,11 +249,11 @@ function countHosts(raw_headers: readonly string[]): number {
 const host_form = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
 /** The bytes of the body; nothing if it is a form, which the endpoint reads. */
-function readRequest<App>(
+async function readRequest<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
   exchange: Exchange,
-): Promise<Buffer> | Buffer | undefined {
+): Promise<Buffer | undefined> {
   const { request, response } = exchange;
   const sendContinue = () => {
     if (context.expecting.delete(request)) response.writeContinue();

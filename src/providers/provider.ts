@@ -2,7 +2,6 @@ import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../net/guard.ts';
-import type { Bytes } from '../lib/read-bytes.ts';
 import type { StopSignal } from '../lib/stop.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -168,7 +167,7 @@ export type EmbeddingCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'ti
  * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
  * directive lets it break off, health does not count that. `secrets`: what no message of its may repeat to a caller.
  */
-export type ChatReply = { body: Bytes; simulated?: boolean; secrets?: readonly string[] };
+export type ChatReply = { body: AsyncIterable<Buffer>; simulated?: boolean; secrets?: readonly string[] };
 
 export type ChatProvider = {
   /** The styles that it speaks; a caller's own is preferred, else the first. */

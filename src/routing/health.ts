@@ -36,8 +36,6 @@ export type Standing = 'available' | 'degraded' | 'unavailable';
  * old), so what a worker learned, the API acts on.
  */
 export type RouteHealth = {
-  /** No circuit is open, as far as that is known and not too old: `admit` and `order` would change nothing. */
-  readonly is_calm: boolean;
   /**
    * Returns the reason why this account cannot use any of these routes; undefined if it can use one. Takes no
    * probe.
@@ -62,9 +60,9 @@ export type RouteHealth = {
   order(routes: readonly string[], account_id: string): Promise<string[]>;
   /**
    * These two never throw: what could not be noted, the next attempt notes again. A success closes the account's own
-   * circuit and the one for all; it gives a promise only if one was open, which has to be written down.
+   * circuit and the one for all.
    */
-  succeeded(route: string, account_id: string): Promise<void> | undefined;
+  succeeded(route: string, account_id: string): Promise<void>;
   failed(route: string, account_id: string, trouble: Trouble): Promise<void>;
   /** Closes all circuits of a route, whatever it did. */
   reset(route: string): Promise<void>;
@@ -140,10 +138,6 @@ class SharedRouteHealth implements RouteHealth {
     this.#clock = clock;
   }
 
-  get is_calm(): boolean {
-    return this.#open.size === 0 && !this.#isOld();
-  }
-
   async blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined> {
     if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: taken_away_ms };
     if (this.#isOld()) await this.#refresh();
@@ -202,9 +196,9 @@ class SharedRouteHealth implements RouteHealth {
     return [...first, ...last];
   }
 
-  succeeded(route: string, account_id: string): Promise<void> | undefined {
+  async succeeded(route: string, account_id: string): Promise<void> {
     this.#countsOf(route).succeeded(account_id, this.#clock.now());
-    return this.#circuits(route, account_id).length > 0 ? this.#close(route, [account_id, everybody]) : undefined;
+    if (this.#circuits(route, account_id).length > 0) await this.#close(route, [account_id, everybody]);
   }
 
   async failed(route: string, account_id: string, trouble: Trouble): Promise<void> {

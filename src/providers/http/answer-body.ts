@@ -41,11 +41,6 @@ export class AnswerBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer, 
     return Promise.resolve(the_end);
   }
 
-  /** All of it, if its end has come: short answers come in one piece with their head. Undefined after an error, too. */
-  takeWhole(): Buffer | undefined {
-    return this.#over && !this.#over.error ? (this.#take() ?? no_bytes) : undefined;
-  }
-
   /** Nobody wants the rest. */
   destroy(): void {
     if (!this.#over) this.#controller.abort(new Error('the rest of the answer is not wanted'));
@@ -82,8 +77,6 @@ export class AnswerBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer, 
     this.#reader = undefined;
   }
 }
-
-const no_bytes = Buffer.alloc(0);
 
 const the_end: IteratorResult<Buffer, undefined> = { value: undefined, done: true };
 
