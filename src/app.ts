@@ -26,7 +26,6 @@ import { ownAddresses, type AddressRules } from './net/address.ts';
 import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
-import { Stop, type StopSignal } from './lib/stop.ts';
 import { memoryBackoff, type Backoff } from './limits/backoff.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
 import { makeHoldBatcher } from './money/holds.ts';
@@ -104,7 +103,7 @@ export type App = {
   /** Parts that live longer than the app's making register here; closed last first. */
   onStop(close: () => Promise<void> | void): void;
   /** Aborted when no caller is served any more: work that goes on without its caller ends then. */
-  readonly stopping: StopSignal;
+  readonly stopping: AbortSignal;
   /** Work that goes on behind an answer, such as settling a call: it ends before the database closes. */
   track(work: Promise<unknown>): void;
   /** The same for work that calls what this answers, once, when it is over. */
@@ -212,7 +211,7 @@ async function openParts(
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
   const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
-  const stopping = new Stop();
+  const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
 
   return {
@@ -246,7 +245,7 @@ async function openParts(
     setListening: (address) => (listening = address),
     addressRules: () => rulesOf(config, catalog),
     onStop,
-    stopping,
+    stopping: stopping.signal,
     ...tracker,
     stop,
   };

@@ -90,7 +90,7 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 
 /** The state when the task is final, the time is up, or the service is about to stop. */
 async function waitForBody(app: App, call: Call, ref: TaskRef, wait_s: number, created: string): Promise<string> {
-  await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
+  await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone, call.draining]));
   const now = await loadTask(app.db, ref);
   return now ? bodyOf(now) : created;
 }

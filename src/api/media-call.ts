@@ -170,7 +170,7 @@ function inTheirWords(error: ApiError, { origins }: Carried): ApiError {
 export async function finalTask(app: App, call: Call, { created, wait_s }: Begun): Promise<Task> {
   const { ref } = created;
   if (!created.is_final) {
-    await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone.signal, call.draining]));
+    await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone, call.draining]));
   }
   const task = await loadTask(app.db, ref);
   if (task?.status === 'succeeded') return task;

@@ -3,7 +3,6 @@ import type { Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { refusalError } from '../providers/http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
@@ -38,7 +37,7 @@ export type ChatCaller = {
   /** Versions and betas of the messages style, for an upstream of the same style. */
   headers: Record<string, string>;
   /** Aborted when the caller is gone. */
-  gone: StopSignal;
+  gone: AbortSignal;
   /** Called when nobody reads what was asked any more, where the answer goes on. */
   releaseBody(): void;
 };
@@ -198,7 +197,7 @@ type Files = Permit | { problem: RouteFailure };
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
 async function fillLinks({ app, priced, watch }: Trial, links: readonly Link[]): Promise<Files> {
   try {
-    const files = await fetchLinks(app, priced.caller.account.id, links, abortSignal(watch.signal));
+    const files = await fetchLinks(app, priced.caller.account.id, links, watch.signal);
     if (!(files instanceof ApiError)) return files;
     return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {

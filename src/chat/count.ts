@@ -1,7 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
-import { abortSignal } from '../lib/stop.ts';
 import { allowanceOf, allowedRequest } from '../styles/allowed.ts';
 import type { CallerCodec, ChatRequest, Codec } from '../styles/codec.ts';
 import { inputSize } from '../styles/input-size.ts';
@@ -48,7 +47,7 @@ export async function countTokens(
           timeout_ms: route.timeout_ms,
           options: route.options,
         },
-        AbortSignal.any([abortSignal(caller.gone), AbortSignal.timeout(upstream_patience_ms)]),
+        AbortSignal.any([caller.gone, AbortSignal.timeout(upstream_patience_ms)]),
       );
     } catch (error) {
       app.log.info({ request_id: call.request_id, route: route.id, error: String(error) }, 'an upstream did not count');

@@ -2,7 +2,6 @@ import type { App } from '../app.ts';
 import type { LinkPolicy, Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import { Stop, abortSignal, type StopSignal } from '../lib/stop.ts';
 import { mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type FoundLink } from '../styles/links.ts';
 import type { Link } from '../styles/codec.ts';
@@ -82,31 +81,21 @@ async function fetchAll(
   app: App,
   { request, caller, links }: PricedChatRequest,
   { timeout_ms }: Route,
-  gone: StopSignal,
+  gone: AbortSignal,
 ): Promise<Fetched> {
-  const stop = new Stop();
   const late_ms = request.stream ? Math.min(timeout_ms.first_byte, timeout_ms.total) : timeout_ms.total;
-  let is_late = false;
-  const timer = setTimeout(() => {
-    is_late = true;
-    stop.abort(new Error('the files did not come in time'));
-  }, late_ms);
-  const listener = { handleEvent: () => stop.abort(new Error('nobody waits for the files any more')) };
-  const signals = [gone, app.stopping];
-  for (const signal of signals) signal.addEventListener('abort', listener);
-  if (signals.some(({ aborted }) => aborted)) listener.handleEvent();
+  const late = AbortSignal.timeout(late_ms);
+  const signal = AbortSignal.any([gone, app.stopping, late]);
   const inlined = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
   try {
-    const permit = await fetchLinks(app, caller.account.id, inlined, abortSignal(stop));
+    const permit = await fetchLinks(app, caller.account.id, inlined, signal);
     if (permit instanceof ApiError) return { problem: refused(permit) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
     return { permit, body: withFiles(request.body, files, request.style.caller.replaceLink) };
   } catch (error) {
-    if (!stop.aborted) throw error;
+    if (!signal.aborted) throw error;
+    const is_late = signal.reason === late.reason;
     const reason = is_late ? 'its files did not come in time' : 'the caller left before its files came';
     return { problem: { cause: is_late ? 'timeout' : 'upstream_error', reason, is_blameless: true } };
-  } finally {
-    clearTimeout(timer);
-    for (const signal of signals) signal.removeEventListener('abort', listener);
   }
 }

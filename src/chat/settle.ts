@@ -43,7 +43,7 @@ export type Settled = {
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one; and books what the upstream charges for it along with that.
  */
-export function settle(
+export async function settle(
   app: App,
   priced: PricedRequest,
   charge: Charge | undefined,
@@ -56,17 +56,16 @@ export function settle(
     : { ...ref, cost: null, upstream };
   // Asked for once: a pledge that the database refused is forgotten when its end fails, and that end comes again.
   const pledge = app.holds.heldFor(ref.account_id, ref.ref);
-  const given_up = { aborted: false };
-  const settling = whileAway(() => app.holds.close(end, pledge), given_up).then((closed) =>
-    booked(app, priced, charge, closed),
-  );
-  return inTime(app, settling).catch((error: unknown) => {
-    if (!isUnavailable(error)) {
-      tellUnsettled(app, priced, charge, error);
-      throw error;
-    }
-    return settleLater(app, priced, { charge, end, pledge, settling, given_up });
-  });
+  const given_up = new AbortController();
+  const closing = whileAway(() => app.holds.close(end, pledge), given_up.signal);
+  const settling = closing.then((closed) => booked(app, priced, charge, closed));
+  try {
+    return await inTime(app, settling);
+  } catch (error) {
+    if (isUnavailable(error)) return await settleLater(app, priced, { charge, end, pledge, settling, given_up });
+    tellUnsettled(app, priced, charge, error);
+    throw error;
+  }
 }
 
 /** Nobody waits longer for the end of an answer because the database is away. */
@@ -78,21 +77,16 @@ class Late extends Error {
   readonly code = 'ETIMEDOUT'; // the database is unavailable, as far as anybody knows
 }
 
-function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
+/** Rejects with Late when that takes too long. */
+async function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
   const wait_ms = app.stopping.aborted ? settle_wait_stopping_ms : settle_wait_ms;
   const timer = setTimeout(() => reject(new Late('the database does not settle in time')), wait_ms);
-  settling.then(
-    (settled) => {
-      clearTimeout(timer);
-      resolve(settled);
-    },
-    (error: unknown) => {
-      clearTimeout(timer);
-      reject(error);
-    },
-  );
-  return promise;
+  try {
+    return await Promise.race([settling, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 type Unsettled = {
@@ -100,7 +94,7 @@ type Unsettled = {
   end: CloseRequest;
   pledge: HoldRequest | undefined;
   settling: Promise<Settled>;
-  given_up: { aborted: boolean };
+  given_up: AbortController;
 };
 
 /**
@@ -110,7 +104,7 @@ type Unsettled = {
 async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled): Promise<Settled> {
   const { charge, end, pledge, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
-    if (!given_up.aborted) tellUnsettled(app, priced, charge, error);
+    if (!given_up.signal.aborted) tellUnsettled(app, priced, charge, error);
     throw error;
   });
   reported.catch(() => undefined); // it may end while the journal is written, when nobody waits for it
@@ -122,7 +116,7 @@ async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled
     app.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');
     return reported;
   }
-  given_up.aborted = true;
+  given_up.abort();
   return { charged: charge?.cost ?? 0n, upstream_cost, is_journaled: true };
 }
 

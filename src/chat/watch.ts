@@ -1,5 +1,4 @@
 import type { Timeouts } from '../catalog/model.ts';
-import { Stop, type StopListener, type StopSignal } from '../lib/stop.ts';
 
 /** The end of a connection comes right behind that of its answer. */
 const end_ms = 1_000;
@@ -23,11 +22,11 @@ export type Leaving = {
 };
 
 /** The clock of one attempt. A whole answer comes at once, after as long as the model has written: only its total is bounded. */
-export class Watch implements StopListener {
+export class Watch {
   readonly #timeout_ms: Timeouts;
-  readonly #gone: StopSignal;
-  readonly #stopping: StopSignal;
-  readonly #stop = new Stop();
+  readonly #gone: AbortSignal;
+  readonly #stopping: AbortSignal;
+  readonly #stop = new AbortController();
   readonly #total: NodeJS.Timeout;
   #silence: NodeJS.Timeout | undefined;
   #timed_out: Phase | undefined;
@@ -39,32 +38,26 @@ export class Watch implements StopListener {
   #leaving: Leaving | undefined;
   #is_left = false;
   #is_abandoned = false;
-  #onStopping: StopListener | undefined;
 
   /** `stopping`: of the service, which does not wait for calls without a caller. */
-  constructor(timeout_ms: Timeouts, is_stream: boolean, gone: StopSignal, stopping: StopSignal) {
+  constructor(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal, stopping: AbortSignal) {
     this.#timeout_ms = timeout_ms;
     this.#gone = gone;
     this.#stopping = stopping;
     this.#total = setTimeout(() => this.#expire('total'), timeout_ms.total);
     if (is_stream) this.#silence = setTimeout(() => this.#expire('first byte'), timeout_ms.first_byte);
-    if (gone.aborted) this.handleEvent();
-    gone.addEventListener('abort', this);
+    if (gone.aborted) this.#leave();
+    gone.addEventListener('abort', this.#leave);
   }
 
   /** Aborts when a phase takes too long, or nothing more is wanted of the upstream. */
-  get signal(): StopSignal {
-    return this.#stop;
+  get signal(): AbortSignal {
+    return this.#stop.signal;
   }
 
   /** The upstream is asked from here on, and charges for it; until then a caller who leaves ends the attempt. */
   begin(leaving: Leaving): void {
     this.#leaving = leaving;
-  }
-
-  /** The caller is gone. */
-  handleEvent(): void {
-    this.#leave();
   }
 
   /** The caller is gone, or does not read. */
@@ -82,7 +75,8 @@ export class Watch implements StopListener {
     if (this.#is_left && this.#leaving?.isReadOn() === false) this.#abandon('the caller is gone');
   }
 
-  #leave(): void {
+  /** The caller is gone, or does not read. */
+  readonly #leave = (): void => {
     if (this.#is_left) return;
     this.#is_left = true;
     this.#wakeOver?.();
@@ -90,13 +84,14 @@ export class Watch implements StopListener {
     if (!leaving) return this.#stop.abort(new Error('the caller is gone')); // nothing was sent
     leaving.onLeave();
     if (this.#stopping.aborted) return this.#abandon('the service stops');
-    this.#onStopping = { handleEvent: () => this.#abandon('the service stops') };
     this.#stopping.addEventListener('abort', this.#onStopping);
     this.review();
-  }
+  };
+
+  readonly #onStopping = () => this.#abandon('the service stops');
 
   #abandon(why: string): void {
-    if (this.#stop.aborted) return;
+    if (this.#stop.signal.aborted) return;
     this.#is_abandoned = true;
     this.#stop.abort(new Error(why));
   }
@@ -107,10 +102,10 @@ export class Watch implements StopListener {
   }
 
   #untilOver(): Promise<void> {
-    if (this.#is_left || this.#stop.aborted) return Promise.resolve();
+    if (this.#is_left || this.#stop.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wakeOver = resolve;
-      this.#stop.addEventListener('abort', { handleEvent: resolve });
+      this.#stop.signal.addEventListener('abort', () => resolve());
     });
   }
 
@@ -145,8 +140,8 @@ export class Watch implements StopListener {
   stop(): void {
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
-    this.#gone.removeEventListener('abort', this);
-    if (this.#onStopping) this.#stopping.removeEventListener('abort', this.#onStopping);
+    this.#gone.removeEventListener('abort', this.#leave);
+    this.#stopping.removeEventListener('abort', this.#onStopping);
   }
 
   #wait(duration_ms: number): void {

@@ -10,24 +10,14 @@ const pause_ms = 100;
  * knows: an upstream's answer that is not written down is lost, and the run with it. Once `given_up` is aborted, it is
  * not repeated any more.
  */
-export function whileAway<T>(call: () => Promise<T>, given_up?: { readonly aborted: boolean }): Promise<T> {
+export async function whileAway<T>(call: () => Promise<T>, given_up?: AbortSignal): Promise<T> {
   const give_up_at_ms = performance.now() + patience_ms;
-  return call().catch((error: unknown) => repeat(call, error, give_up_at_ms, given_up));
-}
-
-async function repeat<T>(
-  call: () => Promise<T>,
-  error: unknown,
-  give_up_at_ms: number,
-  given_up?: { readonly aborted: boolean },
-): Promise<T> {
-  for (let last = error; ;) {
-    if (!isUnavailable(last) || given_up?.aborted || performance.now() > give_up_at_ms) throw last;
-    await sleep(pause_ms);
+  for (;;) {
     try {
       return await call();
-    } catch (next) {
-      last = next;
+    } catch (error) {
+      if (!isUnavailable(error) || given_up?.aborted || performance.now() > give_up_at_ms) throw error;
     }
+    await sleep(pause_ms);
   }
 }

@@ -1,13 +1,12 @@
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import { abortSignal, type StopSignal } from '../lib/stop.ts';
 import { withSpool, type Spool } from './spool.ts';
 
 /** The parts of the service that temp files need. */
 export type TempFileParts = { config: { data_dir: string }; limits: { temp_files: Semaphore } };
 
 /** The part of a call that tells whether its caller is still there. */
-export type Leaving = { readonly gone: StopSignal };
+export type Leaving = { readonly gone: AbortSignal };
 
 /** For the files that one request needs beside its body. */
 export type RequestTempFiles = Leaving & {
@@ -30,7 +29,7 @@ export async function withTempFiles<T>(
 ): Promise<T> {
   let acquiring: Promise<Permit | undefined> | undefined;
   const open = async (spool: Spool) => {
-    acquiring ??= limits.temp_files.acquire(account_id, { timeout_ms, signal: abortSignal(call.gone) });
+    acquiring ??= limits.temp_files.acquire(account_id, { timeout_ms, signal: call.gone });
     if (!(await acquiring)) throw tooMany();
     return spool;
   };

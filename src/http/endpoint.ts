@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
-import type { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import type { FormReader } from './form.ts';
 
@@ -29,7 +28,7 @@ export type PublicCall = {
   address: string;
   request_id: string;
   /** Aborted when the client is gone before it was answered. */
-  readonly gone: Stop;
+  readonly gone: AbortSignal;
   /** Aborted when the service is about to stop: whoever waits answers with what there is. */
   readonly draining: AbortSignal;
   /** Forgets the body, where nobody reads it any more long before the end of the answer: others may use its memory. */

@@ -5,7 +5,6 @@ import { ApiError, service_errors } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
-import { Stop } from '../lib/stop.ts';
 import type { WindowName } from '../limits/window.ts';
 import { sendAnswer, sendBytes } from './answer.ts';
 import { closed_policy } from './browser-headers.ts';
@@ -317,7 +316,7 @@ class ReceivedCall implements PublicCall {
   readonly request_id: string;
   readonly draining: AbortSignal;
   readonly #exchange: Exchange;
-  #gone: Stop | undefined;
+  #gone: AbortSignal | undefined;
 
   constructor(exchange: Exchange, draining: AbortSignal) {
     this.method = exchange.method;
@@ -348,19 +347,20 @@ class ReceivedCall implements PublicCall {
     this.#exchange.memory?.release();
   }
 
-  get gone(): Stop {
-    return (this.#gone ??= stopOf(this.#exchange.response));
+  get gone(): AbortSignal {
+    return (this.#gone ??= signalOfLeaving(this.#exchange.response));
   }
 }
 
-function stopOf(response: ServerResponse): Stop {
-  const gone = new Stop();
+/** Aborts when the connection is closed before the answer was written. */
+function signalOfLeaving(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
   const leave = () => gone.abort(new Error('the caller is gone'));
   if (response.destroyed) leave();
   response.on('close', () => {
     if (!response.writableFinished) leave();
   });
-  return gone;
+  return gone.signal;
 }
 
 function sendError<App>(context: Context<App>, exchange: Exchange, error: unknown): void {

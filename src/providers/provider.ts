@@ -2,7 +2,6 @@ import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../net/guard.ts';
-import type { StopSignal } from '../lib/stop.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
 import type { Prober } from '../storage/probe.ts';
@@ -179,11 +178,11 @@ export type ChatProvider = {
    * route would like it better); any other error means that no answer came. `signal` ends it at any
    * time, also while the body is read, and closes its connection.
    */
-  send(call: ChatCall, signal: StopSignal): Promise<ChatReply>;
+  send(call: ChatCall, signal: AbortSignal): Promise<ChatReply>;
   /** Counts the input's tokens without running the model; free. Of one of its styles, but for chat completions. */
-  countTokens?(call: Omit<ChatCall, 'stream'>, signal: StopSignal): Promise<number>;
+  countTokens?(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<number>;
   /** For models of kind embedding; throws as `send` does. */
-  embed?(call: EmbeddingCall, signal: StopSignal): Promise<ChatReply>;
+  embed?(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply>;
   close?(): Promise<void>;
 };
 

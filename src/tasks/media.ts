@@ -13,7 +13,6 @@ import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
-import { abortSignal } from '../lib/stop.ts';
 import { probe_complaints, type Probe } from '../storage/probe-result.ts';
 import { keepInput, type InputParts } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
@@ -150,8 +149,7 @@ async function fetchLink(parts: MediaParts, caller: Caller, asked: Asked): Promi
   const { text, place, model, beside, left_bytes } = asked;
   const size_bytes_max = largest(parts, model);
   const spool = await beside.spool.open(); // first: those who have its permit wait for this one
-  const signal = abortSignal(beside.spool.gone);
-  const permit = await parts.limits.input_downloads.acquire(caller.account.id, { signal });
+  const permit = await parts.limits.input_downloads.acquire(caller.account.id, { signal: beside.spool.gone });
   if (!permit) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
   const limits = { ...fetch_limits, rules: parts.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
   try {

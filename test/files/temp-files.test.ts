@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import { takeTempFiles, withTempFiles, type TempFileParts } from '../../src/files/temp-files.ts';
-import { Stop } from '../../src/lib/stop.ts';
 
 let data_dir: string;
 let parts: TempFileParts;
@@ -23,7 +22,10 @@ afterEach(async () => {
 });
 
 /** A request that opens its spool and keeps it; answers how it ends. */
-function request(name: string, { account = 'acc', call = { gone: new Stop() } } = {}): () => Promise<void> {
+function request(
+  name: string,
+  { account = 'acc', call = { gone: new AbortController().signal } } = {},
+): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const over = withTempFiles(parts, account, call, async (spool) => {
     await spool.open();
@@ -82,11 +84,12 @@ test('a request that has waited for a minute is refused', async () => {
 
 test('a request whose caller disconnects ends at once and takes no slot when its turn comes', async () => {
   const [endFirst, ...ends] = eight.map((name) => request(name));
-  const call = { gone: new Stop() };
+  const leaving = new AbortController();
+  const call = { gone: leaving.signal };
   void request('left', { call });
   const endNext = request('next');
   expect(await first(8)).toEqual(eight);
-  call.gone.abort(new Error('the caller is gone'));
+  leaving.abort(new Error('the caller is gone'));
   expect(await first(9)).toEqual([...eight, 'left: Too many']);
   await request('left before', { call })();
   await endFirst?.();

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer, Call, Endpoint } from '../../src/http/endpoint.ts';
 import { ApiError } from '../../src/errors.ts';
 import { isId } from '../../src/lib/ids.ts';
-import type { Stop } from '../../src/lib/stop.ts';
 import { authenticate, type Harness, parseRaw, startHarness, type TestApp, until } from '../api/harness.ts';
 import { completions_errors } from '../../src/styles/completions/errors.ts';
 import { messages_errors } from '../../src/styles/messages/errors.ts';
@@ -344,7 +343,7 @@ describe('a request is accepted', () => {
   });
 
   test('and the signal of its call fires only when its client disconnects', async () => {
-    const seen: Stop[] = [];
+    const seen: AbortSignal[] = [];
     let release = () => {};
     script = async (call) => {
       seen.push(call.gone);

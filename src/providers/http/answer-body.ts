@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici';
-import type { StopListener, StopSignal } from '../../lib/stop.ts';
 
 /** An upstream's answer, as soon as its head has come. */
 export type UpstreamAnswer = { status: number; headers: Headers; body: AnswerBody };
@@ -88,7 +87,7 @@ const the_end: IteratorResult<Buffer, undefined> = { value: undefined, done: tru
 export function ask(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
-  signal: StopSignal,
+  signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(reasonOf(signal));
@@ -97,9 +96,9 @@ export function ask(
 }
 
 /** Events of one request, from the client and the signal. */
-class Exchange implements Dispatcher.DispatchHandler, StopListener {
+class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: Dispatcher.DispatchOptions;
-  readonly #signal: StopSignal;
+  readonly #signal: AbortSignal;
   readonly #resolve: (answer: UpstreamAnswer) => void;
   readonly #reject: (reason: Error) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -107,7 +106,7 @@ class Exchange implements Dispatcher.DispatchHandler, StopListener {
 
   constructor(
     options: Dispatcher.DispatchOptions,
-    signal: StopSignal,
+    signal: AbortSignal,
     resolve: (answer: UpstreamAnswer) => void,
     reject: (reason: Error) => void,
   ) {
@@ -115,16 +114,15 @@ class Exchange implements Dispatcher.DispatchHandler, StopListener {
     this.#signal = signal;
     this.#resolve = resolve;
     this.#reject = reject;
-    signal.addEventListener('abort', this);
+    signal.addEventListener('abort', this.#cancel);
   }
 
-  /** The signal aborts. */
-  handleEvent(): void {
+  readonly #cancel = () => {
     const reason = reasonOf(this.#signal);
     if (this.#controller) this.#controller.abort(reason);
     else this.#options.body = null; // it waits for a connection, behind others for long: up to 32 MB each
     this.#reject(reason);
-  }
+  };
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
@@ -151,11 +149,11 @@ class Exchange implements Dispatcher.DispatchHandler, StopListener {
   }
 
   #finish(error?: Error): void {
-    this.#signal.removeEventListener('abort', this);
+    this.#signal.removeEventListener('abort', this.#cancel);
     this.#body?.finish(error);
   }
 }
 
-function reasonOf({ reason }: StopSignal): Error {
+function reasonOf({ reason }: AbortSignal): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
 }

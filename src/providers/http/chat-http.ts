@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
-import type { StopSignal } from '../../lib/stop.ts';
 import { ask, type UpstreamAnswer } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
 import type { ChatReply } from '../provider.ts';
@@ -14,7 +13,7 @@ export type ChatClient = {
   close(): Promise<void>;
 };
 
-type PostOptions = { signal: StopSignal; connect_timeout_ms: number };
+type PostOptions = { signal: AbortSignal; connect_timeout_ms: number };
 
 /** The client keeps a body for as long as its answer is streamed; a larger one it gets piece by piece. */
 const error_bytes_max = 65_536;

@@ -2,7 +2,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { JsonObject } from '../../catalog/model.ts';
 import { ApiError } from '../../errors.ts';
-import { abortSignal, type StopSignal } from '../../lib/stop.ts';
 import type { Codec } from '../../styles/codec.ts';
 import type { Conversation, Usage } from '../../styles/conversation.ts';
 import { echoOf } from '../../styles/responses/response.ts';
@@ -46,8 +45,7 @@ function voiceOf(style: Codec): Voice {
   return voice;
 }
 
-async function answer(prober: Prober, call: ChatCall, stop: StopSignal): Promise<ChatReply> {
-  const signal = abortSignal(stop);
+async function answer(prober: Prober, call: ChatCall, signal: AbortSignal): Promise<ChatReply> {
   const { body, options } = call;
   const voice = voiceOf(call.style);
   const conversation = readConversation(voice, body);

@@ -3,7 +3,6 @@
  * each three letters of it count toward one place of the vector, which a hash chooses.
  */
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import { abortSignal, type StopSignal } from '../../lib/stop.ts';
 import { encodeVector } from '../../styles/embeddings.ts';
 import type { ChatReply, EmbeddingCall } from '../provider.ts';
 import { readChatScript } from './chat-script.ts';
@@ -20,8 +19,7 @@ const tokens_max = 8_192;
 const read_length_max = 65_536;
 
 /** Directives in the first text script the call. Nothing is remembered. */
-export async function embed(call: EmbeddingCall, stop: StopSignal): Promise<ChatReply> {
-  const signal = abortSignal(stop);
+export async function embed(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply> {
   const { body, model, options } = call;
   const dimensions = readDimensions(body);
   const inputs = await readInputs(body['input'] ?? null);

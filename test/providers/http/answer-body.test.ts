@@ -4,7 +4,6 @@ import { Pool, type Dispatcher } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { ask } from '../../../src/providers/http/answer-body.ts';
 import { readBytes } from '../../../src/lib/read-bytes.ts';
-import { Stop } from '../../../src/lib/stop.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -147,8 +146,8 @@ it('a request that is cancelled while it waits for a connection releases its bod
     headers: { 'content-length': '3' },
     body: Buffer.from('abc'),
   };
-  const stop = new Stop();
-  const given_up = ask(pool, waiting, stop);
+  const stop = new AbortController();
+  const given_up = ask(pool, waiting, stop.signal);
   const behind = ask(pool, get, never());
   stop.abort(new Error('the caller is gone'));
   await expect(given_up).rejects.toThrow('the caller is gone');
