@@ -28,8 +28,8 @@ import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { memoryBackoff, type Backoff } from './limits/backoff.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
-import { makeHoldBatcher } from './money/holds.ts';
-import { makePledges, money_channel, type Pledges } from './money/pledges.ts';
+import { databaseHolds, makeHoldBatcher, money_channel, type Holds } from './money/holds.ts';
+import { reserveInMemory } from './money/reservations.ts';
 import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter } from './providers/provider.ts';
@@ -77,7 +77,7 @@ export type App = {
   readonly login: Login;
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
-  readonly holds: Pledges;
+  readonly holds: Holds;
   /** Of this process, among all that run the service: it answers for the holds of its calls. */
   readonly node_id: string;
   /** Writes new tasks. */
@@ -199,7 +199,7 @@ async function openParts(
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
   const node_id = randomUUID();
-  const money = openMoney(db, config, { clock, node_id }, onStop);
+  const money = openMoney(db, config, { clock, node_id, catalog }, onStop);
   const heard = { db, log, notifier, listener, catalog, authenticator, holds: money.holds };
   const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
@@ -318,8 +318,8 @@ async function hearOthers(
 ): Promise<OverrideWatch> {
   await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
   await listener.subscribe(money_channel, {
-    onPayload: (account_id) => holds.forget(account_id),
-    onGap: () => holds.forget(),
+    onPayload: (account_id) => holds.invalidate(account_id),
+    onGap: () => holds.invalidate(),
   });
   await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
   const onError = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
@@ -332,10 +332,12 @@ async function hearOthers(
 function openMoney(
   db: Db,
   { data_dir }: Config,
-  { clock, node_id }: Pick<App, 'clock' | 'node_id'>,
+  { clock, node_id, catalog }: Pick<App, 'clock' | 'node_id' | 'catalog'>,
   onStop: App['onStop'],
 ): Pick<App, 'holds' | 'journal'> {
-  const holds = makePledges(makeHoldBatcher(db, () => new Date(clock.now()), { node_id }));
+  const of_database = databaseHolds(makeHoldBatcher(db, () => new Date(clock.now()), { node_id }));
+  const in_memory = catalog.current.settings.money.reservations === 'memory';
+  const holds = in_memory ? reserveInMemory(of_database) : of_database;
   onStop(() => holds.stop());
   const journal = openJournal(data_dir);
   onStop(() => journal.close());

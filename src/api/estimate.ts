@@ -1,9 +1,9 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { App } from '../app.ts';
 import { withTempFiles } from '../files/temp-files.ts';
+import type { Funds } from '../money/holds.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
-import type { Funds } from '../money/pledges.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint, PublicCall } from '../http/endpoint.ts';
@@ -60,7 +60,7 @@ export async function weighHold(
   amount: Money | ((funds: Funds) => Money),
 ): Promise<Weighed> {
   const { id, currency, status } = account;
-  await app.holds.written(id);
+  await app.holds.flush(id);
   const balance = await balanceOf(app.db, id);
   const available = (balance?.amount ?? 0n) - (balance?.held ?? 0n);
   const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), key.id);

@@ -40,7 +40,7 @@ export const get_balance: Endpoint<App> = {
 
 async function handleBalance(app: App, { caller }: Call): Promise<Answer> {
   const now = new Date(app.clock.now());
-  await app.holds.written(caller.account.id);
+  await app.holds.flush(caller.account.id);
   const row = await balanceOf(app.db, caller.account.id);
   if (!row) throw new Error(`the account ${caller.account.id} has no balance`);
   const { currency, amount, held } = row;
@@ -68,7 +68,7 @@ export const get_key: Endpoint<App> = {
     responses: { 200: { description: 'The key.', schema: key } },
   },
   handle: async (app, { caller }) => {
-    await app.holds.written(caller.account.id);
+    await app.holds.flush(caller.account.id);
     const { held, use } = await keyUse(app, caller, new Date(app.clock.now()));
     const { generate_per_minute, chat_per_minute, failed_per_24h } = app.catalog.current.settings.limits;
     const { id: account_id, currency } = caller.account;
@@ -126,7 +126,7 @@ async function handleTransactions(app: App, { caller, query }: Call): Promise<An
     ...(before !== undefined && { before }),
     ...(type && { types: [entry_types[type]] }),
   };
-  await app.holds.written(caller.account.id);
+  await app.holds.flush(caller.account.id);
   const { entries, has_more } = await listEntries(app.db, filter);
   const data = entries.map((entry) => renderEntry(entry, caller.account.currency));
   return {

@@ -199,6 +199,8 @@ export type Settings = {
     readonly failed_per_24h: number;
     readonly other_per_minute: number;
   };
+  /** The place that answers the hold of a chat call: `memory`, where the money leaves no doubt. */
+  readonly money: { readonly reservations: 'memory' | 'database' };
   readonly net_allow: readonly string[];
   readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
   readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };

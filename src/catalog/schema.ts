@@ -59,6 +59,18 @@ const limits = section(
   { description: 'How much one key, or one account, may ask for.' },
 );
 
+const money = section(
+  {
+    reservations: Type.Optional(
+      Type.Enum(['memory', 'database'], {
+        description: 'Answers holds of chat from memory where the money leaves no doubt, or never. Read at the start.',
+        default: 'memory',
+      }),
+    ),
+  },
+  { description: 'How money is held.' },
+);
+
 const net = section(
   {
     allow: Type.Optional(
@@ -447,6 +459,7 @@ const catalog_schema = section(
     ),
     server: Type.Optional(server),
     limits: Type.Optional(limits),
+    money: Type.Optional(money),
     net: Type.Optional(net),
     webhooks: Type.Optional(webhooks),
     outputs: Type.Optional(outputs),

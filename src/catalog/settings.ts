@@ -8,7 +8,7 @@ export const default_currencies = { USD: '1', PLN: '3.65' };
 
 /** The settings of a file that has been checked, with defaults for what it leaves out. */
 export function settingsOf(file: CatalogFile): Settings {
-  const { server, limits, net, webhooks, outputs, tasks, files, billing, mail } = file;
+  const { server, limits, money, net, webhooks, outputs, tasks, files, billing, mail } = file;
   const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
   const [base_currency] = currencies.keys();
   assert(base_currency, 'there is a currency');
@@ -24,6 +24,7 @@ export function settingsOf(file: CatalogFile): Settings {
       failed_per_24h: limits?.failed_per_24h ?? 25,
       other_per_minute: limits?.other_per_minute ?? 600,
     },
+    money: { reservations: money?.reservations ?? 'memory' },
     net_allow: net?.allow ?? [],
     webhooks: {
       retry_delays_ms: (webhooks?.retry_delays ?? ['10s', '1m', '5m', '30m', '2h']).map(milliseconds),

@@ -4,7 +4,7 @@ import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms } from '../routing/health.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
-import { takeHold } from './hold.ts';
+import { takeHold, type Held } from './hold.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
@@ -50,7 +50,7 @@ export async function runCall<Priced extends PricedRequest>(
     const outcome = newOutcome();
     routing = await routesOf(app, priced);
     const { routes } = routing;
-    const max_tokens = await reserve(app, priced, routes);
+    const { hold, max_tokens } = await reserve(app, priced, routes);
     if (max_tokens < priced.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, outlet, caller) : undefined;
@@ -67,7 +67,7 @@ export async function runCall<Priced extends PricedRequest>(
     const charge = chargeOf(priced, outcome);
     let settled: Settled;
     try {
-      settled = await settle(app, priced, charge, useOf(app, priced, outcome, charge));
+      settled = await settle(app, priced, { hold, charge, upstream: useOf(app, priced, outcome, charge) });
     } catch (error) {
       app.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
@@ -123,14 +123,14 @@ function unexpected(app: App, priced: PricedRequest, error: unknown): ApiError {
   );
 }
 
-/** Holds the money; answers the most that each answer may have. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(app: App, priced: PricedRequest, [first]: readonly NamedRoute[]): Promise<number> {
+/** Holds the money. A call that ends here leaves neither a probe taken nor a hold behind. */
+async function reserve(app: App, priced: PricedRequest, [first]: readonly NamedRoute[]): Promise<Held> {
   try {
     return await takeHold(app, priced);
   } catch (error) {
     if (first) await app.health.releaseProbe(first.name, priced.caller.account.id);
     // The hold may be there all the same: only its answer was lost.
-    if (!(error instanceof ApiError)) app.track(settle(app, priced, undefined));
+    if (!(error instanceof ApiError)) app.track(settle(app, priced, {}));
     throw error;
   }
 }

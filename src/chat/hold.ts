@@ -1,8 +1,7 @@
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import type { HoldRequest } from '../money/holds.ts';
+import type { Funds, HoldRequest } from '../money/holds.ts';
 import { balanceView, estimateView } from '../money/money.ts';
-import type { Funds } from '../money/pledges.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
 
@@ -12,18 +11,22 @@ const tries_max = 3;
 /** Beyond its route's times a call is over, whatever became of its node; then the sweep releases. */
 const grace_ms = 300_000;
 
+/** The hold of a call, and the most tokens that each answer may have for it. */
+export type Held = { hold: HoldRequest; max_tokens: number };
+
 /**
- * Reserves the money of a call, by the plan for the money that there is. Answers what each answer may have:
+ * Reserves the money of a call, by the plan for the money that there is. Answers what is held, and what each answer may have:
  * upstreams are sent that, or a hundred calls at once would each write what the balance pays once. Rejects with ApiError
  * 402 or 403.
  */
-export async function takeHold(app: App, priced: PricedRequest): Promise<number> {
+export async function takeHold(app: App, priced: PricedRequest): Promise<Held> {
   let plan = fullPlan(app, priced) ?? planNow(app, priced, await readFunds(app, priced));
   for (let tries = 1; ; tries++) {
     if ('outcome' in plan) throw refusal(priced, plan);
-    const answer = await app.holds.hold(requestOf(app, priced, plan));
+    const hold = requestOf(priced, plan);
+    const answer = await app.holds.hold(hold);
     const { outcome } = answer;
-    if (outcome === 'held' || outcome === 'exists') return plan.max_tokens;
+    if (outcome === 'held' || outcome === 'exists') return { hold, max_tokens: plan.max_tokens };
     if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
     plan = planNow(app, priced, answer);
   }
@@ -36,7 +39,7 @@ function fullPlan(app: App, priced: PricedRequest): HoldPlan | undefined {
   return plan && !('outcome' in plan) && plan.is_full ? plan : undefined;
 }
 
-function requestOf(app: App, priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldRequest {
+function requestOf(priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldRequest {
   const { caller, request_id, model } = priced;
   const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
   return {

@@ -1,5 +1,5 @@
+import type { Funds } from '../money/holds.ts';
 import type { Money } from '../money/money.ts';
-import type { Funds } from '../money/pledges.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { holdFor, outputTokensFor } from './price.ts';
 

@@ -39,30 +39,27 @@ export type Settled = {
   is_journaled?: boolean;
 };
 
+/** The end of a call. `hold`: the request of its hold, if that is known. Without a charge the hold is released. */
+export type Ending = { hold?: HoldRequest; charge?: Charge | undefined; upstream?: UpstreamUse | undefined };
+
 /**
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one; and books what the upstream charges for it along with that.
  */
-export async function settle(
-  app: App,
-  priced: PricedRequest,
-  charge: Charge | undefined,
-  upstream?: UpstreamUse,
-): Promise<Settled> {
+export async function settle(app: App, priced: PricedRequest, ending: Ending): Promise<Settled> {
+  const { hold, charge, upstream } = ending;
   const { caller, request_id } = priced;
   const ref = { account_id: caller.account.id, ref: request_id };
   const end: CloseRequest = charge
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
-  // Asked for once: a pledge that the database refused is forgotten when its end fails, and that end comes again.
-  const pledge = app.holds.heldFor(ref.account_id, ref.ref);
   const given_up = new AbortController();
-  const closing = whileAway(() => app.holds.close(end, pledge), given_up.signal);
+  const closing = whileAway(() => app.holds.settle(end, hold), given_up.signal);
   const settling = closing.then((closed) => booked(app, priced, charge, closed));
   try {
     return await inTime(app, settling);
   } catch (error) {
-    if (isUnavailable(error)) return await settleLater(app, priced, { charge, end, pledge, settling, given_up });
+    if (isUnavailable(error)) return await settleLater(app, priced, { charge, end, hold, settling, given_up });
     tellUnsettled(app, priced, charge, error);
     throw error;
   }
@@ -92,7 +89,7 @@ async function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
 type Unsettled = {
   charge: Charge | undefined;
   end: CloseRequest;
-  pledge: HoldRequest | undefined;
+  hold: HoldRequest | undefined;
   settling: Promise<Settled>;
   given_up: AbortController;
 };
@@ -102,7 +99,7 @@ type Unsettled = {
  * so the caller has the answer as if it were settled. A release goes there too: else its money stays held for an hour.
  */
 async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled): Promise<Settled> {
-  const { charge, end, pledge, settling, given_up } = unsettled;
+  const { charge, end, hold, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
     if (!given_up.signal.aborted) tellUnsettled(app, priced, charge, error);
     throw error;
@@ -110,7 +107,7 @@ async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled
   reported.catch(() => undefined); // it may end while the journal is written, when nobody waits for it
   const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
   try {
-    await app.journal.write([unsettledEntry(app, end, pledge)]);
+    await app.journal.write([unsettledEntry(app, end, hold)]);
   } catch (error) {
     const ref = { account_id: end.account_id, ref: end.ref, cost: exact(charge?.cost ?? 0n) };
     app.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');

@@ -14,7 +14,7 @@ export async function releaseForgotten(app: App, now?: Date): Promise<number> {
   const errors: unknown[] = [];
   for (const { account_id, ref } of forgotten) {
     try {
-      await app.holds.close({ account_id, ref, cost: null });
+      await app.holds.settle({ account_id, ref, cost: null });
     } catch (error) {
       errors.push(error); // such as a lock on this account: the holds of others do not wait for it
       continue;

@@ -6,7 +6,7 @@ import { exact, type Money } from '../money/money.ts';
 import type { JournalEntry } from '../storage/journal.ts';
 import { insertRecord, type JournaledRecord } from './record-row.ts';
 
-/** The end of a call, and what was held for it, should nobody else know. */
+/** The end of a call, and what was held for it, if that is known; under the name that journals have had for it. */
 type Unsettled = { kind: 'end'; end: CloseRequest; pledge: HoldRequest | undefined };
 
 /** The record of a call; `is_unsettled`: it was charged what its end, which is in the journal too, is settled at. */
@@ -19,8 +19,8 @@ const adopt_every = 10;
 const batch_max = 200;
 
 /** An end as the journal keeps it. */
-export function unsettledEntry(app: App, end: CloseRequest, pledge: HoldRequest | undefined): JournalEntry {
-  const body: Unsettled = { kind: 'end', end, pledge };
+export function unsettledEntry(app: App, end: CloseRequest, held: HoldRequest | undefined): JournalEntry {
+  const body: Unsettled = { kind: 'end', end, pledge: held };
   return { id: `end ${end.ref}`, at: nowText(app), body };
 }
 
@@ -123,11 +123,11 @@ async function closedOf(app: App, { account_id, ref }: Unrecorded, at: string): 
   const closed = await closedHold(app.db, account_id, ref);
   if (closed) return closed;
   if (app.clock.now() - Date.parse(at) < end_lost_after_ms) throw new NotSettledYet(ref);
-  return app.holds.close({ account_id, ref, cost: null });
+  return app.holds.settle({ account_id, ref, cost: null });
 }
 
-async function replayEnd(app: App, { end, pledge }: Unsettled): Promise<void> {
-  const { charged } = await app.holds.close(end, pledge);
+async function replayEnd(app: App, { end, pledge: held }: Unsettled): Promise<void> {
+  const { charged } = await app.holds.settle(end, held);
   const facts = { account_id: end.account_id, request_id: end.ref, charged: exact(charged) };
   const lost: Money = (end.cost ?? 0n) - charged;
   if (lost <= 0n) return app.log.info(facts, 'a chat call was settled out of the journal');

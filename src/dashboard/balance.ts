@@ -5,7 +5,7 @@ import type { BalanceView } from './views/common.ts';
 
 /** The available balance, shown on every page. */
 export const get_balance = account_endpoint('GET', '/balance', 'read', async (app, { account }) => {
-  await app.holds.written(account.id);
+  await app.holds.flush(account.id);
   const row = await balanceOf(app.db, account.id);
   if (!row) throw new Error(`the account ${account.id} has no balance`);
   const { currency, amount, held } = row;

@@ -41,7 +41,7 @@ const refusal =
 limit. Stop the other one first, or start this one with MEDLEY_ROLE=worker (workers may be many).`.replace('\n', ' ');
 
 /**
- * Windows in memory are exact for one node only, and so is what it knows of accounts (money/pledges.ts), so there
+ * Windows in memory are exact for one node only, and so is what it knows of accounts (money/reservations.ts), so there
  * may be one: it holds an advisory lock of a session of its own, which ends with the process, however that dies.
  */
 export function openSoleNode(db: Db, options: SoleNodeOptions): SoleNode {

@@ -15,7 +15,7 @@ export type HoldRequest = {
   ref: string;
   /** Never below zero; more than any account can have is refused like more than this one has. */
   amount: Money;
-  /** The highest cost of its end, if above the amount (chat): `Pledges` keeps the difference free in memory only. */
+  /** The highest cost of its end, if above the amount (chat): `Holds` keep the difference free. */
   cost_max?: Money;
   model: string;
   kind: string;
@@ -64,11 +64,68 @@ export type CloseAnswer = {
   upstream_cost: Money | null;
 };
 
-/** The end of a call whose hold was pledged, and may not have been written: both at once. */
-export type KeepRequest = { pledge: HoldRequest; end: CloseRequest };
+/** The end of a call whose hold may not have been written: both at once. */
+export type CommitRequest = { hold: HoldRequest; end: CloseRequest };
 
 /** As of a close; and what the key may still spend this month, as of a hold. */
-export type KeepAnswer = CloseAnswer & Pick<HoldAnswer, 'remaining'>;
+export type CommitAnswer = CloseAnswer & Pick<HoldAnswer, 'remaining'>;
+
+/** A key, by what has its limit. */
+export type KeyName = Pick<HoldRequest, 'key_id' | 'budget_id'>;
+
+/** The available money of an account, and what its key may still spend this month: null without a limit. */
+export type Funds = Pick<HoldAnswer, 'available' | 'remaining'>;
+
+/** The channel on which money_credit and money_limit name the account whose money an operator took out or limited. */
+export const money_channel = 'money_changed';
+
+/** The money of calls: held before an upstream is asked, settled or released when the call has ended. */
+export type Holds = {
+  /** Reserves what the call may cost. Each ref is asked for once. */
+  hold(request: HoldRequest): Promise<HoldAnswer>;
+  /** Returns what a hold may take, if that is known without asking the database. The cost of calls under way beyond their holds is left out. */
+  funds(account_id: string, whose: KeyName): Funds | undefined;
+  /** Reads the same from the database. */
+  readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
+  /**
+   * Settles, or releases if the cost is null; on the disk when it resolves. `held` is the request of the hold, where that
+   * is known: what was not written of it is booked now.
+   */
+  settle(end: CloseRequest, held?: HoldRequest): Promise<CloseAnswer & Partial<Pick<HoldAnswer, 'remaining'>>>;
+  /** Resolves when all holds of an account are written: for whoever reads its money. */
+  flush(account_id: string): Promise<void>;
+  /** Runs what takes money of an account in another way: all its holds are written before, and none is answered out of memory meanwhile. */
+  withExclusiveAccess<T>(account_id: string, work: () => Promise<T>): Promise<T>;
+  /** Forgets what is known of the account, or of all: it may no longer be true. */
+  invalidate(account_id?: string): void;
+  /** Returns for how long the oldest call of the database under way has had no answer; 0 without one. */
+  oldest_ms(): number;
+  /** Writes no more by itself. */
+  stop(): void;
+};
+
+/** Makes holds that the database answers, each of them: of all that their calls may cost, so that nothing has to be remembered. */
+export function databaseHolds(batcher: HoldBatcher): Holds {
+  return {
+    hold: (request) => batcher.hold(wholeHold(request)),
+    funds: () => undefined,
+    // By a hold that nobody can have: it is answered in its turn, like all that takes money, and changes nothing.
+    readFunds: async (whose) => {
+      const { available, remaining } = await batcher.hold({ ...whose, amount: money_max + 1n });
+      return { available, remaining };
+    },
+    settle: (end, held) => (held ? batcher.commit({ hold: wholeHold(held), end }) : batcher.close(end)),
+    flush: async () => {},
+    withExclusiveAccess: (_, work) => work(),
+    invalidate: () => {},
+    oldest_ms: () => batcher.oldest_ms(),
+    stop: () => {},
+  };
+}
+
+function wholeHold({ cost_max = 0n, ...request }: HoldRequest): HoldRequest {
+  return { ...request, amount: cost_max > request.amount ? cost_max : request.amount };
+}
 
 /** Reserves within the caller's transaction. `now` decides the month. */
 export async function hold(db: Queryable, request: HoldRequest, now: Date): Promise<HoldAnswer> {
@@ -81,8 +138,8 @@ export async function close(db: Queryable, request: CloseRequest, now: Date): Pr
 }
 
 /** Holds and ends a hold within the caller's transaction; one that was written meanwhile is ended as it is. */
-export async function keep(db: Queryable, request: KeepRequest, now: Date): Promise<KeepAnswer> {
-  return keepRow(db, rowOfKeep(request), now);
+export async function commit(db: Queryable, request: CommitRequest, now: Date): Promise<CommitAnswer> {
+  return commitRow(db, rowOfCommit(request), now);
 }
 
 /** Holds and closes of many concurrent callers, sent to the database in one call per round trip. */
@@ -94,8 +151,8 @@ export type HoldBatcher = {
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
-  /** Holds what was pledged, as far as it is there, and settles or releases it; on the disk when it resolves. */
-  keep(request: KeepRequest): Promise<KeepAnswer>;
+  /** Holds what was reserved, as far as it is there, and settles or releases it; on the disk when it resolves. */
+  commit(request: CommitRequest): Promise<CommitAnswer>;
   /** For how long the oldest call under way has had no answer; 0 without one. */
   oldest_ms(): number;
 };
@@ -140,7 +197,8 @@ export function makeHoldBatcher(
   return {
     hold: (request) => send(request.account_id, () => ({ verb: 'hold', row: rowOfHold(request) })).then(ofHold),
     close: (request) => send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request) })).then(ofClose),
-    keep: (request) => send(request.end.account_id, () => ({ verb: 'keep', row: rowOfKeep(request) })).then(ofKeep),
+    commit: (request) =>
+      send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request) })).then(ofCommit),
     oldest_ms: () => lanes.map((lane) => lane.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
   };
 }
@@ -152,8 +210,8 @@ function groupOf({ row }: Member): string {
   return row.account_id;
 }
 
-type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow } | { verb: 'keep'; row: KeepRow };
-type Answer = HoldAnswer | CloseAnswer | KeepAnswer;
+type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow } | { verb: 'commit'; row: CommitRow };
+type Answer = HoldAnswer | CloseAnswer | CommitAnswer;
 
 function ofHold(answer: Answer): HoldAnswer {
   assert(!('state' in answer), 'a hold gets the answer of a hold');
@@ -165,14 +223,14 @@ function ofClose(answer: Answer): CloseAnswer {
   return answer;
 }
 
-function ofKeep(answer: Answer): KeepAnswer {
-  assert('state' in answer && 'remaining' in answer, 'a pledge gets the answer of both');
+function ofCommit(answer: Answer): CommitAnswer {
+  assert('state' in answer && 'remaining' in answer, 'a commit gets the answer of both');
   return answer;
 }
 
 async function callAlone(db: Queryable, member: Member, now: Date, node_id: string | null): Promise<Answer> {
   if (member.verb === 'hold') return holdRow(db, member.row, now, { column: unflushed, node_id });
-  return member.verb === 'close' ? closeRow(db, member.row, now) : keepRow(db, member.row, now);
+  return member.verb === 'close' ? closeRow(db, member.row, now) : commitRow(db, member.row, now);
 }
 
 /**
@@ -209,7 +267,7 @@ type CloseRow = {
   units: CloseRequest['units'];
   upstream: object | null;
 };
-type KeepRow = CloseRow & { key_id: string; pledge: string; model: string; kind: string };
+type CommitRow = CloseRow & { key_id: string; reserved: string; model: string; kind: string };
 
 function rowOfHold({ account_id, key_id, ref, amount, model, kind, expires_in_ms }: HoldRequest): HoldRow {
   assert(amount >= 0n, 'a hold is never below zero');
@@ -231,10 +289,10 @@ function rowOfClose({ account_id, ref, cost, beyond_hold = false, units, upstrea
   };
 }
 
-function rowOfKeep({ pledge, end }: KeepRequest): KeepRow {
-  const { key_id, amount, model, kind } = rowOfHold(pledge);
-  assert(pledge.account_id === end.account_id && pledge.ref === end.ref, 'a pledge is kept to whom it was made');
-  return { ...rowOfClose(end), key_id, pledge: amount, model, kind };
+function rowOfCommit({ hold: held, end }: CommitRequest): CommitRow {
+  const { key_id, amount, model, kind } = rowOfHold(held);
+  assert(held.account_id === end.account_id && held.ref === end.ref, 'a hold is settled for whom it was made');
+  return { ...rowOfClose(end), key_id, reserved: amount, model, kind };
 }
 
 /** `column` is selected beside the answer. */
@@ -266,8 +324,8 @@ async function closeRow(db: Queryable, row: CloseRow, now: Date): Promise<CloseA
   return oneRow(rows);
 }
 
-async function keepRow(db: Queryable, row: KeepRow, now: Date): Promise<KeepAnswer> {
-  const rows = await db.query<KeepAnswer>(
+async function commitRow(db: Queryable, row: CommitRow, now: Date): Promise<CommitAnswer> {
+  const rows = await db.query<CommitAnswer>(
     `select outcome, state, coalesce(charged, 0) as charged, available, remaining, upstream as upstream_cost
        from commit_hold($1, $2)`,
     [now, JSON.stringify(row)],

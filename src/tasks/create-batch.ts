@@ -5,12 +5,12 @@ import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
 import type { Clock } from '../lib/clock.ts';
 import { lockedBy } from '../money/locked.ts';
-import type { Pledges } from '../money/pledges.ts';
+import type { Holds } from '../money/holds.ts';
 import type { Money } from '../money/money.ts';
 import { loadTask } from './task.ts';
 
 /** The parts of the app that inserting a task takes. */
-export type InsertParts = { readonly db: Db; readonly holds: Pledges; readonly inserter: Inserter };
+export type InsertParts = { readonly db: Db; readonly holds: Holds; readonly inserter: Inserter };
 
 /** A task as insert_task and insert_tasks take it: the columns of its row. */
 export type NewTask = {
@@ -57,7 +57,7 @@ export async function insertTask(parts: InsertParts, task: NewTask, once?: KeyOn
   const goes_alone = once !== undefined || task.input.length > batched_length_max;
   const { together, alone } = parts.inserter;
   const insert = () => (goes_alone ? alone({ task, once }) : together({ task, once }));
-  const answer = await parts.holds.aside(task.account_id, insert);
+  const answer = await parts.holds.withExclusiveAccess(task.account_id, insert);
   return (await isOurs(parts.db, task, answer)) ? { ...answer, outcome: 'created' } : answer;
 }
 

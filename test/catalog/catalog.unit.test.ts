@@ -60,6 +60,7 @@ describe('the catalogue without a file', () => {
         failed_per_24h: 25,
         other_per_minute: 600,
       },
+      money: { reservations: 'memory' },
       webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
       outputs: { link_ttl_ms: 86_400_000, keep_ms: 7 * 86_400_000 },
       tasks: { keep_ms: 90 * 86_400_000 },
@@ -116,6 +117,7 @@ describe('the catalogue with a file', () => {
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
 limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 }
+money: { reservations: database }
 net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
 outputs: { link_ttl: 3s, keep: 4s }
@@ -128,6 +130,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
       hsts: 'off',
       cors_origins: ['https://a.example'],
       limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 },
+      money: { reservations: 'database' },
       net_allow: ['127.0.0.0/8'],
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
       outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },
@@ -283,7 +286,7 @@ describe('a file with mistakes', () => {
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
       errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, net, webhooks, outputs, tasks, files, billing, mail, sandbox, catalog, providers, models.`,
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, files, billing, mail, sandbox, catalog, providers, models.`,
       ],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });

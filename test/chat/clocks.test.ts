@@ -26,7 +26,7 @@ async function startStream(ahead_min: number): Promise<Streaming> {
     signal: AbortSignal.timeout(20_000),
   });
   const { app } = stage.test;
-  await app.holds.written(stage.client.account_id);
+  await app.holds.flush(stage.client.account_id);
   // The node says that it is alive beside its start.
   await expect.poll(() => app.db.query('select id from nodes where id = $1', [app.node_id])).toHaveLength(1);
   expect(await app.db.query('select ref from open_holds')).toHaveLength(1);
@@ -74,9 +74,9 @@ test('a hold that cannot be released keeps the sweep from no other hold', async 
   for (const { account_id, key_id } of [stage.client, other]) {
     await app.db.query('select hold_money(now(), now(), $1, null)', [recordText({ account_id, key_id, ...left })]);
   }
-  const close = app.holds.close.bind(app.holds);
-  vi.spyOn(app.holds, 'close').mockImplementation((request) =>
-    request.account_id === stage.client.account_id ? Promise.reject(new Error('locked')) : close(request),
+  const settle = app.holds.settle.bind(app.holds);
+  vi.spyOn(app.holds, 'settle').mockImplementation((request) =>
+    request.account_id === stage.client.account_id ? Promise.reject(new Error('locked')) : settle(request),
   );
   await expect(releaseForgotten(app)).rejects.toThrow('holds of chat calls could not be released');
   expect(await app.db.query('select account_id from open_holds')).toEqual([{ account_id: stage.client.account_id }]);

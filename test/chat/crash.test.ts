@@ -31,7 +31,7 @@ test('a call is charged although the database crashes and loses its hold, and th
     headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'acme/oai', stream: true, messages: hello }),
   });
-  const { held } = (await stage.client.call('GET', '/v1/balance')).json; // writes what is pledged
+  const { held } = (await stage.client.call('GET', '/v1/balance')).json; // writes what is reserved
   expect(held.exact).not.toBe('0.000000');
   process.kill(embedded.pid, 'SIGKILL');
   expect((await response.text()).endsWith(done)).toBe(true);

@@ -135,12 +135,12 @@ test('the idle time applies from the first content on, not the time until the fi
 test('a stream whose call cannot be settled never ends like a complete one', async () => {
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Half' })], then: 'cut' });
   const { holds } = stage.test.app;
-  const closing = vi.spyOn(holds, 'close').mockRejectedValue(new Error('disk full'));
+  const closing = vi.spyOn(holds, 'settle').mockRejectedValue(new Error('disk full'));
   const response = await post('chat/completions', { model: 'acme/oai', stream: true });
   await expect(response.text()).rejects.toThrow('terminated');
-  const [request] = closing.mock.calls[0] ?? [];
+  const [request, held] = closing.mock.calls[0] ?? [];
   vi.restoreAllMocks();
-  if (request) await holds.close(request);
+  if (request) await holds.settle(request, held);
 });
 
 test('a hold whose confirmation was lost is released', async () => {
@@ -150,7 +150,6 @@ test('a hold whose confirmation was lost is released', async () => {
     await take(request);
     throw new Error('Connection terminated unexpectedly');
   });
-  vi.spyOn(holds, 'pledge').mockReturnValue(undefined);
   expect((await post('chat/completions', { model: 'acme/oai' })).status).toBe(503);
   await expect.poll(openHolds).toBe(0);
 });
@@ -276,10 +275,10 @@ test('a node that stops during a whole response ends its hold first', async () =
   );
   await expect.poll(() => stage.upstream.open()).toBe(1);
   const { holds } = node.app;
-  const close = holds.close.bind(holds);
-  vi.spyOn(holds, 'close').mockImplementation(async (request) => {
+  const settle = holds.settle.bind(holds);
+  vi.spyOn(holds, 'settle').mockImplementation(async (request, held) => {
     await new Promise((resolve) => setTimeout(resolve, 300));
-    return close(request);
+    return settle(request, held);
   });
   await node.stop();
   await left;
@@ -295,10 +294,10 @@ test('a node that stops during a stream charges what it delivered and leaves its
     { url: node.url, key: stage.client.key },
   );
   const { holds } = node.app;
-  const close = holds.close.bind(holds);
-  vi.spyOn(holds, 'close').mockImplementation(async (request) => {
+  const settle = holds.settle.bind(holds);
+  vi.spyOn(holds, 'settle').mockImplementation(async (request, held) => {
     await new Promise((resolve) => setTimeout(resolve, 300));
-    return close(request);
+    return settle(request, held);
   });
   const reading = response.text().catch(() => 'cut');
   await node.stop();
@@ -340,7 +339,7 @@ test('a caller of HTTP/1.0 gets the bytes of the stream and the end of the conne
 test('a settlement that the database refuses while its end is written to the journal ends no process', async () => {
   const { app } = stage.test;
   const { holds, journal } = app;
-  vi.spyOn(holds, 'close').mockImplementation(
+  vi.spyOn(holds, 'settle').mockImplementation(
     () => new Promise((_, reject) => setTimeout(() => reject(new Error('the database refuses')), 3_300)),
   );
   const write = journal.write.bind(journal);

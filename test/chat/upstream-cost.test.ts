@@ -78,7 +78,7 @@ test('a settlement whose confirmation was lost leaves the same record', async ()
   let lost = 0;
   vi.spyOn(db, 'query').mockImplementation(async (text: string, values?: readonly unknown[]) => {
     const rows = await query(text, values);
-    if (!/money_(close|keep|batch)/.test(text) || lost > 0) return rows;
+    if (!/close_hold|commit_hold|move_money/.test(text) || lost > 0) return rows;
     lost += 1;
     throw new Error('Connection terminated unexpectedly');
   });

@@ -3,15 +3,15 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
 import {
   close,
+  commit,
   hold,
-  keep,
   makeHoldBatcher,
   type CloseAnswer,
   type CloseRequest,
   type HoldAnswer,
   type HoldRequest,
-  type KeepAnswer,
-  type KeepRequest,
+  type CommitAnswer,
+  type CommitRequest,
 } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
 import type { UpstreamUse } from '../../src/money/upstream.ts';
@@ -29,8 +29,8 @@ afterAll(() => database.drop());
 type Member =
   | { verb: 'hold'; request: HoldRequest }
   | { verb: 'close'; request: CloseRequest }
-  | { verb: 'keep'; request: KeepRequest };
-type Answer = HoldAnswer | CloseAnswer | KeepAnswer;
+  | { verb: 'commit'; request: CommitRequest };
+type Answer = HoldAnswer | CloseAnswer | CommitAnswer;
 
 /** A member before its wallet is known. */
 type Plan = {
@@ -38,7 +38,7 @@ type Plan = {
   ref: string;
   verb: Member['verb'];
   amount: bigint;
-  pledge: bigint;
+  reserved: bigint;
   release: boolean;
   beyond: boolean;
 };
@@ -46,9 +46,9 @@ type Plan = {
 const plans = fc.record({
   wallet: fc.nat(3),
   ref: fc.constantFrom('a', 'null', 'c d', '{e}', 'f,"g"', '\\h'), // an id, and what an array would read as something else
-  verb: fc.constantFrom('hold', 'close', 'keep'),
+  verb: fc.constantFrom('hold', 'close', 'commit'),
   amount: fc.bigInt({ min: 0n, max: 60n }),
-  pledge: fc.bigInt({ min: 0n, max: 60n }),
+  reserved: fc.bigInt({ min: 0n, max: 60n }),
   release: fc.boolean(),
   beyond: fc.boolean(),
 }) satisfies fc.Arbitrary<Plan>;
@@ -96,14 +96,14 @@ function memberOf(plan: Plan, wallets: Wallet[]): Member {
   const request = { ...closed, upstream: uses[Number(plan.amount % 3n)] };
   const end = plan.release ? request : { ...request, units: { second: String(plan.amount), [whose.provider]: '1' } };
   if (plan.verb === 'close') return { verb: 'close', request: end };
-  return { verb: 'keep', request: { pledge: { ...holdOf(wallet, plan.ref, plan.pledge), ...named }, end } };
+  return { verb: 'commit', request: { hold: { ...holdOf(wallet, plan.ref, plan.reserved), ...named }, end } };
 }
 
 async function oneByOne(db: Db, members: Member[], now: Date): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (const { verb, request } of members) {
     if (verb === 'hold') answers.push(await hold(db, request, now));
-    else answers.push(await (verb === 'close' ? close(db, request, now) : keep(db, request, now)));
+    else answers.push(await (verb === 'close' ? close(db, request, now) : commit(db, request, now)));
   }
   return answers;
 }
@@ -113,7 +113,7 @@ async function together(db: Db, members: Member[], now: Date): Promise<Answer[]>
   return Promise.all(
     members.map(({ verb, request }): Promise<Answer> => {
       if (verb === 'hold') return batcher.hold(request);
-      return verb === 'close' ? batcher.close(request) : batcher.keep(request);
+      return verb === 'close' ? batcher.close(request) : batcher.commit(request);
     }),
   );
 }
@@ -182,10 +182,10 @@ test('a batch is one statement whatever its names mean to a driver', async () =>
   const wallet = await openWallet(db, { credit: 100n });
   const query = vi.spyOn(db, 'query');
   const members = models.map((model, i): Member => {
-    const pledge = { ...holdOf(wallet, `r${i}`, 10n), model };
+    const held = { ...holdOf(wallet, `r${i}`, 10n), model };
     const upstream: UpstreamUse = { ...whose, basis: 'told', cost: 1n, base: 1n, currency: 'USD' };
     const end = { ...closeOf(wallet, `r${i}`, 2n), units: { [whose.provider]: '1' }, upstream };
-    return { verb: 'keep', request: { pledge, end } };
+    return { verb: 'commit', request: { hold: held, end } };
   });
   expect((await together(db, members, noon)).map(({ outcome }) => outcome)).toEqual(models.map(() => 'settled'));
   expect(query).toHaveBeenCalledTimes(1);
@@ -197,8 +197,8 @@ test('a member that breaks a rule of the database fails alone', async () => {
   const wallet = await openWallet(db, { credit: 100n });
   const stranger = await openWallet(db, { credit: 100n });
   const batcher = makeHoldBatcher(db, () => noon);
-  const keepOf = async (pledge: HoldRequest, cost: bigint) =>
-    batcher.keep({ pledge, end: { account_id: pledge.account_id, ref: pledge.ref, cost } });
+  const commitOf = async (held: HoldRequest, cost: bigint) =>
+    batcher.commit({ hold: held, end: { account_id: held.account_id, ref: held.ref, cost } });
   const outcomes = await Promise.allSettled([
     batcher.hold(holdOf(wallet, 'a', 10n)),
     batcher.hold(holdOf({ ...wallet, key_id: stranger.key_id }, 'b', 10n)),
@@ -207,10 +207,10 @@ test('a member that breaks a rule of the database fails alone', async () => {
     batcher.hold({ ...holdOf(wallet, 'e', 10n), model: 'NUL \0' }),
     batcher.hold(holdOf(wallet, 'f', -1n)),
     batcher.hold(holdOf(wallet, 'g', 2n ** 80n)),
-    keepOf(holdOf({ ...wallet, key_id: stranger.key_id }, 'i', 10n), 1n),
-    keepOf({ ...holdOf(wallet, 'j', 10n), model: 'NUL \0' }, 1n),
-    keepOf(holdOf(wallet, 'k', -1n), 1n),
-    keepOf(holdOf(wallet, 'l', 2n ** 80n), 1n),
+    commitOf(holdOf({ ...wallet, key_id: stranger.key_id }, 'i', 10n), 1n),
+    commitOf({ ...holdOf(wallet, 'j', 10n), model: 'NUL \0' }, 1n),
+    commitOf(holdOf(wallet, 'k', -1n), 1n),
+    commitOf(holdOf(wallet, 'l', 2n ** 80n), 1n),
     batcher.close(closeOf(wallet, 'none', 1n)),
     batcher.hold(holdOf(wallet, 'h', 10n)),
   ]);

@@ -16,8 +16,8 @@ const verbs: Record<string, string> = {
   top_up: `select outcome from money_credit('2026-11-15', $1, 'topup', 25, 'paid', 'r') where $2 <> ''`,
   limit: `select money_limit($2, 90) where $1 <> ''`,
   next_month: `select outcome from ${holding('2026-12-01', '$1', '$2', 'y', 45)}`,
-  keep: `select outcome, charged from commit_hold('2026-11-15', jsonb_build_object('account_id', $1::text, 'key_id', $2::text,
-           'ref', 'z', 'pledge', 70, 'model', 'm', 'kind', 'chat', 'cost', 75, 'beyond_hold', true))`,
+  commit: `select outcome, charged from commit_hold('2026-11-15', jsonb_build_object('account_id', $1::text, 'key_id', $2::text,
+           'ref', 'z', 'reserved', 70, 'model', 'm', 'kind', 'chat', 'cost', 75, 'beyond_hold', true))`,
   batch: `select outcome from move_money('2026-11-15', null, jsonb_build_array(
             jsonb_build_object('verb', 'hold', 'account_id', $1::text, 'key_id', $2::text, 'ref', 'z', 'amount', 30,
               'model', 'm', 'kind', 'chat'),

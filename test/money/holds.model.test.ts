@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Db, Queryable } from '../../src/db/database.ts';
-import { close, hold, keep, makeHoldBatcher } from '../../src/money/holds.ts';
+import { close, commit, hold, makeHoldBatcher } from '../../src/money/holds.ts';
 import { balanceOf, budgetsOf, credit, setLimit } from '../../src/money/ledger.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -140,35 +140,42 @@ function closed(account_number: number, ref: string, cost: bigint | null, beyond
   };
 }
 
-/** A pledge that is kept: a hold of what is there, and its end. */
-function kept(asked_k: number, ref: string, pledge: bigint, cost: bigint | null, beyond: boolean, how: How): Command {
+/** A reservation that is committed: a hold of what is there, and its end. */
+function committed(
+  asked_k: number,
+  ref: string,
+  reserved: bigint,
+  cost: bigint | null,
+  beyond: boolean,
+  how: How,
+): Command {
   return {
     check: () => true,
     toString: () =>
-      `keep(key ${asked_k}, ${ref}, ${pledge}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
+      `commit(key ${asked_k}, ${ref}, ${reserved}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
     run: async (model, real) => {
       const name = `${key_accounts[asked_k]} ${ref}`;
       const was_held = model.holds.has(name);
-      const k = model.holds.get(name)?.key ?? asked_k; // a pledge is kept for the key that it was made to
+      const k = model.holds.get(name)?.key ?? asked_k; // it is committed for the key that it was made for
       const key = at(model.keys, k);
       const account = at(model.accounts, key.account);
       if (!was_held) {
         turnPage(key, model.now);
-        const amount = least(pledge, freeOf(account, key));
+        const amount = least(reserved, freeOf(account, key));
         account.available -= amount;
         account.held += amount;
         key.held += amount;
         model.holds.set(name, { key: k, amount, state: 'open', charged: 0n });
-        if (amount < pledge) met.add('kept in part');
+        if (amount < reserved) met.add('committed in part');
       }
       const found = model.holds.get(name);
       const was_open = isDue(found, cost, beyond);
       if (found && was_open) closeInModel(model, account, found, cost, beyond);
       const wallet = at(real.wallets, k);
-      const request = { pledge: holdOf(wallet, ref, pledge), end: closeOf(wallet, ref, cost, beyond) };
+      const request = { hold: holdOf(wallet, ref, reserved), end: closeOf(wallet, ref, cost, beyond) };
       const answer = await perform(real, model, how, {
-        plain: (tx) => keep(tx, request, model.now),
-        batched: (batcher) => batcher.keep(request),
+        plain: (tx) => commit(tx, request, model.now),
+        batched: (batcher) => batcher.commit(request),
       });
       const lost = how.fault === 'after commit' && was_open;
       expect(lost ? [found?.state, 'closed'] : [was_open ? found?.state : 'closed']).toContain(answer.outcome);
@@ -177,7 +184,7 @@ function kept(asked_k: number, ref: string, pledge: bigint, cost: bigint | null,
       expect(answer.available).toBe(account.available);
       const spent = key.month >= monthOf(model.now) ? key.spent : 0n;
       expect(answer.remaining).toBe(key.limit === null ? null : key.limit - spent - key.held);
-      met.add(was_held ? (was_open ? 'kept what was held' : 'kept what was closed') : 'kept');
+      met.add(was_held ? (was_open ? 'committed what was held' : 'committed what was closed') : 'committed');
     },
   };
 }
@@ -296,7 +303,7 @@ const commands = fc.commands(
     fc.tuple(key_numbers, refs, small, how).map((args) => held(...args)),
     fc.tuple(account_numbers, refs, fc.option(small), fc.boolean(), how).map((args) => closed(...args)),
     fc.tuple(account_numbers, refs, fc.option(small), fc.boolean(), how).map((args) => closed(...args)),
-    fc.tuple(key_numbers, refs, large, fc.option(small), fc.boolean(), how).map((args) => kept(...args)),
+    fc.tuple(key_numbers, refs, large, fc.option(small), fc.boolean(), how).map((args) => committed(...args)),
     fc
       .tuple(
         account_numbers,
@@ -345,10 +352,10 @@ test(
       'conflict',
     ];
     const by_rule = ['settled late', 'stopped by the limit'];
-    const kept_how = ['kept', 'kept in part', 'kept what was held', 'kept what was closed'];
+    const committed_how = ['committed', 'committed in part', 'committed what was held', 'committed what was closed'];
     const lost = ['lost commit: exists', 'lost commit: closed', 'lost batch: exists', 'lost batch: closed'];
     // Twenty runs may miss a rare one.
-    const expected = depth(['held', 'settled', 'booked'], [...outcomes, ...by_rule, ...kept_how, ...lost]);
+    const expected = depth(['held', 'settled', 'booked'], [...outcomes, ...by_rule, ...committed_how, ...lost]);
     expect(expected.filter((each) => !met.has(each))).toEqual([]);
     await expectExactBooks(db);
   },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Tx } from '../../src/db/database.ts';
 import { checkBooks } from '../../src/money/books.ts';
-import { close, hold, keep, makeHoldBatcher } from '../../src/money/holds.ts';
+import { close, commit, hold, makeHoldBatcher } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon } from './setup.ts';
@@ -65,10 +65,10 @@ test('a plain hold and its end read a handful of rows, however many the account 
     expect((await hold(tx, holdOf(busy, ref, 2n), noon)).outcome).toBe('held');
     expect((await close(tx, closeOf(busy, ref, 1n), noon)).outcome).toBe('settled');
     expect((await close(tx, closeOf(busy, ref, 1n), noon)).outcome).toBe('closed');
-    const pledge = holdOf(busy, `${ref} pledged`, 2n);
-    const request = { pledge, end: closeOf(busy, pledge.ref, 1n) };
-    expect((await keep(tx, request, noon)).outcome).toBe('settled');
-    expect((await keep(tx, request, noon)).outcome).toBe('closed');
+    const held = holdOf(busy, `${ref} reserved`, 2n);
+    const request = { hold: held, end: closeOf(busy, held.ref, 1n) };
+    expect((await commit(tx, request, noon)).outcome).toBe('settled');
+    expect((await commit(tx, request, noon)).outcome).toBe('closed');
     await credit(tx, { account_id: busy.account_id, type: 'topup', amount: 1n, ref, reason: 'x' }, noon);
   });
   expect(read).toBeGreaterThan(5);
@@ -81,8 +81,8 @@ test('each member of a batch reads a handful of rows, however many the account h
     const refs = [`batched${n++}`, `batched${n++}`, `batched${n++}`];
     await Promise.all(refs.map((ref) => batcher.hold(holdOf(busy, ref, 2n))));
     await Promise.all([...refs, `chat_${tail}10001`, 'none'].map((ref) => batcher.close(closeOf(busy, ref, 1n))));
-    const pledges = refs.map((ref) => holdOf(busy, `${ref} pledged`, 2n));
-    await Promise.all(pledges.map((pledge) => batcher.keep({ pledge, end: closeOf(busy, pledge.ref, 1n) })));
+    const requests = refs.map((ref) => holdOf(busy, `${ref} reserved`, 2n));
+    await Promise.all(requests.map((held) => batcher.commit({ hold: held, end: closeOf(busy, held.ref, 1n) })));
   });
   expect(read).toBeGreaterThan(5);
   expect(read).toBeLessThan(60);

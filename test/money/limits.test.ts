@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
-import { close, hold, keep, makeHoldBatcher, type CloseAnswer, type CloseRequest } from '../../src/money/holds.ts';
+import { close, commit, hold, makeHoldBatcher, type CloseAnswer, type CloseRequest } from '../../src/money/holds.ts';
 import { setLimit } from '../../src/money/ledger.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -20,12 +20,12 @@ const closed: Way = async (db, wallet, held, end) => {
   await hold(db, holdOf(wallet, end.ref, held), noon);
   return close(db, end, noon);
 };
-const kept: Way = (db, wallet, held, end) => keep(db, { pledge: holdOf(wallet, end.ref, held), end }, noon);
-const keptWithOthers: Way = async (db, wallet, held, end) => {
+const committed: Way = (db, wallet, held, end) => commit(db, { hold: holdOf(wallet, end.ref, held), end }, noon);
+const committedWithOthers: Way = async (db, wallet, held, end) => {
   const batcher = makeHoldBatcher(db, () => noon);
-  const pledge = holdOf(wallet, end.ref, held);
+  const request = holdOf(wallet, end.ref, held);
   const [answer] = await Promise.all([
-    batcher.keep({ pledge, end }),
+    batcher.commit({ hold: request, end }),
     batcher.close(closeOf(wallet, `${end.ref} none`, null)),
   ]);
   return answer;
@@ -40,8 +40,8 @@ const closedWithOthers: Way = async (db, wallet, held, end) => {
 describe.each([
   ['closed', closed],
   ['closed in a batch', closedWithOthers],
-  ['reserved and settled at once', kept],
-  ['reserved and settled in a batch', keptWithOthers],
+  ['reserved and settled at once', committed],
+  ['reserved and settled in a batch', committedWithOthers],
 ] as const)('a call that is %s', (_, end) => {
   test('is charged beyond its hold up to the limit of its key, and the rest is the loss of the operator', async () => {
     const { db } = database;
@@ -75,7 +75,7 @@ test('a call that is held when its limit is lowered is charged its hold and noth
   expect(await standingOf(db, wallet)).toMatchObject({ spent: 100n });
   // What was reserved but not written when the limit was lowered has no hold yet: it gets none above the limit.
   const end = closeOf(wallet, 'c', 5n, true);
-  const answer = await keep(db, { pledge: holdOf(wallet, 'c', 5n), end }, noon);
+  const answer = await commit(db, { hold: holdOf(wallet, 'c', 5n), end }, noon);
   expect(answer).toMatchObject({ outcome: 'settled', charged: 0n, remaining: -90n });
 });
 

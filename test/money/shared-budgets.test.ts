@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { close, hold, keep, makeHoldBatcher, type HoldRequest } from '../../src/money/holds.ts';
+import { close, commit, databaseHolds, hold, makeHoldBatcher, type HoldRequest } from '../../src/money/holds.ts';
 import { budgetsOf, setLimit } from '../../src/money/ledger.ts';
-import { makePledges } from '../../src/money/pledges.ts';
+import { reserveInMemory } from '../../src/money/reservations.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openWallet, rotated, type Wallet } from './setup.ts';
@@ -54,7 +54,7 @@ describe.each([
     expect(await take(holdOf(first, 'b', 6n))).toMatchObject({ outcome: 'over_limit', remaining: 5n });
     expect(await close(db, closeOf(third, 'a', 40n, true), noon)).toMatchObject({ charged: 20n });
     const end = closeOf(second, 'c', 5n, true);
-    expect(await keep(db, { pledge: holdOf(second, 'c', 5n), end }, noon)).toMatchObject({
+    expect(await commit(db, { hold: holdOf(second, 'c', 5n), end }, noon)).toMatchObject({
       charged: 0n,
       remaining: 0n,
     });
@@ -76,13 +76,14 @@ test('keys of one budget reserve from it also in memory: no call is lost and no 
   const { db } = database;
   const first = await openWallet(db, { credit: 100_000n, limit: 1_000n });
   const keys = [first, await rotated(db, first)];
-  const pledges = makePledges(makeHoldBatcher(db, () => noon));
+  const holds = reserveInMemory(databaseHolds(makeHoldBatcher(db, () => noon)));
   let charged = 0n;
   const call = async (i: number) => {
     const key = keys[i % 2] ?? first;
-    const { outcome } = await pledges.hold(holdOf(key, `call ${i}`, 10n));
+    const request = holdOf(key, `call ${i}`, 10n);
+    const { outcome } = await holds.hold(request);
     if (outcome !== 'held') return;
-    const end = await pledges.close(closeOf(key, `call ${i}`, 10n, true));
+    const end = await holds.settle(closeOf(key, `call ${i}`, 10n, true), request);
     expect(end.charged).toBe(10n);
     charged += end.charged;
   };
@@ -91,7 +92,7 @@ test('keys of one budget reserve from it also in memory: no call is lost and no 
   for (let round = 0; round < 20; round++) {
     await Promise.all(Array.from({ length: 20 }, (_, i) => call(2 + round * 20 + i)));
   }
-  pledges.stop();
+  holds.stop();
   expect(charged).toBe(1_000n);
   expect(await budgetOf(first)).toEqual({ limit: 1_000n, spent: 1_000n, held: 0n });
 }, 60_000);

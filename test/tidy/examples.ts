@@ -309,7 +309,7 @@ function functionFiles(): Example[] {
 function holding(): Example[] {
   const spots: [string, string][] = [
     ['a call', 'await app.holds.hold(request);'],
-    ['a call by another spelling', "await app['holds'].pledge(request);"],
+    ['a call by another spelling', "await app['holds'].hold(request);"],
     ['a call of what may be missing', 'app?.holds?.close(request);'],
     ['a handing on', 'settleLater(app.holds);'],
     ['a method handed on', 'settleLater(app.holds.close);'],
@@ -317,7 +317,7 @@ function holding(): Example[] {
     ['a taking apart', 'function settle({ holds }: App) {}'],
     ['a taking apart under another name', 'const { holds: money } = app;'],
     ['its type', "type Request = Parameters<App['holds']['hold']>[0];"],
-    ['an import', "import { makePledges } from '../money/pledges.ts';"],
+    ['an import', "import { reserveInMemory } from '../money/reservations.ts';"],
     ['an import beside a type', "import { hold, type HoldRequest } from '../money/holds.ts';"],
     ['a late import', "await import('../money/holds.ts');"],
     ['a handing on from its file', "export { close } from '../money/holds.ts';"],
@@ -325,7 +325,7 @@ function holding(): Example[] {
   return spots.map(([why, text]) => ({
     rule: 'money/holds',
     why,
-    files: { 'src/tasks/step.ts': text, 'src/money/holds.ts': '', 'src/money/pledges.ts': '' },
+    files: { 'src/tasks/step.ts': text, 'src/money/holds.ts': '', 'src/money/reservations.ts': '' },
     at: 'src/tasks/step.ts:1',
   }));
 }
@@ -384,14 +384,14 @@ export const good: readonly Example[] = [
   {
     rule: 'money/holds',
     why: 'where money is held',
-    files: { 'src/chat/hold.ts': "import { hold } from '../money/holds.ts'; app.holds.pledge(request);" },
+    files: { 'src/chat/hold.ts': "import { hold } from '../money/holds.ts'; app.holds.hold(request);" },
   },
   {
     rule: 'money/holds',
     why: 'what only reads, and types',
     files: {
-      'src/api/money.ts': "import type { HoldRequest } from '../money/holds.ts'; await app.holds.written(id);",
-      'src/api/a.ts': "import { type Funds } from '../money/pledges.ts'; type Parts = Pick<App, 'holds'>;",
+      'src/api/money.ts': "import type { HoldRequest } from '../money/holds.ts'; await app.holds.flush(id);",
+      'src/api/a.ts': "import { type Funds } from '../money/reservations.ts'; type Parts = Pick<App, 'holds'>;",
     },
   },
   {

@@ -12,7 +12,7 @@ const holders = [
 ];
 
 /** Methods of `app.holds` that move no money: anybody may call them. */
-const readers = ['funds', 'readFunds', 'heldFor', 'written', 'forget', 'oldest_ms'];
+const readers = ['funds', 'readFunds', 'flush', 'invalidate', 'oldest_ms'];
 
 /**
  * Looks at calls: of `holds` others may only call what reads, and they may neither keep it, nor hand it on, nor name its
@@ -45,14 +45,14 @@ function takesHolds(node: Node, parents: readonly Node[]): boolean {
   }
 }
 
-/** `holds.written` in `app.holds.written(…)`. */
+/** `holds.flush` in `app.holds.flush(…)`. */
 function isCalledReader(node: Node, parents: readonly Node[]): boolean {
   const [member, call] = [parents.at(-1), parents.at(-2)];
   if (member?.type !== 'MemberExpression' || member.object !== node) return false;
   return call?.type === 'CallExpression' && call.callee === member && readers.includes(memberName(member) ?? '');
 }
 
-const is_holds = /\/money\/(?:holds|pledges)\.ts$/;
+const is_holds = /\/money\/(?:holds|reservations)\.ts$/;
 
 /** Types are no values; neither is the name of a channel. */
 function importsValues(node: Node): boolean {

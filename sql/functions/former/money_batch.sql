@@ -10,9 +10,9 @@ begin
   select m.outcome, m.state, m.charged, m.available, m.remaining, m.upstream
     into outcome, state, charged, available, remaining, upstream
     from move_money(p_now, p_now, (
-      select jsonb_agg(jsonb_build_object('verb', p_verb[i], 'account_id', p_account[i], 'key_id', p_key[i],
-          'ref', p_ref[i], 'amount', p_amount[i], 'cost', p_amount[i], 'pledge', p_pledge[i], 'model', p_model[i],
-          'kind', p_kind[i], 'expires_in_ms', extract(epoch from p_expires[i] - p_now) * 1000,
+      select jsonb_agg(jsonb_build_object('verb', case p_verb[i] when 'keep' then 'commit' else p_verb[i] end,
+          'account_id', p_account[i], 'key_id', p_key[i], 'ref', p_ref[i], 'amount', p_amount[i], 'cost', p_amount[i],
+          'reserved', p_pledge[i], 'model', p_model[i], 'kind', p_kind[i], 'expires_in_ms', extract(epoch from p_expires[i] - p_now) * 1000,
           'beyond_hold', p_beyond[i], 'units', p_units[i], 'upstream', p_upstream[i]) order by i)
         from generate_subscripts(p_ref, 1) i), p_node) m;
 end $$;

@@ -8,6 +8,6 @@ begin
   select c.outcome, c.state, c.charged, c.available, c.remaining, c.upstream
     into outcome, state, charged, available, remaining, upstream
     from commit_hold(p_now, jsonb_build_object('account_id', p_account, 'key_id', p_key, 'ref', p_ref,
-      'pledge', p_pledge, 'model', p_model, 'kind', p_kind, 'cost', p_cost, 'beyond_hold', p_beyond, 'units', p_units,
+      'reserved', p_pledge, 'model', p_model, 'kind', p_kind, 'cost', p_cost, 'beyond_hold', p_beyond, 'units', p_units,
       'upstream', p_upstream)) c;
 end $$;

@@ -1,5 +1,5 @@
 -- Holds what a node has promised to a call, and ends the hold at once, as hold_money and close_hold would: p_call has
--- what both take, with pledge as the amount of the hold. What the account no longer has, or the key may no longer
+-- what both take, with reserved as the amount of the hold. What the account no longer has, or the key may no longer
 -- spend, is not held. Locks the account's balance. Returns outcome, state and charged as close_hold does, remaining as
 -- hold_money.
 --
@@ -17,7 +17,7 @@ declare
   v_free bigint; -- what the account has and its key may spend
   v_owed bigint;
 begin
-  select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, pledge bigint, model text,
+  select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, reserved bigint, model text,
     kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb);
   select * into b from balances where account_id = c.account_id for update;
   select * into k from budgets where key_id = c.key_id and account_id = c.account_id;
@@ -26,8 +26,8 @@ begin
   end if;
   if b.account_id is null or k.key_id is null then
     raise exception 'there is no account % with a key %', c.account_id, c.key_id using errcode = 'foreign_key_violation';
-  elsif c.pledge is null or c.pledge < 0 then
-    raise exception 'a pledge of % is not an amount', c.pledge using errcode = 'numeric_value_out_of_range';
+  elsif c.reserved is null or c.reserved < 0 then
+    raise exception 'a hold of % is not an amount', c.reserved using errcode = 'numeric_value_out_of_range';
   elsif c.cost not between 0 and 1000000000000000 then
     raise exception 'a cost of % is not an amount', c.cost using errcode = 'numeric_value_out_of_range';
   end if;
@@ -46,7 +46,7 @@ begin
     k.spent := 0;
   end if;
   v_free := greatest(least(b.amount - b.held, k.limit_month - k.spent - k.held), 0);
-  v_hold := least(c.pledge, v_free);
+  v_hold := least(c.reserved, v_free);
   outcome := case when c.cost is null then 'released' else 'settled' end;
   state := outcome;
   charged := least(coalesce(c.cost, 0), case when c.beyond_hold then v_free else v_hold end);

@@ -1,4 +1,4 @@
--- Does many movements of many callers, as hold_money (verb hold), close_hold (close) and commit_hold (keep) would one
+-- Does many movements of many callers, as hold_money (verb hold), close_hold (close) and commit_hold (commit) would one
 -- after the other in the order of the members; but an error (an account that is not there, an amount below zero) fails
 -- all. Locks the balances in the order of the accounts' ids. Returns arrays: member i's answer is at i.
 --
@@ -37,7 +37,7 @@ declare
   a_last int[] := array_fill(null::int, array[v_count]);
   -- The budgets that something was written for.
   k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
-  repeated boolean; -- some member asks for a hold, or keeps a pledge, that was booked before
+  repeated boolean; -- some member asks for a hold, or commits one, that was booked before
   -- The account and the key of the member at hand.
   m record;
   v_account text;
@@ -63,14 +63,14 @@ begin
   repeated := exists (select from ledger_entries e where e.event = 'hold' and e.ref = any (v_refs));
   for m in
     select u.i, u.verb, u.account_id, u.ref, case u.verb when 'hold' then u.amount else u.cost end as amount, u.beyond,
-           u.pledge, u.model as call_model, u.kind as call_kind, u.expires_in_ms, u.units, u.upstream,
+           u.reserved, u.model as call_model, u.kind as call_kind, u.expires_in_ms, u.units, u.upstream,
            coalesce(h.key_id, u.key_id) as key_id,
            k.ctid as k_tid, k.key_id as k_key, k.shares, k.limit_month, k.spent, k.held as k_held, k.month as k_month,
            h.ctid as h_tid, h.amount as hold, h.model, h.kind
       from rows from (jsonb_to_recordset(p_members) as (verb text, account_id text, key_id text, ref text,
-             amount bigint, pledge bigint, cost bigint, beyond_hold boolean, model text, kind text,
+             amount bigint, reserved bigint, cost bigint, beyond_hold boolean, model text, kind text,
              expires_in_ms float8, units jsonb, upstream jsonb))
-           with ordinality u (verb, account_id, key_id, ref, amount, pledge, cost, beyond, model, kind, expires_in_ms,
+           with ordinality u (verb, account_id, key_id, ref, amount, reserved, cost, beyond, model, kind, expires_in_ms,
              units, upstream, i)
       left join lateral (select ctid, * from open_holds h
         where u.verb <> 'hold' and h.account_id = u.account_id and h.ref = u.ref offset 0) h on true
@@ -92,8 +92,8 @@ begin
         using errcode = 'foreign_key_violation';
     elsif m.amount < 0 or m.amount is null and m.verb = 'hold' or m.amount > 1000000000000000 and m.verb <> 'hold' then
       raise exception 'a % of % is not an amount', m.verb, m.amount using errcode = 'numeric_value_out_of_range';
-    elsif m.verb = 'keep' and coalesce(m.pledge, -1) < 0 then
-      raise exception 'a pledge of % is not an amount', m.pledge using errcode = 'numeric_value_out_of_range';
+    elsif m.verb = 'commit' and coalesce(m.reserved, -1) < 0 then
+      raise exception 'a hold of % is not an amount', m.reserved using errcode = 'numeric_value_out_of_range';
     end if;
     is_new := m.h_tid is null;
     if is_new and repeated and m.verb <> 'close' then
@@ -102,7 +102,7 @@ begin
       is_new := not found;
     end if;
     is_late := false;
-    if m.h_tid is null and (m.verb = 'close' or m.verb = 'keep' and not is_new) then
+    if m.h_tid is null and (m.verb = 'close' or m.verb = 'commit' and not is_new) then
       select * into past from ledger_entries e
         where e.ref = m.ref and e.event in ('close', 'late') and e.account_id is not distinct from m.account_id
         order by e.event desc limit 1;
@@ -166,7 +166,7 @@ begin
       opened := opened
         || row(m.account_id, m.ref, m.key_id, m.amount, m.call_model, m.call_kind, p_now,
           p_clock + m.expires_in_ms * interval '1 ms', p_node)::open_holds;
-    elsif m.h_tid is null and not is_late and not (m.verb = 'keep' and is_new) then
+    elsif m.h_tid is null and not is_late and not (m.verb = 'commit' and is_new) then
       outcome[m.i] := 'closed';
       available[m.i] := v_available;
       remaining[m.i] := v_remaining;
@@ -178,8 +178,8 @@ begin
       if is_late then
         v_hold := 0;
         v_free := v_remaining;
-      elsif m.h_tid is null then -- a pledge: its hold is booked now
-        v_hold := greatest(least(m.pledge, v_available, v_remaining), 0);
+      elsif m.h_tid is null then -- its hold was answered out of memory, and is booked now
+        v_hold := greatest(least(m.reserved, v_available, v_remaining), 0);
         v_free := v_remaining - v_hold;
         v_available := v_available - v_hold;
         v_entries := v_entries + 1;

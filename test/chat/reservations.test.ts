@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { credit, setLimit } from '../../src/money/ledger.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
 import { completion, hello, setStage, type Stage } from './setup.ts';
@@ -16,7 +16,7 @@ afterAll(() => stage.stop());
 const ask = async (client: Client) =>
   (await client.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages: hello })).status;
 
-/** An account whose next hold is pledged. */
+/** An account whose next hold is reserved in memory. */
 async function knownClient(): Promise<Client> {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const client = await stage.test.client({ credit: '1.00' });
@@ -76,3 +76,26 @@ test('a call leaves the same transactions whether or not its hold was a reservat
 
 /** Of one call, newest first. */
 const movements = ['charge', 'hold'];
+
+test('with reservations switched off, the hold of a call is in the database before its upstream is asked, and covers the most that it may cost', async () => {
+  const place = await setStage({ providers: 'money: { reservations: database }\n' });
+  onTestFinished(() => place.stop());
+  const holds = () => place.test.app.db.query<{ amount: bigint }>('select amount from open_holds');
+  const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
+  place.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 500, usage, done] });
+  const content = '~'.repeat(9_000); // nobody knows how few tokens these are
+  const messages = [{ role: 'user', content }];
+  for (let turn = 0; turn < 2; turn++) {
+    const response = await fetch(`${place.test.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${place.client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/oai', stream: true, max_tokens: 1, messages }),
+    });
+    const held = await holds();
+    expect(held).toHaveLength(1);
+    expect(held[0]?.amount).toBeGreaterThanOrEqual(9_000n * 2n); // each byte a token
+    expect(await response.text()).toContain('Hi');
+    expect(await holds()).toEqual([]);
+  }
+  await expectExactBooks(place.test.app);
+});

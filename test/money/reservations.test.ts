@@ -1,8 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
-import { close, hold, makeHoldBatcher, type HoldAnswer } from '../../src/money/holds.ts';
+import {
+  close,
+  databaseHolds,
+  hold,
+  makeHoldBatcher,
+  type CloseRequest,
+  type HoldAnswer,
+  type HoldRequest,
+  type Holds,
+} from '../../src/money/holds.ts';
 import { credit, setLimit } from '../../src/money/ledger.ts';
-import { makePledges, type Pledges } from '../../src/money/pledges.ts';
+import { reserveInMemory } from '../../src/money/reservations.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
@@ -11,15 +20,18 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await testDatabase({ connections_max: 20 });
 });
-const made: Pledges[] = [];
+const made: Holds[] = [];
 afterEach(async () => {
-  for (const pledges of made.splice(0)) pledges.stop();
+  for (const holds of made.splice(0)) holds.stop();
   await expectExactBooks(database.db);
 });
 afterAll(() => database.drop());
 
-/** Pledges over a database whose calls are counted. */
-function openPledges(db: Db = database.db, elapsed_ms?: () => number): { pledges: Pledges; calls: () => number } {
+/** Settles as a call does, which knows what was held for it. */
+type CallHolds = Omit<Holds, 'settle'> & { settle(end: CloseRequest): ReturnType<Holds['settle']> };
+
+/** Reservations over a database whose calls are counted. */
+function openHolds(db: Db = database.db, elapsed_ms?: () => number): { holds: CallHolds; calls: () => number } {
   let calls = 0;
   const counted: Db = {
     ...db,
@@ -28,12 +40,24 @@ function openPledges(db: Db = database.db, elapsed_ms?: () => number): { pledges
       return db.query(text, values);
     },
   };
-  const pledges = makePledges(
-    makeHoldBatcher(counted, () => noon),
-    elapsed_ms,
-  );
-  made.push(pledges);
-  return { pledges, calls: () => calls };
+  const all = reserveInMemory(databaseHolds(makeHoldBatcher(counted, () => noon)), elapsed_ms);
+  made.push(all);
+  const requests = new Map<string, HoldRequest>();
+  const holds: CallHolds = {
+    hold: (request) => {
+      requests.set(request.ref, request);
+      return all.hold(request);
+    },
+    settle: (end) => all.settle(end, requests.get(end.ref)),
+    funds: (account_id, whose) => all.funds(account_id, whose),
+    readFunds: (whose) => all.readFunds(whose),
+    flush: (account_id) => all.flush(account_id),
+    withExclusiveAccess: (account_id, work) => all.withExclusiveAccess(account_id, work),
+    invalidate: (account_id) => all.invalidate(account_id),
+    oldest_ms: () => all.oldest_ms(),
+    stop: () => all.stop(),
+  };
+  return { holds, calls: () => calls };
 }
 
 /** A database that refuses connections while `is_away`. */
@@ -45,9 +69,9 @@ function openFlaky(db: Db): { db: Db; is_away: boolean } {
 }
 
 /** So that the account and its key are known. */
-async function callOnce(pledges: Pledges, wallet: Wallet, ref = 'first'): Promise<void> {
-  expect((await pledges.hold(holdOf(wallet, ref, 1n))).outcome).toBe('held');
-  await pledges.close(closeOf(wallet, ref, 0n));
+async function callOnce(holds: CallHolds, wallet: Wallet, ref = 'first'): Promise<void> {
+  expect((await holds.hold(holdOf(wallet, ref, 1n))).outcome).toBe('held');
+  await holds.settle(closeOf(wallet, ref, 0n));
 }
 
 async function entriesOf(wallet: Wallet, ref: string): Promise<unknown[]> {
@@ -67,18 +91,19 @@ const tick = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a hold of a cached account is reserved in memory without a query, and its end books both', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 900n });
-  const { pledges, calls } = openPledges();
-  await callOnce(pledges, wallet);
+  const { holds, calls } = openHolds();
+  await callOnce(holds, wallet);
   const before = calls();
-  const answer = await pledges.hold(holdOf(wallet, 'a', 300n));
+  const answer = await holds.hold(holdOf(wallet, 'a', 300n));
   expect(answer).toEqual({ outcome: 'held', available: 700n, remaining: 600n });
   expect(calls()).toBe(before);
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
-  expect(await pledges.close(closeOf(wallet, 'a', 120n))).toEqual({
+  expect(await holds.settle(closeOf(wallet, 'a', 120n))).toEqual({
     outcome: 'settled',
     state: 'settled',
     charged: 120n,
     available: 880n,
+    remaining: 780n,
     upstream_cost: null,
   });
   expect(calls()).toBe(before + 1);
@@ -91,24 +116,24 @@ test('a hold of a cached account is reserved in memory without a query, and its 
 
 test('a reservation that costs nothing is booked as held and released, and its money is available again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { pledges } = openPledges();
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 500n));
-  expect(await pledges.close(closeOf(wallet, 'a', null))).toMatchObject({ outcome: 'released', available: 1_000n });
+  const { holds } = openHolds();
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 500n));
+  expect(await holds.settle(closeOf(wallet, 'a', null))).toMatchObject({ outcome: 'released', available: 1_000n });
   expect((await entriesOf(wallet, 'a')).map((entry) => Object(entry).type)).toEqual(['hold', 'release']);
-  expect((await pledges.hold(holdOf(wallet, 'b', 500n))).available).toBe(500n);
+  expect((await holds.hold(holdOf(wallet, 'b', 500n))).available).toBe(500n);
 });
 
 test('the database decides the first hold of an account or a key', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const second = { ...wallet, key_id: await openKey(database.db, wallet.account_id, 50n) };
-  const { pledges, calls } = openPledges();
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 100n));
+  const { holds, calls } = openHolds();
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 100n));
   const before = calls();
-  expect(await pledges.hold(holdOf(second, 'b', 51n))).toEqual({
+  expect(await holds.hold(holdOf(second, 'b', 51n))).toEqual({
     outcome: 'over_limit',
-    available: 900n, // the database knew of what had been pledged
+    available: 900n, // the database knew of what had been reserved
     remaining: 50n,
   });
   expect(calls()).toBe(before + 1);
@@ -117,39 +142,39 @@ test('the database decides the first hold of an account or a key', async () => {
 
 test('the hold of a call that lasts is written after 250 ms and settled from there', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { pledges } = openPledges();
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 100n));
+  const { holds } = openHolds();
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 100n));
   await expect.poll(() => standingOf(database.db, wallet), { timeout: 5_000 }).toMatchObject({ held: 100n });
-  expect(await pledges.close(closeOf(wallet, 'a', 130n, true))).toMatchObject({ outcome: 'settled', charged: 130n });
+  expect(await holds.settle(closeOf(wallet, 'a', 130n, true))).toMatchObject({ outcome: 'settled', charged: 130n });
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 870n, held: 0n });
 });
 
 test('a reader waits until all reservations are written, also those that are being settled', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { pledges } = openPledges();
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 100n));
-  await pledges.hold(holdOf(wallet, 'b', 100n));
-  const ended = pledges.close(closeOf(wallet, 'b', 40n));
-  await pledges.written(wallet.account_id);
+  const { holds } = openHolds();
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 100n));
+  await holds.hold(holdOf(wallet, 'b', 100n));
+  const ended = holds.settle(closeOf(wallet, 'b', 40n));
+  await holds.flush(wallet.account_id);
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 960n, held: 100n });
   expect((await ended).charged).toBe(40n);
 });
 
 test('a call that ends while its hold is being written ends it once', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { pledges } = openPledges();
-  await callOnce(pledges, wallet);
+  const { holds } = openHolds();
+  await callOnce(holds, wallet);
   const refs = Array.from({ length: 20 }, (_, i) => `a${i}`);
-  for (const ref of refs) await pledges.hold(holdOf(wallet, ref, 10n));
-  const writing = pledges.written(wallet.account_id);
-  const ended = await Promise.all(refs.map((ref) => pledges.close(closeOf(wallet, ref, 7n))));
+  for (const ref of refs) await holds.hold(holdOf(wallet, ref, 10n));
+  const writing = holds.flush(wallet.account_id);
+  const ended = await Promise.all(refs.map((ref) => holds.settle(closeOf(wallet, ref, 7n))));
   await writing;
   expect(ended.map(({ outcome, charged }) => `${outcome} ${charged}`)).toEqual(refs.map(() => 'settled 7'));
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 860n, held: 0n, spent: 140n, key_held: 0n });
-  // Nothing of it stays pledged.
-  expect(await pledges.hold(holdOf(wallet, 'b', 430n))).toMatchObject({ outcome: 'held', available: 430n });
+  // Nothing of it stays reserved.
+  expect(await holds.hold(holdOf(wallet, 'b', 430n))).toMatchObject({ outcome: 'held', available: 430n });
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
 });
 
@@ -163,14 +188,14 @@ test('money for exactly K calls, by balance or by limit, accepts exactly K of 20
   for (const known of [true, false]) {
     for (const limit of [null, exactly]) {
       const wallet = await openWallet(database.db, { credit: limit === null ? exactly : 1_000_000n, limit });
-      const { pledges } = openPledges();
-      if (known) await callOnce(pledges, wallet);
-      const asked = Array.from({ length: 20 * room }, (_, i) => pledges.hold(holdOf(wallet, `h${i}`, 7n)));
+      const { holds } = openHolds();
+      if (known) await callOnce(holds, wallet);
+      const asked = Array.from({ length: 20 * room }, (_, i) => holds.hold(holdOf(wallet, `h${i}`, 7n)));
       const answers = await Promise.all(asked);
       expect(count(answers, 'held')).toBe(room);
       expect(count(answers, limit === null ? 'insufficient' : 'over_limit')).toBe(19 * room);
       const held = answers.flatMap(({ outcome }, i) => (outcome === 'held' ? [`h${i}`] : []));
-      const ended = await Promise.all(held.map((ref) => pledges.close(closeOf(wallet, ref, 7n))));
+      const ended = await Promise.all(held.map((ref) => holds.settle(closeOf(wallet, ref, 7n))));
       expect(ended.every(({ charged }) => charged === 7n)).toBe(true);
     }
   }
@@ -187,7 +212,7 @@ test(
     expect(poor.refused, `seed ${seed}`).toBeGreaterThan(0);
     expect(modest.refused, `seed ${seed}`).toBeGreaterThan(0);
     expect(rich.refused).toBe(0);
-    expect(rich.calls).toBeLessThan(1_500 * 2 * 0.75); // most were pledged, and kept together with others
+    expect(rich.calls).toBeLessThan(1_500 * 2 * 0.75); // most were reserved in memory, and committed together with others
   },
 );
 
@@ -197,7 +222,7 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
   const upTo = (n: number) => Math.floor(random() * n);
   const first = await openWallet(database.db, { credit: credited, limit: credited / 2n });
   const wallets = [first, { ...first, key_id: await openKey(database.db, first.account_id) }];
-  const { pledges, calls } = openPledges();
+  const { holds, calls } = openHolds();
   let [spent, refused, n] = [0n, 0, 0];
   const call = async () => {
     const wallet = wallets[upTo(2)] ?? first;
@@ -206,17 +231,17 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
     const is_task = random() < 0.1;
     const request = holdOf(wallet, ref, is_task ? amount * 3n : amount);
     const { outcome } = is_task
-      ? await pledges.aside(wallet.account_id, () => hold(database.db, request, noon))
-      : await pledges.hold(request);
+      ? await holds.withExclusiveAccess(wallet.account_id, () => hold(database.db, request, noon))
+      : await holds.hold(request);
     if (outcome !== 'held') {
       refused += 1;
       return;
     }
     await tick(random() < 0.1 ? 300 * random() : 3 * random());
-    if (random() < 0.05) await pledges.written(wallet.account_id);
+    if (random() < 0.05) await holds.flush(wallet.account_id);
     const cost = random() < 0.2 ? null : BigInt(upTo(Number(request.amount) + 1));
     const end = closeOf(wallet, ref, cost, true);
-    const { charged } = is_task ? await close(database.db, end, noon) : await pledges.close(end);
+    const { charged } = is_task ? await close(database.db, end, noon) : await holds.settle(end);
     expect(charged, `seed ${seed}, ${ref}`).toBe(cost ?? 0n);
     spent += charged;
   };
@@ -230,27 +255,27 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
 
 test('a cost beyond the hold of a long call counts at once, and nobody spends it again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 100n });
-  const { pledges } = openPledges();
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'long', 10n));
-  await pledges.written(wallet.account_id);
-  expect((await pledges.close(closeOf(wallet, 'long', 95n, true))).charged).toBe(95n);
-  const answers = await Promise.all(['a', 'b', 'c'].map((ref) => pledges.hold(holdOf(wallet, ref, 3n))));
+  const { holds } = openHolds();
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'long', 10n));
+  await holds.flush(wallet.account_id);
+  expect((await holds.settle(closeOf(wallet, 'long', 95n, true))).charged).toBe(95n);
+  const answers = await Promise.all(['a', 'b', 'c'].map((ref) => holds.hold(holdOf(wallet, ref, 3n))));
   expect(answers.map(({ outcome }) => outcome)).toEqual(['held', 'over_limit', 'over_limit']);
 });
 
 test('a cost beyond a hold is not taken from the reservations of others', async () => {
   for (const is_written of [false, true]) {
     const wallet = await openWallet(database.db, { credit: 100n });
-    const { pledges } = openPledges();
-    await callOnce(pledges, wallet);
-    await pledges.hold(holdOf(wallet, 'greedy', 10n));
-    if (is_written) await pledges.written(wallet.account_id);
+    const { holds } = openHolds();
+    await callOnce(holds, wallet);
+    await holds.hold(holdOf(wallet, 'greedy', 10n));
+    if (is_written) await holds.flush(wallet.account_id);
     const others = ['a', 'b', 'c', 'd'];
-    for (const ref of others) await pledges.hold(holdOf(wallet, ref, 10n));
+    for (const ref of others) await holds.hold(holdOf(wallet, ref, 10n));
     const ends = await Promise.all([
-      pledges.close(closeOf(wallet, 'greedy', 500n, true)),
-      ...others.map((ref) => pledges.close(closeOf(wallet, ref, 10n, true))),
+      holds.settle(closeOf(wallet, 'greedy', 500n, true)),
+      ...others.map((ref) => holds.settle(closeOf(wallet, ref, 10n, true))),
     ]);
     expect(ends.map(({ charged }) => charged)).toEqual([60n, 10n, 10n, 10n, 10n]);
   }
@@ -258,25 +283,25 @@ test('a cost beyond a hold is not taken from the reservations of others', async 
 
 test('a busy account returns to reservations in memory after its cache is dropped', { timeout: 30_000 }, async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n });
-  const { pledges } = openPledges();
+  const { holds } = openHolds();
   let [n, is_over] = [0, false];
   let decided = 0;
   const caller = async () => {
     while (!is_over) {
       const ref = `a${n++}`;
       const before = turn;
-      await pledges.hold(holdOf(wallet, ref, 10n));
+      await holds.hold(holdOf(wallet, ref, 10n));
       if (turn !== before) decided += 1;
       await tick(5);
-      await pledges.close(closeOf(wallet, ref, 1n));
+      await holds.settle(closeOf(wallet, ref, 1n));
     }
   };
-  // A pledge is made in the turn of the event loop in which it is asked for; a hold that is decided takes more.
+  // A reservation is made in the turn of the event loop in which it is asked for; a hold that is decided takes more.
   let turn = 0;
   const turning = setInterval(() => (turn += 1), 0);
   const callers = Array.from({ length: 64 }, caller);
   await tick(300);
-  pledges.forget();
+  holds.invalidate();
   await tick(200);
   decided = 0;
   const begun = n;
@@ -292,30 +317,30 @@ test('no task takes reserved money while the reservation cannot be written', asy
   const wallet = await openWallet(database.db, { credit: 100n });
   const { db } = database;
   const flaky = openFlaky(db);
-  const { pledges } = openPledges(flaky.db);
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 50n));
+  const { holds } = openHolds(flaky.db);
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 50n));
   flaky.is_away = true;
   const take = () => hold(db, holdOf(wallet, 'task', 60n), noon);
-  await expect(pledges.aside(wallet.account_id, take)).rejects.toThrow('connection refused');
+  await expect(holds.withExclusiveAccess(wallet.account_id, take)).rejects.toThrow('connection refused');
   flaky.is_away = false;
-  expect((await pledges.aside(wallet.account_id, take)).outcome).toBe('insufficient');
-  expect((await pledges.close(closeOf(wallet, 'a', 50n))).charged).toBe(50n);
+  expect((await holds.withExclusiveAccess(wallet.account_id, take)).outcome).toBe('insufficient');
+  expect((await holds.settle(closeOf(wallet, 'a', 50n))).charged).toBe(50n);
 });
 
 test('a hold that can no longer be written, of a call whose end failed, blocks no money of others', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
   const { db } = database;
   const flaky = openFlaky(db);
-  const { pledges } = openPledges(flaky.db);
-  await callOnce(pledges, wallet);
-  await pledges.hold({ ...holdOf(wallet, 'a', 50n), kind: 'smell' }); // the table refuses such a hold
+  const { holds } = openHolds(flaky.db);
+  await callOnce(holds, wallet);
+  await holds.hold({ ...holdOf(wallet, 'a', 50n), kind: 'smell' }); // the table refuses such a hold
   flaky.is_away = true;
-  await expect(pledges.close(closeOf(wallet, 'a', 50n))).rejects.toThrow('connection refused');
+  await expect(holds.settle(closeOf(wallet, 'a', 50n))).rejects.toThrow('connection refused');
   flaky.is_away = false;
-  await pledges.written(wallet.account_id);
-  await callOnce(pledges, wallet, 'second');
-  expect(await pledges.hold(holdOf(wallet, 'b', 50n))).toEqual({ outcome: 'held', available: 50n, remaining: null });
+  await holds.flush(wallet.account_id);
+  await callOnce(holds, wallet, 'second');
+  expect(await holds.hold(holdOf(wallet, 'b', 50n))).toEqual({ outcome: 'held', available: 50n, remaining: null });
   expect(await standingOf(db, wallet)).toMatchObject({ held: 0n });
 });
 
@@ -331,15 +356,15 @@ test('a database that is silent for a second is waited for', async () => {
       return db.query(text, values);
     },
   };
-  const { pledges } = openPledges(slow, () => now_ms);
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 1n));
+  const { holds } = openHolds(slow, () => now_ms);
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 1n));
   is_silent = true;
-  const ended = pledges.close(closeOf(wallet, 'a', 1n));
+  const ended = holds.settle(closeOf(wallet, 'a', 1n));
   now_ms = 1_000;
-  await pledges.hold(holdOf(wallet, 'b', 1n));
+  await holds.hold(holdOf(wallet, 'b', 1n));
   now_ms = 1_001;
-  const waiting = pledges.hold(holdOf(wallet, 'c', 1n));
+  const waiting = holds.hold(holdOf(wallet, 'c', 1n));
   expect(await Promise.race([waiting, tick(50)])).toBeUndefined();
   is_silent = false;
   wake();
@@ -350,23 +375,23 @@ test('a database that is silent for a second is waited for', async () => {
 test('a withdrawal and a new limit reach every node, and earlier reservations are settled as far as the money lasts', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
-  const { pledges } = openPledges();
-  await callOnce(pledges, wallet);
-  await pledges.hold(holdOf(wallet, 'a', 400n));
+  const { holds } = openHolds();
+  await callOnce(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 400n));
   const taken = { account_id: wallet.account_id, type: 'adjustment', amount: -900n, ref: 'x', reason: 'x' } as const;
   expect((await credit(db, taken, noon)).outcome).toBe('booked');
-  pledges.forget(wallet.account_id);
-  expect(await pledges.hold(holdOf(wallet, 'b', 90n))).toMatchObject({ outcome: 'held', available: 10n });
+  holds.invalidate(wallet.account_id);
+  expect(await holds.hold(holdOf(wallet, 'b', 90n))).toMatchObject({ outcome: 'held', available: 10n });
   // The database has refused the hold of `a`; its end takes what is left.
-  expect(await pledges.close(closeOf(wallet, 'a', 300n, true))).toMatchObject({ outcome: 'settled', charged: 10n });
-  expect(await pledges.close(closeOf(wallet, 'b', 90n, true))).toMatchObject({ charged: 90n });
+  expect(await holds.settle(closeOf(wallet, 'a', 300n, true))).toMatchObject({ outcome: 'settled', charged: 10n });
+  expect(await holds.settle(closeOf(wallet, 'b', 90n, true))).toMatchObject({ charged: 90n });
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 0n, held: 0n });
 
   const limited = await openWallet(db, { credit: 1_000n, limit: 500n });
-  await callOnce(pledges, limited);
+  await callOnce(holds, limited);
   await setLimit(db, limited.key_id, 10n);
-  pledges.forget();
-  expect((await pledges.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
+  holds.invalidate();
+  expect((await holds.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
 });
 
 test('NOTIFY reports a withdrawal and a new limit in their own commit, and nothing else', async () => {
@@ -391,14 +416,14 @@ test('NOTIFY reports a withdrawal and a new limit in their own commit, and nothi
 test('a cached balance is used for a minute', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   let now_ms = 0;
-  const { pledges, calls } = openPledges(database.db, () => now_ms);
-  await callOnce(pledges, wallet);
+  const { holds, calls } = openHolds(database.db, () => now_ms);
+  await callOnce(holds, wallet);
   now_ms = 59_999;
   const before = calls();
-  await pledges.hold(holdOf(wallet, 'a', 1n));
+  await holds.hold(holdOf(wallet, 'a', 1n));
   expect(calls()).toBe(before);
   now_ms = 60_000;
-  await pledges.hold(holdOf(wallet, 'b', 1n));
+  await holds.hold(holdOf(wallet, 'b', 1n));
   expect(calls()).toBe(before + 1); // it, and with it the hold of `a`
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 2n });
 });
@@ -407,20 +432,20 @@ test('no money is reserved while the database is away, and open reservations are
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { db } = database;
   const flaky = openFlaky(db);
-  const { pledges } = openPledges(flaky.db);
-  await callOnce(pledges, wallet);
-  for (const ref of ['a', 'b', 'c']) await pledges.hold(holdOf(wallet, ref, 100n));
+  const { holds } = openHolds(flaky.db);
+  await callOnce(holds, wallet);
+  for (const ref of ['a', 'b', 'c']) await holds.hold(holdOf(wallet, ref, 100n));
   flaky.is_away = true;
-  await expect(pledges.close(closeOf(wallet, 'a', 60n))).rejects.toThrow('connection refused');
-  await expect(pledges.hold(holdOf(wallet, 'd', 1n))).rejects.toThrow('connection refused');
-  await pledges.written(wallet.account_id); // tries, and does not fail
+  await expect(holds.settle(closeOf(wallet, 'a', 60n))).rejects.toThrow('connection refused');
+  await expect(holds.hold(holdOf(wallet, 'd', 1n))).rejects.toThrow('connection refused');
+  await holds.flush(wallet.account_id); // tries, and does not fail
   flaky.is_away = false;
-  expect(await pledges.close(closeOf(wallet, 'a', 60n))).toMatchObject({ outcome: 'settled', charged: 60n });
+  expect(await holds.settle(closeOf(wallet, 'a', 60n))).toMatchObject({ outcome: 'settled', charged: 60n });
   // Of a call that never comes back the hold is written, for the sweep to find; `b` may be written by now.
   await expect.poll(() => standingOf(db, wallet), { timeout: 5_000 }).toMatchObject({ held: 200n });
-  expect(await pledges.close(closeOf(wallet, 'b', 100n))).toMatchObject({ charged: 100n });
-  expect(await pledges.close(closeOf(wallet, 'c', null))).toMatchObject({ outcome: 'released' });
-  await callOnce(pledges, wallet, 'later');
+  expect(await holds.settle(closeOf(wallet, 'b', 100n))).toMatchObject({ charged: 100n });
+  expect(await holds.settle(closeOf(wallet, 'c', null))).toMatchObject({ outcome: 'released' });
+  await callOnce(holds, wallet, 'later');
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 840n, held: 0n });
 });
 
@@ -436,13 +461,13 @@ test('a statement whose confirmation was lost is not executed twice', async () =
       return rows;
     },
   };
-  const { pledges } = openPledges(loses);
+  const { holds } = openHolds(loses);
   const callers = Array.from({ length: 100 }, async (_, i) => {
     await tick(i * 4);
-    const { outcome } = await pledges.hold(holdOf(wallet, `a${i}`, 9n));
+    const { outcome } = await holds.hold(holdOf(wallet, `a${i}`, 9n));
     expect(['held', 'exists']).toContain(outcome);
     await tick(i % 4 === 0 ? 300 : 2);
-    expect((await pledges.close(closeOf(wallet, `a${i}`, 5n))).charged).toBe(5n);
+    expect((await holds.settle(closeOf(wallet, `a${i}`, 5n))).charged).toBe(5n);
   });
   await Promise.all(callers);
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 9_500n, held: 0n, spent: 500n, key_held: 0n });
