@@ -87,7 +87,7 @@ function completionsFrames(served: readonly Served[], options: WireOptions): Fra
   const { usage, legacy_functions } = options;
   const chunk = (choices: JsonObject[], counts: JsonObject | null = null) => {
     const head = { id: `chatcmpl-${options.request_id}`, object: 'chat.completion.chunk', created: options.created };
-    const body = { ...head, model: options.model, choices, ...(counts && { usage: counts }) };
+    const body = { ...head, model: options.model, choices, ...(usage && { usage: counts }) };
     return `data: ${JSON.stringify(body)}\n\n`;
   };
   const choice = (index: number, delta: JsonObject, finish_reason: string | null = null) => [
