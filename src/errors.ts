@@ -127,7 +127,7 @@ export const service_errors: ErrorFormat = {
         {
           type: error_members.type,
           message: error_members.message,
-          code: { type: 'string', description: 'Narrows the type down.' },
+          code: { type: 'string', description: 'A code more specific than the type.' },
           param: { type: 'string', description: 'The field or parameter at fault.' },
           details: {
             type: 'array',

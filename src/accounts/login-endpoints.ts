@@ -53,7 +53,7 @@ export async function loginEndpoints(options: EndpointOptions): Promise<BetterAu
   };
 }
 
-const link_gone = 'This link has been used, or is too old. Ask for a new one.';
+const link_gone = 'This link was used or has expired. Ask for a new one.';
 
 function byLink(parts: Parts) {
   const { createAuthEndpoint, setSessionCookie, APIError, db, now } = parts;
@@ -146,7 +146,7 @@ function setUp(parts: Parts) {
 }
 
 /** Without mail only: who is told has been let in by the operator or an owner, and nobody could ask the mailbox. */
-const taken = 'Somebody has this e-mail address here. Give another one, or ask whoever runs the service.';
+const taken = 'This e-mail address is in use here. Enter another one, or ask the operator of the service.';
 
 /** Mails the link that proves an address; whoever has proved it already is told so, and the asker never. */
 async function askProof({ db, now, base_url, mailer }: Parts, user_id: string, email: string): Promise<void> {
@@ -187,7 +187,7 @@ function join(parts: Parts) {
   return createAuthEndpoint('/join', { method: 'POST' }, async (ctx) => {
     const read = makeReader(APIError, ctx.body);
     const { internalAdapter, password } = ctx.context;
-    const gone = 'This invitation has been used, or is too old. Ask for a new one.';
+    const gone = 'This invitation was used or has expired. Ask for a new one.';
     const has_password = 'You have a password here already: sign in, then open the invitation again.';
     const invitation = await findInvitation(db, read.text('id', 100), now());
     if (!invitation) throw new APIError('BAD_REQUEST', { message: gone });

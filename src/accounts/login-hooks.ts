@@ -28,7 +28,7 @@ export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
     if (!factor) return;
     const key = await symmetricDecrypt({ key: secretConfig, data: factor.secret });
     if (await useUpCode(db, { factor_id: factor.id, secret: key, code }, Date.now())) return; // the library's own clock
-    throw new APIError('UNAUTHORIZED', { message: 'This code was used before. Wait for the next one.' });
+    throw new APIError('UNAUTHORIZED', { message: 'This code has been used. Wait for the next one.' });
   });
 
   const checkPassword = createAuthMiddleware(async (ctx) => {

@@ -14,7 +14,7 @@ export function confirmMail(to: string, link: string): Mail {
   return {
     to,
     subject: 'Is this your e-mail address?',
-    text: `Somebody gave this address on Medley as theirs. If it was you, follow this link within a day:\n\n${link}\n\nIf it was not you, do nothing: the address stays free for you.\n`,
+    text: `Somebody entered this address on Medley as theirs. If it was you, follow this link within a day:\n\n${link}\n\nIf it was not you, do nothing: the address stays free for you.\n`,
   };
 }
 
@@ -23,7 +23,7 @@ export function knownEmailMail(to: string, link: string): Mail {
   return {
     to,
     subject: 'You can sign in to Medley with this address already',
-    text: `Somebody gave this address on Medley as theirs. It is yours already, and nothing has changed. To sign in with it:\n\n${link}/sign-in\n\nIf it was not you, do nothing.\n`,
+    text: `Somebody entered this address on Medley as theirs. It is yours already, and nothing has changed. To sign in with it:\n\n${link}/sign-in\n\nIf it was not you, do nothing.\n`,
   };
 }
 
@@ -31,7 +31,7 @@ export function changedEmailMail(to: string, email: string): Mail {
   return {
     to,
     subject: 'Your e-mail address on Medley has changed',
-    text: `You sign in to Medley with ${email} from now on, and no longer with this address. If you did not change it, tell whoever runs the service.\n`,
+    text: `You sign in to Medley with ${email} from now on, and no longer with this address. If you did not change it, tell the operator of the service.\n`,
   };
 }
 
@@ -53,7 +53,7 @@ export function securityMail(to: string, { subject, now, address, base_url }: Se
   return {
     to,
     subject,
-    text: `${subject}.\n\nWhen: ${time} UTC\nFrom the address: ${address}\n\nIf it was you, there is nothing to do. If it was not, choose a new password now, by "Forgotten your password?" on this page, and tell whoever runs the service:\n\n${base_url}/sign-in\n`,
+    text: `${subject}.\n\nWhen: ${time} UTC\nFrom the address: ${address}\n\nIf it was you, there is nothing to do. If it was not, choose a new password now, by "Forgotten your password?" on this page, and tell the operator of the service:\n\n${base_url}/sign-in\n`,
   };
 }
 
@@ -64,7 +64,7 @@ export function invitationMail(invitation: { to: string; from: string; account_n
   return {
     to,
     subject: `An invitation to ${account} on Medley`,
-    text: `${nameInMail(from)} invites you to the account "${account}" on Medley. To accept, follow this link:\n\n${link}\n\nIf you know nothing about it, do nothing.\n`,
+    text: `${nameInMail(from)} invites you to the account "${account}" on Medley. To accept, follow this link:\n\n${link}\n\nIf you did not expect it, do nothing.\n`,
   };
 }
 
@@ -73,7 +73,7 @@ export function invoiceMail(
   invoice: { number: string; supplement_to: string | undefined; month: string; total: string; link: string },
 ): Mail {
   const { number, supplement_to, month, total, link } = invoice;
-  const added = supplement_to === undefined ? '' : ` It adds to ${supplement_to} what was charged late.`;
+  const added = supplement_to === undefined ? '' : ` It supplements ${supplement_to} with charges that came late.`;
   return {
     to,
     subject: `Your invoice ${number}`,
@@ -89,8 +89,8 @@ export function lowBalanceMail(
   const account = nameInMail(account_name);
   return {
     to,
-    subject: `Little is left in ${account}`,
-    text: `The account "${account}" has ${available} available, which is less than ${threshold}. Without money nothing new starts.\n\n${link}\n`,
+    subject: `Low balance in ${account}`,
+    text: `The account "${account}" has ${available} available, which is less than ${threshold}. Without money, no new work starts.\n\n${link}\n`,
   };
 }
 

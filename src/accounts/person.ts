@@ -60,7 +60,7 @@ async function findPerson(
   { need, account_id, count }: Asked,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
-  if (!session) throw new ApiError('unauthenticated', 'Sign in to go on.');
+  if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.');
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const { user, proved_at } = session;
   count(user.id);

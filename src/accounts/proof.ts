@@ -13,5 +13,5 @@ const proof_required = 'proof_required';
 /** Throws ApiError 403 if the last proof is too old. */
 export function checkProof(proved_at: Date, now_ms: number): void {
   if (now_ms - proved_at.getTime() < proof_lasts_ms) return;
-  throw new ApiError('forbidden', 'Confirm that it is you: give your password again.', { code: proof_required });
+  throw new ApiError('forbidden', 'Confirm that it is you: enter your password again.', { code: proof_required });
 }

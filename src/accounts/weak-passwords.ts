@@ -25,7 +25,7 @@ export type Owner = { email?: string | undefined; name?: string | undefined };
 /** Says in a sentence why nobody should have this password; undefined if there is nothing against it. */
 export function weaknessOf(password: string, owner: Owner): string | undefined {
   const text = password.normalize('NFKC').toLowerCase();
-  if (isCommon(text)) return 'Many people use this password, so it is guessed first. Choose another one.';
+  if (isCommon(text)) return 'This password is common, so it is guessed first. Choose another one.';
   if (isMonotonous(text)) return 'This password repeats a few characters. Choose another one.';
   if (isAboutOwner(text, owner)) {
     return 'This password is your name or your e-mail address, so it is guessed first. Choose another one.';

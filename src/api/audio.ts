@@ -42,7 +42,7 @@ const written: MediaCall = {
 const told_headers = { ...task_headers, ...cost_headers };
 const failures = {
   502: { description: 'The model failed. The message names the task, which costs nothing.' },
-  504: { description: 'Not finished in time. The task goes on: `x-task-id` names it.' },
+  504: { description: 'Not finished in time. The task continues: its id is in `x-task-id`.' },
 };
 const errors = [402, 403, 404, 409, 422];
 
@@ -55,8 +55,8 @@ export const speak: Endpoint<App> = {
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',
-    summary: 'Speak a text',
-    description: 'A task like those of POST /v1/generate, waited for; the answer is the file, with its content-type.',
+    summary: 'Generate speech',
+    description: 'Runs a task like POST /v1/generate, waits for it, and returns the file with its content-type.',
     query: wait_query,
     headers: idempotency_header,
     body: {
@@ -64,7 +64,7 @@ export const speak: Endpoint<App> = {
       examples: { melody: { model: 'sandbox/audio', input: 'Good morning', voice: 'any' } },
     },
     responses: {
-      200: { description: 'The sound.', content_type: 'application/octet-stream', headers: told_headers },
+      200: { description: 'The audio file.', content_type: 'application/octet-stream', headers: told_headers },
       ...failures,
     },
     errors,
@@ -99,7 +99,7 @@ export const transcribe: Endpoint<App> = {
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',
-    summary: 'Write down what is said',
+    summary: 'Transcribe a recording',
     query: wait_query,
     headers: idempotency_header,
     body: { content_type: 'multipart/form-data', schema: transcription_form },

@@ -13,15 +13,15 @@ export const embeddings_body = Type.Object({
       Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 }),
       Type.Array(Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 }), { minItems: 1, maxItems: inputs_max }),
     ],
-    { description: 'A text, several, the tokens of one, or those of several.' },
+    { description: 'A text, a list of texts, the tokens of a text, or a list of these.' },
   ),
   encoding_format: Type.Optional(
     Type.Enum(['float', 'base64'], { description: 'base64: 32-bit floats, little-endian.', default: 'float' }),
   ),
   dimensions: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Length of the vectors, where the model has a choice.' }),
+    Type.Integer({ minimum: 1, description: 'Length of the vectors, if the model has a choice.' }),
   ),
-  user: Type.Optional(Type.String({ description: "The caller's own name for whoever is behind the request." })),
+  user: Type.Optional(Type.String({ description: "The caller's own id for the end user." })),
 });
 
 export const embeddings_answer = Type.Object({

@@ -18,10 +18,10 @@ import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 export const body_limit_bytes = 32_000_000;
 
 const ignored_description =
-  'Members of the body and betas that no route of the model is given, since no SDK of the style defines them or they have prices of their own.';
+  'Fields of the body and betas that no route of the model gets: no SDK of the style defines them, or they have separate prices.';
 
 export const cost_headers = {
-  'x-cost-amount': { description: 'What it cost, exact to the millionth. Not on streams.', schema: { type: 'string' } },
+  'x-cost-amount': { description: 'The cost, exact to the millionth. Not on streams.', schema: { type: 'string' } },
   'x-cost-currency': { description: 'Its currency.', schema: { type: 'string' } },
   'x-ignored-fields': { description: ignored_description, schema: { type: 'string' } },
 };
@@ -29,7 +29,7 @@ export const cost_headers = {
 const chat_headers = {
   ...cost_headers,
   'x-max-tokens': {
-    description: 'The most tokens that each answer could have, where that is less than was asked for or the model has.',
+    description: 'Maximum output tokens of each answer, if lower than requested and than the limit of the model.',
     schema: { type: 'integer' },
   },
 };
@@ -46,7 +46,7 @@ function isOffered(style: Codec): style is CallerCodec {
   return style.caller !== undefined;
 }
 
-const no_model = { description: 'There is no chat model of this name here.' };
+const no_model = { description: 'There is no chat model with this id.' };
 
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
 
@@ -109,9 +109,9 @@ export const chat_record: Endpoint<App> = {
   path: '/v1/chat/{request_id}',
   docs: {
     tag: 'Chat',
-    summary: 'What became of a chat call',
+    summary: 'Get a chat call',
     params: { request_id: { description: 'The `x-request-id` of the call.', schema: { type: 'string' } } },
-    responses: { 200: { description: 'Model, routes, tokens, times, status and cost; nothing of what was said.' } },
+    responses: { 200: { description: 'Model, routes, tokens, times, status and cost, without the content.' } },
     errors: [404],
   },
   handle: async (app, call) => {

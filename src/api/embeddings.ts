@@ -16,9 +16,9 @@ export const embeddings: Endpoint<App> = {
   long_integers: true,
   docs: {
     tag: 'Embeddings',
-    summary: 'Make embeddings',
+    summary: 'Create embeddings',
     description:
-      'In the style of the OpenAI SDKs. The input is held for by its length and charged by the tokens that the upstream counts.',
+      'In the format of the OpenAI SDKs. The hold depends on the length of the input, the charge on the tokens that the upstream counts.',
     body: {
       schema: embeddings_body,
       examples: { texts: { model: 'sandbox/embedding', input: ['a red bicycle', 'two wheels'] } },
@@ -29,7 +29,7 @@ export const embeddings: Endpoint<App> = {
         schema: embeddings_answer,
         headers: cost_headers,
       },
-      404: { description: 'There is no embedding model of this name here.' },
+      404: { description: 'There is no embedding model with this id.' },
     },
     errors: [402, 403, 404, 502, 504],
   },

@@ -16,7 +16,7 @@ export const estimate: Endpoint<App> = {
   docs: {
     tag: 'Tasks',
     summary: 'Estimate a task',
-    description: 'Takes the body of POST /v1/generate and tells what would be held. Nothing is created or held.',
+    description: 'Takes the body of POST /v1/generate and returns the amount to hold. Nothing is created or held.',
     body: {
       schema: generate_body,
       examples: { image: { model: 'sandbox/image', input: { prompt: 'a red bicycle' } } },

@@ -14,7 +14,7 @@ export const run_event: Endpoint<App> = {
   ignores_body: true,
   docs: {
     tag: 'Events',
-    summary: 'Told by an upstream that a run has news',
+    summary: 'Receive an event of a run from its upstream',
     params: { token: { description: 'Names the run.', schema: { type: 'string' } } },
     responses: { 200: { description: 'Always.' } },
     hidden: true,

@@ -78,7 +78,7 @@ async function answer(
   const headers = fileHeaders(parts, etag, cache_s);
   const { 'if-match': if_match, 'if-none-match': if_none_match } = request.headers;
   if (if_match !== undefined && !matches(if_match, etag, 'strong')) {
-    return refuse(request, 412, 'invalid_request', 'The file is not the one that If-Match names.', {
+    return refuse(request, 412, 'invalid_request', 'The file does not match If-Match.', {
       code: 'precondition_failed',
     });
   }

@@ -37,9 +37,12 @@ export function healthEndpoints<App>({
       lenient_query: true,
       docs: {
         tag: 'Service',
-        summary: 'Ask whether the process is alive',
+        summary: 'Check that the process is alive',
         responses: {
-          200: { description: 'It is.', schema: { type: 'object', properties: { status: { const: 'ok' } } } },
+          200: {
+            description: 'The process is alive.',
+            schema: { type: 'object', properties: { status: { const: 'ok' } } },
+          },
         },
       },
       handle: () => ({ status: 200, body: { status: 'ok' }, headers: { 'cache-control': 'no-store' } }),
@@ -51,10 +54,10 @@ export function healthEndpoints<App>({
       lenient_query: true,
       docs: {
         tag: 'Service',
-        summary: 'Ask whether the service can serve',
+        summary: 'Check that the service is ready',
         responses: {
-          200: { description: 'It can; every check is `ok`.', schema: ready_schema },
-          503: { description: 'It cannot; `error.checks` says why.' },
+          200: { description: 'The service is ready: every check is `ok`.', schema: ready_schema },
+          503: { description: 'The service is not ready: `error.checks` has the reasons.' },
         },
       },
       handle: async (app, { draining, request_id }) => {

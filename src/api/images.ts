@@ -36,9 +36,9 @@ const image_call: MediaCall = {
 const edited: MediaCall = { ...image_call, parameters: edit_parameters, check: checkEdit };
 
 const responses = {
-  200: { description: 'The pictures.', schema: images_answer, headers: { ...task_headers, ...cost_headers } },
+  200: { description: 'The images.', schema: images_answer, headers: { ...task_headers, ...cost_headers } },
   502: { description: 'The model failed. The message names the task, which costs nothing.' },
-  504: { description: 'Not finished in time. The task goes on: `x-task-id` names it.' },
+  504: { description: 'Not finished in time. The task continues: its id is in `x-task-id`.' },
 };
 
 const common = {
@@ -54,8 +54,8 @@ export const generate_images: Endpoint<App> = {
   path: '/v1/images/generations',
   docs: {
     tag: 'Media for SDKs',
-    summary: 'Make pictures',
-    description: 'A task like those of POST /v1/generate, waited for and answered in the style of the OpenAI SDKs.',
+    summary: 'Create images',
+    description: 'Runs a task like POST /v1/generate, waits for it, and answers in the format of the OpenAI SDKs.',
     query: wait_query,
     headers: idempotency_header,
     body: {
@@ -74,7 +74,7 @@ export const edit_images: Endpoint<App> = {
   form: 'or JSON',
   docs: {
     tag: 'Media for SDKs',
-    summary: 'Make pictures from pictures',
+    summary: 'Edit images',
     query: wait_query,
     headers: idempotency_header,
     body: { schema: edits_body, form_schema: edits_form },

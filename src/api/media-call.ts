@@ -39,7 +39,7 @@ const form_files_max = 17;
 
 export const wait_query: Record<string, ParameterDocs> = {
   wait: {
-    description: `Wait for the result up to this many seconds; without it, and at most, ${wait_s_max}.`,
+    description: `Seconds to wait for the result; default and maximum: ${wait_s_max}.`,
     schema: { type: 'integer', minimum: 0 },
   },
 };
@@ -116,7 +116,7 @@ async function create(
 function modelOf(app: App, { kind, makes_text }: MediaCall, { parameters }: Given): Model {
   const id = own(parameters, 'model');
   if (typeof id !== 'string' || id === '') {
-    throw new ApiError('invalid_request', 'model is required, as a text.', { param: 'model' });
+    throw new ApiError('invalid_request', 'model is required and must be a string.', { param: 'model' });
   }
   const model = findModel(app, id);
   if (model.kind !== kind || model.output_types.includes('text') !== makes_text) throw wrongKind(model);
@@ -175,7 +175,7 @@ export async function finalTask(app: App, call: Call, { created, wait_s }: Begun
   const task = await loadTask(app.db, ref);
   if (task?.status === 'succeeded') return task;
   if (task?.status === 'failed') throw failureOf(task);
-  const message = `The task ${ref.task_id} is not final yet. It goes on: GET /v1/tasks/${ref.task_id} will have its result.`;
+  const message = `The task ${ref.task_id} is not final yet and continues: GET /v1/tasks/${ref.task_id} will have its result.`;
   throw new ApiError('timeout', message, { headers: refusalHeaders(ref.task_id) });
 }
 
@@ -186,7 +186,7 @@ function refusalHeaders(task_id: string): Record<string, string> {
 
 function failureOf({ id, error_type, error_message }: Task): ApiError {
   const headers = refusalHeaders(id);
-  const message = `The task ${id} failed and costs nothing: ${error_message ?? 'no reason is known.'}`;
+  const message = `The task ${id} failed and costs nothing: ${error_message ?? 'the reason is unknown.'}`;
   switch (error_type) {
     case 'content_policy_violation':
       return new ApiError('invalid_request', message, { code: error_type, headers });

@@ -12,14 +12,12 @@ const ours = {
 };
 
 const picture = {
-  n: Type.Optional(Type.Integer({ minimum: 1, description: 'How many pictures.', default: 1 })),
+  n: Type.Optional(Type.Integer({ minimum: 1, description: 'Number of images.', default: 1 })),
   size: Type.Optional(Type.String({ description: '`auto`, or width and height.', examples: ['1024x1024'] })),
   quality: Type.Optional(Type.String()),
   background: Type.Optional(Type.String()),
-  output_format: Type.Optional(Type.String({ description: 'png, jpeg or webp, where the model has a choice.' })),
-  response_format: Type.Optional(
-    Type.Enum(['url', 'b64_json'], { description: 'Without it, both are in the answer.' }),
-  ),
+  output_format: Type.Optional(Type.String({ description: 'png, jpeg or webp, if the model has a choice.' })),
+  response_format: Type.Optional(Type.Enum(['url', 'b64_json'], { description: 'Without it, the answer has both.' })),
   user: Type.Optional(Type.String({ description: 'Ignored.' })),
   ...ours,
 };
@@ -46,8 +44,8 @@ export const edits_form = Type.Object(
   {
     model,
     prompt: Type.String(),
-    image: file('The picture; several as `image[]`.'),
-    mask: Type.Optional(file('Where it may change.')),
+    image: file('The image; several as `image[]`.'),
+    mask: Type.Optional(file('The area that may change.')),
     ...picture,
   },
   free,
@@ -61,22 +59,22 @@ export const images_answer = Type.Object({
       b64_json: Type.Optional(Type.String({ description: 'The file itself.' })),
     }),
   ),
-  size: Type.Optional(Type.String({ description: 'Of the first picture, measured.' })),
-  output_format: Type.String({ description: 'Of the first picture, by its bytes.' }),
+  size: Type.Optional(Type.String({ description: 'Of the first image, measured.' })),
+  output_format: Type.String({ description: 'Of the first image, by its bytes.' }),
 });
 
 export const speech_body = Type.Object(
   {
     model,
-    input: Type.String({ minLength: 1, description: 'What is said.' }),
+    input: Type.String({ minLength: 1, description: 'The text to speak.' }),
     voice: Type.Optional(
       Type.Union([Type.String(), Type.Object({ id: Type.String() })], {
         description: 'Ignored by models with one voice.',
       }),
     ),
-    instructions: Type.Optional(Type.String({ description: 'How it is said, where the model can be told.' })),
+    instructions: Type.Optional(Type.String({ description: 'Instructions for the voice, if the model accepts them.' })),
     response_format: Type.Optional(
-      Type.String({ description: 'mp3, opus, aac, flac or wav, where the model has a choice.' }),
+      Type.String({ description: 'mp3, opus, aac, flac or wav, if the model has a choice.' }),
     ),
     speed: Type.Optional(Type.Number()),
     ...ours,
@@ -89,10 +87,10 @@ export const transcription_form = Type.Object(
     file: file('The recording.'),
     model,
     language: Type.Optional(Type.String()),
-    prompt: Type.Optional(Type.String({ description: 'Names and words that occur.' })),
+    prompt: Type.Optional(Type.String({ description: 'Names and words in the recording.' })),
     response_format: Type.Optional(
       Type.Enum(['json', 'text', 'srt', 'verbose_json', 'vtt'], {
-        description: 'What the model can write.',
+        description: 'One of the formats of the model.',
         default: 'json',
       }),
     ),
@@ -107,7 +105,7 @@ export const transcription = Type.Object({ text: Type.String() }, free);
 const film = {
   model,
   prompt: Type.Optional(Type.String()),
-  seconds: Type.Optional(Type.Union([Type.String(), Type.Number()], { description: 'How long the film is.' })),
+  seconds: Type.Optional(Type.Union([Type.String(), Type.Number()], { description: 'Length of the video.' })),
   size: Type.Optional(Type.String({ description: 'Width and height.', examples: ['1280x720'] })),
   ...ours,
 };
@@ -115,7 +113,7 @@ const film = {
 export const videos_body = Type.Object({ ...film, input_reference: Type.Optional(reference) }, free);
 
 export const videos_form = Type.Object(
-  { ...film, input_reference: Type.Optional(file('A picture to begin with.')) },
+  { ...film, input_reference: Type.Optional(file('The first image of the video.')) },
   free,
 );
 
@@ -130,10 +128,10 @@ export const video = Type.Object(
     progress: Type.Integer({ minimum: 0, maximum: 100, description: '0, 50 while it runs, 100.' }),
     created_at: Type.Integer(),
     completed_at: nullable(Type.Integer()),
-    expires_at: nullable(Type.Integer({ description: 'Until when the film is kept.' })),
+    expires_at: nullable(Type.Integer({ description: 'The time until which the video is kept.' })),
     prompt: nullable(Type.String()),
-    seconds: Type.String({ description: 'Measured once it is completed; empty while nobody knows.' }),
-    size: Type.String({ description: 'Measured once it is completed; empty while nobody knows.' }),
+    seconds: Type.String({ description: 'Measured when it is completed; empty before.' }),
+    size: Type.String({ description: 'Measured when it is completed; empty before.' }),
     remixed_from_video_id: Type.Null(),
     error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
   },

@@ -12,14 +12,14 @@ import { listOf } from './schemas.ts';
 
 const status_description = [
   '`available`: every route of the model takes tasks.',
-  '`degraded`: some are paused because they kept failing, or were taken out by the operator, or the next task is a try whether they work again.',
+  '`degraded`: some are paused because they kept failing, or were taken out by the operator, or the next task tests whether they work again.',
   '`unavailable`: all are paused; creating a task answers 502 `upstream_error` or 504 `timeout` until a pause is over, after 5 minutes at most. Or the operator has switched the model off: 502 until it is on again.',
   'At most a second old.',
 ].join(' ');
 
 export const model_schema = Type.Object(
   {
-    id: Type.String({ description: 'What requests name in `model`.', examples: ['sandbox/image'] }),
+    id: Type.String({ description: 'The id for `model` in requests.', examples: ['sandbox/image'] }),
     object: Type.Literal('model'),
     type: Type.Literal('model'),
     created: Type.Integer({ description: 'Seconds since 1970.' }),
@@ -37,13 +37,13 @@ export const model_schema = Type.Object(
         per: Type.Integer(),
         currency: Type.String(),
         when: Type.Optional(
-          Type.Object({}, { description: 'Inputs that this price is meant for.', additionalProperties: true }),
+          Type.Object({}, { description: 'Inputs to which this price applies.', additionalProperties: true }),
         ),
         above_input_tokens: Type.Optional(
           Type.Integer({ description: 'Chat: for calls whose whole input, cached or not, has more tokens than this.' }),
         ),
       }),
-      { description: 'The first row of a unit whose `when` fits the input.' },
+      { description: 'For each unit, the first row whose `when` fits the input applies.' },
     ),
     limits: Type.Record(Type.String(), Type.Number()),
     capabilities: Type.Array(Type.String()),
@@ -64,10 +64,10 @@ export const list_models: Endpoint<App> = {
   docs: {
     tag: 'Models',
     summary: 'List the models',
-    description: 'All of them, unless `limit` says how many. The records can be read by SDKs of both chat styles.',
+    description: 'Returns all models unless `limit` is set. SDKs of both chat styles can read the records.',
     query: {
-      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: limit_max } },
-      after_id: cursor('Models behind this one.'),
+      limit: { description: 'Number of models.', schema: { type: 'integer', minimum: 1, maximum: limit_max } },
+      after_id: cursor('Models after this one.'),
       before_id: cursor('Models before this one.'),
       modality: { description: 'Only this kind.', schema: { enum: kinds } },
     },

@@ -64,7 +64,7 @@ export const get_key: Endpoint<App> = {
   docs: {
     tag: 'Money',
     summary: 'Get the calling key',
-    description: 'Its limits, and what it spent this month.',
+    description: 'Its limits and its spending of this month.',
     responses: { 200: { description: 'The key.', schema: key } },
   },
   handle: async (app, { caller }) => {
@@ -102,7 +102,10 @@ export const list_transactions: Endpoint<App> = {
     summary: 'List the movements of the balance',
     description: 'The ledger, newest first. Adding up `amount` by `direction` gives the balance, held money included.',
     query: {
-      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
+      limit: {
+        description: 'Number of movements.',
+        schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+      },
       after: { description: 'Movements older than this one.', schema: { type: 'string' } },
       before: { description: 'Movements newer than this one.', schema: { type: 'string' } },
       type: { description: 'Only this type.', schema: { enum: Object.keys(entry_types) } },
@@ -191,7 +194,7 @@ export const get_usage: Endpoint<App> = {
   docs: {
     tag: 'Money',
     summary: 'Get usage',
-    description: 'What was charged, grouped. Days are UTC. By default this month by day.',
+    description: 'Charges, grouped. Days are in UTC. Default: this month by day.',
     query: {
       from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },

@@ -12,7 +12,7 @@ const docs: EndpointDocs = {
 };
 
 function nothingStored(): never {
-  throw new ApiError('not_found', 'Nothing is stored here: a response is told once, in the answer to its own call.', {
+  throw new ApiError('not_found', 'Nothing is stored here: a response is returned once, by the call that creates it.', {
     param: 'id',
   });
 }

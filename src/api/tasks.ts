@@ -21,7 +21,7 @@ export const list_tasks: Endpoint<App> = {
     summary: 'List tasks',
     description: 'The tasks of the account, newest first.',
     query: {
-      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
+      limit: { description: 'Number of tasks.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
       after: cursor('Tasks older than this one.'),
       before: cursor('Tasks newer than this one.'),
       after_id: cursor('The same as `after`.'),
@@ -86,7 +86,7 @@ async function readCursor(
   const [alias] = aliases;
   if (alias === undefined) return undefined;
   if (aliases.length > 1)
-    throw new ApiError('invalid_request', `${name} and ${name}_id are the same: give one.`, { param: name });
+    throw new ApiError('invalid_request', `${name} and ${name}_id mean the same: send one.`, { param: name });
   const value = query.get(alias) ?? '';
   if (isId('task', value) && (await hasTask(app.db, account_id, value))) return value;
   throw new ApiError('invalid_request', `${alias} must be the id of one of your tasks.`, { param: alias });
@@ -132,9 +132,9 @@ export const delete_output: Endpoint<App> = {
   docs: {
     tag: 'Tasks',
     summary: 'Delete the files of a task',
-    description: 'Their links answer 404 from then on. The task itself stays as it is.',
+    description: 'Their links then answer 404. The task itself does not change.',
     params: id,
-    responses: { 204: { description: 'The files are gone.' }, 409: { description: 'The task is not final.' } },
+    responses: { 204: { description: 'The files are deleted.' }, 409: { description: 'The task is not final.' } },
   },
   handle: async (app, call) => {
     await removeOutput(app, readTaskRef(call));
@@ -147,7 +147,7 @@ export const make_links: Endpoint<App> = {
   path: '/v1/tasks/{id}/links',
   docs: {
     tag: 'Tasks',
-    summary: 'Make fresh links to the files of a task',
+    summary: 'Create new links to the files of a task',
     description: 'As long as the files are kept. Changes nothing else.',
     params: id,
     responses: {

@@ -27,12 +27,12 @@ export const upload_file: Endpoint<App> = {
     tag: 'Files',
     summary: 'Upload a file',
     description:
-      'An image, a sound or a video for the input of a task. What it is gets measured from its bytes, not from its name.',
+      'An image, audio or video file for the input of a task. Its type is determined from its bytes, not its name.',
     body: {
       content_type: 'multipart/form-data',
       schema: Type.Object({
         file: Type.String({ format: 'binary' }),
-        purpose: Type.Optional(Type.String({ description: 'A word of your own.', default: 'user_data' })),
+        purpose: Type.Optional(Type.String({ description: 'A label of your own.', default: 'user_data' })),
         'expires_after[anchor]': Type.Optional(Type.Literal('created_at')),
         'expires_after[seconds]': Type.Optional(
           Type.Integer({ minimum: expires_s_min, description: 'At most the time for which files are kept.' }),
@@ -123,11 +123,11 @@ export const list_files: Endpoint<App> = {
     description: 'The files of the account that have not expired.',
     query: {
       limit: {
-        description: 'How many.',
+        description: 'Number of files.',
         schema: { type: 'integer', minimum: 1, maximum: list_limit_max, default: list_limit_max },
       },
-      order: { description: 'By their time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
-      after: { description: 'Files behind this one in the list.', schema: { type: 'string' } },
+      order: { description: 'Order by creation time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
+      after: { description: 'Files after this one in the list.', schema: { type: 'string' } },
       purpose: { description: 'Only files of this purpose.', schema: { type: 'string' } },
     },
     responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) } },
@@ -176,13 +176,13 @@ export const get_file_content: Endpoint<App> = {
   docs: {
     tag: 'Files',
     summary: 'Get the bytes of a file',
-    description: 'Answers Range requests.',
+    description: 'Supports Range requests.',
     params: id,
     responses: {
       200: { description: 'The file.', content_type: 'application/octet-stream' },
-      206: { description: 'The part of the file that Range names.', content_type: 'application/octet-stream' },
-      304: { description: 'The file is still the one of If-None-Match.' },
-      412: { description: 'The file is not the one of If-Match.' },
+      206: { description: 'The requested part of the file.', content_type: 'application/octet-stream' },
+      304: { description: 'The file matches If-None-Match.' },
+      412: { description: 'The file does not match If-Match.' },
       416: { description: 'The file has no such range.' },
     },
   },
@@ -203,11 +203,11 @@ export const delete_file: Endpoint<App> = {
   docs: {
     tag: 'Files',
     summary: 'Delete a file',
-    description: 'Tasks that have not started yet and name it will fail.',
+    description: 'Tasks that use it and have not started yet will fail.',
     params: id,
     responses: {
       200: {
-        description: 'The file is gone.',
+        description: 'The file is deleted.',
         schema: Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Boolean() }),
       },
     },

@@ -36,8 +36,8 @@ export const create_video: Endpoint<App> = {
   lenient_query: true,
   docs: {
     tag: 'Media for SDKs',
-    summary: 'Begin a film',
-    description: 'A task like those of POST /v1/generate, in the style of the OpenAI SDKs.',
+    summary: 'Create a video',
+    description: 'Creates a task like POST /v1/generate, in the format of the OpenAI SDKs.',
     headers: idempotency_header,
     body: {
       schema: videos_body,
@@ -80,11 +80,14 @@ export const list_videos: Endpoint<App> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'List videos',
-    description: 'Those of the account, also if POST /v1/generate has created them.',
+    description: 'The videos of the account, including those created by POST /v1/generate.',
     query: {
-      limit: { description: 'How many.', schema: { type: 'integer', minimum: 1, maximum: limit_max, default: 20 } },
-      after: { description: 'Videos behind this one in the list.', schema: { type: 'string' } },
-      order: { description: 'By their time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
+      limit: {
+        description: 'Number of videos.',
+        schema: { type: 'integer', minimum: 1, maximum: limit_max, default: 20 },
+      },
+      after: { description: 'Videos after this one in the list.', schema: { type: 'string' } },
+      order: { description: 'Order by creation time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
     },
     responses: { 200: { description: 'A page of videos.', schema: listOf(video) } },
   },
@@ -115,16 +118,16 @@ export const get_video_content: Endpoint<App> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'Download a video',
-    description: 'Answers Range requests.',
+    description: 'Supports Range requests.',
     params: id,
-    query: { variant: { description: 'The film itself.', schema: { enum: ['video'], default: 'video' } } },
+    query: { variant: { description: 'The video file.', schema: { enum: ['video'], default: 'video' } } },
     responses: {
-      200: { description: 'The film.', content_type: 'video/mp4' },
-      206: { description: 'The part of it that Range names.', content_type: 'video/mp4' },
-      304: { description: 'The film is still the one of If-None-Match.' },
+      200: { description: 'The video file.', content_type: 'video/mp4' },
+      206: { description: 'The requested part of the file.', content_type: 'video/mp4' },
+      304: { description: 'The file matches If-None-Match.' },
       409: { description: 'It is not completed.' },
-      412: { description: 'The film is not the one of If-Match.' },
-      416: { description: 'The film has no such range.' },
+      412: { description: 'The file does not match If-Match.' },
+      416: { description: 'The file has no such range.' },
     },
   },
   handle: handleContent,
@@ -133,13 +136,13 @@ export const get_video_content: Endpoint<App> = {
 async function handleContent(app: App, call: Call): Promise<Answer> {
   const variant = call.query.get('variant') ?? 'video';
   if (variant !== 'video') {
-    throw new ApiError('invalid_request', 'Of a video there is the variant "video".', { param: 'variant' });
+    throw new ApiError('invalid_request', 'The only variant of a video is "video".', { param: 'variant' });
   }
   const stored_video = await find(app, call);
   const [file] = stored_video.files;
   if (!file) {
     const message =
-      stored_video.status === 'failed' ? 'The video has failed: there is none.' : 'The video is not completed yet.';
+      stored_video.status === 'failed' ? 'The video has failed: there is no file.' : 'The video is not completed yet.';
     throw new ApiError('conflict', message, { code: 'conflict', headers: { 'x-should-retry': 'false' } });
   }
   const { method, headers, request_id } = call;
@@ -161,11 +164,11 @@ export const delete_video: Endpoint<App> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'Delete a video',
-    description: 'Its file is gone for good. The task stays, as a part of the accounts.',
+    description: 'Its file is deleted for good. The record of the task stays.',
     params: id,
     responses: {
       200: {
-        description: 'The video is gone.',
+        description: 'The video is deleted.',
         schema: Type.Object({ id: Type.String(), object: Type.Literal('video.deleted'), deleted: Type.Boolean() }),
       },
       409: { description: 'It is neither completed nor failed.' },

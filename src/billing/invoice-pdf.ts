@@ -103,7 +103,7 @@ function writeHead(doc: PDFDocument, invoice: Invoice): void {
     ['Issued', issued_on],
     ['Period', `${from} – ${to} (UTC)`],
     ['Account', customer.account_id],
-    ...(supplement_to === undefined ? [] : ([['Adds to', supplement_to]] as const)),
+    ...(supplement_to === undefined ? [] : ([['Supplement to', supplement_to]] as const)),
   ] as const;
   let fact_y = y;
   for (const [name, value] of facts) {
@@ -141,7 +141,7 @@ function writeLines(doc: PDFDocument, invoice: Invoice): void {
     drawRule(doc, doc.y);
   }
   if (invoice.lines.length === 0) {
-    doc.y = write(doc, 'Nothing was charged in this period.', left, doc.y + 8, { color: grey }) + 8;
+    doc.y = write(doc, 'No charges in this period.', left, doc.y + 8, { color: grey }) + 8;
   }
 }
 
@@ -171,7 +171,7 @@ function writeSums(doc: PDFDocument, { net, tax, tax_percent, total, currency }:
   y += 7;
   row('Total', total, { bold: true, size: 12 });
   row('To the cent', costView(parseMoney(total) ?? 0n, currency).amount, { color: grey });
-  y = write(doc, 'Paid from the balance of the account: nothing is left to pay.', left, y + 10, { color: grey });
+  y = write(doc, 'Paid from the balance of the account: nothing is due.', left, y + 10, { color: grey });
   doc.y = y;
 }
 
@@ -188,13 +188,13 @@ function writeBalance(doc: PDFDocument, { balance, from, to, total, currency }: 
     doc.y = y + height + 4;
     drawRule(doc, doc.y);
   };
-  row(from, 'Balance at the beginning', `${balance.opening} ${currency}`);
+  row(from, 'Opening balance', `${balance.opening} ${currency}`);
   for (const { type, at, amount, reason } of balance.movements) {
     const sign = amount.startsWith('-') ? '' : '+';
     row(at.slice(0, 10), `${type === 'topup' ? 'Top-up' : 'Correction'}: ${reason}`, `${sign}${amount} ${currency}`);
   }
   row('', 'Charges of this invoice', `-${total} ${currency}`);
-  row(to, 'Balance at the end', `${balance.closing} ${currency}`, true);
+  row(to, 'Closing balance', `${balance.closing} ${currency}`, true);
 }
 
 function writeFeet(doc: PDFDocument, { number, issuer }: Invoice): void {

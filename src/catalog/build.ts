@@ -47,7 +47,7 @@ const embedding_schema: JsonObject = {
         { type: 'array', minItems: 1, maxItems: 2048, items: { type: ['string', 'integer', 'array'] } },
       ],
     },
-    dimensions: { type: 'integer', minimum: 1, description: 'Length of the vectors, where the model has a choice.' },
+    dimensions: { type: 'integer', minimum: 1, description: 'Length of the vectors, if the model has a choice.' },
     encoding_format: { type: 'string', enum: ['float', 'base64'], default: 'float' },
   },
 };

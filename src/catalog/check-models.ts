@@ -187,7 +187,7 @@ function checkCost(
   checkRows(rows, { kind: model.kind, fields, at: [...at, 'cost'] }, report);
   for (const [index, { unit, amount, currency }] of rows.entries()) {
     if (currency !== undefined && !known.currencies.includes(currency)) {
-      const message = `${showValue(currency)} is none of the currencies: ${known.currencies.join(', ')}.`;
+      const message = `${showValue(currency)} is not one of the currencies: ${known.currencies.join(', ')}.`;
       report.error([...at, 'cost', index, 'currency'], message);
     }
     if (Number(amount) === 0 || model.price?.some((row) => row.unit === unit)) continue;
@@ -223,8 +223,8 @@ function checkLookup(table: JsonObject, fields: InputFields | undefined, at: Pat
   if (!Array.isArray(allowed)) return;
   const listed = Object.keys(table).filter((key) => key !== lookup_key);
   const missing = allowed.map(String).filter((value) => !listed.includes(value));
-  if (missing.length > 0) report.warn(at, `says nothing for ${missing.join(', ')}, which ${field} may be.`);
+  if (missing.length > 0) report.warn(at, `has no entry for ${missing.join(', ')}, which ${field} may be.`);
   for (const key of listed) {
-    if (!allowed.map(String).includes(key)) report.error([...at, key], `is no value of ${field}.`, 'key');
+    if (!allowed.map(String).includes(key)) report.error([...at, key], `is not a value of ${field}.`, 'key');
   }
 }

@@ -36,10 +36,7 @@ export function checkRows(rows: readonly PriceEntry[], { kind, fields, at }: Row
     const here = [...at, index];
     if (!units_of_kind[kind].includes(row.unit)) {
       const unit_names = units_of_kind[kind].join(', ');
-      report.error(
-        [...here, 'unit'],
-        `${row.unit} is nothing that ${kind} models are measured in, which is ${unit_names}.`,
-      );
+      report.error([...here, 'unit'], `${row.unit} is not a unit of ${kind} models. Their units: ${unit_names}.`);
     }
     if (row.above_input_tokens !== undefined && isMediaKind(kind)) {
       report.error([...here, 'above_input_tokens'], `has no meaning for ${kind} models.`, 'key');
@@ -57,7 +54,7 @@ function checkCondition(when: Condition, fields: InputFields, at: Path, report: 
     for (const value of [wanted].flat()) {
       if (allowed.includes(value)) continue;
       const hint = suggestion(String(value), allowed.map(String)) ?? `It may be: ${allowed.map(showValue).join(', ')}.`;
-      report.error([...at, field], `${showValue(value)} is no value of ${field}. ${hint}`);
+      report.error([...at, field], `${showValue(value)} is not a value of ${field}. ${hint}`);
     }
   }
 }
@@ -126,7 +123,7 @@ function checkEstimate(model: ModelEntry, fields: InputFields | undefined, at: P
   for (const unit of units) {
     const written = writtenFactors(model.estimate, unit);
     if (written && !units_of_kind[model.kind].includes(unit)) {
-      report.error([...at, unit], `${unit} is nothing that ${model.kind} models are measured in.`, 'key');
+      report.error([...at, unit], `${unit} is not a unit of ${model.kind} models.`, 'key');
     } else if (written || priced.has(unit)) {
       const factors = written ?? usualFactors(unit, names);
       if (factors) {
@@ -156,7 +153,7 @@ function checkTokens(
   const most = Number.isFinite(longest) ? `${longest} tokens` : 'any number of tokens';
   report.warn(
     at,
-    `holds for ${held} tokens, but ${texts.join(' and ')} may have ${most}: what is above is your loss. Write $bytes.${texts.join('+')}.`,
+    `holds for ${held} tokens, but ${texts.join(' and ')} may have ${most}: the excess is your loss. Write $bytes.${texts.join('+')}.`,
   );
 }
 

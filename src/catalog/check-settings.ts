@@ -75,7 +75,7 @@ export function checkDefaults(
   for (const [index, name] of wanted.entries()) {
     if (typeof name !== 'string' || names.includes(name)) continue;
     const hint = suggestion(name, names) ?? `There are: ${names.join(', ')}.`;
-    report.error(['catalog', 'default', index], `is no provider of the default catalogue. ${hint}`);
+    report.error(['catalog', 'default', index], `is not a provider of the default catalogue. ${hint}`);
   }
   return Object.entries(default_providers).filter(([name]) => wanted.includes(name));
 }

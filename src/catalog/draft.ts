@@ -165,7 +165,7 @@ export function writeDraft(draft: Draft, today: string): string {
     yaml({ providers: { [provider]: { adapter, api_key } } }, 0),
     'models:',
     `  - ${yaml(head, 4).trimStart()}`,
-    `    # What callers pay. ${draft.price_page} says what the provider charges.`,
+    `    # Prices for callers. ${draft.price_page} has the prices of the provider.`,
     '    # price:',
     `    #   - { unit: ${unit}, amount: "0.00" }`,
     yaml(tail, 4),

@@ -138,7 +138,7 @@ function fieldText(unit: Unit, field: string, input: JsonObject): string {
   if (typeof text !== 'string' || rational(text) === undefined) {
     throw uncountable(
       field,
-      'must be a plain number that is not negative and not huge, since the price depends on it.',
+      'must be a plain number that is not negative and not too large, since the price depends on it.',
     );
   }
   return text;

@@ -25,7 +25,7 @@ const server = section(
   {
     base_url: Type.Optional(httpUrl({ description: 'Public address of the service, used in links to outputs.' })),
     trusted_proxies: Type.Optional(
-      addresses({ description: 'Proxies whose X-Forwarded-For is believed.', default: [] }),
+      addresses({ description: 'Proxies whose X-Forwarded-For is trusted.', default: [] }),
     ),
     cors_origins: Type.Optional(
       Type.Array(Type.String({ format: 'origin', errorMessage: 'must be an origin such as https://app.example.com' }), {
@@ -41,7 +41,7 @@ const server = section(
       }),
     ),
   },
-  { description: 'How the service is reached.' },
+  { description: 'Addresses and access from browsers.' },
 );
 
 const limits = section(
@@ -49,14 +49,14 @@ const limits = section(
     generate_per_minute: Type.Optional(count(60, { description: 'POST /v1/generate, per key and minute.' })),
     chat_per_minute: Type.Optional(count(600, { description: 'Both chat paths together, per key and minute.' })),
     chat_at_once: Type.Optional(
-      count(200, { description: 'Calls of the chat paths and of embeddings under way at once, per key and node.' }),
+      count(200, { description: 'Concurrent calls of the chat paths and of embeddings, per key and node.' }),
     ),
     failed_per_24h: Type.Optional(
       count(25, { description: 'Failed generations per account in 24 hours before new ones are paused.' }),
     ),
     other_per_minute: Type.Optional(count(600, { description: 'Everything else, per key and minute.' })),
   },
-  { description: 'How much one key, or one account, may ask for.' },
+  { description: 'Limits of one key or one account.' },
 );
 
 const money = section(
@@ -99,14 +99,14 @@ const webhooks = section(
 
 const outputs = section(
   {
-    link_ttl: Type.Optional(duration('365d', { description: 'How long a link to an output works.', default: '24h' })),
-    keep: Type.Optional(duration('3650d', { description: 'How long output files are kept.', default: '7d' })),
+    link_ttl: Type.Optional(duration('365d', { description: 'Lifetime of a link to an output.', default: '24h' })),
+    keep: Type.Optional(duration('3650d', { description: 'Lifetime of output files.', default: '7d' })),
   },
-  { description: 'Files that models made.' },
+  { description: 'Files that models produced.' },
 );
 
 const tasks = section(
-  { keep: Type.Optional(duration('3650d', { description: 'How long finished tasks are kept.', default: '90d' })) },
+  { keep: Type.Optional(duration('3650d', { description: 'Lifetime of finished tasks.', default: '90d' })) },
   { description: 'Records of tasks.' },
 );
 
@@ -120,7 +120,7 @@ const catalog = section(
         default: false,
         errorMessage: 'must be true, false or a list of providers',
         description:
-          'The models that come along: of all providers whose key is in the environment, of those in the list, or none. Without a file: all.',
+          'Models of the default catalogue: of all providers with a key in the environment, of the listed ones, or none. Without a file: all.',
       }),
     ),
     margin: Type.Optional(
@@ -128,35 +128,35 @@ const catalog = section(
         pattern: margin_pattern,
         errorMessage: 'must be a positive decimal in quotes, such as "1.2"',
         default: '1',
-        description: "By how much the default catalogue's prices, which are the upstream's, are multiplied.",
+        description: 'Factor on the prices of the default catalogue, which are those of the upstreams.',
       }),
     ),
   },
-  { description: 'The catalogue that comes along.' },
+  { description: 'The default catalogue.' },
 );
 
 const files = section(
   {
     keep: Type.Optional(
-      duration('365d', { description: 'How long a file is kept, unless its upload asks for less.', default: '7d' }),
+      duration('365d', { description: 'Lifetime of a file, unless its upload asks for less.', default: '7d' }),
     ),
     file_mb_max: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 1_000,
         default: 200,
-        description: 'The largest file, and what may come with one input together, in megabytes.',
+        description: 'Largest file, and largest sum of the files of one input, in megabytes.',
       }),
     ),
     account_mb_max: Type.Optional(count(5_000, { description: 'All files of an account together, in megabytes.' })),
-    account_files_max: Type.Optional(count(1_000, { description: 'How many files an account may have at a time.' })),
+    account_files_max: Type.Optional(count(1_000, { description: 'Maximum number of files of an account.' })),
   },
   { description: 'Files that callers upload as inputs.' },
 );
 
 const issuer = section(
   {
-    name: text({ description: 'The company, as it stands on invoices.' }),
+    name: text({ description: 'Name of the company on invoices.' }),
     address: Type.Optional(
       Type.String({ maxLength: 400, description: 'Its address; several lines if it has line breaks.' }),
     ),
@@ -166,18 +166,18 @@ const issuer = section(
         pattern: '^[A-Z0-9]{1,10}$',
         errorMessage: 'must be 1 to 10 capital letters and digits',
         default: 'MED',
-        description: 'What the numbers of its invoices begin with: MED-2026-0001.',
+        description: 'Prefix of its invoice numbers: MED-2026-0001.',
       }),
     ),
     tax_percent: Type.Optional(
       Type.String({
         pattern: '^[0-9]{1,2}(?:\\.[0-9]{1,4})?$',
         errorMessage: 'must be a decimal in quotes, such as "23"',
-        description: 'The tax that is contained in what callers pay. Without it invoices tell of none.',
+        description: 'Tax included in the prices for callers. Without it, invoices show no tax.',
       }),
     ),
   },
-  { description: 'Who issues the invoices. Without an issuer there are none.' },
+  { description: 'The issuer of invoices. Without one there are no invoices.' },
 );
 
 const billing = section(
@@ -187,8 +187,7 @@ const billing = section(
       Type.String({
         minLength: 1,
         maxLength: 2_000,
-        description:
-          'Told to people who want to top up, unless they can pay by card: where to transfer money to, for example.',
+        description: 'Instructions for people who want to top up and cannot pay by card, such as a bank account.',
       }),
     ),
   },
@@ -203,10 +202,10 @@ const mail = section(
       errorMessage: 'must be env:NAME or file:/path, since the address has a password in it',
       writeOnly: true,
     }),
-    from: text({ description: 'Whom mails come from: Medley <medley@example.com>.' }),
+    from: text({ description: 'Sender of mails: Medley <medley@example.com>.' }),
   },
   {
-    description: 'Mail of the service: new passwords, invitations, invoices. Without it links are handed over by hand.',
+    description: 'Outgoing mail: new passwords, invitations, invoices. Without it, links are passed on by hand.',
   },
 );
 
@@ -228,7 +227,7 @@ const provider = section(
     links: Type.Optional(
       Type.Enum([...link_policies], {
         description:
-          'Links of callers in chat: given to the upstream (pass), fetched by the service and sent as files (fetch), or refused. Without it fetch where allow_private is set, else pass.',
+          'Links of callers in chat: given to the upstream (pass), fetched by the service and sent as files (fetch), or refused. Default: fetch if allow_private is set, else pass.',
       }),
     ),
   },
@@ -238,10 +237,10 @@ const provider = section(
 const scalar = { type: ['string', 'number', 'boolean', 'null'] };
 
 const price_row = {
-  unit: Type.Enum(units, { description: 'What is counted.' }),
+  unit: Type.Enum(units, { description: 'The unit that is counted.' }),
   amount: decimal({ description: 'Price in the base currency, a decimal in quotes.' }),
   per: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'For how many units.' }),
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Number of units for this price.' }),
   ),
   when: Type.Optional(
     Type.Unsafe<Condition>({
@@ -270,7 +269,7 @@ const token_price_row = {
 };
 
 const price = section(token_price_row, {
-  description: 'A price. Of several for one unit the first whose `when` fits holds.',
+  description: 'A price. Of several for one unit, the first whose `when` fits applies.',
 });
 
 /** Source of a price: its page and the day on which it was read. */
@@ -280,16 +279,16 @@ const price_source = section(
     date: Type.String({
       format: 'date',
       errorMessage: 'must be a date such as 2026-01-31',
-      description: 'When it said so.',
+      description: 'The day on which it was read.',
     }),
   },
-  { description: 'Where a price was read, and when; shown by `medley models show`, not to callers.' },
+  { description: 'Source of a price; shown by `medley models show`, not to callers.' },
 );
 
 const cost = section(
   {
     ...token_price_row,
-    amount: decimal({ description: 'What the upstream charges us, a decimal in quotes.' }),
+    amount: decimal({ description: 'Price of the upstream, a decimal in quotes.' }),
     currency: Type.Optional(text({ description: 'One of `currencies`; the base currency if absent.' })),
   },
   { description: "The upstream's price, for margins." },
@@ -353,25 +352,25 @@ const route = section(
     poll: Type.Optional(
       section(
         {
-          first: Type.Optional(duration('1h', { description: 'First look after the start.', default: '1s' })),
-          max: Type.Optional(duration('1h', { description: 'Longest time between two looks.', default: '10s' })),
+          first: Type.Optional(duration('1h', { description: 'First poll after the start.', default: '1s' })),
+          max: Type.Optional(duration('1h', { description: 'Longest time between two polls.', default: '10s' })),
         },
-        { description: 'How often the upstream is asked for the state of a run.' },
+        { description: 'Times between polls for the state of a run.' },
       ),
     ),
     input: Type.Optional(
       freeObject({
         description:
-          'Upstream field: `$input.FIELD`, a constant, or objects and lists of these. `$spread: $input` copies all; `{ $lookup: $input.FIELD, VALUE: … }` is what stands under the value of a field.',
+          'Upstream field: `$input.FIELD`, a constant, or objects and lists of these. `$spread: $input` copies all; `{ $lookup: $input.FIELD, VALUE: … }` is the entry for the value of a field.',
       }),
     ),
-    output: Type.Optional(freeObject({ description: "Where the results are in the upstream's answer." })),
+    output: Type.Optional(freeObject({ description: "Positions of the results in the upstream's response." })),
     options: Type.Optional(freeObject({ description: 'Settings of the adapter for this route.' })),
-    cost: Type.Optional(Type.Array(cost, { description: 'What the upstream charges us.' })),
+    cost: Type.Optional(Type.Array(cost, { description: 'Prices of the upstream.' })),
     cost_source: Type.Optional(price_source),
     on_ambiguous_submit: Type.Optional(
       Type.Enum(['fail', 'failover'], {
-        description: 'When nobody knows whether the upstream took the run: fail and refund, or try the next route.',
+        description: 'If it is unknown whether the upstream accepted the run: fail and refund, or try the next route.',
         default: 'fail',
       }),
     ),
@@ -384,9 +383,9 @@ const model = section(
     id: Type.String({
       pattern: '^(?!.*(?:^|/)\\.{0,2}(?:/|$))[A-Za-z0-9._:/-]{1,128}$',
       errorMessage: 'must be 1 to 128 letters, digits or . _ - : /, without empty parts, "." or ".."',
-      description: 'What callers write as `model`.',
+      description: 'The id that callers send as `model`.',
     }),
-    kind: Type.Enum(kinds, { description: 'What the model makes.' }),
+    kind: Type.Enum(kinds, { description: 'Kind of output.' }),
     name: Type.Optional(text({ description: 'Name for people. Default: the id.' })),
     description: Type.Optional(Type.String({ maxLength: 4000, description: 'A sentence or two for people.' })),
     owned_by: Type.Optional(text({ description: 'Default: the part of the id before the first slash.' })),
@@ -415,7 +414,7 @@ const model = section(
       ),
     ),
     max_output_tokens: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100_000_000, description: 'Chat: the most that one answer may have.' }),
+      Type.Integer({ minimum: 1, maximum: 100_000_000, description: 'Chat: maximum output tokens of one answer.' }),
     ),
     default_output_tokens: Type.Optional(
       Type.Integer({
@@ -423,7 +422,7 @@ const model = section(
         maximum: 100_000_000,
         default: 4096,
         description:
-          'Chat: sent and held for without max_tokens, where no max_output_tokens is stated or the money is less than twenty times the hold for it.',
+          'Chat: the limit without max_tokens, if no max_output_tokens is set or the money is less than twenty times the hold for it.',
       }),
     ),
     input_schema: Type.Optional(freeObject({ description: "JSON Schema 2020-12 of the task's `input`." })),
@@ -431,10 +430,10 @@ const model = section(
       Type.Array(Type.Enum(['image', 'video', 'audio', 'text']), {
         minItems: 1,
         maxItems: 1,
-        description: 'What the results are, if not what the kind says: [text] for audio models that transcribe.',
+        description: 'Types of the results, if they differ from the kind: [text] for audio models that transcribe.',
       }),
     ),
-    price: Type.Optional(Type.Array(price, { description: 'What callers pay.' })),
+    price: Type.Optional(Type.Array(price, { description: 'Prices for callers.' })),
     price_source: Type.Optional(price_source),
     estimate: Type.Optional(estimate),
     routes: Type.Array(route, { minItems: 1, maxItems: 16, description: 'Tried in order.' }),
@@ -449,7 +448,7 @@ const catalog_schema = section(
     currencies: Type.Optional(
       mapOf(
         { pattern: '^[A-Z]{3}$', errorMessage: 'must be named by a code of three capital letters, such as USD' },
-        rate({ description: 'How much of it one unit of the base currency is.' }),
+        rate({ description: 'Amount of it for one unit of the base currency.' }),
         {
           description: 'Billing currencies. The first is the base currency of all prices; its rate is "1".',
           minProperties: 1,

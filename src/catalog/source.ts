@@ -72,7 +72,7 @@ type Mistake = { offset: number; message: string };
 
 /** Our messages for parser errors whose own texts speak of its functions. */
 const own_messages: ReadonlyMap<string, string> = new Map([
-  ['DUPLICATE_KEY', 'this key is there twice.'],
+  ['DUPLICATE_KEY', 'this key exists twice.'],
   ['MULTIPLE_DOCS', 'a second document begins here; a catalogue is one.'],
 ]);
 

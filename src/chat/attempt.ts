@@ -324,8 +324,8 @@ async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Prom
   const facts = { request_id: priced.request_id, route: trial.route.id, problem: withoutWords(problem) };
   app.log.warn(facts, 'a chat stream broke off');
   outcome.error = watch.timed_out
-    ? new ApiError('timeout', 'The model stopped answering in the middle of its answer.')
-    : new ApiError('upstream_error', 'The model provider broke off in the middle of its answer.');
+    ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
+    : new ApiError('upstream_error', 'The model provider cut its answer off.');
   // It wrote all the time that a call may take: there was much to write.
   const is_blameless = simulated || watch.timed_out === 'total' || relay.failure?.type === unfinished_type;
   return { answered: true, is_blameless };

@@ -107,7 +107,7 @@ function enter(app: App, { caller }: PricedRequest): Permit {
   const permit = app.limits.chat_calls.tryAcquire(caller.key.id);
   if (permit) return permit;
   const { chat_at_once } = app.catalog.current.settings.limits;
-  const message = `Too many calls at once with this key: at most ${chat_at_once} may be under way. Let one of them end first.`;
+  const message = `Too many calls at once with this key: at most ${chat_at_once} may be in progress. Wait until one of them ends.`;
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }
 
@@ -119,7 +119,7 @@ function unexpected(app: App, priced: PricedRequest, error: unknown): ApiError {
   app.log.error({ request_id: priced.request_id, err: error }, 'a chat call failed');
   return new ApiError(
     'internal_error',
-    'The service could not finish this call; what was not delivered costs nothing.',
+    'The service could not finish this call; output that was not delivered costs nothing.',
   );
 }
 

@@ -66,7 +66,7 @@ export function checkPolicy(links: readonly FoundLink[], policy: LinkPolicy | 'o
   if (policy === 'pass') return judgeLinks(links, public_only);
   const unfetched = policy === 'refuse' ? first : links.find(({ kind }) => kind === 'server');
   if (!unfetched) return;
-  const why = 'must not be a link: this model takes none, send the content itself';
+  const why = 'must not be a link: this model accepts none, send the content itself';
   throw mistake(unfetched.at, unfetched.kind === 'server' ? 'is not offered with this model' : why, 'link_not_allowed');
 }
 

@@ -28,7 +28,7 @@ export async function fetchLinks(
   signal: AbortSignal,
 ): Promise<Permit | ApiError> {
   if (links.length > links_max) {
-    return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model takes ${links_max}`);
+    return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model accepts ${links_max}`);
   }
   const weight = Math.min(links.length * file_bytes_max, files_bytes_max);
   const permit = await app.limits.link_memory.acquire(account_id, { weight, signal });
@@ -54,8 +54,7 @@ async function fetchAll(app: App, links: readonly Link[], signal: AbortSignal): 
       if (file instanceof ApiError) return file;
       if (!link) continue;
       left_bytes -= file.bytes.length;
-      if (left_bytes < 0)
-        return mistake(link.at, `leads to more than all files together may have: ${files_bytes_max} bytes`);
+      if (left_bytes < 0) return mistake(link.at, `exceeds the limit of all files together, ${files_bytes_max} bytes`);
       link.inline.mimeType = file.type;
       link.inline.data = file.bytes.toString('base64');
     }
@@ -73,7 +72,7 @@ async function fetchLink(
     const rules = app.addressRules();
     const { bytes, content_type } = await app.guard.download(url, { ...limits, rules, size_bytes_max, signal });
     const type = typeOf(bytes, content_type);
-    return type === undefined ? mistake(at, 'leads to no image or document') : { bytes, type };
+    return type === undefined ? mistake(at, 'does not lead to an image or a document') : { bytes, type };
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
     return mistake(at, `could not be fetched: ${error.message}`);

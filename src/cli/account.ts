@@ -19,14 +19,16 @@ import { exact, money_max } from '../money/money.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
 
 export function accountCommands(account: Command): void {
-  const create = account.command('create').description('make an account').requiredOption('--name <name>', 'its name');
+  const create = account.command('create').description('create an account').requiredOption('--name <name>', 'its name');
   create.option('--currency <code>', 'its billing currency').option('--credit <amount>', 'a first top-up', '0');
   says(create, () => withApp((app) => createOne(app, create.opts())));
 
   const top_up = account
     .command('credit <account> <amount>')
     .description('top up (or, with a minus, correct) a balance');
-  top_up.requiredOption('--reason <text>', 'why, for the ledger').option('--ref <unique>', 'booked once per reference');
+  top_up
+    .requiredOption('--reason <text>', 'the reason, for the ledger')
+    .option('--ref <unique>', 'booked once per reference');
   says(top_up, (id = '', amount = '') => withApp((app) => creditOne(app, id, amount, top_up.opts())));
 
   says(account.command('list').description('all accounts with their balances'), () => withApp(listAll));
@@ -37,7 +39,7 @@ export function accountCommands(account: Command): void {
   ] as const) {
     const command = account
       .command(`${verb} <account>`)
-      .description(status === 'blocked' ? 'stop new work; what runs goes on' : 'allow new work again');
+      .description(status === 'blocked' ? 'stop new work; running work continues' : 'allow new work again');
     says(command, (id = '') => withApp((app) => setStatus(app, id, status)));
   }
   says(account.command('delete <account>').description('delete one that never had money or work'), (id = '') =>

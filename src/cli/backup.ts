@@ -33,12 +33,12 @@ async function backUp(dir: string): Promise<Said> {
   const text = [
     `${dir}: ${contentsOf(backup)}`,
     ...(all_missing
-      ? [`NONE OF THE ${missing} FILES that the rows tell of is in ${config.data_dir}: is MEDLEY_DATA right?`]
+      ? [`NONE OF THE ${missing} FILES of the database is in ${config.data_dir}: is MEDLEY_DATA right?`]
       : []),
     ...(missing > 0 && !all_missing
-      ? [`${missing} files that the rows tell of were not there, or removed meanwhile.`]
+      ? [`${missing} files of the database were missing, or were removed meanwhile.`]
       : []),
-    'Keep it like a password: webhook secrets, sessions and what callers have sent are in it.',
+    'Protect it like a password: it contains webhook secrets, sessions and the data of callers.',
   ];
   return { json: { dir, ...summaryOf(backup) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
 }

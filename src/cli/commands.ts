@@ -15,7 +15,7 @@ type Entry = {
 const entries: readonly Entry[] = [
   {
     usage: 'account',
-    description: 'accounts: who pays',
+    description: 'accounts and their balances',
     load: async () => (await import('./account.ts')).accountCommands,
   },
   { usage: 'key', description: 'API keys', load: async () => (await import('./key.ts')).keyCommands },
@@ -37,7 +37,7 @@ const entries: readonly Entry[] = [
   },
   {
     usage: 'margins',
-    description: 'what callers paid, what upstreams charge for it, and what is left, from the ledger',
+    description: 'revenue, upstream cost and margin, from the ledger',
     load: async () => (await import('./margins.ts')).marginsCommand,
   },
   {
@@ -47,7 +47,7 @@ const entries: readonly Entry[] = [
   },
   {
     usage: 'models',
-    description: 'what is offered with the keys there are, and what others add',
+    description: 'the models that are offered, and those that further keys add',
     load: async () => (await import('./models.ts')).modelCommands,
   },
   {
@@ -62,7 +62,7 @@ const entries: readonly Entry[] = [
   },
   {
     usage: 'doctor',
-    description: 'look at everything the service needs',
+    description: 'check everything that the service needs',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
@@ -77,7 +77,7 @@ const entries: readonly Entry[] = [
   },
   {
     usage: 'restore <dir>',
-    description: 'put a backup into an empty database and data folder',
+    description: 'restore a backup into an empty database and data folder',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
 ];

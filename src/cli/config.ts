@@ -11,7 +11,7 @@ import { CommandError, says, type Said } from './command.ts';
 
 export function configCommands(config: Command): void {
   const check = config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col');
-  check.option('--default', 'the catalogue that comes along instead');
+  check.option('--default', 'check the default catalogue instead');
   says(check, (file?: string) => (check.opts()['default'] === true ? checkDefault() : checkFile(file)));
 }
 
@@ -20,8 +20,8 @@ async function checkFile(file?: string): Promise<Said> {
   const path = file ?? settings.config_file ?? 'medley.yaml';
   if (file === undefined && settings.config_file === undefined && !existsSync(path)) {
     throw new CommandError(
-      'There is no configuration file: MEDLEY_CONFIG names none, and there is no medley.yaml here. The service then runs ' +
-        'on its built-in models. For a file of your own copy medley.example.yaml, and name it in MEDLEY_CONFIG.',
+      'There is no configuration file: MEDLEY_CONFIG is not set, and there is no medley.yaml here. The service then runs ' +
+        'on its built-in models. To write one, copy medley.example.yaml and set MEDLEY_CONFIG to the copy.',
       2,
     );
   }

@@ -9,11 +9,11 @@ export function invoiceCommands(invoice: Command): void {
   const run = invoice
     .command('run')
     .description(
-      'make the invoices of a month that are missing, and supplementary ones for what was charged after they were made; the service does so by itself',
+      'create the missing invoices of a month, and supplementary ones for later charges; the service also does this automatically',
     );
   run
     .requiredOption('--month <YYYY-MM>', 'a month (UTC) that is over')
-    .option('--account <account>', 'only of this one');
+    .option('--account <account>', 'only this account');
   says(run, () => withApp((app) => makeThem(app, run.opts())));
 }
 
@@ -24,7 +24,7 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
   if (!isMonth(month)) throw new CommandError(`--month must be like 2026-01, not "${month}".`, 2);
   if (!isOver(month, now)) throw new CommandError(tooEarly(month), 1);
   if (!issuer) {
-    throw new CommandError('Nobody issues invoices yet: name the company under billing.issuer in medley.yaml.', 1);
+    throw new CommandError('There is no issuer of invoices: set billing.issuer in medley.yaml.', 1);
   }
   const account = options.account === undefined ? undefined : await requireAccount(app, options.account);
   const { made, existing, failed } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
@@ -40,8 +40,8 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
     ...(created.length > 0
       ? [table([['number', 'account', 'total', '', 'supplement to'], ...created.map(lineOf)])]
       : []),
-    `${made.length} made for ${month}, ${existing} were there already.`,
-    ...failures.map((one) => `NOT MADE for ${one.account}: ${one.message}`),
+    `${made.length} created for ${month}, ${existing} existed already.`,
+    ...failures.map((one) => `NOT CREATED for ${one.account}: ${one.message}`),
   ];
   return {
     json: { month, made: created, existing, failed: failures },

@@ -19,11 +19,9 @@ import { CommandError, note, readMoney, readText, says, table, withApp, type Sai
 export function keyCommands(key: Command): void {
   const create = key
     .command('create')
-    .description('make a key; it is shown once')
+    .description('create a key; it is shown once')
     .requiredOption('--account <account>', 'whose');
-  create
-    .option('--name <name>', 'its name', 'Key')
-    .option('--monthly-limit <amount>', 'what it may spend in a month (UTC)');
+  create.option('--name <name>', 'its name', 'Key').option('--monthly-limit <amount>', 'its monthly limit (UTC)');
   addRuleOptions(create);
   says(create, () => withApp((app) => createOne(app, create.opts())));
 
@@ -33,15 +31,15 @@ export function keyCommands(key: Command): void {
   const rotate = key
     .command('rotate <key_id>')
     .description('a new key with the same name, which shares the budget of the old one; it is shown once');
-  rotate.option('--overlap <hours>', 'for how long the old one still works: 0 or 24', '24');
+  rotate.option('--overlap <hours>', 'hours for which the old key still works: 0 or 24', '24');
   says(rotate, (id = '') => withApp((app) => rotateOne(app, id, rotate.opts())));
   says(
-    key.command('limit <key_id> <amount>').description('set the monthly limit, or lift it with "none"'),
+    key.command('limit <key_id> <amount>').description('set the monthly limit, or remove it with "none"'),
     (id = '', amount = '') => withApp((app) => limitOne(app, id, amount)),
   );
   const rules = key
     .command('rules <key_id>')
-    .description('change until when, for what and from where a key may be used');
+    .description('change the expiry, the scopes or the allowed addresses of a key');
   addRuleOptions(rules);
   says(rules, (id = '') => withApp((app) => changeRules(app, id, rules.opts())));
   const list = key.command('list').description('the keys of an account').requiredOption('--account <account>', 'whose');
@@ -52,9 +50,9 @@ type RuleOptions = { expires?: string; scopes?: string; addresses?: string };
 
 function addRuleOptions(command: Command): void {
   command
-    .option('--expires <when>', 'when it ends: a time, a duration such as 90d, or "never"')
-    .option('--scopes <list>', `what it may be used for: ${scopes.join(', ')}, with commas between, or "all"`)
-    .option('--addresses <list>', 'from where: addresses and CIDR ranges with commas between, or "any"');
+    .option('--expires <when>', 'its expiry: a time, a duration such as 90d, or "never"')
+    .option('--scopes <list>', `its scopes: ${scopes.join(', ')}, separated by commas, or "all"`)
+    .option('--addresses <list>', 'allowed addresses and CIDR ranges, separated by commas, or "any"');
 }
 
 /** The rules of the options, in the place of those that the key has. */
@@ -119,7 +117,7 @@ async function createOne(
     monthly_limit: shown(limit_month),
     ...rulesJson(key),
   };
-  return { json, text: `${text}\nThis is shown only now. Its id is ${key.id}.` };
+  return { json, text: `${text}\nShown only once. Its id is ${key.id}.` };
 }
 
 async function deleteOne(app: CommandApp, id: string): Promise<Said> {
@@ -141,10 +139,10 @@ async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: s
   const details = { new_key: key.id, overlap_hours: Number(overlap) };
   await note(app, { account_id: old.account_id, action: 'key.rotate', subject: old.id, details });
   app.notifier.notify(keys_channel, 'all');
-  const until = overlap === '0' ? 'does not work any more' : `works until ${old.deleted_at?.toISOString()}`;
+  const until = overlap === '0' ? 'no longer works' : `works until ${old.deleted_at?.toISOString()}`;
   return {
     json: { id: key.id, key: text, name: key.name, old: { id, works_until: old.deleted_at?.toISOString() } },
-    text: `${text}\nThis is shown only now. Its id is ${key.id}; the old one ${until}.`,
+    text: `${text}\nShown only once. Its id is ${key.id}; the old one ${until}.`,
   };
 }
 

@@ -21,7 +21,7 @@ async function makeLink(app: CommandApp, { account }: { account?: string }): Pro
 async function operatorOf(app: CommandApp, now: Date): Promise<string> {
   const [first] = await listAccounts(app.db);
   if (!first)
-    throw new CommandError('There is no account yet: start the service, or make one with "account create".', 1);
+    throw new CommandError('There is no account yet: start the service, or create one with "account create".', 1);
   return firstOperator(app.db, first.id, now);
 }
 

@@ -68,13 +68,13 @@ function jsonOf({ name, runs, revenue, upstream_cost, margin, base, unknown, cur
 }
 
 function textOf(month: string, by: MarginGroup, rows: readonly MarginRow[], totals: readonly MarginRow[]): string {
-  if (rows.length === 0) return `Nothing was charged in ${month}.`;
+  if (rows.length === 0) return `No charges in ${month}.`;
   const head = [by, 'currency', 'runs', 'revenue', 'upstream cost', 'margin', '%', 'cost unknown'];
-  const lines = rows.map((row) => lineOf(row.name ?? '(not known)', row));
+  const lines = rows.map((row) => lineOf(row.name ?? '(unknown)', row));
   const sums = totals.map((row) => lineOf('all', row));
   const unknown = totals.reduce((sum, row) => sum + row.unknown, 0n);
   const note =
-    `Cost unknown: runs, calls and tries for which the upstream may charge, but neither it nor the route's cost rows ` +
+    `Cost unknown: runs, calls and attempts for which the upstream may charge, but neither it nor the route's cost rows ` +
     'say how much. They are in no sum.';
   return [table([head, ...lines, ...sums]), ...(unknown > 0n ? [note] : [])].join('\n');
 }

@@ -10,8 +10,8 @@ export function importCommands(models: Command): void {
   const command = models.command('import').description("a block for medley.yaml from a provider's own description");
   for (const [provider, { read, base_url }] of Object.entries(described)) {
     const one = command.command(`${provider} <model>`).description(`such as ${provider} owner/name`);
-    one.option('--base-url <url>', 'where to ask', base_url).option('--out <file>', 'write it there');
-    one.option('--kind <kind>', 'image, video or audio, where the description does not tell');
+    one.option('--base-url <url>', 'address of the provider', base_url).option('--out <file>', 'file to write it to');
+    one.option('--kind <kind>', 'image, video or audio, if the description does not say');
     says(one, (name = '') => importOne(read, name, one.opts()));
   }
 }
@@ -19,7 +19,7 @@ export function importCommands(models: Command): void {
 type Options = { baseUrl?: string; out?: string; kind?: string };
 
 async function importOne(read: Describe, name: string, options: Options): Promise<Said> {
-  if (!/^[\w.-]+(\/[\w.-]+)+$/.test(name)) throw new CommandError(`${name} must be such as owner/name.`, 2);
+  if (!/^[\w.-]+(\/[\w.-]+)+$/.test(name)) throw new CommandError(`${name} must have the form owner/name.`, 2);
   const kind_told = readKind(options.kind);
   const draft = await read(name, (options.baseUrl ?? '').replace(/\/+$/, ''), kind_told).catch((error: unknown) => {
     throw error instanceof DescriptionError ? new CommandError(error.message) : error;

@@ -10,11 +10,13 @@ import { CommandError, says, type Said } from './command.ts';
 import { foundModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
 
 export function testCommand(models: Command): void {
-  const test = models.command('test <model>').description('what a route would be sent; with --real, one call of it');
-  test.option('--route <route>', 'which one; the first that is usable if not given');
+  const test = models
+    .command('test <model>')
+    .description('show the request to a route; with --real, make one call of it');
+  test.option('--route <route>', 'the route; default: the first usable one');
   test.option('--real', 'make the call: the provider charges for it');
   test.option('--input <json>', "the input (of chat models: the message), instead of the schema's examples");
-  test.option('--out <folder>', 'where files go', '.');
+  test.option('--out <folder>', 'folder for the files', '.');
   says(test, (id = '') => testOne(id, test.opts()).catch(asCommandError));
 }
 
@@ -94,7 +96,7 @@ async function report(plan: JsonPlan, { files, ...trial }: Trial, out: string): 
     ...(trial.cost === null ? [] : [`A caller pays ${trial.cost} ${plan.currency} (${unitsLine(trial.units)}).`]),
     ...(trial.upstream_cost === null
       ? []
-      : [`The provider charges ${trial.upstream_cost.amount} ${trial.upstream_cost.currency}, it says.`]),
+      : [`The provider reports a charge of ${trial.upstream_cost.amount} ${trial.upstream_cost.currency}.`]),
   ];
   return { json, text: lines.join('\n'), exit_code: trial.outcome === 'done' ? 0 : 1 };
 }

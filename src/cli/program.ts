@@ -44,7 +44,7 @@ function watchFolder(): () => void {
   return () => {
     if (!existsSync(data_dir)) return;
     console.error(
-      `The data folder ${data_dir} was made now. If your service has another one, set MEDLEY_DATA as it does.`,
+      `The data folder ${data_dir} was created now. If your service uses another one, set MEDLEY_DATA to it.`,
     );
   };
 }

@@ -18,13 +18,13 @@ import { contentsOf, progressOnStderr, summaryOf } from './backup.ts';
 import { says, withEngine, type Said } from './command.ts';
 
 export function restoreCommand(restore: Command): void {
-  restore.option('--check', 'only read the backup through; change nothing');
+  restore.option('--check', 'only check the backup; change nothing');
   says(restore, (dir = '') => (restore.opts()['check'] === true ? check(dir) : restoreFrom(dir)));
 }
 
 async function check(dir: string): Promise<Said> {
   const manifest = await checkBackup(dir, progressOnStderr());
-  return { json: { dir, ok: true, ...summaryOf(manifest) }, text: `${dir} is whole: ${contentsOf(manifest)}` };
+  return { json: { dir, ok: true, ...summaryOf(manifest) }, text: `${dir} is complete: ${contentsOf(manifest)}` };
 }
 
 async function restoreFrom(dir: string): Promise<Said> {
@@ -54,9 +54,9 @@ async function lookAt(app: App, dir: string, manifest: Manifest, restored: Resto
     `The books ${books.ok ? 'are exact' : 'DO NOT ADD UP: see `medley books`'}.`,
     ...goesOn(queued + running, waiting_deliveries),
     ...(secret_is_missing
-      ? ['MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sign-ins end.']
+      ? ['MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sessions stop working.']
       : []),
-    ...(left_out.length > 0 ? [`Not of Medley and left in the backup: ${left_out.join(', ')}.`] : []),
+    ...(left_out.length > 0 ? [`Not part of Medley and not restored: ${left_out.join(', ')}.`] : []),
   ];
   const json = {
     dir,
@@ -75,8 +75,8 @@ async function lookAt(app: App, dir: string, manifest: Manifest, restored: Resto
 function goesOn(tasks: number, deliveries: number): string[] {
   if (tasks + deliveries === 0) return [];
   return [
-    `Its service will go on with ${tasks} unfinished tasks and send ${deliveries} webhooks, also those that the original has`,
-    'dealt with since: stop that one first. With MEDLEY_ROLE=api you can look at the copy, and it does neither.',
+    `Its service will continue ${tasks} unfinished tasks and send ${deliveries} webhooks, including those that the original has`,
+    'handled since: stop the original first. With MEDLEY_ROLE=api the copy can be viewed and does neither.',
   ];
 }
 

@@ -15,7 +15,7 @@ export function taskCommands(task: Command): void {
     .command('list')
     .description('the newest tasks')
     .option('--account <account>', 'only of this account');
-  list.option('--status <status>', 'only in this status').option('--limit <n>', 'how many', '50');
+  list.option('--status <status>', 'only in this status').option('--limit <n>', 'number of tasks', '50');
   says(list, () => withApp((app) => listSome(app, list.opts())));
 
   says(task.command('show <task>').description('one task with its attempts and its webhook'), (id = '') =>
@@ -23,7 +23,7 @@ export function taskCommands(task: Command): void {
   );
 
   const fail = task.command('fail <task>').description('end a task that hangs: it fails and is refunded');
-  fail.requiredOption('--reason <text>', 'why, for the record');
+  fail.requiredOption('--reason <text>', 'the reason, for the record');
   says(fail, (id = '') => withEngine((app) => failOne(app, id, fail.opts())));
 }
 

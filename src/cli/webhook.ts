@@ -19,7 +19,7 @@ import { CommandError, note, says, withApp, withEngine, type Said } from './comm
 export function webhookCommands(webhook: Command): void {
   const rotate = webhook
     .command('rotate')
-    .description('a new secret; for 24 hours the standard signature is made with the old one as well');
+    .description('create a new secret; in the standard signature the old one stays valid for 24 hours');
   rotate.requiredOption('--account <account>', 'whose');
   says(rotate, () => withApp((app) => rotateSecret(app, rotate.opts())));
 
@@ -28,11 +28,13 @@ export function webhookCommands(webhook: Command): void {
   );
 
   const test = webhook.command('test').description('send a signed test payload and show the answer');
-  test.requiredOption('--account <account>', 'whose secret signs').requiredOption('--url <url>', 'where to');
+  test
+    .requiredOption('--account <account>', 'the account whose secret signs')
+    .requiredOption('--url <url>', 'the address');
   says(test, () => withEngine((app) => testOne(app, test.opts())));
 
   const listen = webhook.command('listen').description('receive deliveries on this machine, verify and print them');
-  listen.requiredOption('--port <port>', 'on 127.0.0.1').option('--count <n>', 'stop after so many');
+  listen.requiredOption('--port <port>', 'on 127.0.0.1').option('--count <n>', 'stop after this many deliveries');
   says(listen, () => listenFor(listen.opts()));
 }
 
@@ -42,7 +44,7 @@ async function rotateSecret(app: CommandApp, options: { account?: string }): Pro
   await note(app, { account_id: account.id, action: 'webhook_secret.rotate' });
   return {
     json: { id: account.id, webhook_secret },
-    text: `${webhook_secret}\n\nx-service-signature is made with it from now on. webhook-signature carries the old one, too, for 24 hours.`,
+    text: `${webhook_secret}\n\nx-service-signature uses it from now on. In webhook-signature the old one also stays valid for 24 hours.`,
   };
 }
 
@@ -50,9 +52,9 @@ async function resendOne(app: App, id: string): Promise<Said> {
   const delivery = await findDelivery(app.db, id);
   const answer = delivery ? await resend(app, delivery) : 'missing';
   if (answer === 'missing')
-    throw new CommandError(`There is no delivery "${id}". \`task show TASK\` names those of a task.`);
+    throw new CommandError(`There is no delivery "${id}". \`task show TASK\` lists those of a task.`);
   if (answer === 'busy')
-    throw new CommandError(`${id} is on its way already: its next attempt is due now or under way.`);
+    throw new CommandError(`${id} is being sent already: its next attempt is due now or in progress.`);
   await note(app, { account_id: delivery?.account_id, action: 'webhook.resend', subject: id });
   return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
 }
@@ -72,7 +74,7 @@ async function testOne(app: App, options: { account?: string; url?: string }): P
     testBody(account.currency, new Date(app.clock.now())),
   );
   await note(app, { account_id: account.id, action: 'webhook.test', subject: id, details: { url } });
-  const outcome = status === null ? `no answer: ${error}` : `answered ${status}`;
+  const outcome = status === null ? `no response: ${error}` : `answered ${status}`;
   const text = `${delivered ? 'Delivered' : 'Not delivered'}: ${url} ${outcome} after ${duration_ms} ms${answer ? `\n\n${answer}` : ''}`;
   return { json: { id, delivered, status, error, duration_ms, answer }, text, exit_code: delivered ? 0 : 1 };
 }

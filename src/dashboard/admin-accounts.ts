@@ -227,7 +227,7 @@ export const admin_limit_key = session_endpoint(
   async (app, call) => {
     const account = await accountIn(app, call);
     const limit = readLimit(call.body);
-    if (limit === undefined) throw wrong('limit', 'limit must be an amount, or null, which lifts it.');
+    if (limit === undefined) throw wrong('limit', 'limit must be an amount, or null for no limit.');
     const { key: key_id = '' } = call.params;
     const key = isId('key', key_id) ? await findKey(app.db, key_id, account.id) : undefined;
     if (!key || !(await setLimit(app.db, key.id, limit))) throw new ApiError('not_found', 'There is no such key.');

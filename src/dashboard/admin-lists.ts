@@ -32,7 +32,7 @@ const page_size = 50;
 
 const margin_query = {
   month: { description: 'As 2026-11.', schema: text },
-  by: { description: 'What it is told by.', schema: { enum: [...margin_groups] } },
+  by: { description: 'Grouping of the rows.', schema: { enum: [...margin_groups] } },
 };
 
 /** The first day of the month of this moment. */
@@ -249,9 +249,9 @@ export const admin_resend = session_endpoint(
     const { id = '' } = call.params;
     const delivery = isId('dlv', id) ? await findDelivery(app.db, id) : undefined;
     const answer = delivery ? await resend(app, delivery) : 'missing';
-    if (!delivery || answer === 'missing') throw new ApiError('not_found', 'There is no such delivery any more.');
+    if (!delivery || answer === 'missing') throw new ApiError('not_found', 'This delivery no longer exists.');
     if (answer === 'busy') {
-      throw new ApiError('conflict', 'It is on its way already: an attempt is due now or under way.', {
+      throw new ApiError('conflict', 'It is being sent already: an attempt is due now or in progress.', {
         code: 'conflict',
       });
     }

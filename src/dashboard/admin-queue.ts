@@ -81,7 +81,7 @@ export const admin_pause_node = session_endpoint(
     if (typeof paused !== 'boolean') throw wrong('paused', 'paused must be true or false.');
     const deed = { action: paused ? 'worker.pause' : 'worker.resume', subject: id };
     const is_there = await change(app, call, deed, (tx) => app.engine.pause(tx, id, paused));
-    if (!is_there) throw new ApiError('not_found', 'There is no such process any more.');
+    if (!is_there) throw new ApiError('not_found', 'This process no longer exists.');
     return { status: 200, body: { ok: true } };
   },
 );
@@ -97,7 +97,7 @@ export const admin_requeue = session_endpoint(
     const { id = '' } = call.params;
     const deed = { action: 'job.requeue', subject: id };
     const is_there = uuid.test(id) && (await change(app, call, deed, (tx) => app.engine.requeue(tx, id)));
-    if (!is_there) throw new ApiError('not_found', 'There is no such job any more: it has ended, or begun anew.');
+    if (!is_there) throw new ApiError('not_found', 'This job no longer exists: it has ended, or was restarted.');
     return { status: 200, body: { ok: true } };
   },
 );

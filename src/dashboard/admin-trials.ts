@@ -80,7 +80,7 @@ function begin(app: App, { model, route }: TrialRoute, { currency }: TrialPlan):
   const calls = keptOf(app);
   const name = routeName(model.id, route.id);
   const running = [...calls.values()].some((each) => each.name === name && isRunning(each));
-  if (running) throw new ApiError('conflict', 'A test call of this route is under way.', { code: 'conflict' });
+  if (running) throw new ApiError('conflict', 'A test call of this route is in progress.', { code: 'conflict' });
   const test_call: Kept = { id: randomUUID(), name, currency, begun_at_ms: performance.now() };
   calls.set(test_call.id, test_call);
   for (const [id, old] of calls) if (calls.size > kept_max && !isRunning(old)) calls.delete(id);
@@ -96,12 +96,14 @@ async function finish(app: App, call: SessionCall, made: Kept, wanted: TrialRout
   try {
     const trial = await tryRoute(wanted, plan, app.prober);
     const too_large = trial.files.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > files_bytes_max;
-    made.trial = too_large ? { ...trial, files: [], message: 'It made files that are too large to show here.' } : trial;
+    made.trial = too_large
+      ? { ...trial, files: [], message: 'It produced files that are too large to show here.' }
+      : trial;
     const { outcome, took_ms, message, cost, upstream_cost } = trial;
     await note(app, call, 'route.tested', made.name, { outcome, took_ms, message, cost, upstream_cost });
   } catch (error) {
     made.failure ??=
-      error instanceof TrialError ? error.message : 'The test call broke off; the log of the service tells why.';
+      error instanceof TrialError ? error.message : 'The test call was cut off; the log of the service has the reason.';
     app.log.error({ route: made.name, err: error }, 'a test call of an operator broke off');
   }
 }
@@ -129,7 +131,7 @@ function trialView(made: Kept): AdminTrial {
 
 function keptIn(app: App, { params }: SessionCall): Kept {
   const test_call = keptOf(app).get(params['id'] ?? '');
-  if (!test_call) throw new ApiError('not_found', 'There is no such test call, or its result is kept no more.');
+  if (!test_call) throw new ApiError('not_found', 'There is no such test call, or its result is no longer kept.');
   return test_call;
 }
 

@@ -90,14 +90,15 @@ function workersLight(nodes: readonly NodeView[]): Light {
   const name = 'Workers';
   const alive = nodes.filter((node) => node.role !== 'api' && isAlive(node));
   const paused = alive.filter(({ is_paused }) => is_paused).length;
-  if (alive.length === paused) return { name, state: 'bad', detail: paused === 0 ? 'none is there' : 'all are paused' };
+  if (alive.length === paused)
+    return { name, state: 'bad', detail: paused === 0 ? 'none is online' : 'all are paused' };
   const detail = `${alive.length} ${alive.length === 1 ? 'takes' : 'take'} work`;
   if (paused === 0) return { name, state: 'good', detail };
   return { name, state: 'warning', detail: `${paused} of ${alive.length} paused` };
 }
 
 function routesLight(open: number): Light {
-  const detail = open === 0 ? 'all take work' : `${open} ${open === 1 ? 'is' : 'are'} not used for now`;
+  const detail = open === 0 ? 'all are in use' : `${open} ${open === 1 ? 'is' : 'are'} not in use`;
   return { name: 'Routes', state: open === 0 ? 'good' : 'warning', detail };
 }
 

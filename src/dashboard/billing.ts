@@ -89,7 +89,7 @@ export const set_alert = account_endpoint('PUT', '/billing/alert', 'billing', as
 export const top_up = account_endpoint('POST', '/billing/top-up', 'billing', async (app, call) => {
   const { account, body, person } = call;
   const { stripe } = app.config;
-  if (!stripe) throw new ApiError('not_found', 'Nothing can be paid by card here. Ask whoever runs this service.');
+  if (!stripe) throw new ApiError('not_found', 'Cards are not accepted here. Ask the operator of this service.');
   const value = body?.['amount'];
   const amount = typeof value === 'string' ? parseMoney(value.trim()) : undefined;
   const { id, name, currency } = account;

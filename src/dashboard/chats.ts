@@ -11,7 +11,7 @@ import type { ChatLineView, ChatView, Page } from './views/activity.ts';
 
 const text = { type: 'string' };
 const filters = {
-  limit: { description: 'How many.', schema: { type: 'integer' } },
+  limit: { description: 'Number of calls.', schema: { type: 'integer' } },
   after: { description: 'Older than this one.', schema: text },
   outcome: { description: 'ok or failed.', schema: text },
   model: { description: 'Only this model.', schema: text },
@@ -71,7 +71,7 @@ function renderChat(line: RecordLine, names: ReadonlyMap<string, string>): ChatL
 export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (app, { account, params, person }) => {
   const { id = '' } = params;
   const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
-  if (!record) throw new ApiError('not_found', 'There is no such call, or its record is not kept any more.');
+  if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
   const names = await keyNames(app, account.id);
   const { cache_write_tokens, reasoning_tokens, counted_here } = record;
   const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, duration_ms }, index) =>

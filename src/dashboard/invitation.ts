@@ -15,7 +15,7 @@ async function findOne(app: App, id: string): Promise<Invitation> {
 }
 
 function gone(): ApiError {
-  return new ApiError('not_found', 'This invitation has been used, was withdrawn, or is too old. Ask for a new one.');
+  return new ApiError('not_found', 'This invitation was used or withdrawn, or has expired. Ask for a new one.');
 }
 
 /** Whoever has the link sees what it is; its id is as good as a password. */

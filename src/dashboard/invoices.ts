@@ -12,8 +12,8 @@ import { account_endpoint, type AccountCall } from './page.ts';
 import type { InvoicesView } from './views/invoices.ts';
 
 const filters = {
-  limit: { description: 'How many.', schema: { type: 'integer' } },
-  before: { description: 'Those that come after the invoice with this number.', schema: { type: 'string' } },
+  limit: { description: 'Number of invoices.', schema: { type: 'integer' } },
+  before: { description: 'Invoices behind the one with this number.', schema: { type: 'string' } },
 };
 
 /** The account's invoices, newest first. */

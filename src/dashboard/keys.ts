@@ -123,10 +123,10 @@ export const rotate_key = account_endpoint(
     const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
     const { id, kind } = await findOwn(app, call);
     if (kind === 'playground') {
-      throw new ApiError('conflict', 'Nobody was ever told the key of the playground: there is nothing to rotate.');
+      throw new ApiError('conflict', 'The key of the playground is never shown: there is nothing to rotate.');
     }
     const rotated = await rotateKey(app.db, id, hours * hour_ms, new Date(app.clock.now()));
-    if (!rotated) throw new ApiError('conflict', 'This key is deleted, or was rotated before.');
+    if (!rotated) throw new ApiError('conflict', 'This key is deleted, or has been rotated.');
     await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
     app.notifier.notify(keys_channel, 'all');
     return secretAnswer(app, call, rotated.key, rotated.text);
@@ -193,7 +193,7 @@ export function readLimit(body: Record<string, unknown> | undefined): Money | nu
   if (value === undefined || value === null) return value;
   const limit = typeof value === 'string' ? parseMoney(value.trim()) : undefined;
   if (limit !== undefined && limit >= 0n) return limit;
-  throw wrong('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null lifts it.');
+  throw wrong('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null for no limit.');
 }
 
 export function limitText(limit: Money | null): string | null {

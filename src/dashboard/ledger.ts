@@ -22,7 +22,7 @@ const filters = {
   to: { description: 'Booked before this time.', schema: text },
 };
 const paging = {
-  limit: { description: 'How many.', schema: { type: 'integer' } },
+  limit: { description: 'Number of movements.', schema: { type: 'integer' } },
   after: { description: 'Older than this one.', schema: text },
 };
 

@@ -78,5 +78,5 @@ function takeWindow(app: App, name: string, limit: number): void {
 function tooMany(wait_ms: number): ApiError {
   const seconds = Math.ceil(wait_ms / 1000);
   const headers = { 'retry-after': String(seconds) };
-  return new ApiError('rate_limit', `Too many tries. Try again in ${seconds} s.`, { headers });
+  return new ApiError('rate_limit', `Too many attempts. Try again in ${seconds} s.`, { headers });
 }

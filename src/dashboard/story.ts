@@ -61,7 +61,7 @@ function moneyMoments(entry: Entry, { currency }: Task): Moment[] {
 
 function attemptMoments(attempt: Attempt, { sees_routes }: Told): Moment[] {
   const name = sees_routes ? `Route ${attempt.number}: ${attempt.route}` : `Route ${attempt.number}`;
-  const begun = at(attempt.created_at, 'attempt', `${name} was asked`, 'plain');
+  const begun = at(attempt.created_at, 'attempt', `${name} was tried`, 'plain');
   const ending = endings[attempt.state];
   if (!attempt.ended_at || !ending) return [begun];
   const words = sees_routes ? [attempt.reason, attempt.message].filter(Boolean).join(': ') : '';
@@ -73,7 +73,7 @@ const endings: Partial<Record<Attempt['state'], string>> = {
   done: 'finished',
   failed: 'failed',
   not_started: 'did not start: the next one is tried',
-  ambiguous: 'took the order, but its answer was lost',
+  ambiguous: 'may have accepted it, but its response was lost',
   canceled: 'was stopped',
   abandoned: 'goes on without its task',
 };
@@ -86,7 +86,7 @@ function endOf({ completed_at, status, error_message, error_type }: Task): Momen
 
 function tryMoment({ number, started_at, status, error, duration_ms }: DeliveryAttempt): Moment {
   const good = status !== null && status >= 200 && status < 300;
-  const answer = status === null ? (error ?? 'no answer') : `answered ${status}`;
+  const answer = status === null ? (error ?? 'no response') : `answered ${status}`;
   const title = good ? 'Webhook delivered' : `Webhook attempt ${number} failed`;
   return at(started_at, 'delivery', title, good ? 'good' : 'bad', `${answer} after ${duration_ms} ms`);
 }

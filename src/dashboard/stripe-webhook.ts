@@ -27,7 +27,7 @@ export const stripe_webhook: Endpoint<App> = {
   raw_body: true, // nothing is parsed that Stripe has not signed
   docs: {
     tag: 'Dashboard',
-    summary: 'Told by Stripe that something was paid',
+    summary: 'Receive a payment event from Stripe',
     body: { schema: { type: 'object' }, required: false },
     responses: { 200: { description: 'Noticed.' } },
     hidden: true,
@@ -42,7 +42,7 @@ function checkHead(app: App, { headers }: RequestHead): void {
 }
 
 function unsigned(): ApiError {
-  return new ApiError('invalid_request', 'This is not signed by Stripe, or too long ago.');
+  return new ApiError('invalid_request', 'The signature is not by Stripe, or is too old.');
 }
 
 async function handleEvent(app: App, { body_bytes, headers }: PublicCall): Promise<Answer> {

@@ -18,7 +18,7 @@ import type { FileView, KeyName, Page, TaskLineView, TaskView } from './views/ac
 
 const text = { type: 'string' };
 const filters = {
-  limit: { description: 'How many.', schema: { type: 'integer' } },
+  limit: { description: 'Number of tasks.', schema: { type: 'integer' } },
   after: { description: 'Older than this one.', schema: text },
   before: { description: 'Newer than this one.', schema: text },
   status: { description: 'Only this status.', schema: text },

@@ -93,7 +93,7 @@ async function takeTest(app: App, account_id: string): Promise<void> {
 
 const text = { type: 'string' };
 const filters = {
-  limit: { description: 'How many.', schema: { type: 'integer' } },
+  limit: { description: 'Number of deliveries.', schema: { type: 'integer' } },
   after: { description: 'Older than this one.', schema: text },
   state: { description: 'Only in this state.', schema: text },
 };
@@ -132,7 +132,7 @@ export const resend_delivery = account_endpoint('POST', '/deliveries/{id}/resend
   const answer = await resend(app, delivery);
   if (answer === 'missing') throw unknownDelivery();
   if (answer === 'busy') {
-    throw new ApiError('conflict', 'It is on its way already: an attempt is due now or under way.');
+    throw new ApiError('conflict', 'It is being sent already: an attempt is due now or in progress.');
   }
   await note(app, call, 'webhook.resend', delivery.id);
   return { status: 202, body: { ok: true } };

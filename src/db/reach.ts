@@ -47,9 +47,7 @@ async function checkServer(client: pg.Client): Promise<void> {
     );
   }
   if (standby) {
-    throw new UnreachableError(
-      `The database "${name}" only reads, as a standby does. Name the one that writes in DATABASE_URL.`,
-    );
+    throw new UnreachableError(`The database "${name}" is read-only, like a standby. Set DATABASE_URL to the primary.`);
   }
 }
 
@@ -58,7 +56,7 @@ function openClient(connection: pg.ClientConfig): pg.Client {
     return new pg.Client(connection);
   } catch {
     throw new UnreachableError(
-      'DATABASE_URL is no address: it is postgres://USER:PASSWORD@HOST:PORT/NAME, and in the password % # / ? : @ are written as %25 %23 %2F %3F %3A %40.',
+      'DATABASE_URL is not an address. Its form is postgres://USER:PASSWORD@HOST:PORT/NAME, and in the password % # / ? : @ are written as %25 %23 %2F %3F %3A %40.',
     );
   }
 }

@@ -93,7 +93,7 @@ function asOurselves(home: Home): Home {
     userInfo();
   } catch {
     throw new EmbeddedError(
-      `PostgreSQL needs a user with a name, and the user id ${process.getuid?.()} has none in /etc/passwd. ` +
+      `PostgreSQL needs a user with a name, and the user id ${process.getuid?.()} has no entry in /etc/passwd. ` +
         'Add it there, run as another user, or set DATABASE_URL.',
     );
   }

@@ -55,6 +55,6 @@ export function takeTempFiles({ limits }: Pick<TempFileParts, 'limits'>, account
 }
 
 function tooMany(): ApiError {
-  const message = 'Too many requests with files are under way. Try again when one of them has ended.';
+  const message = 'Too many requests with files are in progress. Try again when one of them has ended.';
   return new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
 }

@@ -22,7 +22,7 @@ export async function takeBodyMemory(
   } finally {
     response.off('close', leave);
   }
-  const message = 'Too many large requests are under way. Try again when one of them has ended.';
+  const message = 'Too many large requests are in progress. Try again when one of them has ended.';
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }
 

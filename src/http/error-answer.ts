@@ -51,7 +51,7 @@ export function expectedError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return databaseAway();
   if (error instanceof SpoolError) return cannotStore();
-  if (isUnstorable(error)) return new ApiError('invalid_request', 'No input may have NUL (U+0000) in it here.');
+  if (isUnstorable(error)) return new ApiError('invalid_request', 'The input must not contain NUL (U+0000).');
   return undefined;
 }
 
@@ -69,5 +69,8 @@ function cannotStore(): ApiError {
 }
 
 export function internalError(): ApiError {
-  return new ApiError('internal_error', 'Something went wrong on our side. The request id finds it in our log.');
+  return new ApiError(
+    'internal_error',
+    'An internal error occurred. Report it with the request id, which is in the log.',
+  );
 }

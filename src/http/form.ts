@@ -68,7 +68,7 @@ function checkFormHeaders(headers: IncomingHttpHeaders): void {
     const got = type === '' ? 'got no content-type' : `got ${JSON.stringify(type.slice(0, 60))}`;
     throw new ApiError('unsupported_media_type', `Send the body as "content-type: multipart/form-data" (${got}).`);
   }
-  if (!boundary_form.test(type)) throw malformed('its content-type names no boundary of 1 to 70 characters');
+  if (!boundary_form.test(type)) throw malformed('its content-type has no boundary of 1 to 70 characters');
 }
 
 function makeParser(headers: IncomingHttpHeaders, limits: FormLimits): BusboyInstance {
@@ -124,7 +124,7 @@ async function readForm<T>(
     taken.then(() => open.delete(stream), reject);
     files.push(taken);
   });
-  parser.on('error', () => reject(malformed('its parts are not as its boundary says, or it ends too early')));
+  parser.on('error', () => reject(malformed('its parts do not match its boundary, or it ends too early')));
   parser.on('finish', resolve);
   const stopWatching = watch(raw, limits, reject);
   try {

@@ -83,7 +83,7 @@ function makeServer<App>(context: Context<App>): Server {
   server.on('connect', (_request, socket) => {
     context.socketErrors.refuse(
       socket,
-      new ApiError('method_not_allowed', 'This is no proxy.', { headers: { allow: 'GET, HEAD' } }),
+      new ApiError('method_not_allowed', 'This server is not a proxy.', { headers: { allow: 'GET, HEAD' } }),
     );
   });
   return server;

@@ -88,7 +88,7 @@ function asRouted(path: string): string {
 function wrongMethod<App>(method: string, known: Endpoint<App>[]): ApiError {
   const methods = known.flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   const allow = methods.join(', ');
-  const message = `${method} is not possible here; this path takes ${allow}.`;
+  const message = `${method} is not allowed here; this path accepts ${allow}.`;
   return new ApiError('method_not_allowed', message, { headers: { allow } });
 }
 

@@ -250,9 +250,9 @@ async function request(resolve: Resolve, target: URL, wanted: Wanted, clock: Clo
     let preludes = 0;
     outgoing.on('information', () => {
       preludes += 1;
-      if (preludes > preludes_max) fail(new GuardError('protocol', 'The address answers without end.'));
+      if (preludes > preludes_max) fail(new GuardError('protocol', 'The response of the address does not end.'));
     });
-    outgoing.on('upgrade', () => fail(new GuardError('protocol', 'The address wants another protocol.')));
+    outgoing.on('upgrade', () => fail(new GuardError('protocol', 'The address requires another protocol.')));
     outgoing.end(wanted.body);
   });
 }

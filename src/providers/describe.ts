@@ -22,9 +22,7 @@ async function readReplicate(name: string, base_url: string, kind: MediaKind | u
   const api_key = keyOf('replicate');
   const secret = resolveSecret(api_key);
   if (secret === undefined)
-    throw new DescriptionError(
-      `Replicate answers nobody without a key: set ${keyName({ adapter: 'replicate', api_key })}.`,
-    );
+    throw new DescriptionError(`Replicate requires a key: set ${keyName({ adapter: 'replicate', api_key })}.`);
   const model_record = await fetchJson(source, { authorization: `Bearer ${secret}` });
   const version = model_record['latest_version'];
   const root = isObject(version) ? version['openapi_schema'] : undefined;
@@ -129,5 +127,5 @@ async function fetchJson(url: string, headers: Record<string, string>): Promise<
   if (answer.status === 404) throw new DescriptionError(`${url} says that there is no such model.`);
   if (!answer.ok) throw new DescriptionError(`${url} answered ${answer.status}.`);
   if (isObject(body)) return body;
-  throw new DescriptionError(`${url} answered something that is no JSON object.`);
+  throw new DescriptionError(`${url} did not answer with a JSON object.`);
 }

@@ -63,7 +63,7 @@ function inspect(source: ByteSource): Container | ProbeResult {
   if (!container) return failed('unrecognized', 'The file is of no known media type.');
   if (!isComplete(source, container)) return failed('truncated', `The ${container} file is cut off.`);
   if (isSingle(source, container)) return container;
-  return failed('damaged', `The ${container} file holds more sound than its header says, or several files in one.`);
+  return failed('damaged', `The ${container} file holds more audio than its header says, or several files in one.`);
 }
 
 type Measures = Omit<Probe, 'content_type' | 'size_bytes'>;
@@ -116,7 +116,7 @@ async function measureTracks(source: ByteSource, container: Container): Promise<
   const videos = await input.getVideoTracks();
   const audios = await input.getAudioTracks();
   const [video] = videos;
-  if (!video && !audios[0]) throw new Error('There is neither a picture nor a sound track.');
+  if (!video && !audios[0]) throw new Error('There is neither a video nor an audio track.');
   const format = await input.getFormat();
   const duration = await measureDuration(input, [...videos, ...audios], source.size_bytes);
   if (!video) return { type: 'audio', extension: soundExtension(format), duration };

@@ -33,7 +33,7 @@ export const probe_complaints: Readonly<Record<ProbeFailure, string>> = {
   unrecognized: 'is of no known image, audio or video format.',
   truncated: 'is cut off: it ends before its own structure does.',
   damaged: 'is damaged: it cannot be read.',
-  too_large: 'says that more of it must be held in memory than any honest file needs.',
+  too_large: 'declares a size that needs more memory than any valid file.',
   timeout: 'took too long to be measured.',
   crashed: 'could not be measured.',
 };

@@ -36,16 +36,16 @@ const unlessOneOf =
 
 const another_model = 'would choose another model, at another price';
 const searching = 'would search at a price per use';
-const elsewhere = 'names what is kept in an account that is not yours';
+const elsewhere = 'refers to data in an account that is not yours';
 
 /** Tiers at the usual price, or below it. */
 export const usual_tiers: readonly Json[] = ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex'];
 
 /** Fields of the body, each with what is wrong with it. Names of rules are names of fields. */
 const fields: { readonly [field: string]: Check } = {
-  service_tier: unlessOneOf(usual_tiers, 'other tiers have prices of their own'),
-  speed: unlessOneOf(['standard'], 'faster answers have a price of their own'),
-  inference_geo: unlessOneOf(['global'], 'other places have prices of their own'),
+  service_tier: unlessOneOf(usual_tiers, 'other tiers have separate prices'),
+  speed: unlessOneOf(['standard'], 'faster answers have a separate price'),
+  inference_geo: unlessOneOf(['global'], 'other regions have separate prices'),
   web_search_options: always(searching),
   search_parameters: always(searching),
   enable_search: unlessOneOf([false], searching),
@@ -57,7 +57,7 @@ const fields: { readonly [field: string]: Check } = {
   preset: always(another_model),
   plugins: always('would be run at a price per use'),
   billing_policy: always('would change what the call costs'),
-  background: unlessOneOf([false], 'an answer that nobody waits for cannot be counted'),
+  background: unlessOneOf([false], 'usage of background answers cannot be counted'),
   container: always(elsewhere),
   user_profile_id: always(elsewhere),
   workspace_id: always(elsewhere),
@@ -72,7 +72,7 @@ const fields: { readonly [field: string]: Check } = {
   modalities: (value) =>
     Array.isArray(value) && value.every((each) => each === 'text')
       ? undefined
-      : 'must be ["text"]: sound and pictures have prices of their own',
+      : 'must be ["text"]: audio and images have separate prices',
 };
 
 /** Rules that are about more than a field of that name. */
@@ -242,7 +242,7 @@ function checkContent(content: Json | undefined, at: string, pass: ReadonlySet<s
     if (!isObject(part)) continue;
     const here = `${at}[${index}]`;
     if (part['type'] === 'input_audio' && !pass.has('input_audio')) {
-      throw refusal(`${here}.input_audio`, 'has a price of its own, as sound');
+      throw refusal(`${here}.input_audio`, 'has a separate price, as audio');
     }
     if (!pass.has('file_id')) checkFile(part, here);
     if (!pass.has('tools')) checkAddedTools(part, here);

@@ -56,7 +56,7 @@ export class OpenCalls {
   /** Answers the id under which the call went on. Throws ApiError 400 if there is no such call. */
   answer(id: string, at: string): string {
     const call = this.#open?.get(id);
-    if (!call) throw mistake(at, 'belongs to no call of a tool in the turn before');
+    if (!call) throw mistake(at, 'belongs to no tool call of the previous turn');
     this.#open?.delete(id);
     return call.id;
   }
@@ -68,13 +68,12 @@ export class OpenCalls {
     const calls = this.#by_name.get(name) ?? [];
     for (let call = calls.pop(); call; call = calls.pop())
       if (this.#open?.get(call.given_id) === call) return this.answer(call.given_id, at);
-    throw mistake(at, 'names no function called in the message before');
+    throw mistake(at, 'names no function that the previous message calls');
   }
 
   /** Throws ApiError 400 naming the first call that was left without a result. */
   checkAnswered(): void {
-    for (const { at } of this.#open?.values() ?? [])
-      throw mistake(at, 'is a call of a tool whose result does not follow');
+    for (const { at } of this.#open?.values() ?? []) throw mistake(at, 'is a tool call whose result does not follow');
   }
 }
 

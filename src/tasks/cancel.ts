@@ -54,7 +54,7 @@ async function stopAndFinish(parts: CancelParts, ref: TaskRef, { task, open }: T
 }
 
 function beingSubmitted(): ApiError {
-  return conflict('The task is being handed to the model provider at this moment. Try again in a second.', {
+  return conflict('The task is being submitted to the model provider right now. Try again in a second.', {
     'retry-after': '1',
   });
 }

@@ -302,7 +302,7 @@ function refusal(parts: CreateParts, caller: Caller, order: Order, answer: Creat
       });
     }
     case 'in_flight':
-      return new ApiError('conflict', 'A request with this Idempotency-Key is being worked on.', {
+      return new ApiError('conflict', 'A request with this Idempotency-Key is in progress.', {
         code: 'conflict',
         headers: { 'retry-after': '1' },
       });

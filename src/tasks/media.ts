@@ -126,7 +126,7 @@ async function readInline(parts: MediaParts, caller: Caller, { text, place, mode
 
 async function findUpload(parts: MediaParts, caller: Caller, { text, place, model }: Asked): Promise<Source> {
   const file = await findFile(parts.db, { account_id: caller.account.id, id: text }, new Date(parts.clock.now()));
-  if (!file || file.task_id !== null) throw wrong(place, `names no file of yours: there is no ${text}.`);
+  if (!file || file.task_id !== null) throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
   const size_bytes_max = largest(parts, model);
   if (file.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'upload', file };

@@ -19,7 +19,7 @@ const answer_bytes_max = 16_777_216;
 /** Asks a chat or an embedding model once. */
 export async function tryCall(job: TrialJob): Promise<Trial> {
   const provider = job.adapter.openChat?.(job.provider, { guard: openGuard(), prober: job.prober });
-  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} answers no ${job.model.kind}.`);
+  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
   const begun_at_ms = performance.now();
   const signal = AbortSignal.timeout(job.route.timeout_ms.total);
   try {

@@ -62,7 +62,7 @@ type Result = Partial<Omit<Trial, 'took_ms' | 'steps'>> & Pick<Trial, 'outcome'>
 export async function tryRun(job: TrialJob): Promise<Trial> {
   const guard = openGuard();
   const provider = job.adapter.open?.(job.provider, { guard, prober: job.prober });
-  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} makes no ${job.model.kind}.`);
+  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
   assertFilesFit(job, provider);
   const begun_at_ms = performance.now();
   const steps: Trial['steps'] = [];
@@ -118,7 +118,7 @@ async function runOnce(
       state = await provider.poll(contextOf(job), ref, AbortSignal.timeout(call_timeout_ms));
     } catch (error) {
       if (error instanceof NotStarted) return whyNot(error);
-      note(`asked in vain: ${error instanceof Error ? error.message : String(error)}`);
+      note(`poll failed: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   note(state.phase);
@@ -128,7 +128,7 @@ async function runOnce(
 
 function contextOf({ model, route, task_id }: TrialJob): RunContext {
   const { kind } = model;
-  if (!isMediaKind(kind)) throw new TrialError(`${model.id} makes no files.`);
+  if (!isMediaKind(kind)) throw new TrialError(`${model.id} produces no files.`);
   return runContext({ id: task_id, kind }, route, Date.now());
 }
 

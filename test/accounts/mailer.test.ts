@@ -116,5 +116,5 @@ it.each([
     `${expected} invites you to the account "${expected}" on Medley. To accept, follow this link:`,
   );
   const balance = { account_name: name, available: '1.00 USD', threshold: '5.00 USD', link };
-  expect(lowBalanceMail(['a@example.com'], balance).subject).toBe(`Little is left in ${expected}`);
+  expect(lowBalanceMail(['a@example.com'], balance).subject).toBe(`Low balance in ${expected}`);
 });

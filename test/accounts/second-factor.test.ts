@@ -59,7 +59,7 @@ describe('a code of an authenticator', () => {
     const again = await giveCode(thief, code);
     expect(again).toMatchObject({
       status: 401,
-      json: { message: 'This code was used before. Wait for the next one.' },
+      json: { message: 'This code has been used. Wait for the next one.' },
     });
     expect((await giveCode(thief, totpOf(secret, -1))).status).toBe(401);
     expect(await isIn(thief)).toBe(false);
@@ -171,14 +171,14 @@ describe('a password that is easy to guess', () => {
       { email: 'e@example.com', name: 'Zoe', password: 'password123' },
       from,
     );
-    expect([easy.status, easy.text]).toEqual([400, expect.stringMatching(/Many people use this password/)]);
+    expect([easy.status, easy.text]).toEqual([400, expect.stringMatching(/This password is common/)]);
     const own = { email: 'zoe.miller@example.com', name: 'Zoe', password: 'Zoe.Miller99' };
     expect((await fresh.post('/auth/set-up', own, from)).text).toMatch(/your name or your e-mail address/);
 
     const who = await personWith(test, 'easy.person@example.com', from);
     const change = { currentPassword: password, newPassword: 'qwertyuiop' };
     const changed = await who.post('/auth/change-password', change, from);
-    expect([changed.status, changed.text]).toEqual([400, expect.stringMatching(/Many people use this password/)]);
+    expect([changed.status, changed.text]).toEqual([400, expect.stringMatching(/This password is common/)]);
     told(await browserOf(test.url).post('/auth/request-password-reset', { email: 'easy.person@example.com' }, from));
     const token = /token=(\S+)/.exec(await mailTo('easy.person@example.com', 'A new password for Medley'))?.[1];
     const reset = (newPassword: string) =>

@@ -6,7 +6,7 @@ const anna = { email: 'anna.smith@acme-studio.example', name: 'Anna Smith' };
 it.each(['password123', 'Password123', 'qwertyuiop', '1234567890', 'iloveyou123', '!password123!', 'Ｐassword123'])(
   'the common password %s is refused with a plain sentence',
   (password) => {
-    expect(weaknessOf(password, {})).toBe('Many people use this password, so it is guessed first. Choose another one.');
+    expect(weaknessOf(password, {})).toBe('This password is common, so it is guessed first. Choose another one.');
   },
 );
 

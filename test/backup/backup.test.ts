@@ -226,7 +226,7 @@ describe('a backup of a quiet service', patience, () => {
     const said = await commandsOf({ DATABASE_URL: url, MEDLEY_DATA: place.path('old') }).text('restore', old);
     expect(said.code, said.error + said.out).toBe(0);
     expect(said.out).toContain('The books are exact.');
-    expect(said.out).toContain('will go on with 1 unfinished tasks and send 0 webhooks');
+    expect(said.out).toContain('will continue 1 unfinished tasks and send 0 webhooks');
     expect(said.out).toContain('MEDLEY_SECRET was set where the backup was made');
   });
 

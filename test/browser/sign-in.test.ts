@@ -322,7 +322,7 @@ test('an invitation to who has a password: signed in as another, as oneself, and
   const memberships = await guest.get('/dash/me');
   expect((memberships.json as { accounts: unknown[] }).accounts).toHaveLength(2);
   await page.goto(link);
-  await page.getByText('This invitation has been used').waitFor();
+  await page.getByText('This invitation was used').waitFor();
 });
 
 test(
@@ -335,7 +335,7 @@ test(
     await page.getByLabel('Your name').fill('Wes');
     await page.locator('input[type=password]').fill('password123');
     await page.getByRole('button', { name: 'Join' }).click();
-    await page.getByText('Many people use this password').waitFor();
+    await page.getByText('This password is common').waitFor();
     await page.locator('input[type=password]').fill(password);
     await page.getByRole('button', { name: 'Join' }).click();
     await expectHomeOf('Wes');

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { cases, errorsIn, said, video, withModels } from './said.ts';
 
-const wrong_unit = 'is nothing that video models are measured in';
+const wrong_unit = 'is not a unit of video models';
 
 describe('an invalid price or estimate is reported', () => {
   it.each(
     cases([
       [
         video('price: [{ unit: ▸image, amount: "1" }]', 'price', 'estimate'),
-        `price[0].unit: image ${wrong_unit}, which is request, second, minute, character, input_token, output_token.`,
+        `price[0].unit: image ${wrong_unit}. Their units: request, second, minute, character, input_token, output_token.`,
       ],
       [
         video('price: [{ unit: second, amount: "1", when: { ▸resolutoin: 720p } }]', 'price'),
@@ -16,11 +16,11 @@ describe('an invalid price or estimate is reported', () => {
       ],
       [
         video('price: [{ unit: second, amount: "1", when: { resolution: ▸720 } }]', 'price'),
-        'price[0].when.resolution: 720 is no value of resolution. Did you mean "720p"?',
+        'price[0].when.resolution: 720 is not a value of resolution. Did you mean "720p"?',
       ],
       [
         video('price: [{ unit: second, amount: "1", when: { resolution: ▸[480p, 4k] } }]', 'price'),
-        'price[0].when.resolution: "4k" is no value of resolution. It may be: "480p", "720p".',
+        'price[0].when.resolution: "4k" is not a value of resolution. It may be: "480p", "720p".',
       ],
       [
         video('', 'estimate').replace('id:', '▸id:'),
@@ -71,7 +71,7 @@ it('config check warns of an estimate that holds for fewer tokens than the text 
       `  - { id: a, kind: image, input_schema: { type: object, required: [prompt], properties: { prompt: { type: string${max} } } }, price: [{ unit: image, amount: "1" }, { unit: input_token, amount: "1" }], estimate: { input_token: ▸${estimate} }, routes: [{ provider: p }] }`,
     );
   const warning = (tokens: string) => [
-    `warning: ▸models[0].estimate.input_token: holds for 2000 tokens, but prompt may have ${tokens}: what is above is your loss. Write $bytes.prompt.`,
+    `warning: ▸models[0].estimate.input_token: holds for 2000 tokens, but prompt may have ${tokens}: the excess is your loss. Write $bytes.prompt.`,
   ];
   expect(said(model('2000'))).toEqual(warning('32000 tokens'));
   expect(said(model('2000', ''))).toEqual(warning('any number of tokens'));

@@ -187,7 +187,7 @@ describe('a file whose parts do not fit together is reported', () => {
       ],
       [
         video('routes: [{ provider: p, cost: [{ unit: second, amount: "1", currency: ▸EUR }] }]', 'routes'),
-        'models[0].routes[0].cost[0].currency: "EUR" is none of the currencies: USD, PLN.',
+        'models[0].routes[0].cost[0].currency: "EUR" is not one of the currencies: USD, PLN.',
       ],
       [
         video('routes: [{ provider: p, cost: [{ unit: second, amount: "1", when: { ▸size: 1 } }] }]', 'routes'),
@@ -207,7 +207,7 @@ describe('a file whose parts do not fit together is reported', () => {
       ],
       [
         video('routes: [{ provider: p, input: { a: { $lookup: $input.mode, a: 1, b: 2, ▸c: 3 } } }]', 'routes'),
-        'models[0].routes[0].input.a.c: is no value of mode.',
+        'models[0].routes[0].input.a.c: is not a value of mode.',
       ],
       [
         video('routes: [{ provider: p, input: { $spread: ▸$input.prompt } }]', 'routes'),
@@ -233,7 +233,7 @@ describe('a file whose parts do not fit together is reported', () => {
       ],
       [
         'price: [{ unit: ▸image, amount: "1" }]',
-        'price[0].unit: image is nothing that chat models are measured in, which is request, input_token, cached_input_token, cache_write_token, cache_write_1h_token, output_token.',
+        'price[0].unit: image is not a unit of chat models. Their units: request, input_token, cached_input_token, cache_write_token, cache_write_1h_token, output_token.',
       ],
       [
         'max_output_tokens: 10, default_output_tokens: ▸11',
@@ -345,9 +345,9 @@ models:
     [
       'ant',
       'sampeling: false',
-      `warning: ${place(37)}.sampeling: is no option of a chat route, and does nothing. Did you mean "sampling"?`,
+      `warning: ${place(37)}.sampeling: is not an option of a chat route and has no effect. Did you mean "sampling"?`,
     ],
-    ['oai', 'zzz: 1', `warning: ${place(37)}.zzz: is no option of a chat route, and does nothing.`],
+    ['oai', 'zzz: 1', `warning: ${place(37)}.zzz: is not an option of a chat route and has no effect.`],
   ])('of %s are invalid: %s', (provider, options, expected) => {
     expect(checked(provider, options)).toEqual([expected]);
   });
@@ -387,7 +387,7 @@ describe('the default catalogue beside a file', () => {
 
   it('has a mistake reported for the name of an unknown provider', () => {
     expect(read('version: 1\ncatalog: { default: [onee] }')).toEqual([
-      'm:2:22 catalog.default[0]: is no provider of the default catalogue. Did you mean "one"?',
+      'm:2:22 catalog.default[0]: is not a provider of the default catalogue. Did you mean "one"?',
     ]);
     expect(read('version: 1\ncatalog: { default: yes }')).toEqual([
       expect.stringContaining('catalog.default: must be true, false or a list of providers'),

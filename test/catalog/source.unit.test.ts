@@ -4,9 +4,9 @@ import { cases, errorsIn, said, video } from './said.ts';
 describe('invalid YAML is reported', () => {
   it.each(
     cases([
-      ['version: 1\n▸version: 2', 'version: this key is there twice.'],
-      ['version: 1\nproviders:\n  p: {}\n  ▸p: {}', 'providers.p: this key is there twice.'],
-      ['{ "version": 1, "a": { "b": 1, ▸"b": 1 } }', 'a.b: this key is there twice.'],
+      ['version: 1\n▸version: 2', 'version: this key exists twice.'],
+      ['version: 1\nproviders:\n  p: {}\n  ▸p: {}', 'providers.p: this key exists twice.'],
+      ['{ "version": 1, "a": { "b": 1, ▸"b": 1 } }', 'a.b: this key exists twice.'],
       ['version: 1\nserver: ▸*nope', 'server: there is no anchor &nope before this alias.'],
       ['version: 1\nmodels: &m [▸*m]', 'models[0]: the alias contains itself.'],
       ['version: 1\nlimits: { failed_per_24h: ▸.inf }', 'limits.failed_per_24h: must be a finite number.'],

@@ -295,7 +295,7 @@ describe('an image link of a chat request', () => {
 
   test.each([
     ['/none', 'answered 404'],
-    ['/page', 'leads to no image'],
+    ['/page', 'does not lead to an image'],
     ['/large', 'larger than'],
   ])('to %s gets a 400 that names the field', async (path, problem) => {
     const asked = stage.upstream.asked.length;

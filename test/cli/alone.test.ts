@@ -60,7 +60,7 @@ describe('a command without a running service', () => {
     const made = await medley(['account', 'list'], { MEDLEY_DATA: data });
     expect(made).toMatchObject({
       code: 0,
-      error: `The data folder ${data} was made now. If your service has another one, set MEDLEY_DATA as it does.\n`,
+      error: `The data folder ${data} was created now. If your service uses another one, set MEDLEY_DATA to it.\n`,
     });
     expect(await medley(['account', 'list'], { MEDLEY_DATA: data })).toMatchObject({ code: 0, error: '' });
   });
@@ -82,7 +82,7 @@ describe('a command without a running service', () => {
   it('says as config check without a file how to get one', async () => {
     const message = await commands.fails(2, 'config', 'check');
     expect(message).toMatch(
-      /^There is no configuration file: .* copy medley\.example\.yaml, and name it in MEDLEY_CONFIG\.$/,
+      /^There is no configuration file: .* copy medley\.example\.yaml and set MEDLEY_CONFIG to the copy\.$/,
     );
   });
 

@@ -30,7 +30,7 @@ describe('invoice run', () => {
     const rest = await commands.ok('invoice', 'run', '--month', '2026-02');
     expect(rest).toMatchObject({ made: [{ number: expect.stringMatching(/^ZW-20\d\d-0002$/) }], existing: 1 });
     const { out } = await commands.text('invoice', 'run', '--month', '2026-02');
-    expect(out).toBe('0 made for 2026-02, 2 were there already.\n');
+    expect(out).toBe('0 created for 2026-02, 2 existed already.\n');
     clock.run('2026-02-10T00:00:00Z');
     const late = await service.client({ account_id });
     await late.call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'late' } });

@@ -87,7 +87,7 @@ describe('key create', () => {
     const { account_id } = await service.client();
     const { code, out } = await commands.text('key', 'create', '--account', account_id);
     expect(code).toBe(0);
-    expect(out).toMatch(/^mdl_\w{36}\nThis is shown only now\. Its id is key_\w+\.\n$/);
+    expect(out).toMatch(/^mdl_\w{36}\nShown only once\. Its id is key_\w+\.\n$/);
   });
 
   it('needs an existing account, a name and a decimal limit', async () => {

@@ -49,7 +49,7 @@ describe('the command margins', () => {
   it('refuses an unknown name and an invalid month', async () => {
     const commands = commandsBeside(service);
     expect((await commands.text('margins', '--month', '2026-13')).error).toContain('--month must be like 2026-01');
-    expect((await commands.text('margins', '--month', '2026-01')).out).toBe('Nothing was charged in 2026-01.\n');
+    expect((await commands.text('margins', '--month', '2026-01')).out).toBe('No charges in 2026-01.\n');
     expect(await commands.fails(2, 'margins', '--by', 'colour')).toContain('--by must be one of model, route');
   });
 });

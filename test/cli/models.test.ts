@@ -332,7 +332,7 @@ describe('medley models import', () => {
   });
 
   it.each([
-    [2, ['replicate', 'painter'], {}, 'painter must be such as owner/name.'],
+    [2, ['replicate', 'painter'], {}, 'painter must have the form owner/name.'],
     [2, ['fal', 'acme/x', '--kind', 'text'], {}, '--kind must be one of image, video, audio; not "text".'],
     [1, ['replicate', 'acme/painter'], {}, 'set REPLICATE_API_TOKEN'],
     [1, ['replicate', 'acme/unknown'], { REPLICATE_API_TOKEN: 'x' }, 'there is no such model'],

@@ -118,7 +118,7 @@ it('an invoice is created and mailed when its month has ended, and so is the not
   await expect.poll(() => told().length, { timeout: 15_000 }).toBe(2);
   const mails = told().toSorted((a, b) => a.subject.localeCompare(b.subject));
   expect(mails.map(({ subject }) => subject)).toEqual([
-    'Little is left in Gęś',
+    'Low balance in Gęś',
     expect.stringMatching(/^Your invoice MED-\d{4}-0001$/),
   ]);
   expect(mails[0]?.text).toContain('has 1.00 USD available, which is less than 2.00 USD');

@@ -170,7 +170,7 @@ describe('an address where nobody can listen is reported in a sentence', () => {
       const url = `${DATABASE_URL}${DATABASE_URL.includes('?') ? '&' : '?'}options=-c%20default_transaction_read_only%3Don`;
       expectSentence(
         await start({ DATABASE_URL: url }),
-        /^The database "\w+" only reads, as a standby does\. Name the one that writes in DATABASE_URL\.$/,
+        /^The database "\w+" is read-only, like a standby\. Set DATABASE_URL to the primary\.$/,
       );
     });
   });

@@ -60,7 +60,7 @@ describe('a DATABASE_URL without a database is reported in a sentence by the ser
     [
       'a port that is none',
       async () => `postgres://medley:${password}@127.0.0.1:99999/medley`,
-      /^DATABASE_URL is no address: it is postgres:\/\/USER:PASSWORD@HOST:PORT\/NAME, and in the password /,
+      /^DATABASE_URL is not an address. Its form is postgres:\/\/USER:PASSWORD@HOST:PORT\/NAME, and in the password /,
     ],
   ])('as %s', async (_, urlOfCase, sentence) => {
     const url = await urlOfCase();

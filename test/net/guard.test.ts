@@ -173,7 +173,7 @@ test.each<[string, (socket: Socket) => void, string]>([
     'protocol',
   ],
   [
-    'wants another protocol',
+    'requires another protocol',
     (socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
     'protocol',
   ],

@@ -79,7 +79,7 @@ async function hold(page: Page, state: 'loading' | 'error'): Promise<void> {
     if (state === 'loading') return; // for as long as the page is open
     const error = {
       type: 'internal_error',
-      message: 'Something went wrong on our side.',
+      message: 'An internal error.',
       request_id: 'req_01kade0example',
     };
     await route.fulfill({ status: 500, contentType: 'application/json', body: JSON.stringify({ error }) });

@@ -299,12 +299,12 @@ describe('an input is refused at creation by the name of its field', () => {
       'input.image',
       'must be an image file (its bytes are audio/wav).',
     ],
-    ['a file that never was', () => ({ image: newId('file') }), 'input.image', 'names no file of yours'],
+    ['a file that never was', () => ({ image: newId('file') }), 'input.image', 'must be the id of one of your files'],
     [
       'the file of somebody else',
       async () => ({ image: await upload(png, await service.client()) }),
       'input.image',
-      'names no file of yours',
+      'must be the id of one of your files',
     ],
     [
       'too many files',

@@ -166,9 +166,9 @@ function pascalCase(name: string): string {
 }
 
 const limited_headers: Record<string, string> = {
-  'x-ratelimit-limit-requests': 'How many requests per minute this key may make here.',
-  'x-ratelimit-remaining-requests': 'How many of them are left right now.',
-  'x-ratelimit-reset-requests': 'When the next one comes back, such as `1s` or `6m0s`.',
+  'x-ratelimit-limit-requests': 'Requests per minute that this key may make here.',
+  'x-ratelimit-remaining-requests': 'Requests that are left right now.',
+  'x-ratelimit-reset-requests': 'Time until one more request is possible, such as `1s` or `6m0s`.',
 };
 
 /** The components that the document has turned out to need. */
@@ -203,7 +203,7 @@ class Components {
 
   responseHeaders(limited: boolean, status: number, own: Record<string, ParameterDocs>): JsonObject {
     const common = {
-      'x-request-id': 'Names this request in our log; tell it when you ask for help.',
+      'x-request-id': 'Id of this request in the log; quote it when you ask for help.',
       ...(limited && status !== 401 && limited_headers),
       ...(status === 429 && { 'retry-after': 'Seconds to wait.' }),
     };

@@ -14,7 +14,7 @@ export function embeddingOptionProblems(options: JsonObject): OptionProblem[] {
     ...readAllowance(options).problems,
     ...unknown.map((field) => ({
       field,
-      message: 'is no option of a route to embeddings, and does nothing',
+      message: 'is not an option of an embedding route and has no effect',
       known_names: allowance_names,
     })),
   ];
@@ -28,7 +28,7 @@ export function chatOptionProblems(options: JsonObject): OptionProblem[] {
     ...readAllowance(options).problems,
     ...unknown.map((field) => ({
       field,
-      message: 'is no option of a chat route, and does nothing',
+      message: 'is not an option of a chat route and has no effect',
       known_names: names,
     })),
   ];

@@ -9,7 +9,7 @@ export function optionProblems(options: JsonObject, allowed: OptionNames): Optio
   const names = Object.keys(allowed);
   return Object.entries(options).flatMap(([field, value]): OptionProblem[] => {
     if (!names.includes(field)) {
-      return [{ field, message: 'is no option of a route of this adapter, and does nothing', known_names: names }];
+      return [{ field, message: 'is not an option of a route of this adapter and has no effect', known_names: names }];
     }
     const values = allowed[field];
     const is_right = !values || (typeof value === 'string' && values.includes(value));

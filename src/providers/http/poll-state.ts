@@ -60,7 +60,7 @@ export function unknownRun(
 ): RunState {
   const missing_since_ms = state.missing_since_ms ?? now_ms;
   if (now_ms - missing_since_ms >= patience_ms) {
-    return { phase: 'failed', type: 'upstream_error', message: 'The model provider has lost the run.' };
+    return { phase: 'failed', type: 'upstream_error', message: 'The model provider lost the run.' };
   }
   return {
     phase: state.seen_running === true ? 'running' : 'waiting',

@@ -42,7 +42,7 @@ export function outputProblems(
   const { files, form, key } = output;
   const problems: OptionProblem[] = Object.keys(output)
     .filter((field) => !output_names.includes(field))
-    .map((field) => ({ field, message: 'is unknown and does nothing', known_names: output_names, at }));
+    .map((field) => ({ field, message: 'is unknown and has no effect', known_names: output_names, at }));
   const places = [files ?? []].flat();
   const is_right = places.length > 0 && places.every((place) => typeof place === 'string' && readPath(place));
   if (files === undefined && options.required) {

@@ -78,7 +78,7 @@ async function openRun(prober: Prober, { kind, model, input, options, now_ms }: 
     });
   }
   if (kind === 'video' && !videoAvailable()) {
-    throw new NotStarted('unavailable', 'The sandbox cannot make films: its video encoder is not installed.');
+    throw new NotStarted('unavailable', 'The sandbox cannot make videos: its video encoder is not installed.');
   }
   const ready_at_ms = now_ms + (script.delay_ms ?? usual_ms[request.kind]);
   return { order: request, ending: script.outcome, started_at_ms: now_ms, ready_at_ms };

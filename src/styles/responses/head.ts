@@ -124,7 +124,7 @@ function notOffered(at: string, why: string): ApiError {
 function checkServiceTier(body: JsonObject): void {
   const tier = memberOf(body, 'service_tier');
   if (tier === undefined || usual_tiers.includes(tier)) return;
-  throw notOffered('service_tier', `must be auto or default: ${showValue(tier)} has prices of its own at the provider`);
+  throw notOffered('service_tier', `must be auto or default: ${showValue(tier)} has separate prices at the provider`);
 }
 
 /** Tools that the caller runs, so that a call of theirs costs nothing but its tokens. */

@@ -107,7 +107,7 @@ conformance({
     [
       'words instead of a picture',
       answerOf([{ content: { parts: [{ text: 'Which bay?' }] }, finishReason: 'STOP' }]),
-      { phase: 'failed', type: 'invalid_request', message: /without a picture/ },
+      { phase: 'failed', type: 'invalid_request', message: /without an image/ },
     ],
     ['no picture', answerOf([{ finishReason: 'NO_IMAGE' }]), { phase: 'failed', type: 'invalid_request' }],
     [

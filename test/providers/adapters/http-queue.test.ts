@@ -360,8 +360,8 @@ models:
     [
       `{ ${submit}, ${status}, stauts: {}, units: { seconds: $.n } }`,
       [
-        'warning options.stauts: is unknown and does nothing. Did you mean "status"?',
-        'warning options.units.seconds: is unknown and does nothing. Did you mean "second"?',
+        'warning options.stauts: is unknown and has no effect. Did you mean "status"?',
+        'warning options.units.seconds: is unknown and has no effect. Did you mean "second"?',
       ],
     ],
   ])('are checked: %s', (options, problems) => {
@@ -378,7 +378,7 @@ models:
         'error output.key: must be true or false.',
       ],
     ],
-    ['{ file: $.a, files: $.a }', ['warning output.file: is unknown and does nothing. Did you mean "files"?']],
+    ['{ file: $.a, files: $.a }', ['warning output.file: is unknown and has no effect. Did you mean "files"?']],
   ])('are checked in output: %s', (output, problems) => {
     expect(said(`{ ${submit}, ${status} }`, output).toSorted()).toEqual(problems);
   });

@@ -79,6 +79,6 @@ function unfinished(upstream: Upstream, candidate: JsonObject): RunState {
   const message = textIn(candidate, 'finishMessage') ?? '';
   if (unfit.test(reason)) return upstream.failure({ code: 'moderation', message });
   if (!without_image.test(reason)) return upstream.failure({ code: reason });
-  const advice = 'The model answered without a picture: ask for one in other words.';
+  const advice = 'The model answered without an image: change the prompt.';
   return { phase: 'failed', type: 'invalid_request', message: advice };
 }

@@ -18,7 +18,7 @@ export class Section {
     this.#problems = problems;
     for (const field of Object.keys(value)) {
       if (!names.includes(field))
-        problems.push({ field, message: 'is unknown and does nothing', known_names: names, at });
+        problems.push({ field, message: 'is unknown and has no effect', known_names: names, at });
     }
   }
 
