@@ -23,7 +23,7 @@ import { kept_tables } from '../../src/queue/pgboss-tables.ts';
 import { startServer } from '../../src/server.ts';
 import { openDiskStorage } from '../../src/storage/disk.ts';
 import { startWorker } from '../../src/worker.ts';
-import { commandsBeside, commandsOf, medley, type Commands } from '../cli/medley.ts';
+import { commandsBeside, commandsOf, medley, medleySoon, type Commands } from '../cli/medley.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
@@ -223,7 +223,10 @@ describe('a backup of a quiet service', patience, () => {
     const old = copyBackup(folder, place.path('old-engine'));
     changeManifest(old, ({ schema }) => ({ schema: { ...schema, engine: 1 }, secret_in_environment: true }));
     const { url } = await emptyDatabase();
-    const said = await commandsOf({ DATABASE_URL: url, MEDLEY_DATA: place.path('old') }).text('restore', old);
+    const said = await commandsOf({ DATABASE_URL: url, MEDLEY_DATA: place.path('old') }, medleySoon).text(
+      'restore',
+      old,
+    );
     expect(said.code, said.error + said.out).toBe(0);
     expect(said.out).toContain('The books are exact.');
     expect(said.out).toContain('will continue 1 unfinished tasks and send 0 webhooks');
@@ -238,7 +241,7 @@ describe('a backup of a quiet service', patience, () => {
 
   it('that is made where the files are not says so and ends with 1', async () => {
     const { database_url = '' } = service.app.config;
-    const elsewhere = commandsOf({ DATABASE_URL: database_url, MEDLEY_DATA: place.path('no-files') });
+    const elsewhere = commandsOf({ DATABASE_URL: database_url, MEDLEY_DATA: place.path('no-files') }, medleySoon);
     const said = await elsewhere.text('backup', place.path('files-elsewhere'));
     expect(said.code).toBe(1);
     expect(said.out).toMatch(/NONE OF THE \d+ FILES .* is MEDLEY_DATA right\?/);

@@ -67,8 +67,7 @@ test('with money the first step leads to the playground', limit, async () => {
 });
 
 test('the playground says that an embedding model runs by the API, and leads to its code', limit, async () => {
-  await signIn(page, service.app, empty.user_id);
-  await page.goto(`${service.url}/playground?model=sandbox%2Fembedding`);
+  await signIn(page, service.app, empty.user_id, '/playground?model=sandbox%2Fembedding');
   await page.getByRole('heading', { level: 2, name: 'Sandbox embedding runs by the API only' }).waitFor();
   expect(await page.getByText('There is no such model').count()).toBe(0);
   expect(await violationsIn(page)).toEqual([]);

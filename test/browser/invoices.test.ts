@@ -55,8 +55,7 @@ afterAll(async () => {
 test('an invoice is downloaded by keyboard, and its total is that of the ledger', { timeout: 120_000 }, async () => {
   const context = await contextOf(chromium.browser);
   const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, owner_id);
-  await page.goto(`${service.url}/billing`);
+  await signIn(page, service.app, owner_id, '/billing');
   await settled(page);
   const keyboard = keyboardOf(page);
   await keyboard.tabTo('tab', 'Balance');
@@ -85,8 +84,7 @@ test(
     for (const options of [{}, { colorScheme: 'dark', viewport: { width: 360, height: 780 } }] as const) {
       const context = await contextOf(chromium.browser, options);
       const { page, complaints } = await watchedPage(context, service.url);
-      await signIn(page, service.app, owner_id);
-      await page.goto(`${service.url}/billing/invoices`);
+      await signIn(page, service.app, owner_id, '/billing/invoices');
       await page.getByRole('row', { name: /January 2026/ }).waitFor();
       expect(new URL(page.url()).search).toBe('?tab=invoices');
       expect(await violationsIn(page)).toEqual([]);
@@ -103,8 +101,7 @@ test('a page without invoices says why', { timeout: 120_000 }, async () => {
   const account = await createAccount(db, { name: 'New', currency: 'USD', initial_credit: 0n }, now);
   const context = await contextOf(chromium.browser);
   const { page } = await watchedPage(context, service.url);
-  await signIn(page, service.app, await ownerOf(db, account.id, now));
-  await page.goto(`${service.url}/billing/invoices`);
+  await signIn(page, service.app, await ownerOf(db, account.id, now), '/billing/invoices');
   await page.getByRole('heading', { name: 'No invoices yet' }).waitFor();
   expect(await violationsIn(page)).toEqual([]);
   await service.configure('version: 1\n');

@@ -54,8 +54,7 @@ test(
   async () => {
     const context = await contextOf(chromium.browser);
     const { page, complaints } = await watchedPage(context, service.url);
-    await signIn(page, service.app, owner_id);
-    await page.goto(`${service.url}/keys`);
+    await signIn(page, service.app, owner_id, '/keys');
     await settled(page);
     expect(await violationsIn(page)).toEqual([]);
 
@@ -109,8 +108,7 @@ test(
   async () => {
     const context = await contextOf(chromium.browser);
     const { page, complaints } = await watchedPage(context, service.url);
-    await signIn(page, service.app, owner_id);
-    await page.goto(`${service.url}/keys`);
+    await signIn(page, service.app, owner_id, '/keys');
     await page.getByRole('button', { name: 'Create a key' }).first().click();
     const form = page.getByRole('dialog', { name: 'Create a key' });
     await form.getByLabel('Name').fill('Batch');
@@ -152,8 +150,7 @@ test('a viewer sees the keys and why creating them is not possible', { timeout: 
   await addMember(service.app.db, { account_id, user_id, role: 'viewer' }, new Date());
   const context = await contextOf(chromium.browser);
   const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, user_id);
-  await page.goto(`${service.url}/keys`);
+  await signIn(page, service.app, user_id, '/keys');
   await settled(page);
   const create = page.getByRole('button', { name: /Create a key/ }).first();
   expect(await create.getAttribute('aria-disabled')).toBe('true');

@@ -44,13 +44,14 @@ afterAll(async () => {
 
 async function open(
   user_id: string,
+  path = '/',
   options: Parameters<typeof chromium.browser.newContext>[0] = {},
 ): Promise<Watched> {
   const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   contexts.push(context);
   const watched = await watchedPage(context, test.url);
   watched.page.setDefaultTimeout(60_000);
-  await signIn(watched.page, test.app, user_id);
+  await signIn(watched.page, test.app, user_id, path);
   return watched;
 }
 
@@ -66,8 +67,7 @@ const shortened = (exact: string) => `$${exact.replace(/(\.\d\d\d*?)0+$/, '$1')}
 
 describe('the usage page', { timeout: 90_000 }, () => {
   it('has the numbers of the API as bars, as a table and as a file, and its address has its settings', async () => {
-    const { page, complaints } = await open(owner.user_id);
-    await go(page, '/usage?group=model');
+    const { page, complaints } = await open(owner.user_id, '/usage?group=model');
     const sums = page.getByRole('table', { name: 'Sums by model' });
     await sums.waitFor(); // texts of all cells are read as they are: nothing waits for a table
     const { json } = await client.call('GET', '/v1/usage?group_by=model');
@@ -105,8 +105,7 @@ describe('the usage page', { timeout: 90_000 }, () => {
   });
 
   it('says when there is no usage, and how to see more', async () => {
-    const { page } = await open(owner.user_id);
-    await go(page, '/usage?model=sandbox%2Fvideo');
+    const { page } = await open(owner.user_id, '/usage?model=sandbox%2Fvideo');
     await page.getByText('Nothing matches these filters').waitFor();
     await page.getByRole('button', { name: 'Clear', exact: true }).click();
     await page.getByRole('table', { name: 'Sums by model' }).waitFor();
@@ -146,9 +145,8 @@ describe('the billing page', { timeout: 90_000 }, () => {
   });
 
   it('leads to the payment page, and stores details and an alert that Home shows', async () => {
-    const { page } = await open(owner.user_id);
+    const { page } = await open(owner.user_id, '/billing');
     await page.route('https://checkout.stripe.example/**', (route) => route.fulfill({ body: 'the payment page' }));
-    await go(page, '/billing');
     await page.getByLabel('Less than, in USD').fill('5000');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Less than $5000.00 is available.').waitFor();
@@ -171,8 +169,7 @@ describe('the billing page', { timeout: 90_000 }, () => {
 
   it('tells a viewer why nothing can be changed', async () => {
     const viewer = await memberOf(test, owner, 'viewer');
-    const { page } = await open(viewer.user_id);
-    await go(page, '/billing');
+    const { page } = await open(viewer.user_id, '/billing');
     const pay = page.getByRole('button', { name: /Pay by card/ });
     await pay.waitFor();
     expect(await pay.getAttribute('aria-disabled')).toBe('true');
@@ -199,9 +196,9 @@ it.each(looks.slice(0, depth(1, looks.length)))(
   'both pages are accessible in %s, %d pixels wide, and scroll one way only',
   { timeout: 120_000 },
   async (colorScheme, width) => {
-    const { page, complaints } = await open(owner.user_id, { colorScheme, viewport: { width, height: 800 } });
+    const { page, complaints } = await open(owner.user_id, '/usage', { colorScheme, viewport: { width, height: 800 } });
     for (const path of ['/usage', '/billing', '/billing?tab=details']) {
-      await go(page, path);
+      if (path !== '/usage') await go(page, path);
       await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
       expect({ path, found: await violationsIn(page) }).toEqual({ path, found: [] });
       expect(await sidewaysOf(page)).toBe(0);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { bringAxe, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { bringAxe, followLink, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
 
@@ -113,7 +113,7 @@ describe('the dashboard before sign-in', () => {
     page.on('requestfinished', (request) => {
       if (request.resourceType() === 'script') scripts.push(request);
     });
-    await signIn(page, service.app, operator);
+    await followLink(page, service.app, operator);
     await settled(page);
     // Asked for now, not when each has come: one that came later would be asked for while the page closes.
     const sizes = await Promise.all(scripts.map((request) => request.sizes()));

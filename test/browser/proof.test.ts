@@ -50,8 +50,8 @@ async function anHourLater({ user_id }: Someone): Promise<void> {
 const dialog = (name: string) => page.getByRole('dialog', { name, exact: true });
 const question = () => dialog('Is it still you?');
 
+/** On the page of keys. */
 async function fillKeyForm(): Promise<void> {
-  await page.goto(`${service.url}/keys`);
   await page.getByRole('button', { name: 'Create a key' }).first().click();
   await dialog('Create a key').getByLabel('Name').fill('From the dialog');
   await anHourLater(zoe);
@@ -60,7 +60,7 @@ async function fillKeyForm(): Promise<void> {
 }
 
 test('a key: a dialog asks for the password, refuses a wrong one, and then the key is there', limit, async () => {
-  await signIn(page, service.app, zoe.user_id);
+  await signIn(page, service.app, zoe.user_id, '/keys');
   await fillKeyForm();
   expect(await violationsIn(page)).toEqual([]);
   await question().locator('input[type=password]').fill('not my password');
@@ -76,7 +76,7 @@ test('a key: a dialog asks for the password, refuses a wrong one, and then the k
 });
 
 test('whoever does not give it keeps the form, and nothing has happened', limit, async () => {
-  await signIn(page, service.app, zoe.user_id);
+  await signIn(page, service.app, zoe.user_id, '/keys');
   await fillKeyForm();
   await page.keyboard.press('Escape');
   await question().waitFor({ state: 'detached' });
@@ -91,8 +91,7 @@ test('whoever does not give it keeps the form, and nothing has happened', limit,
 
 test('who has no password opens another sign-in link, and goes on', limit, async () => {
   const nina = await ownerOfNew(service, 'New');
-  await signIn(page, service.app, nina.user_id);
-  await page.goto(`${service.url}/webhooks?tab=setup`);
+  await signIn(page, service.app, nina.user_id, '/webhooks?tab=setup');
   await page.getByRole('button', { name: 'Reveal' }).waitFor();
   await anHourLater(nina);
   await page.getByRole('button', { name: 'Reveal' }).click();
@@ -112,7 +111,7 @@ test('the dialog fits a phone', limit, async () => {
   await context.close();
   context = await contextOf(chromium.browser, { viewport: { width: 360, height: 700 }, reducedMotion: 'reduce' });
   ({ page, complaints } = await watchedPage(context, service.url));
-  await signIn(page, service.app, zoe.user_id);
+  await signIn(page, service.app, zoe.user_id, '/keys');
   await fillKeyForm();
   expect(await sidewaysOf(page)).toBe(0);
   expect(await violationsIn(page)).toEqual([]);

@@ -5,6 +5,7 @@ import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, watchedPage } from '../helpers/dashboard.ts';
+import { depth } from '../helpers/depth.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
 
@@ -102,7 +103,7 @@ test('the right password leads from the address of a page to that page with its 
 });
 
 test('an address that asks to be led somewhere else leads to Home', limit, async () => {
-  const others = [
+  const all = [
     '//evil.example/x',
     '/\\evil.example',
     'https://evil.example',
@@ -110,7 +111,7 @@ test('an address that asks to be led somewhere else leads to Home', limit, async
     '/sign-in?next=/keys',
     'keys',
   ];
-  for (const next of others) {
+  for (const next of all.slice(0, depth(2, all.length))) {
     await context.clearCookies();
     await page.goto(`${service.url}/sign-in?next=${encodeURIComponent(next)}`);
     await givePassword();

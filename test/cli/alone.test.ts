@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
-import { commandsOf, medley, readObject, type Commands } from './medley.ts';
+import { commandsOf, medley, medleySoon, readObject, type Commands } from './medley.ts';
 
 /** No service runs: each command starts the embedded PostgreSQL for itself and stops it again. */
 describe('a command without a running service', () => {
@@ -12,7 +12,7 @@ describe('a command without a running service', () => {
 
   beforeAll(() => {
     folder = clusterFolder();
-    commands = commandsOf({ MEDLEY_DATA: join(folder, 'data'), PORT: '0' });
+    commands = commandsOf({ MEDLEY_DATA: join(folder, 'data'), PORT: '0' }, medleySoon);
   });
   afterAll(() => removeFolder(folder));
 
@@ -45,7 +45,7 @@ describe('a command without a running service', () => {
   });
 
   it('ends with 1 as doctor when something is wrong', async () => {
-    const said = await medley(['doctor', '--json'], {
+    const said = await medleySoon(['doctor', '--json'], {
       MEDLEY_DATA: join(folder, 'data'),
       MEDLEY_CONFIG: join(import.meta.dirname, '../../medley.example.yaml'), // models without a usable route
     });
@@ -62,19 +62,19 @@ describe('a command without a running service', () => {
       code: 0,
       error: `The data folder ${data} was created now. If your service uses another one, set MEDLEY_DATA to it.\n`,
     });
-    expect(await medley(['account', 'list'], { MEDLEY_DATA: data })).toMatchObject({ code: 0, error: '' });
+    expect(await medleySoon(['account', 'list'], { MEDLEY_DATA: data })).toMatchObject({ code: 0, error: '' });
   });
 
   it('does not report on another service with a database of its own', async () => {
     const data = join(folder, 'external');
     mkdirSync(data);
     writeFileSync(join(data, 'service.json'), JSON.stringify({ pid: process.pid, env: {}, external: true }));
-    const message = await commandsOf({ MEDLEY_DATA: data }).fails(2, 'account', 'list');
+    const message = await commandsOf({ MEDLEY_DATA: data }, medleySoon).fails(2, 'account', 'list');
     expect(message).toMatch(/uses a database of its own, .* Set DATABASE_URL as the service has it\.$/);
   });
 
   it('shows the typed command in its help', async () => {
-    expect((await medley(['account', 'create', '--help'], {})).out).toMatch(
+    expect((await medleySoon(['account', 'create', '--help'], {})).out).toMatch(
       /^Usage: npm run -s medley -- account create \[options\]\n/,
     );
   });
@@ -92,16 +92,18 @@ describe('a command without a running service', () => {
 });
 
 describe('a failed command', () => {
-  const commands = commandsOf({ MEDLEY_DATA: join(import.meta.dirname, 'never-made') });
+  const commands = commandsOf({ MEDLEY_DATA: join(import.meta.dirname, 'never-made') }, medleySoon);
 
   it('reports an unreachable database in a sentence', async () => {
-    const unreachable = commandsOf({ DATABASE_URL: 'postgres://127.0.0.1:1/x' });
+    const unreachable = commandsOf({ DATABASE_URL: 'postgres://127.0.0.1:1/x' }, medleySoon);
     expect(await unreachable.fails(1, 'account', 'list')).toContain('ECONNREFUSED');
   });
 
   it('reports a wrong setting or configuration as a usage error', async () => {
-    expect(await commandsOf({ PORT: 'many' }).fails(2, 'account', 'list')).toContain('PORT must be a number');
-    const without_file = commandsOf({ MEDLEY_CONFIG: '/nowhere/medley.yaml' });
+    expect(await commandsOf({ PORT: 'many' }, medleySoon).fails(2, 'account', 'list')).toContain(
+      'PORT must be a number',
+    );
+    const without_file = commandsOf({ MEDLEY_CONFIG: '/nowhere/medley.yaml' }, medleySoon);
     expect(await without_file.fails(2, 'models')).toContain('medley.yaml:1:1 file: cannot be read');
   });
 

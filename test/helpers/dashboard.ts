@@ -28,9 +28,23 @@ export async function watchedPage(context: BrowserContext, url: string): Promise
   return { page, complaints };
 }
 
-/** Signs this person in by a link, as the operator hands it over. */
-export async function signIn(page: Page, app: App, user_id: string): Promise<void> {
-  await page.goto(await makeLoginLink(app.db, app.base_url(), user_id, new Date()));
+/** Signs this person in by a link as the operator hands it over, but without its page, and opens the one at `path`. */
+export async function signIn(page: Page, app: App, user_id: string, path = '/'): Promise<void> {
+  const link = await linkOf(app, user_id);
+  const answer = await page.request.post(`${app.base_url()}/auth/sign-in/link`, {
+    headers: { origin: app.base_url(), 'sec-fetch-site': 'same-origin' },
+    data: { token: new URL(link).searchParams.get('token') },
+  });
+  if (!answer.ok()) throw new Error(`the link of ${user_id} was answered ${answer.status()}`);
+  await page.goto(app.base_url() + path);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+}
+
+const linkOf = (app: App, user_id: string) => makeLoginLink(app.db, app.base_url(), user_id, new Date(app.clock.now()));
+
+/** Signs this person in by the page of such a link. */
+export async function followLink(page: Page, app: App, user_id: string): Promise<void> {
+  await page.goto(await linkOf(app, user_id));
   await page.waitForURL((url) => url.pathname === '/');
   await page.getByRole('heading', { level: 1 }).waitFor();
 }

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { defaultProviders, keyName } from '../../src/catalog/default.ts';
 import { startEmbedded } from '../../src/embedded-postgres/embedded.ts';
@@ -33,8 +35,20 @@ const settings = {
   autovacuum_naptime: '10min',
 };
 
+/**
+ * A shell that waits for the end of this process, however it ends, then ends the PostgreSQL in the folder if it still
+ * runs, and removes the folder. It is no part of the terminal's group: Ctrl-C does not reach it.
+ */
+function guardCluster(folder: string): void {
+  const script = `cat; kill -QUIT "$(head -n 1 "$1/data/postgres/data/postmaster.pid")" && sleep 1; rm -rf "$1"`;
+  const shell = spawn('sh', ['-c', script, 'sh', folder], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+  shell.unref();
+  if (shell.stdin instanceof Socket) shell.stdin.unref();
+}
+
 async function startCluster(): Promise<() => Promise<void>> {
   const folder = clusterFolder();
+  guardCluster(folder);
   const embedded = await startEmbedded({
     data_dir: `${folder}/data`,
     settings,

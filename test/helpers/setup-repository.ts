@@ -10,8 +10,8 @@ import { temporaryFolder } from './embedded.ts';
 const repository = join(import.meta.dirname, '../..');
 
 /**
- * A small repository with our set-up scripts, whose packages are folders of its own: npm installs
- * them for real, in a second and without a registry.
+ * A small repository with our set-up scripts, whose packages are folders of its own. What stands in for npm installs
+ * them as npm does, at a tenth of its cost; `useRealNpm` has npm itself do it, in a second and without a registry.
  */
 export class SetupRepository {
   readonly folder = temporaryFolder(0o755);
@@ -82,6 +82,10 @@ export class SetupRepository {
   installations(): number {
     const path = join(this.folder, 'installations');
     return existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0; // whole lines: it may be there before they are
+  }
+
+  useRealNpm(): void {
+    this.write('real', '');
   }
 
   /** Lets npm wait before it installs, until `letInstall`. */
@@ -187,9 +191,9 @@ setInterval(() => undefined, 1000);
 console.log('up', process.pid, process.env['PINNED'], ...process.argv.slice(2));
 `;
 
-/** Notes each call, waits where a test says so, and hands over to the real npm. */
+/** Notes each call, waits where a test says so, and installs the packages, or hands over to the real npm. */
 const npm_text = `
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 const file = (name) => fileURLToPath(new URL('../' + name, import.meta.url));
@@ -199,8 +203,23 @@ if (existsSync(file('fail'))) {
   console.error('npm error code E404: no such package');
   process.exit(9);
 }
-process.argv[1] = process.env.REAL_NPM;
-createRequire(import.meta.url)(process.env.REAL_NPM);
+if (existsSync(file('real'))) {
+  process.argv[1] = process.env.REAL_NPM;
+  createRequire(import.meta.url)(process.env.REAL_NPM);
+} else {
+  const { '': _, ...packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
+  rmSync('node_modules', { recursive: true, force: true });
+  mkdirSync('node_modules/.bin', { recursive: true });
+  for (const [path, { link, resolved }] of Object.entries(packages)) {
+    if (!link) continue;
+    symlinkSync('../' + resolved, path);
+    for (const [name, program] of Object.entries(packages[resolved].bin ?? {})) {
+      chmodSync(resolved + '/' + program, 0o755);
+      symlinkSync('../' + resolved + '/' + program, 'node_modules/.bin/' + name);
+    }
+  }
+  writeFileSync('node_modules/.package-lock.json', JSON.stringify({ lockfileVersion: 3, packages }));
+}
 `;
 
 function realNpm(): string {

@@ -23,6 +23,7 @@ async function installed(): Promise<void> {
 
 describe('packages', () => {
   test('are installed by the first start, which then runs the service on the pinned Node', async () => {
+    repository.useRealNpm();
     const first = repository.run('start', { args: ['--some', 'words'] });
     expect(await first.ended()).toBe(7);
     expect(first.out).toMatch(/^up \d+ yes --some words$/m);
@@ -46,6 +47,7 @@ describe('packages', () => {
   });
 
   test('that somebody installed by hand are used as they are', async () => {
+    repository.useRealNpm();
     await installed();
     rmSync(join(repository.folder, 'node_modules/.medley-stamp'));
     await installed();

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { prepareDataFolder } from '../../src/app/data-folder.ts';
 import { NoAnswer } from '../../src/lib/within.ts';
-import { medley } from '../cli/medley.ts';
+import { medleySoon } from '../cli/medley.ts';
 import type { Said } from '../cli/resident.ts';
 import { urlOf } from '../helpers/database.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
@@ -82,7 +82,7 @@ describe('an unusable data folder is reported in a sentence by the service and b
   ])('as %s', async (_, pathOf, sentence) => {
     const MEDLEY_DATA = pathOf();
     expectSentence(await start({ MEDLEY_DATA, DATABASE_URL: '' }), sentence);
-    expectSentence(await medley(['account', 'list'], { MEDLEY_DATA }), sentence);
+    expectSentence(await medleySoon(['account', 'list'], { MEDLEY_DATA }), sentence);
   });
 
   it('after its time when it does not answer', async () => {
@@ -164,7 +164,7 @@ describe('an address where nobody can listen is reported in a sentence', () => {
       const sentence =
         /^The database "\w+" has the encoding LATIN1, which cannot hold every text; Medley needs UTF8\. Make one with: create database medley encoding 'UTF8' template template0\./;
       expectSentence(await start({ DATABASE_URL }), sentence);
-      expectSentence(await medley(['account', 'list'], { DATABASE_URL }), sentence);
+      expectSentence(await medleySoon(['account', 'list'], { DATABASE_URL }), sentence);
     }, `encoding 'LATIN1' locale_provider libc locale 'C' template template0`);
     await database(async (DATABASE_URL) => {
       const url = `${DATABASE_URL}${DATABASE_URL.includes('?') ? '&' : '?'}options=-c%20default_transaction_read_only%3Don`;

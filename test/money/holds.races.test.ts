@@ -126,7 +126,7 @@ test('a hold or a top-up that is requested twenty times at once happens once', a
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 50n, held: 50n });
 });
 
-const everything_ms = depth(2_500, 10_000);
+const everything_ms = depth(1_500, 10_000);
 
 test(
   'batches, single calls, credits and limit changes over shared accounts never deadlock',

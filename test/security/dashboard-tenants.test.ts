@@ -3,6 +3,7 @@ import { newId, type IdPrefix } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { depth } from '../helpers/depth.ts';
 import type { Seen } from '../helpers/person.ts';
 
 /** Nothing of one account is in the dashboard of another: every route × method, whatever ids are asked for. */
@@ -65,7 +66,11 @@ async function create(prompt: string, query: string): Promise<string> {
 const endpoints = listEndpoints().filter(({ path }) => path.startsWith('/dash/accounts/{account}'));
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const matrix = [...new Set(endpoints.map(({ path }) => path))].flatMap((path) =>
-  methods.map((method) => ({ method, path })),
+  methods.map((method) => ({
+    method,
+    path,
+    is_answered: endpoints.some((each) => each.method === method && each.path === path),
+  })),
 );
 
 const prefixes: readonly IdPrefix[] = ['task', 'acct', 'key', 'req', 'dlv', 'user', 'member'];
@@ -95,12 +100,14 @@ async function stateOfVictim(): Promise<string> {
   return JSON.stringify(answers.map(({ status, text }) => [status, text]));
 }
 
-describe.each(matrix)('$method $path', ({ method, path }) => {
+describe.each(matrix)('$method $path', ({ method, path, is_answered }) => {
   const body = method === 'GET' ? undefined : {};
   const known = () => Object.values(ids).flat();
+  /** A method that the path does not have is refused before anybody looks at the id. */
+  const tried = () => (is_answered ? known() : known().slice(0, depth(1, undefined)));
 
   test('answers for an account of others as for an unknown account', async () => {
-    for (const id of known()) {
+    for (const id of tried()) {
       const nobody = newId('acct');
       const foreign = await attacker.send(method, fill(path, victim.account_id, id), body);
       const unknown = await attacker.send(method, fill(path, nobody, id), body);
@@ -111,14 +118,14 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
   });
 
   test('answers for ids of others as for unknown ids, and changes nothing', async () => {
-    for (const id of /\{\+?(?!account\})\w+\}/.test(path) ? known() : []) {
+    for (const id of /\{\+?(?!account\})\w+\}/.test(path) ? tried() : []) {
       const nobody = unknownLike(id);
       const foreign = await attacker.send(method, fill(path, attacker.account_id, id), body);
       const unknown = await attacker.send(method, fill(path, attacker.account_id, nobody), body);
       expect(said(foreign, id)).toEqual(said(unknown, nobody));
       expect(foreign.text).not.toContain(note);
     }
-    expect(await stateOfVictim()).toBe(before);
+    expect(is_answered ? await stateOfVictim() : before).toBe(before);
   });
 
   test('needs a session: a key opens it no more than no key', async () => {
@@ -134,6 +141,10 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
       expect(await response.text()).not.toContain(note);
     }
   });
+});
+
+test('nothing of the victim has changed after all of it', async () => {
+  expect(await stateOfVictim()).toBe(before);
 });
 
 test('the matrix of dashboard endpoints is not empty', async () => {
