@@ -1,4 +1,4 @@
-import type { App } from '../app.ts';
+import type { Storage } from '../storage/storage.ts';
 import { own } from '../catalog/input-schema.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
@@ -16,6 +16,7 @@ import {
   task_headers,
   wait_query,
   type MediaCall,
+  type MediaCallParts,
 } from './media-call.ts';
 import { speech_body, transcription, transcription_form } from './media-schemas.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
@@ -46,7 +47,7 @@ const failures = {
 };
 const errors = [402, 403, 404, 409, 422];
 
-export const speak: Endpoint<App> = {
+export const speak: Endpoint<MediaCallParts> = {
   method: 'POST',
   path: '/v1/audio/speech',
   window: 'generate',
@@ -72,7 +73,7 @@ export const speak: Endpoint<App> = {
   handle: answerSound,
 };
 
-async function answerSound(app: App, call: Call): Promise<Answer> {
+async function answerSound(app: MediaCallParts, call: Call): Promise<Answer> {
   const begun = await begin(app, call, spoken);
   const task = await finalTask(app, call, begun);
   const [file] = task.files;
@@ -90,7 +91,7 @@ async function answerSound(app: App, call: Call): Promise<Answer> {
   };
 }
 
-export const transcribe: Endpoint<App> = {
+export const transcribe: Endpoint<MediaCallParts> = {
   method: 'POST',
   path: '/v1/audio/transcriptions',
   window: 'generate',
@@ -114,7 +115,7 @@ export const transcribe: Endpoint<App> = {
 
 const text_bytes_max = 20_000_000;
 
-async function answerText(app: App, call: Call): Promise<Answer> {
+async function answerText(app: MediaCallParts, call: Call): Promise<Answer> {
   const begun = await begin(app, call, written);
   const task = await finalTask(app, call, begun);
   const form = formOf(begun.response_format);
@@ -141,10 +142,10 @@ function formOf(response_format: unknown): (typeof forms)[number] {
   throw new ApiError('invalid_request', message, { param: 'response_format' });
 }
 
-async function textOf(app: App, task: Task): Promise<{ text: string; content_type: string }> {
+async function textOf({ storage }: { storage: Storage }, task: Task): Promise<{ text: string; content_type: string }> {
   const [file] = task.files;
   if (file?.item.text !== undefined) return { text: file.item.text, content_type: file.item.content_type };
-  const opened = file && !task.files_removed_at ? await app.storage.open(file.key) : undefined;
+  const opened = file && !task.files_removed_at ? await storage.open(file.key) : undefined;
   if (!file || !opened) throw filesGone(task);
   const bytes = await readBytes(opened.stream, text_bytes_max);
   return { text: bytes.toString('utf8'), content_type: file.item.content_type };

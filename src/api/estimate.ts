@@ -1,15 +1,20 @@
+import type { MediaParts } from '../tasks/media.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import type { Caller } from '../accounts/authenticate.ts';
-import type { App } from '../app.ts';
-import { withTempFiles } from '../files/temp-files.ts';
-import type { Funds } from '../money/holds.ts';
+import { withTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
+import type { Funds, Holds } from '../money/holds.ts';
 import { readOrder } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { estimate as estimate_schema, generate_body } from './schemas.ts';
 
-export const estimate: Endpoint<App> = {
+/** The parts of the app that estimating takes. */
+type Parts = MediaParts & TempFileParts & { readonly holds: Holds };
+
+export const estimate: Endpoint<Parts> = {
   method: 'POST',
   path: '/v1/estimate',
   body_limit_bytes: 20_000_000,
@@ -27,7 +32,7 @@ export const estimate: Endpoint<App> = {
   handle: handleEstimate,
 };
 
-async function handleEstimate(app: App, call: Call): Promise<Answer> {
+async function handleEstimate(app: Parts, call: Call): Promise<Answer> {
   const { estimated_cost, available, obstacle } = await weigh(app, call.caller, call);
   return { status: 200, body: { estimated_cost, available, allowed: obstacle === null } };
 }
@@ -38,7 +43,7 @@ export type Obstacle = 'account_blocked' | 'insufficient_balance' | 'spend_limit
 export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacle | null; paused_until: Date | null };
 
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
-export async function weigh(app: App, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
+export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
   const order = await withTempFiles(app, caller.account.id, call, (spool) =>
     readOrder(app, caller, call.body ?? {}, { spool }),
   );
@@ -55,7 +60,7 @@ export async function weigh(app: App, caller: Caller, call: Pick<PublicCall, 'bo
 
 /** Checks a hold of this amount, or of the amount that `available` allows, without making it. */
 export async function weighHold(
-  app: App,
+  app: { db: Db; clock: Clock; holds: Holds },
   { account, key }: Caller,
   amount: Money | ((funds: Funds) => Money),
 ): Promise<Weighed> {

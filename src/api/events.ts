@@ -1,12 +1,15 @@
-import type { App } from '../app.ts';
+import type { NoticeEvent } from '../tasks/events.ts';
 import { readToken } from '../tasks/event-token.ts';
 import type { Endpoint } from '../http/endpoint.ts';
+
+/** The parts of the app that hearing of an event takes. */
+type Parts = { readonly secret: string; readonly noticeEvent: NoticeEvent };
 
 /**
  * Upstreams call here when something has happened to a run. Nothing that they send is read: whoever calls learns
  * nothing and changes nothing, but that we ask the upstream sooner.
  */
-export const run_event: Endpoint<App> = {
+export const run_event: Endpoint<Parts> = {
   method: 'POST',
   path: '/events/{token}',
   public: true,

@@ -1,16 +1,20 @@
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
+import type { UntilFinal } from '../tasks/wait.ts';
 import { ApiError } from '../errors.ts';
-import { withTempFiles } from '../files/temp-files.ts';
-import { createTask, readOrder, type Created } from '../tasks/create.ts';
+import { withTempFiles, type TempFileParts } from '../files/temp-files.ts';
+import { createTask, readOrder, type Created, type CreateParts } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Call, Endpoint } from '../http/endpoint.ts';
 import { generate_body, task } from './schemas.ts';
 
+/** The parts of the app that creating a task and waiting for it take. */
+type Parts = CreateParts & TempFileParts & { readonly untilFinal: UntilFinal };
+
 export const wait_s_max = 300;
 const body_limit_bytes = 20_000_000;
 
-export const generate: Endpoint<App> = {
+export const generate: Endpoint<Parts> = {
   method: 'POST',
   path: '/v1/generate',
   window: 'generate',
@@ -44,7 +48,7 @@ export const generate: Endpoint<App> = {
 };
 
 async function handleGenerate(
-  app: App,
+  app: Parts,
   call: Call,
 ): Promise<{ status: number; body: string; headers: Record<string, string> }> {
   const wait_s = readWait(call.query.get('wait'));
@@ -64,7 +68,7 @@ async function handleGenerate(
   };
 }
 
-function create(app: App, call: Call, idempotency_key: string | undefined): Promise<Created> {
+function create(app: Parts, call: Call, idempotency_key: string | undefined): Promise<Created> {
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
   return withTempFiles(app, call.caller.account.id, call, async (spool) => {
     const order = await readOrder(app, call.caller, call.body ?? {}, { spool });
@@ -89,8 +93,14 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 }
 
 /** The state when the task is final, the time is up, or the service is about to stop. */
-async function waitForBody(app: App, call: Call, ref: TaskRef, wait_s: number, created: string): Promise<string> {
-  await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone, call.draining]));
-  const now = await loadTask(app.db, ref);
+async function waitForBody(
+  { db, untilFinal }: { db: Db; untilFinal: UntilFinal },
+  call: Call,
+  ref: TaskRef,
+  wait_s: number,
+  created: string,
+): Promise<string> {
+  await untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone, call.draining]));
+  const now = await loadTask(db, ref);
   return now ? bodyOf(now) : created;
 }

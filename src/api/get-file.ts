@@ -1,11 +1,19 @@
-import type { App } from '../app.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { serveFile } from './files.ts';
+
+/** The parts of the app that serving files by links takes. */
+type Parts = {
+  readonly storage: Storage;
+  readonly secret: string;
+  readonly clock: Clock;
+};
 
 const prefix = '/files/';
 
 /** An output file for whoever holds a valid link to it: the link is the whole authorisation. */
-export const get_file: Endpoint<App> = {
+export const get_file: Endpoint<Parts> = {
   method: 'GET',
   path: `${prefix}{+key}`,
   public: true,

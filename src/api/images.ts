@@ -1,9 +1,9 @@
-import type { App } from '../app.ts';
+import type { Storage } from '../storage/storage.ts';
 import { own } from '../catalog/input-schema.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { edit_parameters, image_parameters } from '../styles/media-parameters/parameters.ts';
-import { linkOutputs } from '../tasks/outputs.ts';
+import { linkOutputs, type LinkParts } from '../tasks/outputs.ts';
 import type { StoredFile, Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
@@ -17,10 +17,14 @@ import {
   task_headers,
   wait_query,
   type MediaCall,
+  type MediaCallParts,
 } from './media-call.ts';
 import type { Given } from './media-given.ts';
 import { edits_body, edits_form, images_answer, images_body } from './media-schemas.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
+
+/** The parts of the app that making pictures takes. */
+type Parts = MediaCallParts & LinkParts;
 
 /** Pictures in the form of the SDKs. */
 
@@ -49,7 +53,7 @@ const common = {
   lenient_query: true,
 } as const;
 
-export const generate_images: Endpoint<App> = {
+export const generate_images: Endpoint<Parts> = {
   ...common,
   path: '/v1/images/generations',
   docs: {
@@ -68,7 +72,7 @@ export const generate_images: Endpoint<App> = {
   handle: (app, call) => answer(app, call, image_call),
 };
 
-export const edit_images: Endpoint<App> = {
+export const edit_images: Endpoint<Parts> = {
   ...common,
   path: '/v1/images/edits',
   form: 'or JSON',
@@ -84,7 +88,7 @@ export const edit_images: Endpoint<App> = {
   handle: (app, call) => answer(app, call, edited),
 };
 
-async function answer(app: App, call: Call, wanted: MediaCall): Promise<Answer> {
+async function answer(app: Parts, call: Call, wanted: MediaCall): Promise<Answer> {
   const begun = await begin(app, call, wanted);
   const task = await finalTask(app, call, begun);
   const [first] = task.files;
@@ -115,7 +119,7 @@ function checkEdit(given: Given): void {
 /** Base64 of all pictures together is a third more, and all in memory: what is larger is told by its links alone. */
 const inline_bytes_max = 50_000_000;
 
-async function picturesOf(app: App, task: Task, wanted: unknown): Promise<object[]> {
+async function picturesOf(app: Parts, task: Task, wanted: unknown): Promise<object[]> {
   if (task.files_removed_at) throw filesGone(task);
   const links = linkOutputs(app, task.files, new Date(app.clock.now()));
   const size_bytes = links.reduce((sum, item) => sum + item.size_bytes, 0);
@@ -128,8 +132,8 @@ async function picturesOf(app: App, task: Task, wanted: unknown): Promise<object
   return pictures;
 }
 
-async function bytesOf(app: App, task: Task, { key }: StoredFile): Promise<Buffer> {
-  const opened = await app.storage.open(key);
+async function bytesOf({ storage }: { storage: Storage }, task: Task, { key }: StoredFile): Promise<Buffer> {
+  const opened = await storage.open(key);
   if (!opened) throw filesGone(task);
   return readBytes(opened.stream, opened.size_bytes);
 }

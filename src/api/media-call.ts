@@ -1,13 +1,14 @@
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
+import type { UntilFinal } from '../tasks/wait.ts';
 import { own } from '../catalog/input-schema.ts';
 import type { MediaKind, Model } from '../catalog/model.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
-import { withTempFiles, type RequestTempFiles } from '../files/temp-files.ts';
+import { withTempFiles, type RequestTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { exact } from '../money/money.ts';
 import { offerOf, type Carried } from '../styles/media-parameters/offer.ts';
 import { carry, type Parameters } from '../styles/media-parameters/parameters.ts';
-import { createTask, findModel, readOrder, type Created, type Order } from '../tasks/create.ts';
+import { createTask, findModel, readOrder, type Created, type Order, type CreateParts } from '../tasks/create.ts';
 import type { Attachment, Attachments } from '../tasks/media.ts';
 import { loadTask, type Task } from '../tasks/task.ts';
 import { refuseBlocked } from './blocked.ts';
@@ -15,6 +16,9 @@ import type { Call, ParameterDocs } from '../http/endpoint.ts';
 import { readIdempotencyKey, readWait, wait_s_max } from './generate.ts';
 import { givenInForm, givenInJson, withoutOwn, type Given } from './media-given.ts';
 import { measureFile, withForm } from '../http/spooled-form.ts';
+
+/** The parts of the app that calls which make media take. */
+export type MediaCallParts = CreateParts & TempFileParts & { readonly untilFinal: UntilFinal };
 
 /**
  * Calls in the form of the SDKs that make media in one request: a task like any other is created, held for and waited
@@ -65,13 +69,13 @@ export type Begun = {
 };
 
 /** Creates the task of a call. Throws ApiError: 400 naming the parameter, and those of `createTask`. */
-export async function begin(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
+export async function begin(app: MediaCallParts, call: Call, wanted: MediaCall): Promise<Begun> {
   const begun = await beginWith(app, call, wanted);
   call.releaseBody(); // the wait may take minutes
   return begun;
 }
 
-function beginWith(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
+function beginWith(app: MediaCallParts, call: Call, wanted: MediaCall): Promise<Begun> {
   const wishes = {
     idempotency_key: readIdempotencyKey(call.headers['idempotency-key']),
     wait_s: call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max,
@@ -90,7 +94,7 @@ function beginWith(app: App, call: Call, wanted: MediaCall): Promise<Begun> {
 }
 
 async function create(
-  app: App,
+  app: MediaCallParts,
   call: Call,
   wanted: MediaCall,
   given: Given,
@@ -113,7 +117,7 @@ async function create(
 }
 
 /** The model that is meant; 404 if there is none, or one of another kind. */
-function modelOf(app: App, { kind, makes_text }: MediaCall, { parameters }: Given): Model {
+function modelOf(app: MediaCallParts, { kind, makes_text }: MediaCall, { parameters }: Given): Model {
   const id = own(parameters, 'model');
   if (typeof id !== 'string' || id === '') {
     throw new ApiError('invalid_request', 'model is required and must be a string.', { param: 'model' });
@@ -126,7 +130,7 @@ function modelOf(app: App, { kind, makes_text }: MediaCall, { parameters }: Give
 const service_own = ['model', 'metadata', 'webhook_url'];
 
 async function orderOf(
-  app: App,
+  app: MediaCallParts,
   call: Call,
   wanted: MediaCall,
   { model, given, spool }: { model: Model; given: Given; spool: RequestTempFiles },
@@ -147,7 +151,7 @@ async function orderOf(
   }
 }
 
-async function attachmentsOf(app: App, call: Call, { files }: Given): Promise<Attachments> {
+async function attachmentsOf(app: MediaCallParts, call: Call, { files }: Given): Promise<Attachments> {
   const attachments = new Map<string, Attachment>();
   for (const [text, { path, parameter }] of files) {
     attachments.set(text, { path, probe: await measureFile(app, call, path, parameter) });
@@ -167,12 +171,16 @@ function inTheirWords(error: ApiError, { origins }: Carried): ApiError {
 }
 
 /** The final task. Throws ApiError: 504 while it still runs, and what a failure is called here. */
-export async function finalTask(app: App, call: Call, { created, wait_s }: Begun): Promise<Task> {
+export async function finalTask(
+  { db, untilFinal }: { db: Db; untilFinal: UntilFinal },
+  call: Call,
+  { created, wait_s }: Begun,
+): Promise<Task> {
   const { ref } = created;
   if (!created.is_final) {
-    await app.untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone, call.draining]));
+    await untilFinal(ref, wait_s * 1000, AbortSignal.any([call.gone, call.draining]));
   }
-  const task = await loadTask(app.db, ref);
+  const task = await loadTask(db, ref);
   if (task?.status === 'succeeded') return task;
   if (task?.status === 'failed') throw failureOf(task);
   const message = `The task ${ref.task_id} is not final yet and continues: GET /v1/tasks/${ref.task_id} will have its result.`;

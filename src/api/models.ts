@@ -1,14 +1,17 @@
 import { Type } from 'typebox';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
-import { routeName, type Standing } from '../routing/health.ts';
+import { routeName, type Standing, type RouteHealth } from '../routing/health.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
 import { listOf } from './schemas.ts';
+
+/** The parts of the app that listing models takes. */
+type Parts = { readonly catalog: CatalogHolder; readonly health: RouteHealth };
 
 const status_description = [
   '`available`: every route of the model takes tasks.',
@@ -57,7 +60,7 @@ const cursor = (description: string): ParameterDocs => ({ description, schema: {
 /** Upper bound for `limit`; without `limit` all models are returned. */
 const limit_max = 1_000;
 
-export const list_models: Endpoint<App> = {
+export const list_models: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/models',
   lenient_query: true,
@@ -76,7 +79,7 @@ export const list_models: Endpoint<App> = {
   handle: handleList,
 };
 
-async function handleList(app: App, { query, caller }: Call): Promise<Answer> {
+async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> {
   const { models, settings } = app.catalog.current;
   const modality = oneOf(query, 'modality', kinds);
   const shown = [...models.values()].filter(
@@ -100,8 +103,8 @@ async function handleList(app: App, { query, caller }: Call): Promise<Answer> {
  * Returns a function that tells a model's standing for an account, by the health of its routes and the
  * operator's overrides.
  */
-export async function lookAtRoutes(app: App, account_id?: string): Promise<(model: Model) => Standing> {
-  const standingOf = await app.health.look();
+export async function lookAtRoutes({ health }: Parts, account_id?: string): Promise<(model: Model) => Standing> {
+  const standingOf = await health.look();
   return (model) => {
     const { id, routes } = model;
     const names = routes.map((route) => routeName(id, route.id));
@@ -133,7 +136,7 @@ function positionOf(models: readonly Model[], query: Query, name: string): numbe
   throw new ApiError('invalid_request', `${name} must be the id of a model in this list.`, { param: name });
 }
 
-export const get_model: Endpoint<App> = {
+export const get_model: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/models/{+id}',
   lenient_query: true,

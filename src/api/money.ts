@@ -1,7 +1,10 @@
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Holds } from '../money/holds.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { no_rules } from '../accounts/key-rules.ts';
 import { findKey } from '../accounts/keys.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { usageOf, type UsageGroup } from '../money/usage.ts';
@@ -10,9 +13,17 @@ import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { balance, key, listOf, transaction, usage } from './schemas.ts';
 
+/** The parts of the app that answers about money take. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly holds: Holds;
+  readonly catalog: CatalogHolder;
+};
+
 /** Returns the calling key's spending and limit of this month. Costs are rounded up, the rest down. */
-async function keyUse(app: App, caller: Caller, now: Date) {
-  const [budget] = await budgetsOf(app.db, caller.account.id, now, caller.key.id);
+async function keyUse(db: Db, caller: Caller, now: Date) {
+  const [budget] = await budgetsOf(db, caller.account.id, now, caller.key.id);
   if (!budget) throw new Error(`the key ${caller.key.id} has no budget`);
   const { currency } = caller.account;
   const left = budget.limit_month === null ? null : budget.limit_month - budget.spent - budget.held;
@@ -27,7 +38,7 @@ async function keyUse(app: App, caller: Caller, now: Date) {
   };
 }
 
-export const get_balance: Endpoint<App> = {
+export const get_balance: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/balance',
   docs: {
@@ -38,7 +49,7 @@ export const get_balance: Endpoint<App> = {
   handle: handleBalance,
 };
 
-async function handleBalance(app: App, { caller }: Call): Promise<Answer> {
+async function handleBalance(app: Parts, { caller }: Call): Promise<Answer> {
   const now = new Date(app.clock.now());
   await app.holds.flush(caller.account.id);
   const row = await balanceOf(app.db, caller.account.id);
@@ -52,13 +63,13 @@ async function handleBalance(app: App, { caller }: Call): Promise<Answer> {
       held: balanceView(held, currency),
       available: balanceView(amount - held, currency),
       currency,
-      key: (await keyUse(app, caller, now)).use,
+      key: (await keyUse(app.db, caller, now)).use,
       updated_at: now.toISOString(),
     },
   };
 }
 
-export const get_key: Endpoint<App> = {
+export const get_key: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/key',
   docs: {
@@ -69,19 +80,19 @@ export const get_key: Endpoint<App> = {
   },
   handle: async (app, { caller }) => {
     await app.holds.flush(caller.account.id);
-    const { held, use } = await keyUse(app, caller, new Date(app.clock.now()));
+    const { held, use } = await keyUse(app.db, caller, new Date(app.clock.now()));
     const { generate_per_minute, chat_per_minute, failed_per_24h } = app.catalog.current.settings.limits;
     const { id: account_id, currency } = caller.account;
     const limits = { generate_per_minute, chat_per_minute, failed_per_24h };
     const { id, name } = caller.key;
-    const rules = await rulesOf(app, id);
+    const rules = await rulesOf(app.db, id);
     return { status: 200, body: { object: 'api_key', id, name, account_id, currency, ...use, held, limits, ...rules } };
   },
 };
 
 /** Until when, for what and from where the key may be used; null: no rule. */
-async function rulesOf(app: App, key_id: string) {
-  const { expires_at, scopes, addresses } = (await findKey(app.db, key_id)) ?? no_rules;
+async function rulesOf(db: Db, key_id: string) {
+  const { expires_at, scopes, addresses } = (await findKey(db, key_id)) ?? no_rules;
   return { expires_at: expires_at?.toISOString() ?? null, scopes, addresses };
 }
 
@@ -94,7 +105,7 @@ export const entry_types = {
   adjustment: 'adjustment',
 } as const;
 
-export const list_transactions: Endpoint<App> = {
+export const list_transactions: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/balance/transactions',
   docs: {
@@ -115,7 +126,7 @@ export const list_transactions: Endpoint<App> = {
   handle: handleTransactions,
 };
 
-async function handleTransactions(app: App, { caller, query }: Call): Promise<Answer> {
+async function handleTransactions(app: Parts, { caller, query }: Call): Promise<Answer> {
   const after = readEntryCursor(query, 'after');
   const before = readEntryCursor(query, 'before');
   if (after !== undefined && before !== undefined) {
@@ -188,7 +199,7 @@ export function renderEntry(entry: Entry, currency: string): Transaction {
 const groups: readonly UsageGroup[] = ['day', 'hour', 'model', 'key', 'modality'];
 const range_ms_max = 400 * 86_400_000;
 
-export const get_usage: Endpoint<App> = {
+export const get_usage: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/usage',
   docs: {
@@ -209,8 +220,8 @@ export const get_usage: Endpoint<App> = {
   handle: handleUsage,
 };
 
-async function handleUsage(app: App, { caller, query }: Call): Promise<Answer> {
-  const now = new Date(app.clock.now());
+async function handleUsage({ db, clock }: Parts, { caller, query }: Call): Promise<Answer> {
+  const now = new Date(clock.now());
   const from = moment(query, 'from') ?? new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const to = moment(query, 'to') ?? nextMonth(now);
   if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
@@ -218,7 +229,7 @@ async function handleUsage(app: App, { caller, query }: Call): Promise<Answer> {
     throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
   }
   const group_by = readGroups(query.get('group_by') ?? 'day');
-  const rows = await usageOf(app.db, { account_id: caller.account.id, from, to, group_by });
+  const rows = await usageOf(db, { account_id: caller.account.id, from, to, group_by });
   const { currency } = caller.account;
   const data = rows.map(({ charges, cost, ...row }) => ({
     ...row,

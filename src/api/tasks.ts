@@ -1,19 +1,22 @@
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
-import { cancelTask, unknownTask } from '../tasks/cancel.ts';
-import { freshLinks, removeOutput } from '../tasks/files.ts';
+import { cancelTask, unknownTask, type CancelParts } from '../tasks/cancel.ts';
+import { freshLinks, removeOutput, type TaskFileParts } from '../tasks/files.ts';
 import { hasTask, listTasks, type TaskFilter } from '../tasks/list.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { moment, objectParameter, oneOf, wholeNumber } from '../http/query.ts';
 import { links, listOf, task } from './schemas.ts';
 
+/** The parts of the app that endpoints of tasks take. */
+type Parts = CancelParts & TaskFileParts;
+
 const id: Record<string, ParameterDocs> = { id: { description: 'Task id.', schema: { type: 'string' } } };
 
 const cursor = (description: string): ParameterDocs => ({ description, schema: { type: 'string' } });
 
-export const list_tasks: Endpoint<App> = {
+export const list_tasks: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/tasks',
   docs: {
@@ -46,10 +49,10 @@ export const list_tasks: Endpoint<App> = {
   handle: handleList,
 };
 
-async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { caller, query }: Call): Promise<Answer> {
   const { id: account_id } = caller.account;
-  const after = await readCursor(app, account_id, query, 'after');
-  const before = await readCursor(app, account_id, query, 'before');
+  const after = await readCursor(db, account_id, query, 'after');
+  const before = await readCursor(db, account_id, query, 'before');
   if (after !== undefined && before !== undefined) {
     throw new ApiError('invalid_request', 'after and before cannot be given together.', { param: 'before' });
   }
@@ -68,7 +71,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
-  const page = await listTasks(app.db, filter);
+  const page = await listTasks(db, filter);
   const first_id = JSON.stringify(page.ids[0] ?? null);
   const last_id = JSON.stringify(page.ids.at(-1) ?? null);
   // Final bodies are stored bytes, so the list is put together as text.
@@ -77,7 +80,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
 }
 
 async function readCursor(
-  app: App,
+  db: Db,
   account_id: string,
   query: Call['query'],
   name: 'after' | 'before',
@@ -88,11 +91,11 @@ async function readCursor(
   if (aliases.length > 1)
     throw new ApiError('invalid_request', `${name} and ${name}_id mean the same: send one.`, { param: name });
   const value = query.get(alias) ?? '';
-  if (isId('task', value) && (await hasTask(app.db, account_id, value))) return value;
+  if (isId('task', value) && (await hasTask(db, account_id, value))) return value;
   throw new ApiError('invalid_request', `${alias} must be the id of one of your tasks.`, { param: alias });
 }
 
-export const get_task: Endpoint<App> = {
+export const get_task: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/tasks/{id}',
   docs: {
@@ -109,7 +112,7 @@ export const get_task: Endpoint<App> = {
   },
 };
 
-export const cancel_task: Endpoint<App> = {
+export const cancel_task: Endpoint<Parts> = {
   method: 'POST',
   path: '/v1/tasks/{id}/cancel',
   docs: {
@@ -126,7 +129,7 @@ export const cancel_task: Endpoint<App> = {
   handle: async (app, call) => ({ status: 200, body: await cancelTask(app, readTaskRef(call)) }),
 };
 
-export const delete_output: Endpoint<App> = {
+export const delete_output: Endpoint<Parts> = {
   method: 'DELETE',
   path: '/v1/tasks/{id}/output',
   docs: {
@@ -142,7 +145,7 @@ export const delete_output: Endpoint<App> = {
   },
 };
 
-export const make_links: Endpoint<App> = {
+export const make_links: Endpoint<Parts> = {
   method: 'POST',
   path: '/v1/tasks/{id}/links',
   docs: {

@@ -1,5 +1,10 @@
 import { Type } from 'typebox';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Prober } from '../storage/probe.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { TempFileParts } from '../files/temp-files.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
@@ -11,6 +16,15 @@ import { oneOf, wholeNumber } from '../http/query.ts';
 import { uploaded_file, listOf } from './schemas.ts';
 import { measureFile, withForm } from '../http/spooled-form.ts';
 
+/** The parts of the app that keeping files takes. */
+type Parts = TempFileParts & {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly storage: Storage;
+  readonly catalog: CatalogHolder;
+  readonly prober: Prober;
+};
+
 /** Files that callers upload, to name them in the inputs of tasks. */
 
 const id: Record<string, ParameterDocs> = { id: { description: 'File id.', schema: { type: 'string' } } };
@@ -18,7 +32,7 @@ const id: Record<string, ParameterDocs> = { id: { description: 'File id.', schem
 const list_limit_max = 10_000;
 const expires_s_min = 60;
 
-export const upload_file: Endpoint<App> = {
+export const upload_file: Endpoint<Parts> = {
   method: 'POST',
   path: '/v1/files',
   lenient_query: true,
@@ -46,7 +60,7 @@ export const upload_file: Endpoint<App> = {
 };
 
 /** Keeps the file of a form for the account of the caller. */
-export async function handleUpload(app: App, call: Call): Promise<Answer> {
+export async function handleUpload(app: Parts, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const { file_bytes_max } = app.catalog.current.settings.files;
   return withForm(app, call, { files_max: 1, file_bytes_max }, async (form) => ({
@@ -55,7 +69,7 @@ export async function handleUpload(app: App, call: Call): Promise<Answer> {
   }));
 }
 
-async function keep(app: App, call: Call, form: Form<string>): Promise<CallerFile> {
+async function keep(app: Parts, call: Call, form: Form<string>): Promise<CallerFile> {
   const [file] = form.files;
   if (file?.name !== 'file') {
     throw new ApiError('invalid_request', 'The form needs a file in the field "file".', { param: 'file' });
@@ -113,7 +127,7 @@ function wrong(name: string, message: string): ApiError {
   return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
 }
 
-export const list_files: Endpoint<App> = {
+export const list_files: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/files',
   lenient_query: true,
@@ -135,7 +149,7 @@ export const list_files: Endpoint<App> = {
   handle: handleList,
 };
 
-async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
+async function handleList({ db, clock }: Parts, { caller, query }: Call): Promise<Answer> {
   const filter = {
     account_id: caller.account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? list_limit_max,
@@ -145,7 +159,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
   };
   if (filter.after !== undefined && !isId('file', filter.after))
     throw wrong('after', 'after must be the id of a file.');
-  const { files, has_more } = await listFiles(app.db, filter, new Date(app.clock.now()));
+  const { files, has_more } = await listFiles(db, filter, new Date(clock.now()));
   const body = {
     object: 'list',
     data: files.map(fileView),
@@ -156,7 +170,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
   return { status: 200, body };
 }
 
-export const get_file_record: Endpoint<App> = {
+export const get_file_record: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/files/{id}',
   lenient_query: true,
@@ -169,7 +183,7 @@ export const get_file_record: Endpoint<App> = {
   handle: async (app, call) => ({ status: 200, body: fileView(await find(app, call)) }),
 };
 
-export const get_file_content: Endpoint<App> = {
+export const get_file_content: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/files/{id}/content',
   lenient_query: true,
@@ -196,7 +210,7 @@ export const get_file_content: Endpoint<App> = {
   },
 };
 
-export const delete_file: Endpoint<App> = {
+export const delete_file: Endpoint<Parts> = {
   method: 'DELETE',
   path: '/v1/files/{id}',
   lenient_query: true,
@@ -219,9 +233,9 @@ export const delete_file: Endpoint<App> = {
   },
 };
 
-async function find(app: App, call: Call): Promise<CallerFile> {
+async function find({ db, clock }: Parts, call: Call): Promise<CallerFile> {
   const name = readName(call);
-  const file = await findFile(app.db, name, new Date(app.clock.now()));
+  const file = await findFile(db, name, new Date(clock.now()));
   if (!file || file.task_id !== null) throw unknown(name.id);
   return file;
 }

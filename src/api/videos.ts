@@ -1,18 +1,31 @@
 import Type from 'typebox';
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { video_parameters } from '../styles/media-parameters/parameters.ts';
-import { removeOutput } from '../tasks/files.ts';
+import { removeOutput, type TaskFileParts } from '../tasks/files.ts';
 import { listVideos, loadVideo, type VideoTask } from '../tasks/videos.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { serveStored } from './files.ts';
-import { begin, body_limit_bytes, filesGone, idempotency_header, task_headers, type MediaCall } from './media-call.ts';
+import {
+  begin,
+  body_limit_bytes,
+  filesGone,
+  idempotency_header,
+  task_headers,
+  type MediaCall,
+  type MediaCallParts,
+} from './media-call.ts';
 import { video, videos_body, videos_form } from './media-schemas.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
 import { listOf } from './schemas.ts';
 import { videoView } from './video-view.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
+
+/** The parts of the app that making and keeping videos takes. */
+type Parts = MediaCallParts & TaskFileParts;
 
 /** Films in the form of the SDKs: created, looked at until they are completed, and downloaded. */
 
@@ -26,7 +39,7 @@ const filmed: MediaCall = {
 
 const id: Record<string, ParameterDocs> = { id: { description: 'Of the video.', schema: { type: 'string' } } };
 
-export const create_video: Endpoint<App> = {
+export const create_video: Endpoint<Parts> = {
   method: 'POST',
   path: '/v1/videos',
   window: 'generate',
@@ -56,7 +69,7 @@ export const create_video: Endpoint<App> = {
   },
 };
 
-export const get_video: Endpoint<App> = {
+export const get_video: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/videos/{id}',
   format: completions_errors,
@@ -67,12 +80,12 @@ export const get_video: Endpoint<App> = {
     params: id,
     responses: { 200: { description: 'The video.', schema: video } },
   },
-  handle: async (app, call) => ({ status: 200, body: view(app, await find(app, call)) }),
+  handle: async (app, call) => ({ status: 200, body: view(app, await find(app.db, call)) }),
 };
 
 const limit_max = 100;
 
-export const list_videos: Endpoint<App> = {
+export const list_videos: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/videos',
   format: completions_errors,
@@ -94,7 +107,7 @@ export const list_videos: Endpoint<App> = {
   handle: handleList,
 };
 
-async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
+async function handleList(app: Parts, { caller, query }: Call): Promise<Answer> {
   const after = query.get('after');
   if (after !== undefined && !isId('task', after)) {
     throw new ApiError('invalid_request', 'after must be the id of a video.', { param: 'after' });
@@ -110,7 +123,7 @@ async function handleList(app: App, { caller, query }: Call): Promise<Answer> {
   return { status: 200, body: { object: 'list', data, has_more, first_id, last_id } };
 }
 
-export const get_video_content: Endpoint<App> = {
+export const get_video_content: Endpoint<Parts> = {
   method: 'GET',
   path: '/v1/videos/{id}/content',
   format: completions_errors,
@@ -133,12 +146,12 @@ export const get_video_content: Endpoint<App> = {
   handle: handleContent,
 };
 
-async function handleContent(app: App, call: Call): Promise<Answer> {
+async function handleContent({ db, storage }: { db: Db; storage: Storage }, call: Call): Promise<Answer> {
   const variant = call.query.get('variant') ?? 'video';
   if (variant !== 'video') {
     throw new ApiError('invalid_request', 'The only variant of a video is "video".', { param: 'variant' });
   }
-  const stored_video = await find(app, call);
+  const stored_video = await find(db, call);
   const [file] = stored_video.files;
   if (!file) {
     const message =
@@ -146,7 +159,7 @@ async function handleContent(app: App, call: Call): Promise<Answer> {
     throw new ApiError('conflict', message, { code: 'conflict', headers: { 'x-should-retry': 'false' } });
   }
   const { method, headers, request_id } = call;
-  const reply = await serveStored(app.storage, { method, key: file.key, headers, request_id }, 0);
+  const reply = await serveStored(storage, { method, key: file.key, headers, request_id }, 0);
   if (!reply) throw filesGone(stored_video);
   const body = reply.stream ?? reply.body;
   return {
@@ -156,7 +169,7 @@ async function handleContent(app: App, call: Call): Promise<Answer> {
   };
 }
 
-export const delete_video: Endpoint<App> = {
+export const delete_video: Endpoint<Parts> = {
   method: 'DELETE',
   path: '/v1/videos/{id}',
   format: completions_errors,
@@ -175,20 +188,20 @@ export const delete_video: Endpoint<App> = {
     },
   },
   handle: async (app, call) => {
-    const { account_id, id: task_id } = await find(app, call);
+    const { account_id, id: task_id } = await find(app.db, call);
     await removeOutput(app, { account_id, task_id });
     return { status: 200, body: { id: task_id, object: 'video.deleted', deleted: true } };
   },
 };
 
 /** A video of another account is as unknown as one that never was. */
-async function find(app: App, { caller, params }: Call): Promise<VideoTask> {
+async function find(db: Db, { caller, params }: Call): Promise<VideoTask> {
   const video_id = params['id'] ?? '';
-  const row = isId('task', video_id) ? await loadVideo(app.db, caller.account.id, video_id) : undefined;
+  const row = isId('task', video_id) ? await loadVideo(db, caller.account.id, video_id) : undefined;
   if (row) return row;
   throw new ApiError('not_found', `There is no video ${JSON.stringify(video_id.slice(0, 60))}.`, { param: 'id' });
 }
 
-function view(app: App, task: VideoTask): object {
-  return videoView(task, app.catalog.current.settings.outputs.keep_ms);
+function view({ catalog }: { catalog: CatalogHolder }, task: VideoTask): object {
+  return videoView(task, catalog.current.settings.outputs.keep_ms);
 }

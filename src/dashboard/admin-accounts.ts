@@ -14,8 +14,7 @@ import { listMembers, ownerOf } from '../accounts/members.ts';
 import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
-import type { App } from '../app.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Queryable, Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
@@ -55,13 +54,13 @@ export const admin_accounts = session_endpoint(
   { query: filters },
 );
 
-async function renderAccount(app: App, account: Account): Promise<AdminAccount> {
+async function renderAccount({ db, clock }: { db: Db; clock: Clock }, account: Account): Promise<AdminAccount> {
   const { id, name, currency, status, created_at } = account;
-  const now = new Date(app.clock.now());
+  const now = new Date(clock.now());
   const from = new Date(now.getTime() - month_ms);
   const [balance, usage] = await Promise.all([
-    balanceOf(app.db, id),
-    usageOf(app.db, { account_id: id, from, to: now, group_by: [] }),
+    balanceOf(db, id),
+    usageOf(db, { account_id: id, from, to: now, group_by: [] }),
   ]);
   const { amount, held } = balance ?? { amount: 0n, held: 0n };
   const spend = usage.reduce((sum, { cost }) => sum + cost, 0n);
@@ -79,7 +78,7 @@ async function renderAccount(app: App, account: Account): Promise<AdminAccount> 
 }
 
 export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}', 'operator', async (app, call) => {
-  const account = await accountIn(app, call);
+  const account = await accountIn(app.db, call);
   const now = new Date(app.clock.now());
   const [shown, members, keys, budgets, counted] = await Promise.all([
     renderAccount(app, account),
@@ -101,9 +100,9 @@ export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}'
   return { status: 200, body: view };
 });
 
-async function accountIn(app: App, { params }: SessionCall): Promise<Account> {
+async function accountIn(db: Db, { params }: SessionCall): Promise<Account> {
   const { id = '' } = params;
-  const account = isId('acct', id) ? await findAccount(app.db, id) : undefined;
+  const account = isId('acct', id) ? await findAccount(db, id) : undefined;
   if (!account) throw new ApiError('not_found', 'There is no such account.');
   return account;
 }
@@ -161,7 +160,7 @@ export const admin_credit = session_endpoint(
   '/dash/admin/accounts/{id}/credit',
   'operator',
   async (app, call) => {
-    const account = await accountIn(app, call);
+    const account = await accountIn(app.db, call);
     const fields = readGiven(call.body);
     const amount = readAmount(call.body, 'amount');
     if (amount === 0n) throw wrong('amount', 'amount must not be zero.');
@@ -194,7 +193,7 @@ export const admin_set_status = session_endpoint(
   '/dash/admin/accounts/{id}/status',
   'operator',
   async (app, call) => {
-    const account = await accountIn(app, call);
+    const account = await accountIn(app.db, call);
     const status = readGiven(call.body).oneOf('status', ['active', 'blocked']);
     await setAccountStatus(app.db, account.id, status);
     app.notifier.notify(keys_channel, 'all');
@@ -209,7 +208,7 @@ export const admin_delete_account = session_endpoint(
   '/dash/admin/accounts/{id}',
   'operator',
   async (app, call) => {
-    const { id, name, currency } = await accountIn(app, call);
+    const { id, name, currency } = await accountIn(app.db, call);
     const outcome = await deleteAccount(app.db, id);
     if (outcome === 'money' || outcome === 'history')
       throw new ApiError('conflict', `${undeletable[outcome]} Block it instead.`);
@@ -225,7 +224,7 @@ export const admin_limit_key = session_endpoint(
   '/dash/admin/accounts/{id}/keys/{key}/limit',
   'operator',
   async (app, call) => {
-    const account = await accountIn(app, call);
+    const account = await accountIn(app.db, call);
     const limit = readLimit(call.body);
     if (limit === undefined) throw wrong('limit', 'limit must be an amount, or null for no limit.');
     const { key: key_id = '' } = call.params;
@@ -243,7 +242,7 @@ export const admin_forget_failures = session_endpoint(
   '/dash/admin/accounts/{id}/forget-failures',
   'operator',
   async (app, call) => {
-    const account = await accountIn(app, call);
+    const account = await accountIn(app.db, call);
     const forgotten = await forgetFailures(app.db, account.id, new Date(app.clock.now()));
     await noteOn(app, call, account.id, 'account.forget-failures', { forgotten });
     return { status: 200, body: { forgotten } };
@@ -258,7 +257,7 @@ export const admin_login_link = session_endpoint(
   '/dash/admin/accounts/{id}/login-link',
   'operator',
   async (app, call) => {
-    const account = await accountIn(app, call);
+    const account = await accountIn(app.db, call);
     const now = new Date(app.clock.now());
     const user_id = await ownerOf(app.db, account.id, now);
     const link = await makeLoginLink(app.db, app.base_url(), user_id, now, handed_over_ms);
@@ -270,7 +269,7 @@ export const admin_login_link = session_endpoint(
 
 /** That an operator looks at the account as its people do, which the account can read. */
 export const admin_view = session_endpoint('POST', '/dash/admin/accounts/{id}/view', 'operator', async (app, call) => {
-  const account = await accountIn(app, call);
+  const account = await accountIn(app.db, call);
   await noteOn(app, call, account.id, 'account.view', {});
   return { status: 200, body: { ok: true } };
 });

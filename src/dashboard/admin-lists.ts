@@ -1,8 +1,9 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { audit, listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
 import type { Query } from '../http/endpoint.ts';
 import { moment, oneOf } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { chatFailuresByRoute } from '../chat/failures.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -41,8 +42,8 @@ export function monthOf(now: Date): string {
 }
 
 /** Revenue, upstream cost and margin of a month, as `medley margins` tells them. */
-export async function marginViews(app: App, month: string, by: MarginGroup): Promise<AdminMargin[]> {
-  return (await marginsOf(app.db, month, by)).map((row) => {
+export async function marginViews(db: Db, month: string, by: MarginGroup): Promise<AdminMargin[]> {
+  return (await marginsOf(db, month, by)).map((row) => {
     const { name, currency, runs, revenue, upstream_cost, margin, unknown } = row;
     return {
       name,
@@ -56,8 +57,8 @@ export async function marginViews(app: App, month: string, by: MarginGroup): Pro
   });
 }
 
-function askedMargins(app: App, query: Query): { month: string; by: MarginGroup } {
-  const month = query.get('month') ?? monthOf(new Date(app.clock.now())).slice(0, 7);
+function askedMargins({ clock }: { clock: Clock }, query: Query): { month: string; by: MarginGroup } {
+  const month = query.get('month') ?? monthOf(new Date(clock.now())).slice(0, 7);
   if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month)) throw wrong('month', 'month must be written as 2026-11.');
   return { month, by: oneOf(query, 'by', margin_groups) ?? 'model' };
 }
@@ -69,8 +70,8 @@ export const admin_margins = session_endpoint(
   'operator',
   async (app, { query }) => {
     const { month, by } = askedMargins(app, query);
-    const data = await marginViews(app, `${month}-01`, by);
-    const names = by === 'account' ? await accountNames(app, data) : {};
+    const data = await marginViews(app.db, `${month}-01`, by);
+    const names = by === 'account' ? await accountNames(app.db, data) : {};
     const view: AdminMargins = { month, by, data, names };
     return { status: 200, body: view };
   },
@@ -78,9 +79,9 @@ export const admin_margins = session_endpoint(
 );
 
 /** Accounts by their ids, for rows that name no more than those. */
-async function accountNames(app: App, rows: readonly AdminMargin[]): Promise<Record<string, string>> {
+async function accountNames(db: Db, rows: readonly AdminMargin[]): Promise<Record<string, string>> {
   const ids = [...new Set(rows.map(({ name }) => name).filter((name) => name !== null))];
-  const accounts = await Promise.all(ids.slice(0, 200).map((id) => findAccount(app.db, id)));
+  const accounts = await Promise.all(ids.slice(0, 200).map((id) => findAccount(db, id)));
   return Object.fromEntries(accounts.flatMap((account) => (account ? [[account.id, account.name]] : [])));
 }
 
@@ -106,9 +107,12 @@ const failures_ms = 7 * 86_400_000;
 
 type Failures = Omit<AdminFailure, 'last_at'> & { last_at: Date };
 
-async function failuresAsked(app: App, query: Query): Promise<{ since: Date; groups: Failures[] }> {
-  const since = moment(query, 'from') ?? new Date(app.clock.now() - failures_ms);
-  const [tasks, chats] = await Promise.all([failuresByRoute(app.db, since), chatFailuresByRoute(app.db, since)]);
+async function failuresAsked(
+  { db, clock }: { db: Db; clock: Clock },
+  query: Query,
+): Promise<{ since: Date; groups: Failures[] }> {
+  const since = moment(query, 'from') ?? new Date(clock.now() - failures_ms);
+  const [tasks, chats] = await Promise.all([failuresByRoute(db, since), chatFailuresByRoute(db, since)]);
   const groups = [
     ...tasks.map((group) => ({ ...group, of: 'generation' as const })),
     ...chats.map((group) => ({ ...group, of: 'chat' as const })),
@@ -188,16 +192,16 @@ export const admin_audit_file = session_endpoint(
   'operator',
   (app, { query }) => {
     const header = ['id', 'time', 'account', 'actor', 'action', 'subject', 'details', 'address'];
-    return csvAnswer('audit', header, auditRows(app, askedAudit(query)));
+    return csvAnswer('audit', header, auditRows(app.db, askedAudit(query)));
   },
   { query: audit_query },
 );
 
 /** Read a thousand at a time: there may be more than fit into memory. */
-async function* auditRows(app: App, asked: Omit<AuditFilter, 'limit'>): AsyncGenerator<Cell[]> {
+async function* auditRows(db: Db, asked: Omit<AuditFilter, 'limit'>): AsyncGenerator<Cell[]> {
   let filter: AuditFilter = { limit: 1_000, ...asked };
   for (;;) {
-    const { entries, has_more } = await listAudit(app.db, filter);
+    const { entries, has_more } = await listAudit(db, filter);
     yield* entries.map(auditCells);
     const last = entries.at(-1);
     if (!has_more || !last) return;

@@ -1,10 +1,19 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Notifier } from '../db/notify.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import { audit } from '../accounts/audit.ts';
 import { lookAtRoutes } from '../api/models.ts';
 import type { SessionCall } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
-import { allRoutes, drainRoute, orderRoutes, overrides_channel, switchModel } from '../catalog/overrides.ts';
-import type { Queryable } from '../db/database.ts';
+import {
+  allRoutes,
+  drainRoute,
+  orderRoutes,
+  overrides_channel,
+  switchModel,
+  type OverrideWatch,
+} from '../catalog/overrides.ts';
+import type { Queryable, Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { openRoutes, routeName, type OpenRouteView, type Standing } from '../routing/health.ts';
 import { runsByRoute } from '../tasks/overview.ts';
@@ -12,6 +21,14 @@ import { wrong } from './given.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminModel, AdminRoute } from './views/admin.ts';
+
+/** The parts of the app that changing models takes. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly notifier: Notifier;
+  readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
+};
 
 /** Models and routes: how they are, and what operators change about them while the service runs (decision 19). */
 
@@ -75,10 +92,10 @@ function renderRoute(model: Model, route: Route, { troubles, running }: Known): 
 }
 
 /** The model that the body names. Ids have slashes, so they are no part of a path. */
-export function modelIn(app: App, { body }: Pick<SessionCall, 'body'>): Model {
+export function modelIn({ catalog }: { catalog: CatalogHolder }, { body }: Pick<SessionCall, 'body'>): Model {
   const id = body?.['model'];
   if (typeof id !== 'string') throw wrong('model', 'model must be the id of a model.');
-  const model = app.catalog.current.models.get(id);
+  const model = catalog.current.models.get(id);
   if (!model) throw new ApiError('not_found', 'There is no such model.', { param: 'model' });
   return model;
 }
@@ -100,7 +117,7 @@ function flagIn({ body }: SessionCall, name: string): boolean {
 
 /** Changes rows and writes down who did, in one transaction; this node acts on it at once, the others are told. */
 async function change(
-  app: App,
+  app: Parts,
   call: SessionCall,
   deed: { action: string; subject: string; details?: Record<string, unknown> },
   work: (tx: Queryable, now: Date) => Promise<void>,

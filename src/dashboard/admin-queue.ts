@@ -1,8 +1,8 @@
+import type { Clock } from '../lib/clock.ts';
 import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
-import type { Queryable } from '../db/database.ts';
-import type { NodeView } from '../queue/queue.ts';
+import type { Queryable, Db } from '../db/database.ts';
+import type { NodeView, Engine } from '../queue/queue.ts';
 import { ApiError } from '../errors.ts';
 import { exact } from '../money/money.ts';
 import { endByHand } from '../tasks/by-hand.ts';
@@ -55,18 +55,18 @@ type Deed = { action: string; subject: string; details?: Record<string, unknown>
 
 /** Changes something of the engine and writes down who did, in one transaction. False if there was nothing to change. */
 async function change(
-  app: App,
+  { db, clock, engine }: { db: Db; clock: Clock; engine: Engine },
   call: SessionCall,
   deed: Deed,
   work: (tx: Queryable) => Promise<boolean>,
 ): Promise<boolean> {
-  const done = await app.db.tx(async (tx) => {
+  const done = await db.tx(async (tx) => {
     const changed = await work(tx);
-    const now = new Date(app.clock.now());
+    const now = new Date(clock.now());
     if (changed) await audit(tx, { ...deed, user: call.person.user, address: call.address, now });
     return changed;
   });
-  if (done) app.engine.tellNodes();
+  if (done) engine.tellNodes();
   return done;
 }
 

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
 import type { SessionCall } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Prober } from '../storage/probe.ts';
 import { ApiError } from '../errors.ts';
 import { routeName } from '../routing/health.ts';
 import { planTrial, TrialError, type TrialPlan } from '../trials/plan.ts';
@@ -16,40 +20,52 @@ import type { AdminTrial, AdminTrialPlan } from './views/admin.ts';
 /** A real call; its result is kept in memory, for as long as an operator may look at it. */
 type Kept = { id: string; name: string; currency: string; begun_at_ms: number; trial?: Trial; failure?: string };
 
-const calls_by_app = new WeakMap<App, Map<string, Kept>>();
+/** The calls of this process, by their ids. */
+type Calls = Map<string, Kept>;
+
+/** The parts of the app that a call takes. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly catalog: CatalogHolder;
+  readonly prober: Prober;
+};
+
 const kept_max = 10;
 const given_length_max = 100_000;
 const text_bytes_max = 20_000;
 const files_bytes_max = 64_000_000;
 
-function keptOf(app: App): Map<string, Kept> {
-  const calls = calls_by_app.get(app) ?? new Map<string, Kept>();
-  calls_by_app.set(app, calls);
-  return calls;
+/** Endpoints of the page that tries routes. They have the calls in common. */
+export function trialEndpoints() {
+  const calls: Calls = new Map();
+  return [tryEndpoint(calls), trialEndpoint(calls), fileEndpoint(calls)];
 }
 
 /** Returns the request to a route; with `real` starts one call of it, which runs on in the background. */
-export const admin_try_route = session_endpoint(
-  'POST',
-  '/dash/admin/routes/test',
-  'operator',
-  async (app, call) => {
-    const trial_route = wantedRoute(app, call);
-    const plan = await planned(trial_route, call);
-    if (call.body?.['real'] !== true) return { status: 200, body: planView(trial_route, plan) };
-    const test_call = begin(app, trial_route, plan);
-    const { estimated_cost, upstream_estimate, currency } = plan;
-    await note(app, call, 'route.test', test_call.name, { estimated_cost, upstream_estimate, currency });
-    void finish(app, call, test_call, trial_route, plan);
-    return { status: 202, body: trialView(test_call) };
-  },
-  { body_limit_bytes: 1_000_000 },
-);
+const tryEndpoint = (calls: Calls) =>
+  session_endpoint(
+    'POST',
+    '/dash/admin/routes/test',
+    'operator',
+    async (app, call) => {
+      const trial_route = wantedRoute(app, call);
+      const plan = await planned(trial_route, call);
+      if (call.body?.['real'] !== true) return { status: 200, body: planView(trial_route, plan) };
+      const test_call = begin(calls, trial_route, plan);
+      const { estimated_cost, upstream_estimate, currency } = plan;
+      await note(app, call, 'route.test', test_call.name, { estimated_cost, upstream_estimate, currency });
+      void finish(app, call, test_call, trial_route, plan);
+      return { status: 202, body: trialView(test_call) };
+    },
+    { body_limit_bytes: 1_000_000 },
+  );
 
-function wantedRoute(app: App, call: SessionCall): TrialRoute {
-  const model = modelIn(app, call);
+function wantedRoute({ catalog }: Parts, call: SessionCall): TrialRoute {
+  const model = modelIn({ catalog }, call);
   const route = routeIn(model, call);
-  const { providers, settings } = app.catalog.current;
+  const { providers, settings } = catalog.current;
   const provider = providers.get(route.provider);
   if (!provider) throw new ApiError('not_found', `The provider ${route.provider} cannot be used.`, { param: 'route' });
   return { model, route, provider, settings };
@@ -76,8 +92,7 @@ function planView({ model }: TrialRoute, { input, sent, ...costs }: TrialPlan): 
 }
 
 /** One at a time on each route: a second click must not cost twice. */
-function begin(app: App, { model, route }: TrialRoute, { currency }: TrialPlan): Kept {
-  const calls = keptOf(app);
+function begin(calls: Calls, { model, route }: TrialRoute, { currency }: TrialPlan): Kept {
   const name = routeName(model.id, route.id);
   const running = [...calls.values()].some((each) => each.name === name && isRunning(each));
   if (running) throw new ApiError('conflict', 'A test call of this route is in progress.', { code: 'conflict' });
@@ -92,7 +107,7 @@ function isRunning({ trial, failure }: Kept): boolean {
 }
 
 /** The log keeps what came of it, for the day on which the provider's bill comes. */
-async function finish(app: App, call: SessionCall, made: Kept, wanted: TrialRoute, plan: TrialPlan): Promise<void> {
+async function finish(app: Parts, call: SessionCall, made: Kept, wanted: TrialRoute, plan: TrialPlan): Promise<void> {
   try {
     const trial = await tryRoute(wanted, plan, app.prober);
     const too_large = trial.files.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > files_bytes_max;
@@ -129,27 +144,25 @@ function trialView(made: Kept): AdminTrial {
   };
 }
 
-function keptIn(app: App, { params }: SessionCall): Kept {
-  const test_call = keptOf(app).get(params['id'] ?? '');
+function keptIn(calls: Calls, { params }: SessionCall): Kept {
+  const test_call = calls.get(params['id'] ?? '');
   if (!test_call) throw new ApiError('not_found', 'There is no such test call, or its result is no longer kept.');
   return test_call;
 }
 
 /** Returns the progress and the result of a real call. */
-export const admin_trial = session_endpoint('GET', '/dash/admin/trials/{id}', 'operator', (app, call) => {
-  return { status: 200, body: trialView(keptIn(app, call)) };
-});
+const trialEndpoint = (calls: Calls) =>
+  session_endpoint('GET', '/dash/admin/trials/{id}', 'operator', (_, call) => {
+    return { status: 200, body: trialView(keptIn(calls, call)) };
+  });
 
 const shown_types = /^(image\/(png|jpeg|webp|gif|avif)|video\/(mp4|webm)|audio\/[\w.-]+|text\/plain)$/;
 
 /** A file that it made. Nothing in it may run as a page of this service. */
-export const admin_trial_file = session_endpoint(
-  'GET',
-  '/dash/admin/trials/{id}/files/{index}',
-  'operator',
-  (app, call) => {
+const fileEndpoint = (calls: Calls) =>
+  session_endpoint('GET', '/dash/admin/trials/{id}/files/{index}', 'operator', (_, call) => {
     const { index = '' } = call.params;
-    const file = /^\d$/.test(index) ? keptIn(app, call).trial?.files[Number(index)] : undefined;
+    const file = /^\d$/.test(index) ? keptIn(calls, call).trial?.files[Number(index)] : undefined;
     if (!file) throw new ApiError('not_found', 'There is no such file.');
     const type = file.content_type.split(';')[0] ?? '';
     const headers = {
@@ -160,5 +173,4 @@ export const admin_trial_file = session_endpoint(
       'cache-control': 'private, no-store',
     };
     return { status: 200, body: file.bytes, headers };
-  },
-);
+  });

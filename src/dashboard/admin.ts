@@ -1,6 +1,6 @@
+import type { AddressRules } from '../net/address.ts';
 import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
-import type { App } from '../app.ts';
 import { reload_channel } from '../app/channels.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { needsKey } from '../catalog/default.ts';
@@ -67,7 +67,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
       first_words_p95_ms: chats.p95_ms,
     },
     jobs: queues.reduce((sum, { waiting }) => sum + waiting, 0),
-    margins: await marginViews(app, monthOf(now), 'model'),
+    margins: await marginViews(app.db, monthOf(now), 'model'),
   };
   return { status: 200, body: view };
 });
@@ -144,8 +144,8 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
   return { status: 200, body: view };
 });
 
-function addressesAllowed(app: App): string {
-  const { allow, allow_private } = app.addressRules();
+function addressesAllowed({ addressRules }: { addressRules(): AddressRules }): string {
+  const { allow, allow_private } = addressRules();
   const all = [...(allow_private ? ['all private ones (MEDLEY_ALLOW_PRIVATE=1)'] : []), ...allow];
   return all.join(', ') || 'none';
 }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { Config } from '../config.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
 import { findThreshold, setThreshold } from '../billing/alerts.ts';
 import { findDetails, no_details, setDetails, type BillingDetails } from '../billing/details.ts';
 import { createCheckout, StripeError, toMinorUnits } from '../billing/stripe.ts';
 import type { Account } from '../accounts/accounts.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf } from '../money/ledger.ts';
 import { balanceView, exact, million, money_max, parseMoney, type Money } from '../money/money.ts';
@@ -21,21 +23,24 @@ export const get_billing = account_endpoint('GET', '/billing', 'read', async (ap
   return { status: 200, body: await billingView(app, account) };
 });
 
-async function billingView(app: App, { id, currency }: Account): Promise<BillingView> {
-  const [details, alert] = await Promise.all([findDetails(app.db, id), alertOf(app, id, currency)]);
-  const { top_up_text } = app.catalog.current.settings;
+async function billingView(
+  { db, catalog, config }: { db: Db; catalog: CatalogHolder; config: Config },
+  { id, currency }: Account,
+): Promise<BillingView> {
+  const [details, alert] = await Promise.all([findDetails(db, id), alertOf(db, id, currency)]);
+  const { top_up_text } = catalog.current.settings;
   return {
     details: details ?? no_details,
     alert,
-    top_up: app.config.stripe
+    top_up: config.stripe
       ? { by: 'card', smallest: exact(smallest), largest: exact(largest) }
       : { by: 'operator', text: top_up_text ?? null },
   };
 }
 
 /** Returns the account's balance alert, and whether the balance is below it. */
-export async function alertOf(app: App, account_id: string, currency: string): Promise<BillingView['alert']> {
-  const [threshold, balance] = await Promise.all([findThreshold(app.db, account_id), balanceOf(app.db, account_id)]);
+export async function alertOf(db: Db, account_id: string, currency: string): Promise<BillingView['alert']> {
+  const [threshold, balance] = await Promise.all([findThreshold(db, account_id), balanceOf(db, account_id)]);
   if (threshold === undefined || !balance) return { threshold: null, is_low: false };
   return { threshold: balanceView(threshold, currency), is_low: balance.amount - balance.held < threshold };
 }

@@ -1,6 +1,6 @@
+import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { findRecord, listRecords, type RecordLine } from '../chat/record.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -23,7 +23,7 @@ const filters = {
 /** The account's chat calls, newest first: numbers, no words. */
 export const list_chats = account_endpoint('GET', '/chats', 'read', handleList, { query: filters });
 
-async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const after = query.get('after');
   if (after !== undefined && !isId('req', after)) {
     throw new ApiError('invalid_request', 'after must be the id of a call.', { param: 'after' });
@@ -31,7 +31,7 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
   const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
   const [model, key_id] = [query.get('model'), query.get('key')];
   const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
-  const { lines, has_more } = await listRecords(app.db, {
+  const { lines, has_more } = await listRecords(db, {
     account_id: account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
     ...(after !== undefined && { after }),
@@ -41,7 +41,7 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   });
-  const names = await keyNames(app, account.id);
+  const names = await keyNames(db, account.id);
   const page: Page<ChatLineView> = { data: lines.map((line) => renderChat(line, names)), has_more };
   return { status: 200, body: page };
 }
@@ -72,7 +72,7 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   const { id = '' } = params;
   const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
-  const names = await keyNames(app, account.id);
+  const names = await keyNames(app.db, account.id);
   const { cache_write_tokens, reasoning_tokens, counted_here } = record;
   const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, duration_ms }, index) =>
     person.user.is_operator

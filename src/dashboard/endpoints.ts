@@ -29,7 +29,7 @@ import {
   admin_reset_route,
   admin_switch_model,
 } from './admin-models.ts';
-import { admin_trial, admin_trial_file, admin_try_route } from './admin-trials.ts';
+import { trialEndpoints } from './admin-trials.ts';
 import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
 import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
 import { get_balance } from './balance.ts';
@@ -106,9 +106,6 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_order_routes,
   admin_drain_route,
   admin_reset_route,
-  admin_try_route,
-  admin_trial,
-  admin_trial_file,
   admin_failures,
   admin_failures_file,
   admin_queue,
@@ -153,5 +150,5 @@ const endpoints: readonly Endpoint<App>[] = [
 
 /** Every route of the dashboard in one list. */
 export function dashboardEndpoints(): Endpoint<App>[] {
-  return [...endpoints, ...webEndpoints()];
+  return [...endpoints, ...trialEndpoints(), ...webEndpoints()];
 }

@@ -1,6 +1,7 @@
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
 import { keyState, listKeys } from '../accounts/keys.ts';
 import type { Account } from '../accounts/accounts.ts';
-import type { App } from '../app.ts';
 import { budgetsOf } from '../money/ledger.ts';
 import { usageOf, type UsageRow } from '../money/usage.ts';
 import { costView, type Money } from '../money/money.ts';
@@ -19,13 +20,13 @@ const days_shown = 30;
 export const get_home = account_endpoint('GET', '/home', 'read', async (app, { account }) => {
   const now = new Date(app.clock.now());
   const [spend, work, failures, keys_near_limit, undelivered, delivered, alert] = await Promise.all([
-    spendOf(app, account, now),
-    workOf(app, account.id),
+    spendOf(app.db, account, now),
+    workOf(app.db, account.id),
     failuresOf(app, account.id, now),
-    keysNearLimit(app, account.id, now),
+    keysNearLimit(app.db, account.id, now),
     countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
     hasDelivered(app.db, account.id),
-    alertOf(app, account.id, account.currency),
+    alertOf(app.db, account.id, account.currency),
   ]);
   const { running, results, has_picture, has_called } = work;
   const steps = { picture: has_picture, api: has_called, webhook: delivered };
@@ -38,14 +39,14 @@ function startOfDay(now: Date): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()));
 }
 
-async function spendOf(app: App, account: Account, now: Date): Promise<HomeView['spend']> {
+async function spendOf(db: Db, account: Account, now: Date): Promise<HomeView['spend']> {
   const today = startOfDay(now);
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
   const before_end = new Date(Math.min(before.getTime() + (now.getTime() - month.getTime()), month.getTime()));
   const first = new Date(today.getTime() - (days_shown - 1) * day_ms);
   const usage = (from: Date, to: Date, group_by: 'day'[] = []) =>
-    usageOf(app.db, { account_id: account.id, from, to, group_by });
+    usageOf(db, { account_id: account.id, from, to, group_by });
   const end = new Date(now.getTime() + 1);
   const [by_day, this_month, last_month] = await Promise.all([
     usage(first, end, ['day']),
@@ -73,12 +74,12 @@ function sumOf(rows: readonly UsageRow[]): Money {
 
 const looked_at = 40;
 
-async function workOf(app: App, account_id: string) {
+async function workOf(db: Db, account_id: string) {
   const [keys, running, queued, done] = await Promise.all([
-    listKeys(app.db, account_id),
-    listTaskLines(app.db, { account_id, limit: 10, status: 'running' }),
-    listTaskLines(app.db, { account_id, limit: 10, status: 'queued' }),
-    listTaskLines(app.db, { account_id, limit: looked_at, status: 'succeeded' }),
+    listKeys(db, account_id),
+    listTaskLines(db, { account_id, limit: 10, status: 'running' }),
+    listTaskLines(db, { account_id, limit: 10, status: 'queued' }),
+    listTaskLines(db, { account_id, limit: looked_at, status: 'succeeded' }),
   ]);
   const names = new Map(keys.map(({ id, name }) => [id, name]));
   const by_program = new Set(keys.filter(({ kind }) => kind === 'program').map(({ id }) => id));
@@ -92,17 +93,21 @@ async function workOf(app: App, account_id: string) {
   };
 }
 
-async function failuresOf(app: App, account_id: string, now: Date): Promise<HomeView['failures']> {
-  const limit = app.catalog.current.settings.limits.failed_per_24h;
+async function failuresOf(
+  { db, catalog }: { db: Db; catalog: CatalogHolder },
+  account_id: string,
+  now: Date,
+): Promise<HomeView['failures']> {
+  const limit = catalog.current.settings.limits.failed_per_24h;
   const [counted, until] = await Promise.all([
-    countedFailures(app.db, account_id, now),
-    pausedUntil(app.db, account_id, limit, now),
+    countedFailures(db, account_id, now),
+    pausedUntil(db, account_id, limit, now),
   ]);
   return { counted, limit, paused_until: until?.toISOString() ?? null };
 }
 
-async function keysNearLimit(app: App, account_id: string, now: Date): Promise<HomeView['keys_near_limit']> {
-  const [keys, budgets] = await Promise.all([listKeys(app.db, account_id), budgetsOf(app.db, account_id, now)]);
+async function keysNearLimit(db: Db, account_id: string, now: Date): Promise<HomeView['keys_near_limit']> {
+  const [keys, budgets] = await Promise.all([listKeys(db, account_id), budgetsOf(db, account_id, now)]);
   const active = keys.filter((key) => keyState(key, now.getTime()) === 'active');
   const live = new Map(active.map(({ id, name }) => [id, name]));
   return budgets.flatMap(({ key_id, limit_month, spent, held }) => {

@@ -1,15 +1,19 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { admitMember, findInvitation, roleIn, type Invitation } from '../accounts/members.ts';
 import { isMailProof } from '../accounts/email-claims.ts';
 import type { Endpoint } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { readGiven } from './given.ts';
 import { session_endpoint } from './page.ts';
 import type { InvitationView } from './views/common.ts';
 
-async function findOne(app: App, id: string): Promise<Invitation> {
-  const now = new Date(app.clock.now());
-  const invitation = id.includes('\0') ? undefined : await findInvitation(app.db, id, now);
+/** The parts of the app that finding an invitation takes. */
+type Parts = { readonly db: Db; readonly clock: Clock };
+
+async function findOne({ db, clock }: Parts, id: string): Promise<Invitation> {
+  const now = new Date(clock.now());
+  const invitation = id.includes('\0') ? undefined : await findInvitation(db, id, now);
   if (invitation) return invitation;
   throw gone();
 }
@@ -19,7 +23,7 @@ function gone(): ApiError {
 }
 
 /** Whoever has the link sees what it is; its id is as good as a password. */
-export const get_invitation: Endpoint<App> = {
+export const get_invitation: Endpoint<Parts> = {
   method: 'GET',
   path: '/dash/invitations/{id}',
   public: true,

@@ -1,6 +1,7 @@
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { wholeNumber } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { invoice_columns, invoiceRows } from '../billing/invoice-csv.ts';
 import { invoicePdf } from '../billing/invoice-pdf.ts';
 import { isInvoiceNumber, type Invoice } from '../billing/invoice.ts';
@@ -19,13 +20,16 @@ const filters = {
 /** The account's invoices, newest first. */
 export const list_invoices = account_endpoint('GET', '/invoices', 'read', handleList, { query: filters });
 
-async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleList(
+  { db, catalog }: { db: Db; catalog: CatalogHolder },
+  { account, query }: AccountCall,
+): Promise<Answer> {
   const before = query.get('before');
   if (before !== undefined && !isInvoiceNumber(before)) {
     throw new ApiError('invalid_request', 'before must be the number of an invoice.', { param: 'before' });
   }
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 24;
-  const { lines, has_more } = await listInvoices(app.db, { account_id: account.id, limit, before });
+  const { lines, has_more } = await listInvoices(db, { account_id: account.id, limit, before });
   const view: InvoicesView = {
     data: lines.map(({ number, supplement_to, month, issued_at, total, currency }) => ({
       number,
@@ -35,29 +39,29 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
       total: costView(total, currency),
     })),
     has_more,
-    issues: app.catalog.current.settings.issuer !== undefined,
+    issues: catalog.current.settings.issuer !== undefined,
   };
   return { status: 200, body: view };
 }
 
 export const get_invoice_pdf = account_endpoint('GET', '/invoices/{number}/pdf', 'read', async (app, call) => {
-  const invoice = await findOne(app, call);
+  const invoice = await findOne(app.db, call);
   return file(`${invoice.number}.pdf`, 'application/pdf', await invoicePdf(invoice));
 });
 
 export const get_invoice_csv = account_endpoint('GET', '/invoices/{number}/csv', 'read', async (app, call) => {
-  const invoice = await findOne(app, call);
+  const invoice = await findOne(app.db, call);
   return csvAnswer(invoice.number, invoice_columns, invoiceRows(invoice));
 });
 
 export const get_invoice_json = account_endpoint('GET', '/invoices/{number}/json', 'read', async (app, call) => {
-  const invoice = await findOne(app, call);
+  const invoice = await findOne(app.db, call);
   return file(`${invoice.number}.json`, 'application/json; charset=utf-8', `${JSON.stringify(invoice, null, 2)}\n`);
 });
 
-async function findOne(app: App, { account, params }: AccountCall): Promise<Invoice> {
+async function findOne(db: Db, { account, params }: AccountCall): Promise<Invoice> {
   const { number = '' } = params;
-  const invoice = isInvoiceNumber(number) ? await findInvoice(app.db, account.id, number) : undefined;
+  const invoice = isInvoiceNumber(number) ? await findInvoice(db, account.id, number) : undefined;
   if (invoice) return invoice;
   throw new ApiError('not_found', 'There is no such invoice.');
 }

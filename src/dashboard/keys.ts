@@ -1,3 +1,5 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { KeyRuleError, no_rules, readAddresses, readExpiry, readScopes, type KeyRules } from '../accounts/key-rules.ts';
 import {
   changeKeyRules,
@@ -12,7 +14,6 @@ import {
 } from '../accounts/keys.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';
@@ -21,6 +22,9 @@ import { readGiven, wrong } from './given.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { KeysView, KeyView, NewKeyView } from './views/keys.ts';
+
+/** The parts of the app that showing a key takes. */
+type Parts = { readonly db: Db; readonly clock: Clock };
 
 const name_length_max = 100;
 const hour_ms = 3_600_000;
@@ -63,9 +67,9 @@ function usedPercent(used: Money, limit: Money | null): number | null {
   return Number(percent > 999n ? 999n : percent);
 }
 
-async function renderOne(app: App, { account }: AccountCall, key: ApiKey): Promise<KeyView> {
-  const now = new Date(app.clock.now());
-  const budgets = await budgetsOf(app.db, account.id, now, key.id);
+async function renderOne({ db, clock }: Parts, { account }: AccountCall, key: ApiKey): Promise<KeyView> {
+  const now = new Date(clock.now());
+  const budgets = await budgetsOf(db, account.id, now, key.id);
   return renderKey(key, budgets[0], account.currency, now);
 }
 
@@ -95,7 +99,7 @@ export const change_key = account_endpoint(
   async (app, call) => {
     const name = readGiven(call.body).optionalText('name', name_length_max);
     const limit_month = readLimit(call.body);
-    const key = await findOwn(app, call);
+    const key = await findOwn(app.db, call);
     const now = new Date(app.clock.now());
     const rules = readRules(call.body, key, now);
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
@@ -121,7 +125,7 @@ export const rotate_key = account_endpoint(
   'keys',
   async (app, call) => {
     const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
-    const { id, kind } = await findOwn(app, call);
+    const { id, kind } = await findOwn(app.db, call);
     if (kind === 'playground') {
       throw new ApiError('conflict', 'The key of the playground is never shown: there is nothing to rotate.');
     }
@@ -140,7 +144,7 @@ export const delete_key = account_endpoint(
   '/keys/{id}',
   'keys',
   async (app, call) => {
-    const { id, name } = await findOwn(app, call);
+    const { id, name } = await findOwn(app.db, call);
     if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
       throw new ApiError('conflict', 'This key is deleted.');
     await note(app, call, 'key.delete', id, { name });
@@ -150,14 +154,14 @@ export const delete_key = account_endpoint(
   { needs_proof: true },
 );
 
-async function secretAnswer(app: App, call: AccountCall, key: ApiKey, secret: string): Promise<Answer> {
+async function secretAnswer(app: Parts, call: AccountCall, key: ApiKey, secret: string): Promise<Answer> {
   const view: NewKeyView = { key: await renderOne(app, call, key), secret };
   return { status: 201, body: view };
 }
 
-async function findOwn(app: App, { account, params }: AccountCall): Promise<ApiKey> {
+async function findOwn(db: Db, { account, params }: AccountCall): Promise<ApiKey> {
   const { id = '' } = params;
-  const key = isId('key', id) ? await findKey(app.db, id, account.id) : undefined;
+  const key = isId('key', id) ? await findKey(db, id, account.id) : undefined;
   if (!key) throw new ApiError('not_found', 'There is no such key.');
   return key;
 }

@@ -1,9 +1,9 @@
+import type { Db } from '../db/database.ts';
 import { entry_types, readEntryCursor, renderEntry } from '../api/money.ts';
 import { bookingsOf, type Booking } from '../accounts/audit.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { listInvoices, type InvoiceLine } from '../billing/invoices.ts';
 import { isId } from '../lib/ids.ts';
 import { listEntries, type Entry, type EntryFilter } from '../money/ledger.ts';
@@ -38,17 +38,17 @@ function readFilter(query: Query): Pick<EntryFilter, 'types' | 'from' | 'to'> {
   return { ...(type && { types: [entry_types[type]] }), ...(from && { from }), ...(to && { to }) };
 }
 
-async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const after = readEntryCursor(query, 'after');
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 50;
   const filter = { account_id: account.id, limit, ...readFilter(query), ...(after !== undefined && { after }) };
   const [{ entries, has_more }, names, { lines: invoices }] = await Promise.all([
-    listEntries(app.db, filter),
-    keyNames(app, account.id),
-    listInvoices(app.db, { account_id: account.id, limit: invoices_max, before: undefined }),
+    listEntries(db, filter),
+    keyNames(db, account.id),
+    listInvoices(db, { account_id: account.id, limit: invoices_max, before: undefined }),
   ]);
   const by_hand = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
-  const bookings = await bookingsOf(app.db, account.id, by_hand);
+  const bookings = await bookingsOf(db, account.id, by_hand);
   const page: Page<LedgerLine> = {
     data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices })),
     has_more,
@@ -84,19 +84,19 @@ function invoiceOf({ created_at, number }: Entry, invoices: readonly InvoiceLine
   return invoices.findLast((each) => each.month === month && each.through >= number)?.number ?? null;
 }
 
-async function handleFile(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleFile({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const filter = readFilter(query);
-  const names = await keyNames(app, account.id);
+  const names = await keyNames(db, account.id);
   const header =
     'number,time,type,amount,currency,balance_after,available_after,held_after,reference,key,key_name,model,reason';
-  return csvAnswer(fileName('ledger', filter), header.split(','), fileLines(app, account, filter, names));
+  return csvAnswer(fileName('ledger', filter), header.split(','), fileLines(db, account, filter, names));
 }
 
 const page = 1_000;
 
 /** Newest first, as on the page; a charge is below zero, and what is held or released is no movement of the balance. */
 async function* fileLines(
-  app: App,
+  db: Db,
   { id: account_id, currency }: Account,
   filter: Pick<EntryFilter, 'types' | 'from' | 'to'>,
   names: ReadonlyMap<string, string>,
@@ -104,7 +104,7 @@ async function* fileLines(
   let after: bigint | undefined;
   while (true) {
     const more = { account_id, limit: page, ...filter, ...(after !== undefined && { after }) };
-    const { entries, has_more } = await listEntries(app.db, more);
+    const { entries, has_more } = await listEntries(db, more);
     for (const entry of entries) {
       const { id, type, amount, direction, reference_id, key_id, model, reason } = renderEntry(entry, currency);
       const signed = direction === 'out' ? `-${amount.exact}` : amount.exact;

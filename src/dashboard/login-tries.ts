@@ -1,10 +1,18 @@
 import { createHash } from 'node:crypto';
+import type { Backoff } from '../limits/backoff.ts';
+import type { Windows } from '../limits/window.ts';
 import { knownBrowserOf } from '../accounts/known-browsers.ts';
 import type { Session } from '../accounts/login.ts';
 import type { PublicCall } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { networkOf } from '../net/address.ts';
+
+/** The parts of the app that counting tries takes. */
+export type TryParts = {
+  readonly secret: string;
+  readonly tries: Backoff;
+  readonly windows: Windows;
+};
 
 /**
  * Guesses of one person's password. They are counted by where they come from, so that nobody is kept out by somebody
@@ -41,7 +49,12 @@ const asks_password: ReadonlySet<string> = new Set([
 const sends_mail: ReadonlySet<string> = new Set(['/sign-in/mail', '/request-password-reset']);
 
 /** Counts a try of this path. Throws ApiError 429 for one too many; undefined where there is nothing to guess. */
-export function takeTry(app: App, path: string, call: PublicCall, about: Session | undefined): Attempt | undefined {
+export function takeTry(
+  app: TryParts,
+  path: string,
+  call: PublicCall,
+  about: Session | undefined,
+): Attempt | undefined {
   if (about && asks_password.has(path)) return waitFor(app, `password of ${about.user.id} in session`);
   const email = emailIn(call.body);
   const who = createHash('sha256').update(email).digest('base64');
@@ -59,19 +72,19 @@ export function takeTry(app: App, path: string, call: PublicCall, about: Session
   return attempt;
 }
 
-function waitFor(app: App, name: string): Attempt {
-  const wait_ms = app.tries.take(name, performance.now());
+function waitFor({ tries }: { tries: Backoff }, name: string): Attempt {
+  const wait_ms = tries.take(name, performance.now());
   if (wait_ms > 0) throw tooMany(wait_ms);
   return {
     end: (status) => {
-      if (status < 300) app.tries.forgive(name);
-      else if (status !== 400 && status !== 401) app.tries.undo(name); // nobody looked at the password
+      if (status < 300) tries.forgive(name);
+      else if (status !== 400 && status !== 401) tries.undo(name); // nobody looked at the password
     },
   };
 }
 
-function takeWindow(app: App, name: string, limit: number): void {
-  const taken = app.windows.take('other', name, limit, performance.now());
+function takeWindow({ windows }: { windows: Windows }, name: string, limit: number): void {
+  const taken = windows.take('other', name, limit, performance.now());
   if (!taken.ok) throw tooMany(taken.retry_after_ms);
 }
 

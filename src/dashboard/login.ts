@@ -1,21 +1,32 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
+import type { Mailer } from '../accounts/mailer.ts';
 import { audit } from '../accounts/audit.ts';
 import { knownBrowserCookie, knownBrowserOf } from '../accounts/known-browsers.ts';
-import { login_paths, type LoginAnswer, type Session } from '../accounts/login.ts';
+import { login_paths, type LoginAnswer, type Session, type Login } from '../accounts/login.ts';
 import { checkOrigin } from '../accounts/person.ts';
 import { checkProof } from '../accounts/proof.ts';
 import type { Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readGiven, wrong } from './given.ts';
-import { emailIn, takeTry } from './login-tries.ts';
+import { emailIn, takeTry, type TryParts } from './login-tries.ts';
 import { tellByMail } from './security-mail.ts';
+
+/** The parts of the app that signing in takes. */
+type Parts = TryParts & {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly login: Login;
+  readonly mailer: Mailer;
+  base_url(): string;
+};
 
 /** A name, an address and two passwords: everybody may send one. */
 const body_limit_bytes = 8_000;
 
 /** Endpoints that the login library answers: signing in and out, passwords, second factors. */
-export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((method) => ({
+export const login_endpoints: Endpoint<Parts>[] = (['GET', 'POST'] as const).map((method) => ({
   method,
   path: '/auth/{+path}',
   public: true,
@@ -33,9 +44,9 @@ export const login_endpoints: Endpoint<App>[] = (['GET', 'POST'] as const).map((
   handle: handleLogin,
 }));
 
-function checkHead(app: App, { method, params, headers }: RequestHead): void {
+function checkHead({ base_url }: Parts, { method, params, headers }: RequestHead): void {
   if (!login_paths.has(`${method} ${pathOf(params)}`)) throw new ApiError('not_found', 'There is nothing here.');
-  if (method === 'POST') checkOrigin(headers, new URL(app.base_url()).origin);
+  if (method === 'POST') checkOrigin(headers, new URL(base_url()).origin);
 }
 
 /** Behind /auth. */
@@ -43,7 +54,7 @@ function pathOf(params: PublicCall['params']): string {
   return `/${params['path'] ?? ''}`;
 }
 
-async function handleLogin(app: App, call: PublicCall) {
+async function handleLogin(app: Parts, call: PublicCall) {
   const path = pathOf(call.params);
   const { method, headers, address } = call;
   const about = needs_session.has(path) ? await app.login.sessionOf(headers) : undefined; // before it is replaced
@@ -87,7 +98,7 @@ const needs_session: ReadonlySet<string> = new Set([...deeds.keys(), ...needs_pr
 
 type Done = { path: string; session: Session; address: string };
 
-async function tell(app: App, { path, session: { user }, address }: Done): Promise<void> {
+async function tell(app: Parts, { path, session: { user }, address }: Done): Promise<void> {
   const deed = deeds.get(path);
   const is_known = path === '/two-factor/verify-totp' && user.two_factor; // a code of a factor that was on changes nothing
   if (!deed || is_known) return;
@@ -109,7 +120,7 @@ function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
 }
 
 /** Mails the person whose backup code was used: a stranger with the codes has half of the way in. */
-function tellOfBackupCode(app: App, { body }: LoginAnswer, address: string): void {
+function tellOfBackupCode(app: Parts, { body }: LoginAnswer, address: string): void {
   const answer: unknown = JSON.parse(body.toString());
   const user = isRecord(answer) ? answer['user'] : undefined;
   if (!isRecord(user) || typeof user['email'] !== 'string') return;
@@ -119,9 +130,13 @@ function tellOfBackupCode(app: App, { body }: LoginAnswer, address: string): voi
 }
 
 /** By the right password of an address, which need not be the end of signing in. */
-function rememberBrowser(app: App, { body, headers }: PublicCall, answer: LoginAnswer): void {
+function rememberBrowser(
+  { secret, base_url }: { secret: string; base_url(): string },
+  { body, headers }: PublicCall,
+  answer: LoginAnswer,
+): void {
   const email = emailIn(body);
-  if (knownBrowserOf(headers.cookie, app.secret, email) !== undefined) return;
-  const cookie = knownBrowserCookie(app.secret, email, app.base_url().startsWith('https:'));
+  if (knownBrowserOf(headers.cookie, secret, email) !== undefined) return;
+  const cookie = knownBrowserCookie(secret, email, base_url().startsWith('https:'));
   answer.headers['set-cookie'] = [answer.headers['set-cookie'] ?? [], cookie].flat();
 }

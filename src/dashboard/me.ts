@@ -1,8 +1,8 @@
+import type { Db } from '../db/database.ts';
 import { membershipsOf } from '../accounts/members.ts';
 import { rights_of } from '../accounts/roles.ts';
 import type { User } from '../accounts/login.ts';
 import { findAccount } from '../accounts/accounts.ts';
-import type { App } from '../app.ts';
 import { session_endpoint } from './page.ts';
 import type { Me, MyAccount } from './views/common.ts';
 
@@ -19,16 +19,16 @@ export const get_me = session_endpoint(
     const accounts = memberships.map(({ account_id, account_name, currency, status, role }): MyAccount => {
       return { id: account_id, name: account_name, currency, status, role, rights: rights_of[role] };
     });
-    const other = await lookedAt(app, user, query.get('view'), accounts);
+    const other = await lookedAt(app.db, user, query.get('view'), accounts);
     const me: Me = { user, accounts: [...accounts, ...other], base_url: app.base_url(), mails: app.mailer.ready() };
     return { status: 200, body: me };
   },
   { query: { view: viewed } },
 );
 
-async function lookedAt(app: App, user: User, id: string | undefined, own: MyAccount[]): Promise<MyAccount[]> {
+async function lookedAt(db: Db, user: User, id: string | undefined, own: MyAccount[]): Promise<MyAccount[]> {
   if (!user.is_operator || id === undefined || own.some((account) => account.id === id)) return [];
-  const account = await findAccount(app.db, id);
+  const account = await findAccount(db, id);
   if (!account) return [];
   const { name, currency, status } = account;
   return [{ id, name, currency, status, role: 'operator', rights: rights_of.viewer }];

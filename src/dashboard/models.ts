@@ -1,5 +1,8 @@
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { RouteHealth } from '../routing/health.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { lookAtRoutes } from '../api/models.ts';
-import type { App } from '../app.ts';
 import type { Model } from '../catalog/model.ts';
 import { unknownModelText } from '../catalog/model-errors.ts';
 import { modelRecord } from '../catalog/view.ts';
@@ -8,6 +11,14 @@ import { ApiError } from '../errors.ts';
 import { paceOfTasks } from '../tasks/pace.ts';
 import { account_endpoint } from './page.ts';
 import type { ModelView, PaceView } from './views/models.ts';
+
+/** The parts of the app that showing models takes. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly catalog: CatalogHolder;
+  readonly health: RouteHealth;
+};
 
 const pace_ms = 7 * 86_400_000;
 
@@ -28,7 +39,7 @@ export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async 
   return { status: 200, body: view };
 });
 
-async function renderModels(app: App, account_id: string, models: readonly Model[]): Promise<ModelView[]> {
+async function renderModels(app: Parts, account_id: string, models: readonly Model[]): Promise<ModelView[]> {
   const [paces, statusOf] = await Promise.all([pacesOf(app, account_id, models), lookAtRoutes(app, account_id)]);
   const { base_currency } = app.catalog.current.settings;
   return models.map((model) => {
@@ -43,12 +54,16 @@ async function renderModels(app: App, account_id: string, models: readonly Model
   });
 }
 
-async function pacesOf(app: App, account_id: string, models: readonly Model[]): Promise<Map<string, PaceView>> {
-  const since = new Date(app.clock.now() - pace_ms);
+async function pacesOf(
+  { db, clock }: Parts,
+  account_id: string,
+  models: readonly Model[],
+): Promise<Map<string, PaceView>> {
+  const since = new Date(clock.now() - pace_ms);
   const only = models.length === 1 ? models[0]?.id : undefined;
   const [tasks, calls] = await Promise.all([
-    paceOfTasks(app.db, account_id, since, only),
-    paceOfCalls(app.db, account_id, since, only),
+    paceOfTasks(db, account_id, since, only),
+    paceOfCalls(db, account_id, since, only),
   ]);
   return new Map(
     [...tasks.map((pace) => ({ ...pace, first_p50_ms: null })), ...calls].map(({ model, ...pace }) => [model, pace]),

@@ -1,16 +1,17 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
 
 /** Writes down what the person of this call did: with the account of its path, if it has one. */
 export async function note(
-  app: App,
+  { db, clock }: { db: Db; clock: Clock },
   { person, address }: Pick<SessionCall, 'person' | 'address'>,
   action: string,
   subject?: string,
   details?: Record<string, unknown>,
 ): Promise<void> {
   const { user, account } = person;
-  const now = new Date(app.clock.now());
-  await audit(app.db, { account_id: account?.id, user, action, subject, details, address, now });
+  const now = new Date(clock.now());
+  await audit(db, { account_id: account?.id, user, action, subject, details, address, now });
 }

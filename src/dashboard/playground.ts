@@ -3,7 +3,8 @@ import { answerChat, body_limit_bytes as chat_body_limit_bytes } from '../api/ch
 import type { Call } from '../http/endpoint.ts';
 import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
-import type { App } from '../app.ts';
+import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import { priceChatRequest } from '../chat/priced-request.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
@@ -21,13 +22,17 @@ import type { EstimateView, FieldProblem } from './views/playground.ts';
 const { body_limit_bytes = 20_000_000 } = estimate;
 
 /** Returns the hold of a run, by the code that makes it. Problems of the input are a response here, not an error. */
-export const estimate_run = account_endpoint('POST', '/estimate', 'run', handleEstimate, { body_limit_bytes });
-
-async function handleEstimate(app: App, call: AccountCall) {
-  const caller = await playgroundCaller(app, call.account);
-  await takeWindow(app, caller, 'other');
-  return weighed(weigh(app, caller, call));
-}
+export const estimate_run = account_endpoint(
+  'POST',
+  '/estimate',
+  'run',
+  async (app, call) => {
+    const caller = await playgroundCaller(app, call.account);
+    await takeWindow(app, caller, 'other');
+    return weighed(weigh(app, caller, call));
+  },
+  { body_limit_bytes },
+);
 
 async function weighed(weighing: Promise<Weighed>) {
   const view = await weighing.then(
@@ -48,18 +53,22 @@ function problemsOf(error: unknown): FieldProblem[] {
 }
 
 /** Creates a task as POST /v1/generate does. */
-export const generate_run = account_endpoint('POST', '/generate', 'run', handleGenerate, { body_limit_bytes });
-
-async function handleGenerate(app: App, call: AccountCall) {
-  const caller = await playgroundCaller(app, call.account);
-  await takeWindow(app, caller, 'generate');
-  refuseBlocked(caller);
-  const { ref } = await withTempFiles(app, caller.account.id, call, async (spool) => {
-    const order = await readOrder(app, caller, call.body ?? {}, { spool });
-    return createTask(app, caller, order, undefined);
-  });
-  return { status: 202, body: { id: ref.task_id } };
-}
+export const generate_run = account_endpoint(
+  'POST',
+  '/generate',
+  'run',
+  async (app, call) => {
+    const caller = await playgroundCaller(app, call.account);
+    await takeWindow(app, caller, 'generate');
+    refuseBlocked(caller);
+    const { ref } = await withTempFiles(app, caller.account.id, call, async (spool) => {
+      const order = await readOrder(app, caller, call.body ?? {}, { spool });
+      return createTask(app, caller, order, undefined);
+    });
+    return { status: 202, body: { id: ref.task_id } };
+  },
+  { body_limit_bytes },
+);
 
 /** Keeps a file for inputs as POST /v1/files does. */
 export const upload_for_run = account_endpoint(
@@ -97,22 +106,21 @@ const estimateIn = (style: CallerCodec) =>
     async (app, call) => {
       const keyed = await withCaller(app, call);
       await takeWindow(app, keyed.caller, 'other');
-      return weighed(weighChat(app, style, keyed));
+      const weighing = async () => {
+        const priced = priceChatRequest(app, style, keyed);
+        return weighHold(app, keyed.caller, (funds) => {
+          const plan = planHold(priced, funds);
+          return 'outcome' in plan ? plan.least : plan.amount;
+        });
+      };
+      return weighed(weighing());
     },
     { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
   );
 
-async function weighChat(app: App, style: CallerCodec, call: Call): Promise<Weighed> {
-  const priced = priceChatRequest(app, style, call);
-  return weighHold(app, call.caller, (funds) => {
-    const plan = planHold(priced, funds);
-    return 'outcome' in plan ? plan.least : plan.amount;
-  });
-}
-
 /** A chat style of the page each (`ChatStyle`). */
 export const chat_runs = [completions, messages].flatMap((style) => [chatIn(style), estimateIn(style)]);
 
-async function withCaller(app: App, call: AccountCall): Promise<Call> {
-  return Object.assign(call, { caller: await playgroundCaller(app, call.account) });
+async function withCaller(parts: { db: Db; clock: Clock }, call: AccountCall): Promise<Call> {
+  return Object.assign(call, { caller: await playgroundCaller(parts, call.account) });
 }

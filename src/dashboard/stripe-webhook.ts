@@ -1,14 +1,24 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
 import type { Answer, Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
-import type { App } from '../app.ts';
 import { findSession, paidSessionId, readEvent, StripeError, type StripeSession } from '../billing/stripe.ts';
-import type { StripeConfig } from '../config.ts';
+import type { StripeConfig, Config } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import { credit } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
+
+/** The parts of the app that crediting payments takes. */
+type Parts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly config: Pick<Config, 'stripe'>;
+};
 
 /** An event names one payment page, in 3 to 10 kB. */
 const body_limit_bytes = 256_000;
@@ -18,7 +28,7 @@ const body_limit_bytes = 256_000;
  * names the payment page: what was paid is asked of Stripe. The page's id is the ref in the ledger, so however often
  * and in how many ways Stripe tells, it is credited once.
  */
-export const stripe_webhook: Endpoint<App> = {
+export const stripe_webhook: Endpoint<Parts> = {
   method: 'POST',
   path: '/stripe/webhook',
   public: true,
@@ -36,8 +46,8 @@ export const stripe_webhook: Endpoint<App> = {
   handle: handleEvent,
 };
 
-function checkHead(app: App, { headers }: RequestHead): void {
-  if (!app.config.stripe) throw new ApiError('not_found', 'There is nothing at POST /stripe/webhook.');
+function checkHead({ config }: Parts, { headers }: RequestHead): void {
+  if (!config.stripe) throw new ApiError('not_found', 'There is nothing at POST /stripe/webhook.');
   if (headers['stripe-signature'] === undefined) throw unsigned();
 }
 
@@ -45,7 +55,7 @@ function unsigned(): ApiError {
   return new ApiError('invalid_request', 'The signature is not by Stripe, or is too old.');
 }
 
-async function handleEvent(app: App, { body_bytes, headers }: PublicCall): Promise<Answer> {
+async function handleEvent(app: Parts, { body_bytes, headers }: PublicCall): Promise<Answer> {
   const { stripe } = app.config;
   assert(stripe, 'a call without Stripe was admitted');
   const signature = [headers['stripe-signature']].flat()[0];
@@ -59,37 +69,37 @@ async function handleEvent(app: App, { body_bytes, headers }: PublicCall): Promi
 }
 
 /** An answer of 503 makes Stripe tell again, for three days. */
-async function sessionOf(app: App, stripe: StripeConfig, id: string): Promise<StripeSession> {
+async function sessionOf({ log }: Parts, stripe: StripeConfig, id: string): Promise<StripeSession> {
   try {
     return await findSession(stripe, id);
   } catch (error) {
     if (!(error instanceof StripeError)) throw error;
-    app.log.error({ session_id: id, reason: error.message }, 'a payment could not be looked up');
+    log.error({ session_id: id, reason: error.message }, 'a payment could not be looked up');
     throw new ApiError('unavailable', 'The payment cannot be looked up now.');
   }
 }
 
 /** No balance holds so much. Stripe repeats what is refused for three days: time for an operator to look at it. */
-async function tooMuch(app: App, { id, account_id }: StripeSession): Promise<ApiError> {
+async function tooMuch({ db, clock, log }: Parts, { id, account_id }: StripeSession): Promise<ApiError> {
   const reason = 'the amount is more than a balance can hold';
   const details = { reason, account_id: account_id ?? null };
   const deed = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
-  app.log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
-  await audit(app.db, { ...deed, now: new Date(app.clock.now()) });
+  log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
+  await audit(db, { ...deed, now: new Date(clock.now()) });
   return new ApiError('invalid_request', 'amount_total is more than a balance can hold.', { param: 'amount_total' });
 }
 
 /** True if the account has got it, now or before. What cannot be credited is written down for the operator. */
-async function creditSession(app: App, session: StripeSession): Promise<boolean> {
+async function creditSession({ db, clock, log }: Parts, session: StripeSession): Promise<boolean> {
   const { id, account_id, amount, currency, is_ours, is_paid } = session;
   if (!is_ours || !is_paid) return false;
-  const account = isId('acct', account_id ?? '') ? await findAccount(app.db, account_id ?? '') : undefined;
-  const now = new Date(app.clock.now());
+  const account = isId('acct', account_id ?? '') ? await findAccount(db, account_id ?? '') : undefined;
+  const now = new Date(clock.now());
   const refuse = async (reason: string) => {
-    app.log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
+    log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
     const details = { reason, account_id: account_id ?? null };
     const deed = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
-    await audit(app.db, { ...deed, account_id: account?.id, now });
+    await audit(db, { ...deed, account_id: account?.id, now });
     return false;
   };
   if (!account) return refuse('there is no such account');
@@ -97,7 +107,7 @@ async function creditSession(app: App, session: StripeSession): Promise<boolean>
   if (amount === undefined) return refuse('Stripe tells no amount');
   const { id: payer } = account;
   const movement = { account_id: payer, type: 'topup', amount, ref: `stripe ${id}`, reason: 'card payment' } as const;
-  const outcome = await app.db.tx(async (tx) => {
+  const outcome = await db.tx(async (tx) => {
     const answer = await credit(tx, movement, now);
     const details = { amount: exact(amount), currency, ref: movement.ref };
     const deed = { by: 'Stripe', action: 'billing.payment', subject: id, details };

@@ -1,8 +1,8 @@
+import type { Db } from '../db/database.ts';
 import { findPlaygroundKey, listKeys } from '../accounts/keys.ts';
 import { serveStored } from '../api/files.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { entriesOfRef } from '../money/ledger.ts';
@@ -32,15 +32,15 @@ const filters = {
 /** The account's tasks, newest first. */
 export const list_tasks = account_endpoint('GET', '/tasks', 'read', handleList, { query: filters });
 
-async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const after = cursor(query.get('after'), 'after');
   const before = cursor(query.get('before'), 'before');
   const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
   const model = query.get('model');
-  const key_id = await keyIn(app, account.id, query);
+  const key_id = await keyIn(db, account.id, query);
   if (key_id === null) return { status: 200, body: { data: [], has_more: false } satisfies Page<TaskLineView> };
   const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
-  const { lines, has_more } = await listTaskLines(app.db, {
+  const { lines, has_more } = await listTaskLines(db, {
     account_id: account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
     ...(after !== undefined && { after }),
@@ -51,15 +51,15 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   });
-  const names = await keyNames(app, account.id);
+  const names = await keyNames(db, account.id);
   const page: Page<TaskLineView> = { data: lines.map((line) => renderLine(account.id, line, names)), has_more };
   return { status: 200, body: page };
 }
 
 /** The key that is asked for by its id or as that of the playground; null if there is none of the latter yet. */
-async function keyIn(app: App, account_id: string, query: Query): Promise<string | undefined | null> {
+async function keyIn(db: Db, account_id: string, query: Query): Promise<string | undefined | null> {
   if (oneOf(query, 'source', ['playground']) === undefined) return query.get('key');
-  return (await findPlaygroundKey(app.db, account_id))?.id ?? null;
+  return (await findPlaygroundKey(db, account_id))?.id ?? null;
 }
 
 function cursor(value: string | undefined, name: string): string | undefined {
@@ -68,8 +68,8 @@ function cursor(value: string | undefined, name: string): string | undefined {
 }
 
 /** Returns the names of an account's keys, deleted ones too. */
-export async function keyNames(app: App, account_id: string): Promise<Map<string, string>> {
-  return new Map((await listKeys(app.db, account_id)).map(({ id, name }) => [id, name]));
+export async function keyNames(db: Db, account_id: string): Promise<Map<string, string>> {
+  return new Map((await listKeys(db, account_id)).map(({ id, name }) => [id, name]));
 }
 
 export function keyName(id: string, names: ReadonlyMap<string, string>): KeyName {
@@ -116,7 +116,7 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
     entriesOfRef(app.db, account.id, task.id),
     deliveryOfTask(app.db, ref),
     loadInput(app.db, ref),
-    keyNames(app, account.id),
+    keyNames(app.db, account.id),
   ]);
   const tries = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
   const released = entries.reduce((sum, { type, available }) => (type === 'hold' ? sum : sum + available), 0n);

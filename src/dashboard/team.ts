@@ -9,7 +9,6 @@ import {
   withdrawInvitation,
   type MemberAnswer,
 } from '../accounts/team.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { readGiven, wrong } from './given.ts';
 import { note } from './note.ts';
@@ -34,8 +33,8 @@ export const get_team = account_endpoint('GET', '/team', 'read', async (app, { a
   return { status: 200, body: view };
 });
 
-function linkOf(app: App, id: string): string {
-  return `${app.base_url()}/invitation?id=${id}`;
+function linkOf({ base_url }: { base_url(): string }, id: string): string {
+  return `${base_url()}/invitation?id=${id}`;
 }
 
 /** Another role, from the member's next request on. */

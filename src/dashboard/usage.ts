@@ -1,7 +1,8 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { units as known_units } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { costView, exact } from '../money/money.ts';
@@ -10,6 +11,9 @@ import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keyNames } from './tasks.ts';
 import type { Used, UsageGrouping, UsageView } from './views/usage.ts';
+
+/** The parts of the app that showing usage takes. */
+type Parts = { readonly db: Db; readonly clock: Clock };
 
 const day_ms = 86_400_000;
 const range_ms_max = 400 * day_ms;
@@ -40,8 +44,8 @@ export const get_usage_charges = account_endpoint('GET', '/usage/charges.csv', '
   query: filters,
 });
 
-function readAsked(app: App, query: Query): Asked {
-  const tomorrow = new Date((Math.floor(app.clock.now() / day_ms) + 1) * day_ms);
+function readAsked({ clock }: Parts, query: Query): Asked {
+  const tomorrow = new Date((Math.floor(clock.now() / day_ms) + 1) * day_ms);
   const to = moment(query, 'to') ?? tomorrow;
   const from = moment(query, 'from') ?? new Date(to.getTime() - 30 * day_ms);
   if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
@@ -52,21 +56,21 @@ function readAsked(app: App, query: Query): Asked {
   return { from, to, group, only: { model: query.get('model'), key: query.get('key'), modality: query.get('kind') } };
 }
 
-async function handleUsage(app: App, { account, query }: AccountCall): Promise<Answer> {
-  return { status: 200, body: await usageView(app, account, readAsked(app, query)) };
+async function handleUsage(app: Parts, { account, query }: AccountCall): Promise<Answer> {
+  return { status: 200, body: await usageView(app.db, account, readAsked(app, query)) };
 }
 
-async function usageView(app: App, account: Account, asked: Asked): Promise<UsageView> {
+async function usageView(db: Db, account: Account, asked: Asked): Promise<UsageView> {
   const { from, to, group, only } = asked;
   const before = { from: new Date(2 * from.getTime() - to.getTime()), to: from };
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
   const name = group_names[group];
   const usage = (range: { from: Date; to: Date }, group_by: UsageGroup[]) =>
-    usageOf(app.db, { account_id: account.id, ...range, only, group_by });
+    usageOf(db, { account_id: account.id, ...range, only, group_by });
   const [found, earlier, names] = await Promise.all([
     usage({ from, to }, [step, name]),
     usage(before, [name]),
-    keyNames(app, account.id),
+    keyNames(db, account.id),
   ]);
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
   const ids = Map.groupBy(found, (row) => row[name] ?? '');
@@ -122,9 +126,9 @@ function addDecimals(a: string, b: string): string {
   return `${all.slice(0, -digits)}.${all.slice(-digits)}`.replace(/\.?0+$/, '');
 }
 
-async function handleTable(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleTable(app: Parts, { account, query }: AccountCall): Promise<Answer> {
   const asked = readAsked(app, query);
-  const { rows, total, total_before } = await usageView(app, account, asked);
+  const { rows, total, total_before } = await usageView(app.db, account, asked);
   const units = unitsOf(total.units);
   const lines = rows.map(({ id, name, count, cost, units: used, before }): Cell[] => {
     const own = asked.group === 'key' ? [id, name] : [id];
@@ -152,20 +156,20 @@ function unitsOf(used: Record<string, string>): string[] {
   return [...units.filter((unit) => unit in used), ...Object.keys(used).filter((unit) => !units.includes(unit))];
 }
 
-async function handleCharges(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleCharges(app: Parts, { account, query }: AccountCall): Promise<Answer> {
   const asked = readAsked(app, query);
-  const names = await keyNames(app, account.id);
+  const names = await keyNames(app.db, account.id);
   const header = ['time', 'reference', 'model', 'kind', 'key', 'key_name', 'cost', 'currency', ...known_units];
-  return csvAnswer(fileName('charges', asked), header, chargeLines(app, account, asked, names));
+  return csvAnswer(fileName('charges', asked), header, chargeLines(app.db, account, asked, names));
 }
 
 async function* chargeLines(
-  app: App,
+  db: Db,
   account: Account,
   { from, to, only }: Asked,
   names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
-  for await (const charge of chargesOf(app.db, { account_id: account.id, from, to, only })) {
+  for await (const charge of chargesOf(db, { account_id: account.id, from, to, only })) {
     const { created_at, ref, model, kind, key_id, cost, units } = charge;
     const used = known_units.map((unit) => units?.[unit]);
     yield [created_at, ref, model, kind, key_id, names.get(key_id), exact(cost), account.currency, ...used];

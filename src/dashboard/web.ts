@@ -8,8 +8,10 @@ import { gzip } from 'node:zlib';
 import { page_headers } from '../http/browser-headers.ts';
 import type { Answer, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
+
+/** The parts of the app that serving the web app takes. */
+type Parts = { base_url(): string };
 
 /** The web app, as its build has left it; all of its pages are one, which reads its own address. */
 
@@ -42,11 +44,11 @@ const docs = {
 } as const;
 
 /** `/`, and every address of the dashboard: the same page. */
-export function webEndpoints(): Endpoint<App>[] {
-  const page = (path: string): Endpoint<App> => {
+export function webEndpoints(): Endpoint<Parts>[] {
+  const page = (path: string): Endpoint<Parts> => {
     return { method: 'GET', path, public: true, lenient_query: true, docs, handle: servePage };
   };
-  const file = (path: string): Endpoint<App> => {
+  const file = (path: string): Endpoint<Parts> => {
     return { method: 'GET', path, public: true, lenient_query: true, docs, handle: serveFile };
   };
   return [
@@ -75,7 +77,7 @@ function policyWith(nonce: string): string {
   ].join('; ');
 }
 
-async function servePage(app: App): Promise<Answer> {
+async function servePage(app: Parts): Promise<Answer> {
   const html = builtPage();
   if (html === undefined) return homeAnswer();
   const nonce = randomBytes(16).toString('base64url');
@@ -95,8 +97,8 @@ async function servePage(app: App): Promise<Answer> {
 const own_path = /%PATH%|(?<=(?:src|href)=")\.(?=\/)/g;
 
 /** Below which path of its host the service is, as an attribute has it: nothing, or `/medley`. */
-function ownPath(app: App): string {
-  const { pathname } = new URL(app.base_url());
+function ownPath({ base_url }: Parts): string {
+  const { pathname } = new URL(base_url());
   return pathname.replace(/\/+$/, '').replaceAll('&', '&amp;');
 }
 
@@ -120,7 +122,7 @@ const types: Record<string, string> = {
 };
 
 /** Names of built files tell their content, so they may be kept for ever; the two others are asked for again. */
-async function serveFile(_app: App, { path, params, headers }: PublicCall): Promise<Answer> {
+async function serveFile(_app: Parts, { path, params, headers }: PublicCall): Promise<Answer> {
   const { name } = params;
   const names =
     name === undefined

@@ -1,7 +1,9 @@
+import type { Windows } from '../limits/window.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
 import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
@@ -59,8 +61,8 @@ export const rotate_secret = account_endpoint(
   { needs_proof: true },
 );
 
-function secretAnswer(app: App, account: Account): Answer {
-  const now_ms = app.clock.now();
+function secretAnswer({ clock }: { clock: Clock }, account: Account): Answer {
+  const now_ms = clock.now();
   const [secret, before = null] = secretsAt(account, now_ms);
   const view: SecretView = { secret, before, overlap_until: overlapEnd(account, now_ms)?.toISOString() ?? null };
   return { status: 200, body: view };
@@ -83,8 +85,8 @@ export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', 
 /** They go out at once, past the limits of the schedule. */
 const tests_per_minute = 20;
 
-async function takeTest(app: App, account_id: string): Promise<void> {
-  const taken = app.windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
+async function takeTest({ windows }: { windows: Windows }, account_id: string): Promise<void> {
+  const taken = windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
   if (taken.ok) return;
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const headers = { 'retry-after': String(seconds) };
@@ -101,11 +103,11 @@ const filters = {
 /** The account's deliveries, newest first. */
 export const list_deliveries = account_endpoint('GET', '/deliveries', 'read', handleList, { query: filters });
 
-async function handleList(app: App, { account, query }: AccountCall): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const after = query.get('after');
   if (after !== undefined && !isId('dlv', after)) throw wrong('after', 'after must be the id of a delivery.');
   const standing = oneOf(query, 'state', ['waiting', 'retrying', 'delivered', 'dropped']);
-  const { lines, has_more } = await listDeliveries(app.db, {
+  const { lines, has_more } = await listDeliveries(db, {
     account_id: account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
     ...(after !== undefined && { after }),
@@ -120,7 +122,7 @@ async function handleList(app: App, { account, query }: AccountCall): Promise<An
 
 /** One delivery with every attempt. */
 export const get_delivery = account_endpoint('GET', '/deliveries/{id}', 'read', async (app, call) => {
-  const delivery = await findOwn(app, call);
+  const delivery = await findOwn(app.db, call);
   const [tries, body] = await Promise.all([listDeliveryAttempts(app.db, delivery), bodyOfDelivery(app.db, delivery)]);
   const view: DeliveryDetailView = { ...renderDelivery(delivery), body, tries: tries.map(renderTry) };
   return { status: 200, body: view };
@@ -128,7 +130,7 @@ export const get_delivery = account_endpoint('GET', '/deliveries/{id}', 'read', 
 
 /** The same bytes once more, as soon as there is a place. */
 export const resend_delivery = account_endpoint('POST', '/deliveries/{id}/resend', 'webhooks', async (app, call) => {
-  const delivery = await findOwn(app, call);
+  const delivery = await findOwn(app.db, call);
   const answer = await resend(app, delivery);
   if (answer === 'missing') throw unknownDelivery();
   if (answer === 'busy') {
@@ -138,9 +140,9 @@ export const resend_delivery = account_endpoint('POST', '/deliveries/{id}/resend
   return { status: 202, body: { ok: true } };
 });
 
-async function findOwn(app: App, { account, params }: AccountCall): Promise<Delivery> {
+async function findOwn(db: Db, { account, params }: AccountCall): Promise<Delivery> {
   const { id = '' } = params;
-  const delivery = isId('dlv', id) ? await deliveryOf(app.db, { account_id: account.id, id }) : undefined;
+  const delivery = isId('dlv', id) ? await deliveryOf(db, { account_id: account.id, id }) : undefined;
   if (!delivery) throw unknownDelivery();
   return delivery;
 }

@@ -1,9 +1,9 @@
 import { pipeline } from 'node:stream/promises';
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import { takeTempFiles, type RequestTempFiles } from '../files/temp-files.ts';
+import { takeTempFiles, type RequestTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { withSpool } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
+import type { Prober } from '../storage/probe.ts';
 import { probe_complaints, type Probe } from '../storage/probe-result.ts';
 import type { Call } from './endpoint.ts';
 import type { Form, FormLimits } from './form.ts';
@@ -12,17 +12,17 @@ import type { Form, FormLimits } from './form.ts';
 
 /** Reads the form of a call and does `use` with it; its files are in the spool, at the paths it is given. */
 export async function withForm<T>(
-  app: App,
+  { config, limits }: TempFileParts,
   call: Call,
-  limits: FormLimits,
+  form_limits: FormLimits,
   use: (form: Form<string>, spool: RequestTempFiles) => Promise<T>,
 ): Promise<T> {
   const { caller, readForm } = call;
   assert(readForm, 'an endpoint with a form can read it');
-  const permit = takeTempFiles(app, caller.account.id); // before the body is asked for
+  const permit = takeTempFiles({ limits }, caller.account.id); // before the body is asked for
   try {
-    return await withSpool(app.config.data_dir, async (spool) => {
-      const form = await readForm(limits, (stream) => spool.add((file) => pipeline(stream, file)));
+    return await withSpool(config.data_dir, async (spool) => {
+      const form = await readForm(form_limits, (stream) => spool.add((file) => pipeline(stream, file)));
       return use(form, { open: async () => spool, gone: call.gone });
     });
   } finally {
@@ -31,8 +31,13 @@ export async function withForm<T>(
 }
 
 /** Measures a file of a form by its bytes. Throws ApiError 422 naming its field. */
-export async function measureFile(app: App, { caller }: Call, path: string, field: string): Promise<Probe> {
-  const result = await app.prober.probeForCaller(caller.account.id, path);
+export async function measureFile(
+  { prober }: { prober: Prober },
+  { caller }: Call,
+  path: string,
+  field: string,
+): Promise<Probe> {
+  const result = await prober.probeForCaller(caller.account.id, path);
   if (result.ok) return result.probe;
   throw new ApiError('invalid_input', `${field} ${probe_complaints[result.reason]}`, { param: field });
 }

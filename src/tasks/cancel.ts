@@ -7,7 +7,7 @@ import { stopAttempt, type RunParts } from './run.ts';
 import { bodyOf, loadTask, type TaskRef } from './task.ts';
 
 /** The parts of the app that cancelling takes. */
-type CancelParts = FinishParts & RunParts;
+export type CancelParts = FinishParts & RunParts;
 
 /** Number of times that a task may change between our read and its end. */
 const looks_max = 3;

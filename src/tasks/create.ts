@@ -19,7 +19,7 @@ import { checkMedia, keepMedia, type Beside, type CheckedMedia, type MediaParts 
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
 /** The parts of the app that creating a task takes. */
-type CreateParts = MediaParts &
+export type CreateParts = MediaParts &
   InsertParts & {
     readonly engine: Engine;
     readonly health: RouteHealth;

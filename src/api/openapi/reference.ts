@@ -1,11 +1,14 @@
-import type { App } from '../../app.ts';
+import type { Catalog, CatalogHolder } from '../../catalog/catalog.ts';
 import { isMediaKind } from '../../catalog/model.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { buildOpenApi, type MediaModel } from './document.ts';
 
+/** The parts of the app that the document is made from. */
+type Parts = { readonly catalog: CatalogHolder; base_url(): string };
+
 /** GET /openapi.json: the endpoints of this service with the models that it has right now. */
-export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endpoint<App> {
-  let latest: { catalog: App['catalog']['current']; base_url: string; body: string } | undefined;
+export function openApiEndpoint<App extends Parts>(endpoints: () => readonly Endpoint<App>[]): Endpoint<App> {
+  let latest: { catalog: Catalog; base_url: string; body: string } | undefined;
   return {
     method: 'GET',
     path: '/openapi.json',
@@ -29,6 +32,6 @@ export function openApiEndpoint(endpoints: () => readonly Endpoint<App>[]): Endp
 }
 
 /** The listed models of POST /v1/generate. */
-export function mediaModels(catalog: App['catalog']['current']): MediaModel[] {
+export function mediaModels(catalog: Catalog): MediaModel[] {
   return [...catalog.models.values()].filter((model) => isMediaKind(model.kind) && !model.hidden);
 }
