@@ -79,6 +79,12 @@ export const bad: readonly Example[] = [
     files: { 'web/src/pages/misc/a.tsx': '' },
     at: 'web/src/pages/misc/a.tsx:1',
   },
+  {
+    rule: 'whole app',
+    why: 'an endpoint takes everything',
+    files: { 'src/app.ts': '', 'src/api/a.ts': "\nimport type { App } from '../app.ts';" },
+    at: 'src/api/a.ts:2',
+  },
   ...holding(),
   {
     rule: 'unused file',

@@ -146,6 +146,26 @@ function cyclesFrom(file: string, graph: Map<string, Import[]>, done: Set<string
   return findings;
 }
 
+/** The assembly: it starts the whole app, or hands it to the endpoints and jobs that it lists. Calls of chat take it too. */
+const assembly = [
+  /^src\/(?:main|cli|chat)\//,
+  /^src\/(?:app|server|worker)\.ts$/,
+  /^src\/dashboard\/(?:page|endpoints)\.ts$/,
+  /^src\/api\/(?:chat|embeddings|responses)\.ts$/,
+];
+
+export const narrow_parameters: Rule = {
+  name: 'whole app',
+  findings: (tree) =>
+    importsIn(tree, service)
+      .filter(({ from, to }) => to === 'src/app.ts' && !assembly.some((each) => each.test(from)))
+      .map(({ from, line }) => ({
+        file: from,
+        line,
+        advice: 'only the assembly imports src/app.ts; take the parts that are needed, such as { db, clock }',
+      })),
+};
+
 export const no_orphans: Rule = {
   name: 'unused file',
   findings: (tree) => {

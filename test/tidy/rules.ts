@@ -11,6 +11,7 @@ export const rules: readonly Rule[] = [
   imports.known_rooms,
   imports.room_order,
   imports.no_cycles,
+  imports.narrow_parameters,
   holds.holds_callers,
   imports.no_orphans,
   sql.declared_rooms,
