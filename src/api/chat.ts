@@ -7,6 +7,7 @@ import { Outlet } from '../chat/outlet.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
+import { RequestMemory } from '../chat/request-memory.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
@@ -127,6 +128,7 @@ export function answerChat(app: App, style: CallerCodec, call: Call): Promise<An
   refuseBlocked(call.caller);
   const priced = priceChatRequest(app, style, call);
   const caller = callerOf(style.caller, call);
+  caller.memory.add(() => (priced.request.body = {}));
   const ignored = ignoredHeader(priced, caller);
   const answer = priced.request.stream
     ? streamed(app, priced, caller)
@@ -142,7 +144,9 @@ export function callerOf(style: Pick<CallerHalf, 'headers'>, call: Call): ChatCa
     const value = call.headers[name];
     if (typeof value === 'string') headers[name] = value;
   }
-  return { headers, gone: call.gone, releaseBody: () => call.releaseBody() };
+  const memory = new RequestMemory();
+  memory.add(() => call.releaseBody());
+  return { headers, gone: call.gone, memory };
 }
 
 /** The answer to a call that is not streamed, with its cost. */

@@ -30,6 +30,7 @@ import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { Outlet } from './outlet.ts';
 import { hasHourPrice } from './price.ts';
+import type { RequestMemory } from './request-memory.ts';
 import { Watch, type Leaving, type Phase } from './watch.ts';
 
 /** Facts about the caller that are not in the priced request. */
@@ -38,8 +39,8 @@ export type ChatCaller = {
   headers: Record<string, string>;
   /** Aborted when the caller is gone. */
   gone: AbortSignal;
-  /** Called when nobody reads what was asked any more, where the answer goes on. */
-  releaseBody(): void;
+  /** Released when nobody reads the request any more. */
+  memory: RequestMemory;
 };
 
 /** The failure of a route before any content: the next one may be tried. */
@@ -175,8 +176,7 @@ function leavingOf(trial: Trial): Leaving {
     onLeave: () => {
       if (trial.relay?.is_complete) return; // many leave at the last event
       outcome.is_gone = true;
-      priced.request.body = {};
-      caller.releaseBody();
+      caller.memory.release();
     },
     isReadOn: () => {
       const { relay } = trial;
@@ -374,11 +374,10 @@ async function untilRoom(full: Promise<void>, watch: Watch, outlet: Outlet): Pro
 }
 
 /** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
-function noteContent({ priced, outcome, caller }: Trial): void {
+function noteContent({ outcome, caller }: Trial): void {
   if (outcome.first_content_ms !== undefined) return;
   outcome.first_content_ms = since(outcome);
-  priced.request.body = {};
-  caller.releaseBody();
+  caller.memory.release();
 }
 
 function since(outcome: ChatOutcome): number {

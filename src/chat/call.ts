@@ -49,15 +49,15 @@ export async function runCall<Priced extends PricedRequest>(
     const created_at = new Date(app.clock.now());
     const outcome = newOutcome();
     routing = await routesOf(app, priced);
-    const { routes } = routing;
+    const { routes, leaveProbe } = routing;
+    if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
     const { hold, max_tokens } = await reserve(app, priced, routes);
     if (max_tokens < priced.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, outlet, caller) : undefined;
     let whole: Buffer | undefined;
     try {
-      const reader = leavingProbe(caller, routing);
-      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid, route, reader, outcome, outlet);
+      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid, route, caller, outcome, outlet);
       whole = await tryRoutes(app, paid, routes, attempt, caller, outcome);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(app, priced, error);
@@ -87,16 +87,6 @@ export async function runCall<Priced extends PricedRequest>(
     permit.release();
     end();
   }
-}
-
-/** A probe of open routes ends with the first content, which is when nobody needs what was asked any more. */
-function leavingProbe(caller: ChatCaller, { leaveProbe }: Routing): ChatCaller {
-  if (!leaveProbe) return caller;
-  const releaseBody = () => {
-    leaveProbe();
-    caller.releaseBody();
-  };
-  return { ...caller, releaseBody };
 }
 
 /** The `retry-after` of a refused call; the end of the key's other calls is unknown. */

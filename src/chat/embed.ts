@@ -78,7 +78,7 @@ export async function attemptEmbedding(
   }
   const onLeave = () => {
     outcome.is_gone = true;
-    caller.releaseBody();
+    caller.memory.release();
   };
   watch.begin({ onLeave, isReadOn: () => true });
   let is_simulated: boolean | undefined;

@@ -40,15 +40,14 @@ export async function attemptWithLinks(
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
   const fetched: PricedChatRequest = { ...priced, request: { ...priced.request, body }, links: [] };
-  const releaseBody = () => {
-    priced.request.body = {};
+  const letGo = caller.memory.add(() => {
+    fetched.request.body = {};
     permit.release();
-    caller.releaseBody();
-  };
+  });
   try {
-    return await attemptRoute(app, fetched, route, { ...caller, releaseBody }, outcome, outlet);
+    return await attemptRoute(app, fetched, route, caller, outcome, outlet);
   } finally {
-    permit.release();
+    letGo();
   }
 }
 
