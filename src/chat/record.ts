@@ -6,7 +6,7 @@ import { whileAway } from '../db/while-away.ts';
 import type { Money } from '../money/money.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
-import { recordOf } from './record-row.ts';
+import { insertRecords, type StoredRecord } from './record-row.ts';
 import type { Charge } from './settle.ts';
 import { unrecordedEntry } from './unsettled.ts';
 
@@ -61,7 +61,7 @@ const nothing = {
  * the money is right without it.
  */
 export function writeRecord(app: App, priced: PricedRequest, finished: Finished): void {
-  const row = { id: priced.request_id, account_id: priced.caller.account.id, text: rowOf(priced, finished) };
+  const row = rowOf(priced, finished);
   const end = app.begin();
   const writing = finished.is_journaled
     ? writeDown(app, [row], true).catch(() => writerOf(app.db).write(row))
@@ -73,11 +73,11 @@ export function writeRecord(app: App, priced: PricedRequest, finished: Finished)
   });
 }
 
-type Row = { id: string; account_id: string; text: string };
+type Row = StoredRecord & { id: string; account_id: string };
 
 async function writeDown(app: App, rows: readonly Row[], is_unsettled: boolean): Promise<void> {
-  const entries = rows.map(({ id, account_id, text }) =>
-    unrecordedEntry(app, { account_id, ref: id, is_unsettled, record: recordOf(text) }),
+  const entries = rows.map((record) =>
+    unrecordedEntry(app, { account_id: record.account_id, ref: record.id, is_unsettled, record }),
   );
   await app.journal.write(entries);
 }
@@ -87,50 +87,30 @@ function isThere(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.constraint === 'chat_calls_pkey';
 }
 
-/**
- * The columns of chat_calls in their order, as PostgreSQL reads a row within an array: ten of the 33 µs that a record
- * cost it were for JSON. Nothing between two commas is null; ids and our own words need no quotes.
- */
-function rowOf(priced: PricedRequest, finished: Finished): string {
-  const { caller, request } = priced;
-  const { outcome, charge } = finished;
-  const usage = charge?.usage ?? nothing;
-  const values = [
-    caller.account.id,
-    priced.request_id,
-    caller.key.id,
-    textInRow(priced.model.id),
-    request.style.name,
-    request.stream,
-    outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
-    outcome.error?.type,
-    outcome.finish === undefined ? null : textInRow(storable(outcome.finish)),
-    quoted(JSON.stringify(outcome.attempts.map(storableAttempt))),
-    usage.input_tokens,
-    usage.cached_input_tokens,
-    usage.cache_write_tokens,
-    usage.output_tokens,
-    usage.reasoning_tokens,
-    charge?.counted_here ?? false,
-    finished.charged,
-    caller.account.currency,
-    outcome.first_content_ms,
-    finished.total_ms,
-    finished.created_at.toISOString(),
-    finished.upstream_cost,
-    usage.cache_write_1h_tokens,
-  ];
-  return quoted(`(${values.join(',')})`);
-}
-
-function textInRow(text: string): string {
-  return /^[\w.:+/-]+$/.test(text) ? text : quoted(text);
-}
-
-/** As PostgreSQL reads a text in a row, and a row in an array: as JSON does, but with control characters as they are. */
-function quoted(text: string): string {
-  if (!/\p{Cc}/u.test(text)) return JSON.stringify(text);
-  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+function rowOf(priced: PricedRequest, finished: Finished): Row {
+  const { caller, request, request_id, model } = priced;
+  const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
+  return {
+    account_id: caller.account.id,
+    id: request_id,
+    key_id: caller.key.id,
+    model: model.id,
+    style: request.style.name,
+    stream: request.stream,
+    status: outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
+    error_type: outcome.error?.type,
+    finish: outcome.finish === undefined ? undefined : storable(outcome.finish),
+    attempts: outcome.attempts.map(storableAttempt),
+    ...nothing,
+    ...charge?.usage,
+    counted_here: charge?.counted_here ?? false,
+    cost: String(charged),
+    currency: caller.account.currency,
+    first_content_ms: outcome.first_content_ms,
+    total_ms,
+    created_at,
+    upstream_cost: upstream_cost?.toString(),
+  };
 }
 
 /** An upstream's words: jsonb takes neither NUL nor half a surrogate pair, and nobody reads more. */
@@ -171,7 +151,7 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
   }
   const batcher = makeBatcher<Row, undefined>({
     together: async (rows) => {
-      const write = () => db.query(insert, [`{${rows.map(({ text }) => text).join(',')}}`]);
+      const write = () => insertRecords(db, rows);
       // A database that is away keeps nobody: from the disk they are written when it is back.
       await write().catch(async (error: unknown) => {
         if (!isUnavailable(error)) throw error;
@@ -190,9 +170,6 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at,
   coalesce(cache_write_1h_tokens, 0) as cache_write_1h_tokens`;
-
-/** Flushed like the money: not to flush saved 6 % of a record's cost, and no call was seen to be faster for it. */
-const insert = 'insert into chat_calls select r.* from unnest($1::chat_calls[]) as r';
 
 /**
  * The record of an account's call; undefined if there is none, or the call has not ended. That of a call that has just

@@ -4,13 +4,13 @@ import { closedHold, type Closed } from '../money/closed.ts';
 import type { CloseRequest, HoldRequest } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { JournalEntry } from '../storage/journal.ts';
-import { insertRecord, type JournaledRecord } from './record-row.ts';
+import { insertRecord, type StoredRecord } from './record-row.ts';
 
 /** The end of a call, and what was held for it, if that is known; under the name that journals have had for it. */
 type Unsettled = { kind: 'end'; end: CloseRequest; pledge: HoldRequest | undefined };
 
 /** The record of a call; `is_unsettled`: it was charged what its end, which is in the journal too, is settled at. */
-type Unrecorded = { kind: 'record'; account_id: string; ref: string; is_unsettled: boolean; record: JournaledRecord };
+type Unrecorded = { kind: 'record'; account_id: string; ref: string; is_unsettled: boolean; record: StoredRecord };
 
 /** Interval of attempts to write to the database, and of searches for the journals of dead processes. */
 const replay_every_ms = 1_000;
