@@ -3,7 +3,7 @@ import type { ChatCaller } from '../chat/attempt.ts';
 import { runCall, type AttemptRoute } from '../chat/call.ts';
 import { countTokens } from '../chat/count.ts';
 import { priceChatRequest, type PricedRequest, type PricedChatRequest } from '../chat/priced-request.ts';
-import { Outlet } from '../chat/outlet.ts';
+import { StreamWriter } from '../chat/stream-writer.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
@@ -156,11 +156,11 @@ export function answerWhole<Priced extends PricedRequest>(
   attempt: AttemptRoute<Priced>,
   caller: ChatCaller,
 ): Promise<Answer> {
-  const outlet = new Outlet();
-  const running = runCall(app, priced, attempt, caller, outlet);
+  const writer = new StreamWriter();
+  const running = runCall(app, priced, attempt, caller, writer);
   return running.then(({ whole: body = '', charged }) => {
     const cost = { 'x-cost-amount': exact(charged), 'x-cost-currency': priced.caller.account.currency };
-    const headers = { ...outlet.headers, ...cost };
+    const headers = { ...writer.headers, ...cost };
     return { status: 200, headers, body };
   });
 }
@@ -173,11 +173,11 @@ const stream_headers = {
 
 /** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
 async function streamed(app: App, priced: PricedChatRequest, caller: ChatCaller): Promise<Answer> {
-  const outlet = new Outlet();
-  const running = runCall(app, priced, attemptWithLinks, caller, outlet);
-  void running.catch(() => undefined).finally(() => outlet.end());
-  await Promise.race([outlet.opened, running]);
-  return { status: 200, headers: { ...stream_headers, ...outlet.headers }, body: outlet };
+  const writer = new StreamWriter();
+  const running = runCall(app, priced, attemptWithLinks, caller, writer);
+  void running.catch(() => undefined).finally(() => writer.end());
+  await Promise.race([writer.opened, running]);
+  return { status: 200, headers: { ...stream_headers, ...writer.headers }, body: writer };
 }
 
 function rendered(record: ChatRecord): object {

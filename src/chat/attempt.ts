@@ -28,10 +28,10 @@ import { headersFor } from './ignored.ts';
 import { fetchLinks } from './links.ts';
 import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
-import type { Outlet } from './outlet.ts';
+import type { StreamWriter } from './stream-writer.ts';
 import { hasHourPrice } from './price.ts';
 import type { RequestMemory } from './request-memory.ts';
-import { Watch, type Leaving, type Phase } from './watch.ts';
+import { AttemptTimeouts, type Leaving, type Phase } from './attempt-timeouts.ts';
 
 /** Facts about the caller that are not in the priced request. */
 export type ChatCaller = {
@@ -73,7 +73,7 @@ export type Attempted =
 const line_bytes_max = 67_108_864;
 export const answer_bytes_max = 67_108_864;
 
-type Trial = {
+type RouteAttempt = {
   app: App;
   priced: PricedChatRequest;
   route: Route;
@@ -82,7 +82,7 @@ type Trial = {
   sent: UpstreamBody;
   caller: ChatCaller;
   outcome: ChatOutcome;
-  watch: Watch;
+  timeouts: AttemptTimeouts;
   /** By its catalogue or its request, the model writes what nobody sees and the upstream bills. */
   reasons: boolean;
   /** Of a stream, once it has begun. */
@@ -99,7 +99,7 @@ export async function attemptRoute(
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
-  outlet: Outlet,
+  writer: StreamWriter,
 ): Promise<Attempted> {
   const provider = app.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
@@ -126,26 +126,26 @@ export async function attemptRoute(
   }
   outcome.writes_for_an_hour = limitCaches(priced, style, allowance, sent);
   sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: app.secret });
-  const watch = new Watch(route.timeout_ms, priced.request.stream, caller.gone, app.stopping);
+  const timeouts = new AttemptTimeouts(route.timeout_ms, priced.request.stream, caller.gone, app.stopping);
   const reasons = mayReason(priced.model.capabilities, quirks, { asked: priced.request.body, sent: sent.body });
-  const trial: Trial = { app, priced, route, provider, style, sent, caller, outcome, watch, reasons };
+  const attempt: RouteAttempt = { app, priced, route, provider, style, sent, caller, outcome, timeouts, reasons };
   let files: Files | undefined;
   try {
-    files = sent.links && (await fillLinks(trial, sent.links));
+    files = sent.links && (await fillLinks(attempt, sent.links));
     if (files && 'problem' in files) return failed(files.problem);
-    if (watch.signal.aborted) return failed(unasked);
-    watch.begin(leavingOf(trial));
-    const reply = await trial.provider
-      .send(callOf(trial), watch.signal)
-      .catch((error: unknown) => noReply(error, trial));
+    if (timeouts.signal.aborted) return failed(unasked);
+    timeouts.begin(leavingOf(attempt));
+    const reply = await attempt.provider
+      .send(callOf(attempt), timeouts.signal)
+      .catch((error: unknown) => noReply(error, attempt));
     forget(sent); // it was sent
     files?.release();
     if ('answered' in reply) return reply;
-    if (priced.request.stream) return await relayStream(trial, reply, outlet);
-    return await readWhole(trial, reply);
+    if (priced.request.stream) return await relayStream(attempt, reply, writer);
+    return await readWhole(attempt, reply);
   } finally {
     if (files && 'release' in files) files.release();
-    watch.stop();
+    timeouts.stop();
   }
 }
 
@@ -170,16 +170,16 @@ const unasked: RouteFailure = {
  * Decides what happens when the caller leaves (docs/chat-billing.md). No other route is tried then, so the
  * request can be freed. A stream goes on if the upstream may still report tokens that it bills.
  */
-function leavingOf(trial: Trial): Leaving {
-  const { priced, caller, outcome, reasons } = trial;
+function leavingOf(attempt: RouteAttempt): Leaving {
+  const { priced, caller, outcome, reasons } = attempt;
   return {
     onLeave: () => {
-      if (trial.relay?.is_complete) return; // many leave at the last event
+      if (attempt.relay?.is_complete) return; // many leave at the last event
       outcome.is_gone = true;
       caller.memory.release();
     },
     isReadOn: () => {
-      const { relay } = trial;
+      const { relay } = attempt;
       if (!priced.request.stream || !relay?.has_begun) return true;
       return relay.is_complete || relay.is_ending || reasons || relay.reasons;
     },
@@ -195,14 +195,14 @@ function forget(sent: UpstreamBody): void {
 type Files = Permit | { problem: RouteFailure };
 
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
-async function fillLinks({ app, priced, watch }: Trial, links: readonly Link[]): Promise<Files> {
+async function fillLinks({ app, priced, timeouts }: RouteAttempt, links: readonly Link[]): Promise<Files> {
   try {
-    const files = await fetchLinks(app, priced.caller.account.id, links, watch.signal);
+    const files = await fetchLinks(app, priced.caller.account.id, links, timeouts.signal);
     if (!(files instanceof ApiError)) return files;
     return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {
-    if (!watch.signal.aborted) throw error;
-    return { problem: { ...failureOf(error, watch), is_blameless: true, is_spent: false, may_cost: false } }; // nothing was sent
+    if (!timeouts.signal.aborted) throw error;
+    return { problem: { ...failureOf(error, timeouts), is_blameless: true, is_spent: false, may_cost: false } }; // nothing was sent
   }
 }
 
@@ -211,7 +211,7 @@ export function failed(failure: RouteFailure): Attempted {
 }
 
 /** Returns the call to the upstream. */
-function callOf({ priced, route, style, sent, caller }: Trial): ChatCall {
+function callOf({ priced, route, style, sent, caller }: RouteAttempt): ChatCall {
   return {
     request_id: priced.request_id,
     style,
@@ -225,14 +225,14 @@ function callOf({ priced, route, style, sent, caller }: Trial): ChatCall {
   };
 }
 
-function noReply(error: unknown, { watch, outcome }: Trial): Attempted {
+function noReply(error: unknown, { timeouts, outcome }: RouteAttempt): Attempted {
   if (error instanceof InputRefused) throw refusedInput(error);
-  return abandoned(error, watch, outcome) ?? failed(failureOf(error, watch));
+  return abandoned(error, timeouts, outcome) ?? failed(failureOf(error, timeouts));
 }
 
 /** The end of an attempt that we broke off without its caller, when the upstream had it: it bills what it has done. */
-export function abandoned(error: unknown, watch: Watch, outcome: ChatOutcome): Attempted | undefined {
-  if (!watch.is_abandoned || error instanceof NotStarted) return undefined;
+export function abandoned(error: unknown, timeouts: AttemptTimeouts, outcome: ChatOutcome): Attempted | undefined {
+  if (!timeouts.is_abandoned || error instanceof NotStarted) return undefined;
   outcome.is_abandoned = true;
   return { answered: true };
 }
@@ -257,8 +257,8 @@ function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks):
 }
 
 /** Returns the route failure of an error. */
-export function failureOf(error: unknown, watch: Watch): RouteFailure {
-  const { timed_out } = watch;
+export function failureOf(error: unknown, timeouts: AttemptTimeouts): RouteFailure {
+  const { timed_out } = timeouts;
   if (timed_out) {
     const is_spent = timed_out === 'total';
     return { cause: 'timeout', reason: lateness(timed_out), is_spent, may_cost: true };
@@ -291,49 +291,48 @@ function lateness(phase: Phase): string {
 }
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
-async function relayStream(trial: Trial, reply: ChatReply, outlet: Outlet): Promise<Attempted> {
-  const { app, priced, style, outcome, watch } = trial;
+async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: StreamWriter): Promise<Attempted> {
+  const { app, priced, style, outcome, timeouts } = attempt;
   const { simulated = false, secrets = [] } = reply;
-  const relay = openRelay(priced.request, style, { ...renderOptions(trial), line_bytes_max });
-  trial.relay = relay;
+  const relay = openRelay(priced.request, style, { ...renderOptions(attempt), line_bytes_max });
+  attempt.relay = relay;
   let problem: string | undefined;
   try {
     for await (const chunk of reply.body) {
       const bytes = relay.push(chunk);
-      watch.beat(relay.has_begun);
-      watch.review();
-      const full = pass(bytes, relay, trial, outlet);
-      if (full) await full;
+      timeouts.beat(relay.has_begun);
+      timeouts.review();
+      if (!pass(bytes, relay, attempt, writer)) await untilRoom(timeouts, writer);
       if (relay.failure) break;
-      if (relay.is_complete) watch.expectEnd();
+      if (relay.is_complete) timeouts.expectEnd();
     }
-    if (!relay.failure) await pass(relay.end(), relay, trial, outlet);
+    if (!relay.failure && !pass(relay.end(), relay, attempt, writer)) await untilRoom(timeouts, writer);
   } catch (error) {
-    problem = watch.timed_out ? lateness(watch.timed_out) : String(error);
+    problem = timeouts.timed_out ? lateness(timeouts.timed_out) : String(error);
   }
   if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, secrets);
   keep(relay, outcome);
   outcome.is_complete = relay.is_complete;
-  outcome.is_abandoned = watch.is_abandoned;
+  outcome.is_abandoned = timeouts.is_abandoned;
   if (problem === undefined || relay.is_complete || outcome.is_abandoned) return { answered: true };
   if (outcome.is_gone && relay.has_content) return { answered: true };
   if (!relay.has_content) {
     if (relay.failure && !outcome.is_gone) throwIfCallersMistake(relay.failure, secrets);
-    return failed({ ...emptyStream(relay.failure, problem, watch), simulated });
+    return failed({ ...emptyStream(relay.failure, problem, timeouts), simulated });
   }
-  const facts = { request_id: priced.request_id, route: trial.route.id, problem: withoutWords(problem) };
+  const facts = { request_id: priced.request_id, route: attempt.route.id, problem: withoutWords(problem) };
   app.log.warn(facts, 'a chat stream broke off');
-  outcome.error = watch.timed_out
+  outcome.error = timeouts.timed_out
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider cut its answer off.');
   // It wrote all the time that a call may take: there was much to write.
-  const is_blameless = simulated || watch.timed_out === 'total' || relay.failure?.type === unfinished_type;
+  const is_blameless = simulated || timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type;
   return { answered: true, is_blameless };
 }
 
 /** Returns the failure of a stream that ended before its first content. */
-function emptyStream(failure: Relay['failure'], problem: string, watch: Watch): RouteFailure {
-  if (watch.timed_out) return failureOf(undefined, watch);
+function emptyStream(failure: Relay['failure'], problem: string, timeouts: AttemptTimeouts): RouteFailure {
+  if (timeouts.timed_out) return failureOf(undefined, timeouts);
   if (failure?.type === unfinished_type) return unfinished(failure.message);
   return { cause: 'upstream_error', reason: problem, may_cost: !failure };
 }
@@ -358,23 +357,23 @@ function throwIfCallersMistake({ type, message }: { type: string; message: strin
   if (refusal instanceof InputRefused) throw refusedInput(refusal);
 }
 
-/** The caller's pace is the upstream's: nothing is read while there is no room, which the promise waits for. */
-function pass(bytes: Buffer | undefined, relay: Relay, trial: Trial, outlet: Outlet): Promise<void> | undefined {
-  if (relay.has_content) noteContent(trial);
-  if (trial.watch.is_left) return undefined;
-  const full = bytes && bytes.length > 0 ? outlet.write(bytes) : undefined;
-  return full && untilRoom(full, trial.watch, outlet);
+/** Writes what the caller is sent. False without more room: the upstream is read at the caller's pace. */
+function pass(bytes: Buffer | undefined, relay: Relay, attempt: RouteAttempt, writer: StreamWriter): boolean {
+  if (relay.has_content) noteContent(attempt);
+  if (attempt.timeouts.is_left || !bytes || bytes.length === 0) return true;
+  return writer.write(bytes);
 }
 
-async function untilRoom(full: Promise<void>, watch: Watch, outlet: Outlet): Promise<void> {
-  watch.pause();
-  await Promise.race([full, watch.over]);
-  if (watch.is_left) outlet.cut(); // what waits there is read by nobody
-  watch.beat(true);
+/** Waits until the caller has read, or for as long as one may wait for that. */
+async function untilRoom(timeouts: AttemptTimeouts, writer: StreamWriter): Promise<void> {
+  timeouts.pause();
+  await Promise.race([writer.drained(), timeouts.over]);
+  if (timeouts.is_left) writer.cut(); // what waits there is read by nobody
+  timeouts.beat(true);
 }
 
 /** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
-function noteContent({ outcome, caller }: Trial): void {
+function noteContent({ outcome, caller }: RouteAttempt): void {
   if (outcome.first_content_ms !== undefined) return;
   outcome.first_content_ms = since(outcome);
   caller.memory.release();
@@ -396,7 +395,7 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
 type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
 /** Returns the options for writing the response, whole or streamed. */
-function renderOptions({ app, priced, sent, outcome }: Trial): AnswerOptions {
+function renderOptions({ app, priced, sent, outcome }: RouteAttempt): AnswerOptions {
   return {
     model: priced.model.id,
     request_id: priced.request_id,
@@ -408,24 +407,24 @@ function renderOptions({ app, priced, sent, outcome }: Trial): AnswerOptions {
   };
 }
 
-async function readWhole(trial: Trial, reply: ChatReply): Promise<Attempted> {
+async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<Attempted> {
   try {
-    return takeAnswer(trial, await readBytes(reply.body, answer_bytes_max));
+    return takeAnswer(attempt, await readBytes(reply.body, answer_bytes_max));
   } catch (error) {
-    return noAnswer(trial, reply, error);
+    return noAnswer(attempt, reply, error);
   }
 }
 
-function takeAnswer(trial: Trial, bytes: Buffer): Attempted {
-  const { priced, style, outcome } = trial;
-  const answer = renderAnswer(priced.request, style, bytes, renderOptions(trial));
+function takeAnswer(attempt: RouteAttempt, bytes: Buffer): Attempted {
+  const { priced, style, outcome } = attempt;
+  const answer = renderAnswer(priced.request, style, bytes, renderOptions(attempt));
   keep(answer, outcome);
   outcome.is_complete = true;
   outcome.first_content_ms ??= since(outcome);
-  return trial.watch.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
+  return attempt.timeouts.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
 }
 
-function noAnswer({ watch, outcome }: Trial, { simulated }: ChatReply, error: unknown): Attempted {
+function noAnswer({ timeouts, outcome }: RouteAttempt, { simulated }: ChatReply, error: unknown): Attempted {
   if (error instanceof ApiError) throw error; // found unfit, told with status 200
-  return abandoned(error, watch, outcome) ?? failed({ ...failureOf(error, watch), simulated });
+  return abandoned(error, timeouts, outcome) ?? failed({ ...failureOf(error, timeouts), simulated });
 }

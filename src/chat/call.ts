@@ -7,7 +7,7 @@ import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { takeHold, type Held } from './hold.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
-import type { Outlet } from './outlet.ts';
+import type { StreamWriter } from './stream-writer.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { writeRecord } from './record.ts';
 import { retryAfter, routesOf, type NamedRoute, type Routing } from './routes.ts';
@@ -27,7 +27,7 @@ export type AttemptRoute<Priced extends PricedRequest> = (
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
-  outlet: Outlet,
+  writer: StreamWriter,
 ) => Promise<Attempted>;
 
 /**
@@ -40,7 +40,7 @@ export async function runCall<Priced extends PricedRequest>(
   priced: Priced,
   attemptRoute: AttemptRoute<Priced>,
   caller: ChatCaller,
-  outlet: Outlet,
+  writer: StreamWriter,
 ): Promise<ChatResult> {
   const permit = enter(app, priced);
   const end = app.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
@@ -52,12 +52,12 @@ export async function runCall<Priced extends PricedRequest>(
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
     const { hold, max_tokens } = await reserve(app, priced, routes);
-    if (max_tokens < priced.output.wanted) outlet.headers['x-max-tokens'] = String(max_tokens);
+    if (max_tokens < priced.output.wanted) writer.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
-    const beat = priced.request.stream ? startHeartbeat(priced, outlet, caller) : undefined;
+    const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
     let whole: Buffer | undefined;
     try {
-      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid, route, caller, outcome, outlet);
+      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid, route, caller, outcome, writer);
       whole = await tryRoutes(app, paid, routes, attempt, caller, outcome);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(app, priced, error);
@@ -70,17 +70,16 @@ export async function runCall<Priced extends PricedRequest>(
       settled = await settle(app, priced, { hold, charge, upstream: useOf(app, priced, outcome, charge) });
     } catch (error) {
       app.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
-      if (!outcome.is_complete) outlet.cut(); // nobody is told an error any more: it must not look like an end
+      if (!outcome.is_complete) writer.cut(); // nobody is told an error any more: it must not look like an end
       throw error;
     }
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
     writeRecord(app, priced, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
-    if (outcome.is_gone) outlet.cut();
-    if (error && !outlet.is_open) throw error;
+    if (outcome.is_gone) writer.cut();
+    if (error && !writer.is_open) throw error;
     const { caller: words } = priced.request.style;
-    if (error && words)
-      void outlet.write(words.errorEvent({ ...typeAndMessage(error), request_id: priced.request_id }));
+    if (error && words) writer.write(words.errorEvent({ ...typeAndMessage(error), request_id: priced.request_id }));
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
@@ -220,11 +219,11 @@ function allFailed(priced: PricedRequest, failures: readonly RouteFailure[]): Ap
 }
 
 /** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
-function startHeartbeat(priced: PricedRequest, outlet: Outlet, { gone }: ChatCaller): { stop(): void } {
+function startHeartbeat(priced: PricedRequest, writer: StreamWriter, { gone }: ChatCaller): { stop(): void } {
   const bytes = priced.request.style.caller?.heartbeat;
   const timer = setInterval(() => {
-    if (bytes && !gone.aborted && !outlet.is_full && performance.now() - outlet.written_at_ms >= heartbeat_ms)
-      void outlet.write(bytes);
+    if (bytes && !gone.aborted && !writer.is_full && performance.now() - writer.written_at_ms >= heartbeat_ms)
+      writer.write(bytes);
   }, heartbeat_ms / 15);
   return { stop: () => clearInterval(timer) };
 }

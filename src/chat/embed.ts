@@ -19,7 +19,7 @@ import {
 import { findModel, type PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
-import { Watch } from './watch.ts';
+import { AttemptTimeouts } from './attempt-timeouts.ts';
 
 /** A request for embeddings that has passed all checks that need no database. */
 export type PricedEmbeddingRequest = PricedRequest & { request: EmbeddingRequest };
@@ -67,9 +67,9 @@ export async function attemptEmbedding(
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  const watch = new Watch(route.timeout_ms, false, caller.gone, app.stopping);
-  if (watch.signal.aborted) {
-    watch.stop();
+  const timeouts = new AttemptTimeouts(route.timeout_ms, false, caller.gone, app.stopping);
+  if (timeouts.signal.aborted) {
+    timeouts.stop();
     return failed({
       cause: 'upstream_error',
       reason: 'the caller left before the route was asked',
@@ -80,11 +80,11 @@ export async function attemptEmbedding(
     outcome.is_gone = true;
     caller.memory.release();
   };
-  watch.begin({ onLeave, isReadOn: () => true });
+  timeouts.begin({ onLeave, isReadOn: () => true });
   let is_simulated: boolean | undefined;
   try {
     const asked = { request_id, model: upstream_model, body, timeout_ms, options };
-    const reply = await provider.embed(asked, watch.signal);
+    const reply = await provider.embed(asked, timeouts.signal);
     is_simulated = reply.simulated;
     const bytes = await readBytes(reply.body, answer_bytes_max);
     const answer = await renderEmbeddings(request, bytes, priced.model.id, priced.input_tokens_counted);
@@ -93,14 +93,14 @@ export async function attemptEmbedding(
     outcome.is_complete = true;
     outcome.has_content = true;
     outcome.first_content_ms = Math.round(performance.now() - outcome.started_at_ms);
-    return watch.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
+    return timeouts.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
   } catch (error) {
     if (error instanceof InputRefused) throw refusedInput(error);
-    const ended = abandoned(error, watch, outcome);
+    const ended = abandoned(error, timeouts, outcome);
     if (ended) return ended;
-    return failed({ ...failureOf(error, watch), ...(is_simulated !== undefined && { simulated: is_simulated }) });
+    return failed({ ...failureOf(error, timeouts), ...(is_simulated !== undefined && { simulated: is_simulated }) });
   } finally {
-    watch.stop();
+    timeouts.stop();
   }
 }
 

@@ -9,7 +9,7 @@ import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailur
 import { fetchLinks } from './links.ts';
 import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
-import type { Outlet } from './outlet.ts';
+import type { StreamWriter } from './stream-writer.ts';
 
 /** Literal addresses that are private are given to no upstream: what `net.allow` permits is fetched by us alone. */
 const public_only = { allow: [], allow_private: false };
@@ -24,10 +24,10 @@ export async function attemptWithLinks(
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
-  outlet: Outlet,
+  writer: StreamWriter,
 ): Promise<Attempted> {
   const { links } = priced;
-  if (links.length === 0) return attemptRoute(app, priced, route, caller, outcome, outlet);
+  if (links.length === 0) return attemptRoute(app, priced, route, caller, outcome, writer);
   const policy = linkPolicy(app, route);
   try {
     checkPolicy(links, policy);
@@ -35,7 +35,7 @@ export async function attemptWithLinks(
     if (!(error instanceof ApiError)) throw error;
     return failed(refused(error));
   }
-  if (policy !== 'fetch') return attemptRoute(app, priced, route, caller, outcome, outlet);
+  if (policy !== 'fetch') return attemptRoute(app, priced, route, caller, outcome, writer);
   const files = await fetchAll(app, priced, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
@@ -45,7 +45,7 @@ export async function attemptWithLinks(
     permit.release();
   });
   try {
-    return await attemptRoute(app, fetched, route, caller, outcome, outlet);
+    return await attemptRoute(app, fetched, route, caller, outcome, writer);
   } finally {
     letGo();
   }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { App } from '../app.ts';
 import { makeBatcher } from '../db/batcher.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
-import { whileAway } from '../db/while-away.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Money } from '../money/money.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
@@ -155,7 +155,7 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
       // A database that is away keeps nobody: from the disk they are written when it is back.
       await write().catch(async (error: unknown) => {
         if (!isUnavailable(error)) throw error;
-        await (writer.journal?.(rows) ?? Promise.reject(error)).catch(() => whileAway(write));
+        await (writer.journal?.(rows) ?? Promise.reject(error)).catch(() => retryWhileUnavailable(write));
       });
       return rows.map(() => undefined);
     },

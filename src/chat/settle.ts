@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { Units } from '../catalog/price.ts';
 import { isUnavailable } from '../db/database.ts';
-import { whileAway } from '../db/while-away.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { CloseAnswer, CloseRequest, HoldRequest } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
@@ -54,7 +54,7 @@ export async function settle(app: App, priced: PricedRequest, ending: Ending): P
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
   const given_up = new AbortController();
-  const closing = whileAway(() => app.holds.settle(end, hold), given_up.signal);
+  const closing = retryWhileUnavailable(() => app.holds.settle(end, hold), given_up.signal);
   const settling = closing.then((closed) => booked(app, priced, charge, closed));
   try {
     return await inTime(app, settling);

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { Route } from '../catalog/model.ts';
 import { fitCosts, upstreamCharge } from '../catalog/upstream-cost.ts';
-import { whileAway } from '../db/while-away.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import { noteUnknownCost } from '../money/ledger.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import { routeName } from '../routing/health.ts';
@@ -49,7 +49,7 @@ export async function noteLost(app: App, priced: PricedRequest, route: Route, nu
     kind: priced.model.kind,
   };
   try {
-    await whileAway(() => noteUnknownCost(app.db, lost, new Date(app.clock.now())));
+    await retryWhileUnavailable(() => noteUnknownCost(app.db, lost, new Date(app.clock.now())));
   } catch (error) {
     app.log.error({ request_id: lost.ref, route: lost.route, err: error }, 'an unknown cost could not be noted');
   }

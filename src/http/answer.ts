@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { finished, Readable } from 'node:stream';
-import type { Answer, Poured } from './endpoint.ts';
+import type { Answer, BodyWriter } from './endpoint.ts';
 
 const json = 'application/json; charset=utf-8';
 
@@ -16,9 +16,9 @@ export function sendAnswer(
 ): void {
   const headers = { ...given, ...own };
   if (body === undefined) return sendHead(response, status, headers);
-  if (isPoured(body)) {
+  if (isBodyWriter(body)) {
     setHead(response, status, headers);
-    return body.pour(response);
+    return body.writeTo(response);
   }
   headers['content-type'] ??= json;
   if (body instanceof Readable) {
@@ -57,6 +57,6 @@ function sendStream(response: ServerResponse, stream: Readable, fail: (error: Er
   stream.pipe(response);
 }
 
-function isPoured(body: object | string): body is Poured {
-  return typeof body === 'object' && 'pour' in body && typeof body.pour === 'function';
+function isBodyWriter(body: object | string): body is BodyWriter {
+  return typeof body === 'object' && 'writeTo' in body && typeof body.writeTo === 'function';
 }

@@ -50,12 +50,12 @@ export type SessionCall = PublicCall & { person: Person };
  */
 export type Answer = {
   status: number;
-  body?: object | string | Buffer | Readable | Poured;
+  body?: object | string | Buffer | Readable | BodyWriter;
   headers?: Record<string, string | string[]>;
 };
 
 /** Writes the body itself, once it is given the answer to write it to. */
-export type Poured = { pour(response: ServerResponse): void };
+export type BodyWriter = { writeTo(response: ServerResponse): void };
 
 /** JSON Schema 2020-12, written down or made by TypeBox. */
 export type Schema = object;

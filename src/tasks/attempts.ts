@@ -5,7 +5,7 @@ import { recordText } from '../db/record.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import type { RunState } from '../providers/provider.ts';
 import { task_columns, tidyText, type Attempt, type AttemptState, type Task, type TaskRef } from './task.ts';
-import { whileAway } from '../db/while-away.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 
 /** The parts of the app that calls of this module take. */
 type Parts = {
@@ -151,6 +151,6 @@ export async function setStopped(parts: Parts, ref: TaskRef, attempt: Claimed): 
 
 /** Calls one of the functions of attempts, all of which may be repeated. */
 async function isApplied(db: Db, call: string, values: readonly unknown[]): Promise<boolean> {
-  const rows = await whileAway(() => db.query<{ said: boolean }>(call, values));
+  const rows = await retryWhileUnavailable(() => db.query<{ said: boolean }>(call, values));
   return rows[0]?.said === true;
 }

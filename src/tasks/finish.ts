@@ -26,7 +26,7 @@ import {
 } from './task.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { recordText } from '../db/record.ts';
-import { whileAway } from '../db/while-away.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 
 /** The parts of the app that ending a task takes. */
 export type FinishParts = InputParts &
@@ -147,7 +147,7 @@ async function tryFinish(
     delivery: task.webhook_url === null ? null : newDelivery(task.account_id, task.webhook_url, completed_at.getTime()),
   };
   const values = [completed_at, recordText(end), body];
-  return whileAway(() => parts.finisher({ account_id: task.account_id, values }));
+  return retryWhileUnavailable(() => parts.finisher({ account_id: task.account_id, values }));
 }
 
 function endOfSuccess(task: Task, { units, files }: Ending & { status: 'succeeded' }) {

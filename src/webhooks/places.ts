@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
-import { whileAway } from '../db/while-away.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { DeliveryAttempt, DeliveryRef, DeliveryState, Due } from './delivery.ts';
 import { secretsAt, type Secrets } from './sign.ts';
@@ -49,7 +49,7 @@ export function makePlaces({ db, clock, retry_delays_ms }: PlacesOptions): Place
     batch_max,
     together: (ends) => {
       const values = [now(), JSON.stringify(ends), [...retry_delays_ms()]];
-      return whileAway(() => db.query<EndRow>('select * from end_deliveries($1, $2, $3)', values));
+      return retryWhileUnavailable(() => db.query<EndRow>('select * from end_deliveries($1, $2, $3)', values));
     },
   });
   return {

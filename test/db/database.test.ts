@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isUnavailable, openDatabase, withConnection, type Db } from '../../src/db/database.ts';
-import { whileAway } from '../../src/db/while-away.ts';
+import { retryWhileUnavailable } from '../../src/db/retry-while-unavailable.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { stoppingServer } from '../helpers/farewell.ts';
 
@@ -53,7 +53,7 @@ describe('a database that is away', () => {
       if (error) throw error;
       return 'written';
     };
-    expect(await whileAway(call)).toBe('written');
+    expect(await retryWhileUnavailable(call)).toBe('written');
   });
 
   it('includes a database with an unknown host name', async () => {
@@ -90,7 +90,7 @@ describe('a database that is away', () => {
   it('does not include one that rejects a statement', async () => {
     const db = openDatabase({ connection: server.connection });
     let calls = 0;
-    const wrong = whileAway(() => {
+    const wrong = retryWhileUnavailable(() => {
       calls += 1;
       return db.query('select 1 / 0');
     });

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
  * of the cost of relaying a frame (bench/results/chat.md). Node's buffer of the socket holds the bytes that
  * wait for a slow caller.
  */
-export class Outlet {
+export class StreamWriter {
   /** For the answer, whole or streamed; complete when it begins. */
   readonly headers: Record<string, string> = {};
   #is_open = false;
@@ -19,7 +19,7 @@ export class Outlet {
   #opened: PromiseWithResolvers<void> | undefined;
 
   /** Takes the HTTP answer, whose headers are set: what waits goes there now, and all that follows. */
-  pour(response: ServerResponse): void {
+  writeTo(response: ServerResponse): void {
     const release = () => this.#release();
     this.#response = response.on('drain', release).once('close', release);
     for (const bytes of this.#held.splice(0)) response.write(bytes);
@@ -47,16 +47,23 @@ export class Outlet {
     return this.#written_at_ms;
   }
 
-  /** Opens. With a promise there is no more room: it resolves when there is, or when the caller is gone. */
-  write(bytes: Buffer): Promise<void> | undefined {
+  /** Opens. False if there is no more room: `drained` resolves when there is. */
+  write(bytes: Buffer): boolean {
     if (!this.#is_open) this.#opened?.resolve();
     this.#is_open = true;
     this.#written_at_ms = performance.now();
-    if (!this.#response) return void this.#held.push(bytes);
-    if (this.#response.destroyed) return undefined;
+    if (!this.#response) {
+      this.#held.push(bytes);
+      return true;
+    }
+    if (this.#response.destroyed) return true;
     sendTogether(this.#response.socket);
-    if (this.#response.write(bytes)) return undefined;
-    return new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return this.#response.write(bytes);
+  }
+
+  /** Resolves when there is room again, or when the caller is gone. */
+  drained(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   end(): void {

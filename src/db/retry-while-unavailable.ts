@@ -10,7 +10,7 @@ const pause_ms = 100;
  * knows: an upstream's answer that is not written down is lost, and the run with it. Once `given_up` is aborted, it is
  * not repeated any more.
  */
-export async function whileAway<T>(call: () => Promise<T>, given_up?: AbortSignal): Promise<T> {
+export async function retryWhileUnavailable<T>(call: () => Promise<T>, given_up?: AbortSignal): Promise<T> {
   const give_up_at_ms = performance.now() + patience_ms;
   for (;;) {
     try {

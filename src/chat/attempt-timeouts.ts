@@ -22,7 +22,7 @@ export type Leaving = {
 };
 
 /** The clock of one attempt. A whole answer comes at once, after as long as the model has written: only its total is bounded. */
-export class Watch {
+export class AttemptTimeouts {
   readonly #timeout_ms: Timeouts;
   readonly #gone: AbortSignal;
   readonly #stopping: AbortSignal;
