@@ -4,22 +4,22 @@
  * here how it is let go, and all of it goes at once.
  */
 export class RequestMemory {
-  readonly #parts = new Set<() => void>();
+  readonly #parts: (() => void)[] = [];
   #is_released = false;
 
   /** Adds a part. Returns what lets it go earlier; it is let go once. */
   add(letGo: () => void): () => void {
     if (this.#is_released) letGo();
-    else this.#parts.add(letGo);
+    else this.#parts.push(letGo);
     return () => {
-      if (this.#parts.delete(letGo)) letGo();
+      const at = this.#parts.indexOf(letGo);
+      if (at !== -1) for (const part of this.#parts.splice(at, 1)) part();
     };
   }
 
   /** Lets all parts go: nobody reads the request any more. */
   release(): void {
     this.#is_released = true;
-    for (const letGo of this.#parts) letGo();
-    this.#parts.clear();
+    for (const letGo of this.#parts.splice(0)) letGo();
   }
 }
