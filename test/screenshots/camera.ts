@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { signIn } from '../helpers/dashboard.ts';
+import { followLink } from '../helpers/dashboard.ts';
 import type { TestApp } from '../helpers/app.ts';
 import type { Look, Shot } from './shots.ts';
 import { realTime } from './time.ts';
@@ -43,7 +43,7 @@ async function openContext({ browser, service, world, shown_at }: Camera, who: S
   await context.clock.setFixedTime(new Date(shown_at));
   if (who === 'nobody' || storageState) return context;
   const page = await context.newPage();
-  await signIn(page, service.app, world.who[who]);
+  await followLink(page, service.app, world.who[who]);
   await page.close();
   sessions.set(who, await context.storageState());
   return context;

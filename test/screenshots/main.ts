@@ -7,6 +7,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
+import { systemClock } from '../../src/lib/clock.ts';
 import { startTestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import setUpCluster from '../helpers/global-setup.ts';
@@ -44,6 +45,7 @@ async function main(): Promise<void> {
     const started = await startTestApp({
       yaml: settingsYaml('1s, 1s, 1s, 1s, 1s'),
       env,
+      clock: systemClock, // the time that was set, and not the database's
       resolve: async () => ['127.0.0.1'],
     });
     closing.push(started.stop);
