@@ -41,10 +41,10 @@ export async function makeKeys(db: Db): Promise<Keys> {
     Array.from({ length: accounts }, async (_, i) => {
       const owner = { name: `bench ${i}`, currency: 'USD', initial_credit: 1_000_000_000_000n };
       const { id: account_id } = await createAccount(db, owner, now);
-      const wanted = { account_id, name: 'bench', limit_month: 900_000_000_000n };
+      const key_options = { account_id, name: 'bench', limit_month: 900_000_000_000n };
       const count = i < shared_accounts ? keys_per_account : 1;
       const keys = [];
-      for (let k = 0; k < count; k++) keys.push((await createKey(db, wanted, now)).text);
+      for (let k = 0; k < count; k++) keys.push((await createKey(db, key_options, now)).text);
       return keys;
     }),
   );

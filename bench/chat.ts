@@ -118,7 +118,7 @@ async function measureAll(stage: Stage): Promise<string[]> {
   const ours = medley(stage, 'bench/completions', stage.keys.shared);
   await stage.loader.run({ kind: 'closed', ...ours, connections: 64, duration_ms: warm_up_ms });
   for (const rival of stage.rivals) {
-    const theirs = asked(rivalPlace(rival, 'frames-10-50', false));
+    const theirs = commandOf(rivalPlace(rival, 'frames-10-50', false));
     await stage.loader.run({ kind: 'closed', ...theirs, connections: 64, duration_ms: rival_warm_up_ms });
   }
   say('rates');
@@ -186,11 +186,11 @@ type Turn = Load & Costs;
 
 async function runTurn(stage: Stage, place: Place, connections: number): Promise<Turn> {
   const before = cpuNow(stage, place);
-  const load = await stage.loader.run({ kind: 'closed', ...asked(place), connections, duration_ms: turn_ms });
+  const load = await stage.loader.run({ kind: 'closed', ...commandOf(place), connections, duration_ms: turn_ms });
   return { ...load, ...costs(before, cpuNow(stage, place), load.count) };
 }
 
-function asked({ port: asked_port, requests }: Place): { port: number; requests: string[] } {
+function commandOf({ port: asked_port, requests }: Place): { port: number; requests: string[] } {
   return { port: asked_port, requests };
 }
 
@@ -279,7 +279,7 @@ async function measureAdded(stage: Stage): Promise<{ rows: string[][]; disk_ms: 
   for (let round = 0; round < rounds; round++) {
     disk_ms.push(...flushTimes_ms(stage.folder, flushes));
     for (const [i, place] of places.entries()) {
-      const asks = asked(place);
+      const asks = commandOf(place);
       const shares = { duration_ms: single_ms / rounds };
       single[i]?.push(await stage.loader.run({ kind: 'closed', ...asks, connections: 1, ...shares }));
       const pace = { connections: 64, per_s: paced_per_s, duration_ms: paced_ms / rounds };
@@ -310,7 +310,7 @@ async function measureFirst(stage: Stage): Promise<string[][]> {
   for (let round = 0; round < rounds; round++) {
     for (const [i, place] of places.entries()) {
       const count = Math.ceil(short_streams / rounds);
-      const job = { kind: 'streams', ...asked(place), count, starts_per_s: 50 } as const;
+      const job = { kind: 'streams', ...commandOf(place), count, starts_per_s: 50 } as const;
       results[i]?.push(await stage.loader.run(job).catch(failedStream));
     }
   }
@@ -346,7 +346,7 @@ async function measureStreams(stage: Stage): Promise<string[][]> {
     say(`${streams} streams: ${place.name}`);
     const before = cpuNow(stage, place);
     const begun_ms = performance.now();
-    const job = { kind: 'streams', ...asked(place), count: streams, starts_per_s: streams } as const;
+    const job = { kind: 'streams', ...commandOf(place), count: streams, starts_per_s: streams } as const;
     const load = await stage.loader.run(job).catch(failedStream);
     const { node_us } = costs(before, cpuNow(stage, place), 1);
     const share = (100 * node_us) / 1000 / (performance.now() - begun_ms);

@@ -140,7 +140,7 @@ function show(round: Round | undefined): string {
   return `${rate.toFixed(0)} (p50 / p99 ${p50_ms.toFixed(1)} / ${p99_ms.toFixed(1)} ms; CPU ${cpu} µs)`;
 }
 
-const picture = makeBody('bench');
+const succeeding = makeBody('bench');
 const failing = makeBody('[[fail]] bench');
 
 function makeBody(prompt: string): string {
@@ -151,7 +151,7 @@ async function createFor(
   bench: Bench,
   duration_ms: number,
   connections: number,
-  { count = Number.POSITIVE_INFINITY, body = picture, api }: { count?: number; body?: string; api: ChildProcess },
+  { count = Number.POSITIVE_INFINITY, body = succeeding, api }: { count?: number; body?: string; api: ChildProcess },
 ): Promise<Round> {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections, pipelining: 1 });
   const latencies: number[] = [];

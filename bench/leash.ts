@@ -5,7 +5,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 
-type Told = { pid: number; signal: NodeJS.Signals } | { ended: number } | { folder: string } | { done: true };
+type Message = { pid: number; signal: NodeJS.Signals } | { ended: number } | { folder: string } | { done: true };
 
 export type Leash = {
   /** Kill this process when the bench is gone, unless it has ended before. */
@@ -22,7 +22,7 @@ export function makeLeash(): Leash {
   const child = fork(import.meta.filename, ['--leash'], { detached: true, stdio: 'ignore' });
   child.unref();
   child.channel?.unref();
-  const tell = (told: Told) => void (child.connected && child.send(told));
+  const tell = (message: Message) => void (child.connected && child.send(message));
   return {
     hold: (started) => {
       const { pid } = started;
@@ -42,10 +42,10 @@ export function makeLeash(): Leash {
 function watch(): void {
   const signals = new Map<number, NodeJS.Signals>();
   let folder: string | undefined;
-  process.on('message', (told: Told) => {
-    if ('pid' in told) signals.set(told.pid, told.signal);
-    else if ('ended' in told) signals.delete(told.ended);
-    else if ('folder' in told) ({ folder } = told);
+  process.on('message', (message: Message) => {
+    if ('pid' in message) signals.set(message.pid, message.signal);
+    else if ('ended' in message) signals.delete(message.ended);
+    else if ('folder' in message) ({ folder } = message);
     else process.exit();
   });
   process.on('disconnect', () => {

@@ -265,8 +265,8 @@ function quantiles(values: number[]): { p50_ms: number; p99_ms: number } {
 
 function findPgbench(): string | undefined {
   try {
-    const found = 'ls /usr/lib/postgresql/*/bin/pgbench 2>/dev/null | tail -1 | grep . || command -v pgbench';
-    return execFileSync('sh', ['-c', found], { encoding: 'utf8' }).trim() || undefined;
+    const command = 'ls /usr/lib/postgresql/*/bin/pgbench 2>/dev/null | tail -1 | grep . || command -v pgbench';
+    return execFileSync('sh', ['-c', command], { encoding: 'utf8' }).trim() || undefined;
   } catch {
     return undefined;
   }

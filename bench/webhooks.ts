@@ -159,8 +159,8 @@ async function flow(bench: Bench, name: string): Promise<Flow> {
     '[[fail]] x',
     (i) => `${receiver.url}/${name}/${i % receivers}`,
   );
-  const wanted = new Set(ids);
-  const mine = () => receiver.arrivals.filter((one) => wanted.has(one.id));
+  const sent_ids = new Set(ids);
+  const mine = () => receiver.arrivals.filter((one) => sent_ids.has(one.id));
   const give_up_ms = performance.now() + 30_000;
   while (mine().length < count && performance.now() < give_up_ms) await sleep(50);
   const rows = await db.query<{ id: string; completed_at: Date; body: string }>(

@@ -13,7 +13,7 @@ import { usual_cost } from './accounts/hashing.ts';
 import { openLogin, type Login } from './accounts/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
-import { watchOverrides, type OverrideWatch } from './catalog/overrides.ts';
+import { watchOverrides, type OverrideWatcher } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import { ConfigError, type Config } from './config.ts';
 import { openDatabaseClock } from './db/clock.ts';
@@ -44,7 +44,7 @@ import { makeInserter, type Inserter } from './tasks/create-batch.ts';
 import { makeNoticeEvent, type NoticeEvent } from './tasks/events.ts';
 import { makeFinisher, type Finisher } from './tasks/finish.ts';
 import { makeUntilFinal, type UntilFinal } from './tasks/wait.ts';
-import { makePlaces, type Places } from './webhooks/places.ts';
+import { makeDeliverySlots, type DeliverySlots } from './webhooks/delivery-slots.ts';
 
 /** Everything that is opened once: the value that main, the CLI and tests start. */
 export type App = {
@@ -60,7 +60,7 @@ export type App = {
   readonly journal: Journal;
   readonly catalog: CatalogHolder;
   /** Keeps the catalogue at what operators changed while the service runs; absent in a command. */
-  readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
+  readonly overrides: Pick<OverrideWatcher, 'refresh'> | undefined;
   readonly providers: Providers;
   /** Wire formats of chat. */
   readonly styles: readonly Codec[];
@@ -71,7 +71,7 @@ export type App = {
   /** Measures files. */
   readonly prober: Prober;
   /** Guesses of passwords. */
-  readonly tries: Backoff;
+  readonly sign_in_backoff: Backoff;
   readonly authenticator: Authenticator;
   /** Sign-in to the dashboard. */
   readonly login: Login;
@@ -88,7 +88,7 @@ export type App = {
   /** Hears of runs from their upstreams. */
   readonly noticeEvent: NoticeEvent;
   /** Delivery slots of webhooks. */
-  readonly places: Places;
+  readonly delivery_slots: DeliverySlots;
   /** Every request to an address that a user or an upstream chose. */
   readonly guard: Guard;
   /** Signs links; the same on all nodes. */
@@ -214,6 +214,7 @@ async function openParts(
   const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
 
+  const retry_delays_ms = () => catalog.current.settings.webhooks.retry_delays_ms;
   return {
     config,
     clock,
@@ -230,14 +231,14 @@ async function openParts(
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
     windows,
-    tries: memoryBackoff(),
+    sign_in_backoff: memoryBackoff(),
     limits,
     authenticator,
     guard,
     inserter: makeInserter({ db, clock, catalog }),
     finisher: makeFinisher(db),
     untilFinal: makeUntilFinal({ db, listener, onStop }),
-    places: makePlaces({ db, clock, retry_delays_ms: () => catalog.current.settings.webhooks.retry_delays_ms }),
+    delivery_slots: makeDeliverySlots({ db, clock, retry_delays_ms }),
     secret,
     local_url: () => localUrl(listening),
     ...people,
@@ -315,8 +316,8 @@ async function hearOthers(
     holds,
   }: Pick<App, 'db' | 'log' | 'notifier' | 'listener' | 'catalog' | 'authenticator' | 'holds'>,
   onStop: App['onStop'],
-): Promise<OverrideWatch> {
-  await listener.subscribe(keys_channel, { onPayload: authenticator.forget, onGap: authenticator.forget });
+): Promise<OverrideWatcher> {
+  await listener.subscribe(keys_channel, { onPayload: authenticator.invalidate, onGap: authenticator.invalidate });
   await listener.subscribe(money_channel, {
     onPayload: (account_id) => holds.invalidate(account_id),
     onGap: () => holds.invalidate(),

@@ -26,7 +26,7 @@ import { startReplay } from './chat/unsettled.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { ConfigError } from './config.ts';
 import { pendingMigrations } from './db/migrate.ts';
-import { openSoleNode } from './limits/sole-node.ts';
+import { openApiLease } from './limits/api-lease.ts';
 
 /** Every route of the service in one list: the table of contents of the API. */
 export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>[] {
@@ -110,15 +110,15 @@ export type ServerOptions = {
  * app was stopped meanwhile.
  */
 export async function startServer(app: App, options: ServerOptions = {}): Promise<boolean> {
-  if (options.alone !== false && !(await becomeSoleNode(app, options))) return false;
+  if (options.alone !== false && !(await takeApiLease(app, options))) return false;
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
     endpoints: listEndpoints(app.styles),
     authenticate: (headers) => app.authenticator.authenticate(headers),
-    admitPerson: (request, asked) => {
+    admitPerson: (request, purpose) => {
       const { db, login, clock } = app;
-      return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, asked);
+      return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, purpose);
     },
     windows: app.windows,
     body_memory: app.limits.body_memory,
@@ -167,8 +167,8 @@ function explainListen(error: unknown, { host, port }: { host: string; port: num
   }
 }
 
-function becomeSoleNode(app: App, { say, onReplaced }: ServerOptions): Promise<boolean> {
-  const node = openSoleNode(app.db, {
+function takeApiLease(app: App, { say, onReplaced }: ServerOptions): Promise<boolean> {
+  const node = openApiLease(app.db, {
     ...(say && { say }),
     onReplaced: () => {
       app.log.fatal('another API node has taken over while the database was out of reach: this one stops');

@@ -72,8 +72,8 @@ async function runInvoices(app: App, signal: AbortSignal): Promise<void> {
   const { issuer } = app.catalog.current.settings;
   if (!issuer) return;
   const now = await invoiceTime(app.db, new Date(app.clock.now()));
-  const { made, failed } = await makeDueInvoices(app.db, { issuer, now, signal });
-  if (made.length > 0) app.log.info({ invoices: made.map(({ number }) => number) }, 'invoices were made');
+  const { created, failed } = await makeDueInvoices(app.db, { issuer, now, signal });
+  if (created.length > 0) app.log.info({ invoices: created.map(({ number }) => number) }, 'invoices were made');
   for (const { account_id, error } of failed) app.log.error({ account_id, err: error }, 'an invoice was not made');
   await mailInvoices(app, signal);
 }

@@ -21,7 +21,7 @@ export type Authenticator = {
   /** The caller, or ApiError 401. */
   authenticate(headers: KeyHeaders): Promise<Caller>;
   /** Drops everything remembered; NOTIFY leads here. */
-  forget(): void;
+  invalidate(): void;
 };
 
 /** A deleted or blocked key must be so on every node within a second, even if a NOTIFY is lost. */
@@ -42,26 +42,27 @@ const expired_message = 'This API key has expired. Create another one, or give t
  * wall clock cannot keep a deleted key alive.
  */
 export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
-  const cache = new Map<string, Promise<Found | undefined>>(); // oldest first
-  const find = makeBatcher<Buffer, Found | undefined>({
+  const cache = new Map<string, Promise<CachedCaller | undefined>>(); // oldest first
+  const find = makeBatcher<Buffer, CachedCaller | undefined>({
     together: (hashes) => findCallers(db, hashes, elapsed_ms()),
     calls_max: 4,
   });
   const changes = watchChanges(db, elapsed_ms, () => cache.clear());
 
-  const callerOf = (found: Found | undefined) => (found && found.until_ms > elapsed_ms() ? found.caller : undefined);
+  const callerOf = (cached: CachedCaller | undefined) =>
+    cached && cached.until_ms > elapsed_ms() ? cached.caller : undefined;
 
-  const lookUp = (text: string): Promise<Found | undefined> => {
+  const lookUp = (text: string): Promise<CachedCaller | undefined> => {
     const finding = find(hashKey(text));
     cache.set(text, finding);
     for (const [oldest] of cache) {
       if (cache.size <= cache_entries_max) break;
       cache.delete(oldest);
     }
-    const forgetThis = () => void (cache.get(text) === finding && cache.delete(text));
-    finding.then((found) => {
-      if (!callerOf(found)) forgetThis();
-    }, forgetThis);
+    const invalidateThis = () => void (cache.get(text) === finding && cache.delete(text));
+    finding.then((cached) => {
+      if (!callerOf(cached)) invalidateThis();
+    }, invalidateThis);
     return finding;
   };
 
@@ -76,7 +77,7 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
       if (!caller) throw new ApiError('unauthenticated', row?.ends_by_rule ? expired_message : message);
       return caller;
     },
-    forget: () => cache.clear(),
+    invalidate: () => cache.clear(),
   };
 }
 
@@ -115,7 +116,7 @@ function watchChanges(db: Queryable, elapsed_ms: () => number, onChange: () => v
  * A caller, and when its key ends on the clock of this process; it may have ended long ago. `ends_by_rule`: its end
  * is one of its rules, rather than somebody's deed.
  */
-type Found = { caller: Caller; until_ms: number; ends_by_rule: boolean };
+type CachedCaller = { caller: Caller; until_ms: number; ends_by_rule: boolean };
 
 type Row = {
   hash: Buffer;
@@ -133,7 +134,11 @@ type Row = {
 };
 
 /** Of each hash its caller: keys asked for in the same moment share a round trip. */
-async function findCallers(db: Queryable, hashes: readonly Buffer[], now_ms: number): Promise<(Found | undefined)[]> {
+async function findCallers(
+  db: Queryable,
+  hashes: readonly Buffer[],
+  now_ms: number,
+): Promise<(CachedCaller | undefined)[]> {
   const rows = await db.query<Row>(
     `select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status,
             (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,

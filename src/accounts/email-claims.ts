@@ -111,6 +111,6 @@ export function mailProofOf(secret: string, { id, email }: Invited): string {
 }
 
 export function isMailProof(secret: string, invited: Invited, proof: string | undefined): boolean {
-  const [made, sent] = [Buffer.from(mailProofOf(secret, invited)), Buffer.from(proof ?? '')];
-  return made.length === sent.length && timingSafeEqual(made, sent);
+  const [expected, sent] = [Buffer.from(mailProofOf(secret, invited)), Buffer.from(proof ?? '')];
+  return expected.length === sent.length && timingSafeEqual(expected, sent);
 }

@@ -10,7 +10,7 @@ import { proveSession } from './sessions.ts';
  */
 
 /** `password` is its hash, as the library makes it. */
-type Given = { name: string; password: string };
+type NewPerson = { name: string; password: string };
 
 /**
  * The state of a person's address: `proved` by the mailbox; `held` without a proof, if the service cannot ask
@@ -22,7 +22,7 @@ export type EmailState = 'proved' | 'held' | 'claim';
 export async function joinAsNew(
   db: Db,
   invitation: Invitation,
-  { name, password, state }: Given & { state: EmailState },
+  { name, password, state }: NewPerson & { state: EmailState },
   now: Date,
 ): Promise<{ user_id: string } | 'gone' | 'known'> {
   const work = db.tx<{ user_id: string } | 'gone' | 'known'>(async (tx) => {
@@ -58,7 +58,7 @@ export async function joinAsNew(
 export async function setUpPerson(
   db: Db,
   { user_id, session_id }: { user_id: string; session_id: string },
-  { email, name, password }: Given & { email: string | undefined },
+  { email, name, password }: NewPerson & { email: string | undefined },
   now: Date,
 ): Promise<'done' | 'has_password' | 'address_taken'> {
   const work = db.tx(async (tx) => {

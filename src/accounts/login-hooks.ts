@@ -35,9 +35,9 @@ export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
     const password = textIn(ctx.body, 'newPassword');
     const token = textIn(ctx.body, 'token');
     const { internalAdapter } = ctx.context;
-    const asked = token === undefined ? null : await internalAdapter.findVerificationValue(`reset-password:${token}`);
-    const session = asked ? null : await getSessionFromCtx(ctx);
-    const owner: Owner | null = asked ? await internalAdapter.findUserById(asked.value) : (session?.user ?? null);
+    const reset = token === undefined ? null : await internalAdapter.findVerificationValue(`reset-password:${token}`);
+    const session = reset ? null : await getSessionFromCtx(ctx);
+    const owner: Owner | null = reset ? await internalAdapter.findUserById(reset.value) : (session?.user ?? null);
     const problem = password !== undefined && owner ? weaknessOf(password, owner) : undefined;
     if (problem !== undefined) throw new APIError('BAD_REQUEST', { message: problem });
   });

@@ -112,13 +112,13 @@ export function openLogin(options: LoginOptions): Login {
   };
 }
 
-type Found = { session: { id: string; expiresAt: Date }; user: { id: string; name: string; email: string } };
+type LoginSession = { session: { id: string; expiresAt: Date }; user: { id: string; name: string; email: string } };
 
 /** It knows one origin for good: a reload that names another has it opened anew. */
 type Library = {
   origin: string;
   handler(request: Request): Promise<Response>;
-  api: { getSession(call: { headers: Headers }): Promise<Found | null> };
+  api: { getSession(call: { headers: Headers }): Promise<LoginSession | null> };
 };
 
 type LoginParts = { pool: pg.Pool; hashing: Hashing };
@@ -139,7 +139,7 @@ function hasSessionCookie(header = ''): boolean {
   return header.includes('medley.session_token=');
 }
 
-async function readSession(db: Queryable, { session, user }: Found, now: Date): Promise<Session | undefined> {
+async function readSession(db: Queryable, { session, user }: LoginSession, now: Date): Promise<Session | undefined> {
   const rows = await db.query<Omit<User, 'id'> & { proved_at: Date }>(
     `select coalesce(s."provedAt", s."createdAt") as proved_at, u.name, u.email, u."emailVerified" as email_proved,
             (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,

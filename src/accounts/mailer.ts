@@ -44,7 +44,7 @@ export function mailLimit(): Semaphore {
 
 /** A mail that a server refuses for good, such as one to nobody: no use trying it again. */
 export function isRefusal(error: unknown): boolean {
-  const { responseCode } = saidIn(error);
+  const { responseCode } = replyIn(error);
   return isAboutMail(error) && typeof responseCode === 'number' && responseCode >= 500;
 }
 
@@ -53,13 +53,13 @@ export function isRefusal(error: unknown): boolean {
  * sender that it refuses is that of all mails, and so is what its policy does not allow us (X.7.X of RFC 3463).
  */
 export function isAboutMail(error: unknown): boolean {
-  const { code, command, response } = saidIn(error);
+  const { code, command, response } = replyIn(error);
   const is_about_us = command === 'MAIL FROM' || /^\d{3}[ -]\d\.7\./.test(String(response));
   return (code === 'EENVELOPE' || code === 'EMESSAGE') && !is_about_us;
 }
 
 /** Returns the library's notes about a mail server's reply. */
-function saidIn(error: unknown): Record<string, unknown> {
+function replyIn(error: unknown): Record<string, unknown> {
   return isRecord(error) ? error : {};
 }
 
@@ -73,27 +73,27 @@ export function openMailer({ settings, log, limit = mailLimit(), ...times }: Opt
     const { createTransport } = await import('nodemailer');
     await sendOne(createTransport, settings(), mail, timeout_ms);
   };
-  const attempt = async (mail: Mail, tries: number): Promise<void> => {
+  const attempt = async (mail: Mail, attempts: number): Promise<void> => {
     const permit = await limit.acquire('', { signal: closing.signal });
     if (closing.signal.aborted) return permit?.release();
     if (!permit) return log.error({ subject: mail.subject }, 'too many mails wait: one was lost');
     try {
       await send(mail);
     } catch (error) {
-      retry(mail, tries, error);
+      retry(mail, attempts, error);
     } finally {
       permit.release();
     }
   };
-  const retry = (mail: Mail, tries: number, error: unknown): void => {
-    const delay_ms = isRefusal(error) || closing.signal.aborted ? undefined : retry_delays_ms[tries];
+  const retry = (mail: Mail, attempts: number, error: unknown): void => {
+    const delay_ms = isRefusal(error) || closing.signal.aborted ? undefined : retry_delays_ms[attempts];
     // Never its text: the links in it are as good as passwords.
     const details = { subject: mail.subject, err: error };
     if (delay_ms === undefined) return log.error(details, 'a mail could not be sent');
     log.warn({ ...details, delay_ms }, 'a mail could not be sent, and will be tried again');
     const timer = setTimeout(() => {
       timers.delete(timer);
-      void attempt(mail, tries + 1);
+      void attempt(mail, attempts + 1);
     }, delay_ms);
     timers.add(timer.unref());
   };

@@ -114,11 +114,11 @@ export async function ownerOf(db: Db, account_id: string, now: Date): Promise<st
   return db.tx(async (tx) => {
     // Two who ask at the same moment wait for each other here.
     await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
-    const [known] = await tx.query<{ user_id: string }>(
+    const [member] = await tx.query<{ user_id: string }>(
       `select "userId" as user_id from auth.member where "organizationId" = $1 and role = 'owner' order by "createdAt", id limit 1`,
       [account_id],
     );
-    if (known) return known.user_id;
+    if (member) return member.user_id;
     const id = newId('user', now.getTime());
     await tx.query(
       `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt")

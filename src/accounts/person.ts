@@ -30,7 +30,7 @@ type Admission = {
 };
 
 /** The account and the permission that a request concerns. */
-export type Asked = {
+export type SessionUse = {
   need: Need;
   /** Of its path, if it names one. */
   account_id: string | undefined;
@@ -47,17 +47,17 @@ export type Asked = {
 export async function admitPerson(
   admission: Admission,
   request: { method: string; headers: IncomingHttpHeaders },
-  asked: Asked,
+  purpose: SessionUse,
 ): Promise<Person> {
-  const person = await findPerson(admission, request, asked);
-  if (asked.needs_proof) checkProof(person.proved_at, admission.clock.now());
+  const person = await findPerson(admission, request, purpose);
+  if (purpose.needs_proof) checkProof(person.proved_at, admission.clock.now());
   return person;
 }
 
 async function findPerson(
   { db, login, origin }: Admission,
   request: { method: string; headers: IncomingHttpHeaders },
-  { need, account_id, count }: Asked,
+  { need, account_id, count }: SessionUse,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
   if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.');

@@ -104,11 +104,11 @@ export async function invite(
       [account_id, email],
     );
     if (members.length > 0) return 'member';
-    const [made] = await tx.query<{ count: number }>(
+    const [invitations] = await tx.query<{ count: number }>(
       `select count(*)::int as count from auth.invitation where "organizationId" = $1 and "createdAt" > $2`,
       [account_id, new Date(now.getTime() - 3_600_000)],
     );
-    if (made && made.count >= invitations_per_hour) return 'too_many';
+    if (invitations && invitations.count >= invitations_per_hour) return 'too_many';
     await tx.query(
       `update auth.invitation set status = 'canceled'
         where "organizationId" = $1 and lower(email) = $2 and status = 'pending'`,

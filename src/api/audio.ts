@@ -31,7 +31,7 @@ const spoken: MediaCall = {
   own: [],
 };
 
-const written: MediaCall = {
+const transcribed: MediaCall = {
   kind: 'audio',
   makes_text: true,
   parameters: transcription_parameters,
@@ -40,7 +40,7 @@ const written: MediaCall = {
   check: ({ parameters }) => void formOf(own(parameters, 'response_format')),
 };
 
-const told_headers = { ...task_headers, ...cost_headers };
+const response_headers = { ...task_headers, ...cost_headers };
 const failures = {
   502: { description: 'The model failed. The message names the task, which costs nothing.' },
   504: { description: 'Not finished in time. The task continues: its id is in `x-task-id`.' },
@@ -65,15 +65,15 @@ export const speak: Endpoint<MediaCallParts> = {
       examples: { melody: { model: 'sandbox/audio', input: 'Good morning', voice: 'any' } },
     },
     responses: {
-      200: { description: 'The audio file.', content_type: 'application/octet-stream', headers: told_headers },
+      200: { description: 'The audio file.', content_type: 'application/octet-stream', headers: response_headers },
       ...failures,
     },
     errors,
   },
-  handle: answerSound,
+  handle: answerAudio,
 };
 
-async function answerSound(app: MediaCallParts, call: Call): Promise<Answer> {
+async function answerAudio(app: MediaCallParts, call: Call): Promise<Answer> {
   const begun = await begin(app, call, spoken);
   const task = await finalTask(app, call, begun);
   const [file] = task.files;
@@ -105,7 +105,11 @@ export const transcribe: Endpoint<MediaCallParts> = {
     headers: idempotency_header,
     body: { content_type: 'multipart/form-data', schema: transcription_form },
     responses: {
-      200: { description: 'The transcript, as `response_format` says.', schema: transcription, headers: told_headers },
+      200: {
+        description: 'The transcript, as `response_format` says.',
+        schema: transcription,
+        headers: response_headers,
+      },
       ...failures,
     },
     errors,
@@ -116,7 +120,7 @@ export const transcribe: Endpoint<MediaCallParts> = {
 const text_bytes_max = 20_000_000;
 
 async function answerText(app: MediaCallParts, call: Call): Promise<Answer> {
-  const begun = await begin(app, call, written);
+  const begun = await begin(app, call, transcribed);
   const task = await finalTask(app, call, begun);
   const form = formOf(begun.response_format);
   const { text, content_type } = await textOf(app, task);

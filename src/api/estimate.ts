@@ -6,7 +6,7 @@ import { withTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
 import type { Funds, Holds } from '../money/holds.ts';
-import { readOrder } from '../tasks/create.ts';
+import { readRequest } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { estimate as estimate_schema, generate_body } from './schemas.ts';
@@ -44,8 +44,8 @@ export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacl
 
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
 export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
-  const order = await withTempFiles(app, caller.account.id, call, (spool) =>
-    readOrder(app, caller, call.body ?? {}, { spool }),
+  const request = await withTempFiles(app, caller.account.id, call, (spool) =>
+    readRequest(app, caller, call.body ?? {}, { spool }),
   );
   const paused = await pausedUntil(
     app.db,
@@ -53,7 +53,7 @@ export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, '
     app.catalog.current.settings.limits.failed_per_24h,
     new Date(app.clock.now()),
   );
-  const weighed = await weighHold(app, caller, order.estimate);
+  const weighed = await weighHold(app, caller, request.estimate);
   const is_paused = paused !== undefined && weighed.obstacle !== 'account_blocked';
   return { ...weighed, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
 }

@@ -18,7 +18,7 @@ export type FileRequest = {
 };
 
 /** The request for a file, after its permission has been checked. */
-type Asked = Omit<FileRequest, 'query'>;
+type FilePath = Omit<FileRequest, 'query'>;
 
 /** At most one of `stream` and `body`. A stream must be piped to its end or destroyed. */
 export type FileReply = {
@@ -54,7 +54,11 @@ export async function serveFile(serving: FileServing, request: FileRequest): Pro
 }
 
 /** A stored file for somebody who may have it; undefined if it is not there. */
-export async function serveStored(storage: Storage, request: Asked, cache_s: number): Promise<FileReply | undefined> {
+export async function serveStored(
+  storage: Storage,
+  request: FilePath,
+  cache_s: number,
+): Promise<FileReply | undefined> {
   const parts = parseKey(request.key);
   // Overwritten between our two looks (only a task that is being finished does that): look again.
   for (let tries_left = 3; parts && tries_left > 0; tries_left -= 1) {
@@ -69,7 +73,7 @@ export async function serveStored(storage: Storage, request: Asked, cache_s: num
 /** Conditions, then the range, then the bytes. Undefined if the file is no longer the same. */
 async function answer(
   storage: Storage,
-  request: Asked,
+  request: FilePath,
   parts: KeyParts,
   file: StoredFile,
   cache_s: number,
@@ -95,7 +99,7 @@ async function answer(
 
 async function send(
   storage: Storage,
-  request: Asked,
+  request: FilePath,
   file: StoredFile,
   headers: Record<string, string>,
   range: ByteRange | undefined,
@@ -132,7 +136,7 @@ function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<str
 }
 
 /** The Range header is for GET only, and void if If-Range names another version (RFC 9110, 13.1.5). */
-function requestedRange(request: Asked, etag: string, size_bytes: number) {
+function requestedRange(request: FilePath, etag: string, size_bytes: number) {
   const { range, 'if-range': if_range } = request.headers;
   if (request.method !== 'GET' || typeof range !== 'string') return undefined;
   if (if_range !== undefined && if_range !== etag) return undefined;
@@ -150,7 +154,13 @@ function matches(header: string | string[], etag: string, comparison: 'strong' |
   return tags.some((tag) => tag === etag || (comparison === 'weak' && tag === `W/${etag}`));
 }
 
-function refuse(request: Asked, status: number, kind: ErrorKind, message: string, extras: ErrorExtras = {}): FileReply {
+function refuse(
+  request: FilePath,
+  status: number,
+  kind: ErrorKind,
+  message: string,
+  extras: ErrorExtras = {},
+): FileReply {
   const error = new ApiError(kind, message, extras);
   const headers = {
     'content-type': 'application/json; charset=utf-8',

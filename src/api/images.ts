@@ -19,7 +19,7 @@ import {
   type MediaCall,
   type MediaCallParts,
 } from './media-call.ts';
-import type { Given } from './media-given.ts';
+import type { MediaInput } from './media-input.ts';
 import { edits_body, edits_form, images_answer, images_body } from './media-schemas.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
@@ -88,14 +88,14 @@ export const edit_images: Endpoint<Parts> = {
   handle: (app, call) => answer(app, call, edited),
 };
 
-async function answer(app: Parts, call: Call, wanted: MediaCall): Promise<Answer> {
-  const begun = await begin(app, call, wanted);
+async function answer(app: Parts, call: Call, media_call: MediaCall): Promise<Answer> {
+  const begun = await begin(app, call, media_call);
   const task = await finalTask(app, call, begun);
   const [first] = task.files;
   const size = first?.item.width === undefined ? {} : { size: `${first.item.width}x${first.item.height}` };
   const body = {
     created: Math.floor(task.created_at.getTime() / 1000),
-    data: await picturesOf(app, task, begun.response_format),
+    data: await imagesOf(app, task, begun.response_format),
     ...size,
     output_format: first?.item.content_type.replace('image/', '') ?? 'png',
   };
@@ -104,14 +104,14 @@ async function answer(app: Parts, call: Call, wanted: MediaCall): Promise<Answer
 
 const forms: readonly unknown[] = [undefined, null, 'url', 'b64_json'];
 
-function checkForm({ parameters }: Given): void {
+function checkForm({ parameters }: MediaInput): void {
   if (forms.includes(own(parameters, 'response_format'))) return;
   throw new ApiError('invalid_request', 'response_format must be "url" or "b64_json".', { param: 'response_format' });
 }
 
-function checkEdit(given: Given): void {
-  checkForm(given);
-  const { image = null, images = null } = given.parameters;
+function checkEdit(input: MediaInput): void {
+  checkForm(input);
+  const { image = null, images = null } = input.parameters;
   if (image === null && images === null)
     throw new ApiError('invalid_request', 'image is required.', { param: 'image' });
 }
@@ -119,17 +119,17 @@ function checkEdit(given: Given): void {
 /** Base64 of all pictures together is a third more, and all in memory: what is larger is told by its links alone. */
 const inline_bytes_max = 50_000_000;
 
-async function picturesOf(app: Parts, task: Task, wanted: unknown): Promise<object[]> {
+async function imagesOf(app: Parts, task: Task, media_call: unknown): Promise<object[]> {
   if (task.files_removed_at) throw filesGone(task);
   const links = linkOutputs(app, task.files, new Date(app.clock.now()));
   const size_bytes = links.reduce((sum, item) => sum + item.size_bytes, 0);
-  if (wanted === 'url' || size_bytes > inline_bytes_max) return links.map(({ url }) => ({ url }));
-  const pictures: object[] = [];
+  if (media_call === 'url' || size_bytes > inline_bytes_max) return links.map(({ url }) => ({ url }));
+  const images: object[] = [];
   for (const [index, file] of task.files.entries()) {
     const b64_json = (await bytesOf(app, task, file)).toString('base64');
-    pictures.push(wanted === 'b64_json' ? { b64_json } : { url: links[index]?.url, b64_json });
+    images.push(media_call === 'b64_json' ? { b64_json } : { url: links[index]?.url, b64_json });
   }
-  return pictures;
+  return images;
 }
 
 async function bytesOf({ storage }: { storage: Storage }, task: Task, { key }: StoredFile): Promise<Buffer> {

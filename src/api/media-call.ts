@@ -7,14 +7,21 @@ import { ApiError } from '../errors.ts';
 import { withTempFiles, type RequestTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { exact } from '../money/money.ts';
 import { offerOf, type Carried } from '../styles/media-parameters/offer.ts';
-import { carry, type Parameters } from '../styles/media-parameters/parameters.ts';
-import { createTask, findModel, readOrder, type Created, type Order, type CreateParts } from '../tasks/create.ts';
+import { mapParameter, type Parameters } from '../styles/media-parameters/parameters.ts';
+import {
+  createTask,
+  findModel,
+  readRequest,
+  type Created,
+  type CreateParts,
+  type PricedRequest,
+} from '../tasks/create.ts';
 import type { Attachment, Attachments } from '../tasks/media.ts';
 import { loadTask, type Task } from '../tasks/task.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Call, ParameterDocs } from '../http/endpoint.ts';
 import { readIdempotencyKey, readWait, wait_s_max } from './generate.ts';
-import { givenInForm, givenInJson, withoutOwn, type Given } from './media-given.ts';
+import { inputInForm, inputInJson, withoutOwn, type MediaInput } from './media-input.ts';
 import { measureFile, withForm } from '../http/spooled-form.ts';
 
 /** The parts of the app that calls which make media take. */
@@ -34,7 +41,7 @@ export type MediaCall = {
   /** Parameters that the endpoint reads itself; no model gets them. */
   own: readonly string[];
   /** Throws ApiError 400 for parameters that the endpoint itself reads. */
-  check?(given: Given): void;
+  check?(input: MediaInput): void;
 };
 
 export const body_limit_bytes = 20_000_000;
@@ -69,13 +76,13 @@ export type Begun = {
 };
 
 /** Creates the task of a call. Throws ApiError: 400 naming the parameter, and those of `createTask`. */
-export async function begin(app: MediaCallParts, call: Call, wanted: MediaCall): Promise<Begun> {
-  const begun = await beginWith(app, call, wanted);
+export async function begin(app: MediaCallParts, call: Call, media_call: MediaCall): Promise<Begun> {
+  const begun = await beginWith(app, call, media_call);
   call.releaseBody(); // the wait may take minutes
   return begun;
 }
 
-function beginWith(app: MediaCallParts, call: Call, wanted: MediaCall): Promise<Begun> {
+function beginWith(app: MediaCallParts, call: Call, media_call: MediaCall): Promise<Begun> {
   const wishes = {
     idempotency_key: readIdempotencyKey(call.headers['idempotency-key']),
     wait_s: call.query.has('wait') ? readWait(call.query.get('wait')) : wait_s_max,
@@ -83,41 +90,41 @@ function beginWith(app: MediaCallParts, call: Call, wanted: MediaCall): Promise<
   refuseBlocked(call.caller);
   if (!call.readForm) {
     return withTempFiles(app, call.caller.account.id, call, (spool) =>
-      create(app, call, wanted, givenInJson(call), { ...wishes, spool }),
+      create(app, call, media_call, inputInJson(call), { ...wishes, spool }),
     );
   }
   const { file_bytes_max } = app.catalog.current.settings.files;
   const limits = { files_max: form_files_max, file_bytes_max, files_bytes_max: file_bytes_max };
   return withForm(app, call, limits, async (form, spool) =>
-    create(app, call, wanted, await givenInForm(call, form), { ...wishes, spool }),
+    create(app, call, media_call, await inputInForm(call, form), { ...wishes, spool }),
   );
 }
 
 async function create(
   app: MediaCallParts,
   call: Call,
-  wanted: MediaCall,
-  given: Given,
+  media_call: MediaCall,
+  input: MediaInput,
   { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: RequestTempFiles },
 ): Promise<Begun> {
-  const model = modelOf(app, wanted, given);
-  for (const name of wanted.required) {
-    const value = own(given.parameters, name) ?? null;
+  const model = modelOf(app, media_call, input);
+  for (const name of media_call.required) {
+    const value = own(input.parameters, name) ?? null;
     if (value === null) throw new ApiError('invalid_request', `${name} is required.`, { param: name });
   }
-  wanted.check?.(given);
-  const order = await orderOf(app, call, wanted, { model, given, spool });
-  const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: given.fingerprint };
-  const created = await createTask(app, call.caller, order, idempotency);
+  media_call.check?.(input);
+  const request = await requestOf(app, call, media_call, { model, input, spool });
+  const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: input.fingerprint };
+  const created = await createTask(app, call.caller, request, idempotency);
   const headers = {
     'x-task-id': created.ref.task_id,
     ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
   };
-  return { created, response_format: own(given.parameters, 'response_format') ?? null, wait_s, headers };
+  return { created, response_format: own(input.parameters, 'response_format') ?? null, wait_s, headers };
 }
 
 /** The model that is meant; 404 if there is none, or one of another kind. */
-function modelOf(app: MediaCallParts, { kind, makes_text }: MediaCall, { parameters }: Given): Model {
+function modelOf(app: MediaCallParts, { kind, makes_text }: MediaCall, { parameters }: MediaInput): Model {
   const id = own(parameters, 'model');
   if (typeof id !== 'string' || id === '') {
     throw new ApiError('invalid_request', 'model is required and must be a string.', { param: 'model' });
@@ -129,15 +136,19 @@ function modelOf(app: MediaCallParts, { kind, makes_text }: MediaCall, { paramet
 
 const service_own = ['model', 'metadata', 'webhook_url'];
 
-async function orderOf(
+async function requestOf(
   app: MediaCallParts,
   call: Call,
-  wanted: MediaCall,
-  { model, given, spool }: { model: Model; given: Given; spool: RequestTempFiles },
-): Promise<Order> {
-  const { parameters } = given;
-  const offer = offerOf(model, wanted.kind);
-  const carried = carry(offer, wanted.parameters, withoutOwn(parameters, [...service_own, ...wanted.own]));
+  media_call: MediaCall,
+  { model, input, spool }: { model: Model; input: MediaInput; spool: RequestTempFiles },
+): Promise<PricedRequest> {
+  const { parameters } = input;
+  const fields = offerOf(model, media_call.kind);
+  const carried = mapParameter(
+    fields,
+    media_call.parameters,
+    withoutOwn(parameters, [...service_own, ...media_call.own]),
+  );
   const body = {
     model: model.id,
     input: carried.input,
@@ -145,13 +156,13 @@ async function orderOf(
     webhook_url: parameters['webhook_url'],
   };
   try {
-    return await readOrder(app, call.caller, body, { attachments: await attachmentsOf(app, call, given), spool });
+    return await readRequest(app, call.caller, body, { attachments: await attachmentsOf(app, call, input), spool });
   } catch (error) {
     throw error instanceof ApiError ? inTheirWords(error, carried) : error;
   }
 }
 
-async function attachmentsOf(app: MediaCallParts, call: Call, { files }: Given): Promise<Attachments> {
+async function attachmentsOf(app: MediaCallParts, call: Call, { files }: MediaInput): Promise<Attachments> {
   const attachments = new Map<string, Attachment>();
   for (const [text, { path, parameter }] of files) {
     attachments.set(text, { path, probe: await measureFile(app, call, path, parameter) });

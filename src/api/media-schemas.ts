@@ -11,7 +11,7 @@ const ours = {
   webhook_url: Type.Optional(Type.String({ format: 'uri', description: 'Receives a POST when the task is final.' })),
 };
 
-const picture = {
+const image = {
   n: Type.Optional(Type.Integer({ minimum: 1, description: 'Number of images.', default: 1 })),
   size: Type.Optional(Type.String({ description: '`auto`, or width and height.', examples: ['1024x1024'] })),
   quality: Type.Optional(Type.String()),
@@ -22,7 +22,7 @@ const picture = {
   ...ours,
 };
 
-export const images_body = Type.Object({ model, prompt: Type.String({ minLength: 1 }), ...picture }, free);
+export const images_body = Type.Object({ model, prompt: Type.String({ minLength: 1 }), ...image }, free);
 
 const reference = Type.Object({
   image_url: Type.Optional(Type.String({ description: 'A link or a data URL.' })),
@@ -35,7 +35,7 @@ export const edits_body = Type.Object(
     prompt: Type.String(),
     images: Type.Array(reference, { minItems: 1 }),
     mask: Type.Optional(reference),
-    ...picture,
+    ...image,
   },
   free,
 );
@@ -46,7 +46,7 @@ export const edits_form = Type.Object(
     prompt: Type.String(),
     image: file('The image; several as `image[]`.'),
     mask: Type.Optional(file('The area that may change.')),
-    ...picture,
+    ...image,
   },
   free,
 );
@@ -102,7 +102,7 @@ export const transcription_form = Type.Object(
 
 export const transcription = Type.Object({ text: Type.String() }, free);
 
-const film = {
+const video_properties = {
   model,
   prompt: Type.Optional(Type.String()),
   seconds: Type.Optional(Type.Union([Type.String(), Type.Number()], { description: 'Length of the video.' })),
@@ -110,10 +110,10 @@ const film = {
   ...ours,
 };
 
-export const videos_body = Type.Object({ ...film, input_reference: Type.Optional(reference) }, free);
+export const videos_body = Type.Object({ ...video_properties, input_reference: Type.Optional(reference) }, free);
 
 export const videos_form = Type.Object(
-  { ...film, input_reference: Type.Optional(file('The first image of the video.')) },
+  { ...video_properties, input_reference: Type.Optional(file('The first image of the video.')) },
   free,
 );
 

@@ -115,12 +115,12 @@ function readFields({ fields, lists }: Form<string>, keep_ms: number) {
   const anchor = fields.get('expires_after[anchor]') ?? 'created_at';
   if (anchor !== 'created_at') throw wrong('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
   const seconds = fields.get('expires_after[seconds]');
-  const wanted_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
-  if (wanted_s < expires_s_min) {
+  const requested_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
+  if (requested_s < expires_s_min) {
     const message = `expires_after[seconds] must be a whole number of at least ${expires_s_min}.`;
     throw wrong('expires_after[seconds]', message);
   }
-  return { purpose, expires_after_ms: Math.min(wanted_s * 1000, keep_ms) };
+  return { purpose, expires_after_ms: Math.min(requested_s * 1000, keep_ms) };
 }
 
 function wrong(name: string, message: string): ApiError {

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../catalog/model.ts';
-import { sizeAsked } from '../styles/media-parameters/size.ts';
+import { requestedSize } from '../styles/media-parameters/size.ts';
 import type { TaskStatus } from '../tasks/task.ts';
 import type { VideoTask } from '../tasks/videos.ts';
 
@@ -16,11 +16,11 @@ const progress: Record<TaskStatus, number> = { queued: 0, running: 50, succeeded
 /** A task of a video model as the SDKs read a video. `keep_ms`: for how long its file is kept. */
 export function videoView(task: VideoTask, keep_ms: number): object {
   const input: Json = JSON.parse(task.input);
-  const asked = isObject(input) ? input : {};
+  const request_input = isObject(input) ? input : {};
   const item = task.files[0]?.item;
   const measured = item?.width === undefined ? undefined : `${item.width}x${item.height}`;
   const { completed_at } = task;
-  const is_kept = task.status === 'succeeded' && completed_at !== null;
+  const has_files = task.status === 'succeeded' && completed_at !== null;
   return {
     id: task.id,
     object: 'video',
@@ -28,11 +28,12 @@ export function videoView(task: VideoTask, keep_ms: number): object {
     status: statuses[task.status],
     progress: progress[task.status],
     created_at: seconds(task.created_at.getTime()),
-    completed_at: is_kept ? seconds(completed_at.getTime()) : null,
-    expires_at: is_kept ? seconds(completed_at.getTime() + keep_ms) : null,
-    prompt: typeof asked['prompt'] === 'string' ? asked['prompt'] : null,
-    seconds: item?.duration === undefined ? secondsAsked(asked) : String(Math.round(item.duration * 1000) / 1000),
-    size: measured ?? sizeAsked(asked) ?? '',
+    completed_at: has_files ? seconds(completed_at.getTime()) : null,
+    expires_at: has_files ? seconds(completed_at.getTime() + keep_ms) : null,
+    prompt: typeof request_input['prompt'] === 'string' ? request_input['prompt'] : null,
+    seconds:
+      item?.duration === undefined ? requestedSeconds(request_input) : String(Math.round(item.duration * 1000) / 1000),
+    size: measured ?? requestedSize(request_input) ?? '',
     remixed_from_video_id: null,
     error: task.error_type === null ? null : { code: task.error_type, message: task.error_message },
   };
@@ -42,7 +43,7 @@ function seconds(time_ms: number): number {
   return Math.floor(time_ms / 1000);
 }
 
-function secondsAsked(input: JsonObject): string {
+function requestedSeconds(input: JsonObject): string {
   const { duration = input['seconds'] ?? '' } = input;
   return typeof duration === 'number' || typeof duration === 'string' ? String(duration).replace(/s$/, '') : '';
 }

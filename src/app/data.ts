@@ -6,7 +6,7 @@ import { findHome } from '../embedded-postgres/home.ts';
 import { reach } from '../db/reach.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import { openEmbedded, startEmbedded } from '../embedded-postgres/embedded.ts';
-import { askedOnce, end_signals } from '../lib/end-signals.ts';
+import { onceRequested, end_signals } from '../lib/end-signals.ts';
 
 /** The two methods of pino that the database uses. */
 export type DataLog = { info(message: string): void; warn(details: object, message: string): void };
@@ -55,7 +55,7 @@ async function connectCommand(
 ): Promise<pg.ClientConfig> {
   const unwanted = new AbortController();
   const opening = openEmbedded({ ...options, unwanted: unwanted.signal });
-  const onSignal = askedOnce((signal) => {
+  const onSignal = onceRequested((signal) => {
     process.exitCode = 128 + constants.signals[signal];
     unwanted.abort();
     const close = opening.then((opened) => opened.close());
@@ -95,8 +95,8 @@ export async function withData<T>(config: Config, work: (db: Db, onStop: OnStop)
 export async function withDatabase<T>(
   config: Config,
   work: (db: Db) => Promise<T>,
-  { made = false } = {},
+  { made: is_new = false } = {},
 ): Promise<T | undefined> {
-  if (!made && config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
+  if (!is_new && config.database_url === undefined && findHome(config.data_dir) === undefined) return undefined;
   return withData(config, work);
 }

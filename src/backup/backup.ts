@@ -5,7 +5,7 @@ import { copyOut, copy_settings } from '../db/copy.ts';
 import { openConnection, type Db } from '../db/database.ts';
 import { namedMigrations, withSteadySchema } from '../db/migrate.ts';
 import { listTables, sqlColumns, sqlName, type Table } from '../db/tables.ts';
-import { engineVersion, kept_tables } from '../queue/pgboss-tables.ts';
+import { engineVersion, preserved_tables } from '../queue/pgboss-tables.ts';
 import { stored_uploads } from '../files/files.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stored_outputs } from '../tasks/files.ts';
@@ -85,7 +85,7 @@ async function openSnapshot(client: pg.Client): Promise<Omit<Snapshot, 'tables'>
     await client.query('begin isolation level repeatable read read only');
     const migrations = await namedMigrations(client);
     if (!migrations) throw new BackupError('This database has nothing to back up: no service has ever used it.');
-    const tables = await listTables(client, kept_tables);
+    const tables = await listTables(client, preserved_tables);
     await client.query(`lock table ${tables.map(sqlName).join(', ')} in access share mode`);
     const { rows } = await client.query<{ at: Date }>('select now() as at');
     return {

@@ -4,8 +4,8 @@ import { openConnection, type Db } from '../db/database.ts';
 import { applyMigrations, findMigrations, lockMigrations, migrateWithin, MigrationError } from '../db/migrate.ts';
 import { listTables, sqlColumns, sqlName, type Table } from '../db/tables.ts';
 import { makeEngineTables } from '../queue/backup.ts';
-import { engineVersion, kept_tables } from '../queue/pgboss-tables.ts';
-import type { EngineLog } from '../queue/complaints.ts';
+import { engineVersion, preserved_tables } from '../queue/pgboss-tables.ts';
+import type { EngineLog } from '../queue/throttled-log.ts';
 import type { Storage } from '../storage/storage.ts';
 import { BackupError, readManifest, type Manifest } from './manifest.ts';
 import { checkPart, openPart } from './parts.ts';
@@ -68,10 +68,16 @@ export async function restoreBackup(parts: RestoreParts, folder: string, manifes
 }
 
 /** Tables that migrations, starts and commands fill in a database without accounts. */
-const always_made = ['public.migrations', 'public.settings', 'public.callers_version', 'public.nodes', ...kept_tables];
+const seeded_tables = [
+  'public.migrations',
+  'public.settings',
+  'public.callers_version',
+  'public.nodes',
+  ...preserved_tables,
+];
 
 async function refuseData(client: pg.Client): Promise<void> {
-  const tables = (await filledTables(client)).filter(({ name }) => !always_made.includes(name));
+  const tables = (await filledTables(client)).filter(({ name }) => !seeded_tables.includes(name));
   if (tables.length === 0) return;
   const names = tables.map(({ name }) => name.replace(/^public\./, ''));
   throw new BackupError(
@@ -100,14 +106,16 @@ async function restoreTables(
   const filled = await filledTables(client);
   if (filled.length > 0) await client.query(`truncate ${filled.map(sqlName).join(', ')} cascade`);
   const has_jobs = engine !== null && engine === (await engineVersion(client));
-  const tables = (await listTables(client, kept_tables)).filter(({ name }) => has_jobs || !kept_tables.includes(name));
+  const tables = (await listTables(client, preserved_tables)).filter(
+    ({ name }) => has_jobs || !preserved_tables.includes(name),
+  );
   for (const { name } of tables) {
     const part = manifest.tables.find((candidate) => candidate.name === name);
     if (!part) continue; // the engine's, of a backup from before its first start
     progress.say(`${name} is restored`);
     await restoreTable(client, folder, part);
   }
-  const table_names = [...tables.map(({ name }) => name), ...kept_tables];
+  const table_names = [...tables.map(({ name }) => name), ...preserved_tables];
   const left_out = manifest.tables.map(({ name }) => name).filter((name) => !table_names.includes(name));
   return { migrated: await migrateWithin(client), has_jobs, left_out };
 }
@@ -132,7 +140,7 @@ async function restoreTable(client: pg.Client, folder: string, part: Manifest['t
 }
 
 async function filledTables(client: pg.Client): Promise<Table[]> {
-  const tables = await listTables(client, kept_tables);
+  const tables = await listTables(client, preserved_tables);
   const filled: Table[] = [];
   for (const table of tables) {
     const { rows } = await client.query(`select from ${sqlName(table)} limit 1`);

@@ -32,7 +32,7 @@ export async function setThreshold(
 /** An account that has less than it wants to be told of. */
 export type LowBalance = { account_id: string; threshold: Money; available: Money; currency: string };
 
-type Alert = { account_id: string; threshold: Money; told_at: Date | null; seen_entry: bigint | null };
+type Alert = { account_id: string; threshold: Money; notified_at: Date | null; seen_entry: bigint | null };
 
 /** Holds come and go: what only they lifted above the threshold is told of again no sooner than this. */
 const again_after_ms = 3_600_000;
@@ -52,20 +52,20 @@ export async function tellOfLowBalances(
   signal?: AbortSignal,
 ): Promise<number> {
   const alerts = await db.query<Alert>(
-    'select account_id, threshold, told_at, seen_entry from balance_alerts order by account_id',
+    'select account_id, threshold, told_at as notified_at, seen_entry from balance_alerts order by account_id',
   );
   let sent_count = 0;
   for (const alert of alerts) {
     if (signal?.aborted) break;
-    const { account_id, threshold, told_at } = alert;
-    const after = told_at === null ? null : alert.seen_entry; // before it was told of, credits say nothing
+    const { account_id, threshold, notified_at } = alert;
+    const after = notified_at === null ? null : alert.seen_entry; // before it was told of, credits say nothing
     const standing = await standingOf(db, { account_id, available: threshold, after });
     if (!standing) continue;
     const { available, currency } = standing;
-    if (told_at !== null && !(await isOver(db, alert, standing, now))) continue;
+    if (notified_at !== null && !(await isOver(db, alert, standing, now))) continue;
     if (available >= threshold || !(await claim(db, alert, now))) continue;
     if (!(await tell({ account_id, threshold, available, currency }))) continue;
-    await markTold(db, account_id, standing, now);
+    await markNotified(db, account_id, standing, now);
     sent_count += 1;
   }
   return sent_count;
@@ -73,14 +73,14 @@ export async function tellOfLowBalances(
 
 /** Has the account had more since it was told? Money that came in counts even if it is gone again. */
 async function isOver(db: Queryable, alert: Alert, standing: Standing, now: Date): Promise<boolean> {
-  const { account_id, threshold, told_at, seen_entry } = alert;
-  const told_ms = told_at?.getTime() ?? 0;
-  const has_more = standing.available >= threshold && now.getTime() - told_ms >= again_after_ms;
+  const { account_id, threshold, notified_at, seen_entry } = alert;
+  const notified_ms = notified_at?.getTime() ?? 0;
+  const has_more = standing.available >= threshold && now.getTime() - notified_ms >= again_after_ms;
   const is_over = standing.credited || has_more;
   if (is_over || standing.entry !== seen_entry) {
     await db.query(
       'update balance_alerts set told_at = $2, seen_entry = $3 where account_id = $1 and told_at is not distinct from $4',
-      [account_id, is_over ? null : told_at, standing.entry, told_at],
+      [account_id, is_over ? null : notified_at, standing.entry, notified_at],
     );
   }
   return is_over;
@@ -97,7 +97,7 @@ async function claim(db: Queryable, { account_id, threshold }: Alert, now: Date)
 }
 
 /** Not if somebody has named another threshold meanwhile. */
-async function markTold(db: Queryable, account_id: string, { entry }: Standing, now: Date): Promise<void> {
+async function markNotified(db: Queryable, account_id: string, { entry }: Standing, now: Date): Promise<void> {
   await db.query(
     `update balance_alerts set told_at = $2, telling_at = null, seen_entry = $3 where account_id = $1 and telling_at = $2`,
     [account_id, now, entry],

@@ -38,7 +38,7 @@ export async function invoicePdf(invoice: Invoice): Promise<Buffer> {
     },
   });
   doc.registerFont('regular', regular).registerFont('bold', bold);
-  const written = bytesOf(doc);
+  const bytes = bytesOf(doc);
   doc.addPage();
   writeHead(doc, invoice);
   writeLines(doc, invoice);
@@ -46,7 +46,7 @@ export async function invoicePdf(invoice: Invoice): Promise<Buffer> {
   writeBalance(doc, invoice);
   writeFeet(doc, invoice);
   doc.end();
-  return written;
+  return bytes;
 }
 
 const require = createRequire(import.meta.url);
@@ -114,7 +114,7 @@ function writeHead(doc: PDFDocument, invoice: Invoice): void {
 }
 
 /** Starts a new page where less than `height` is left on this one. Answers whether it did. */
-function makeRoom(doc: PDFDocument, height: number): boolean {
+function breakPage(doc: PDFDocument, height: number): boolean {
   if (doc.y + height <= bottom) return false;
   doc.addPage();
   doc.y = 50;
@@ -130,7 +130,7 @@ function writeLines(doc: PDFDocument, invoice: Invoice): void {
   for (const { model, kind, charges, units, amount } of invoice.lines) {
     const used = unitsText(units);
     const height = heightOf(doc, model, model_width) + (used === '' ? 0 : heightOf(doc, used, model_width, 7.5) + 1);
-    if (makeRoom(doc, height + 14)) writeLinesHead(doc, invoice.currency);
+    if (breakPage(doc, height + 14)) writeLinesHead(doc, invoice.currency);
     const y = doc.y + 6;
     write(doc, kind, columns.kind, y, { width: 55 });
     write(doc, String(charges), columns.charges, y, { width: 55, align: 'right' });
@@ -157,7 +157,7 @@ function writeLinesHead(doc: PDFDocument, currency: string): void {
 }
 
 function writeSums(doc: PDFDocument, { net, tax, tax_percent, total, currency }: Invoice): void {
-  makeRoom(doc, 110);
+  breakPage(doc, 110);
   let y = doc.y + 14;
   const row = (name: string, value: string, style: Style = {}) => {
     write(doc, name, 320, y, { ...style, width: 90 });
@@ -176,11 +176,11 @@ function writeSums(doc: PDFDocument, { net, tax, tax_percent, total, currency }:
 }
 
 function writeBalance(doc: PDFDocument, { balance, from, to, total, currency }: Invoice): void {
-  makeRoom(doc, 120);
+  breakPage(doc, 120);
   doc.y = write(doc, 'Balance of the account', left, doc.y + 22, { bold: true, size: 10 }) + 4;
   const row = (day: string, what: string, amount: string, bold = false) => {
     const height = heightOf(doc, what, 270);
-    makeRoom(doc, height + 12);
+    breakPage(doc, height + 12);
     const y = doc.y + 5;
     write(doc, day, columns.model, y, { width: 75, color: grey });
     write(doc, amount, columns.amount - 40, y, { align: 'right', width: edge - columns.amount + 40, bold });

@@ -25,7 +25,7 @@ export function isOver(month: string, now: Date): boolean {
 }
 
 export type MonthRun = {
-  made: Invoice[];
+  created: Invoice[];
   /** Accounts whose invoices were there before, and lack nothing. */
   existing: number;
   /** Accounts whose invoice could not be made. */
@@ -65,12 +65,12 @@ async function makeMissed(db: Db, run: Run & Bounds): Promise<MonthRun> {
 }
 
 async function makeThose(db: Db, account_ids: readonly string[], run: Run & Bounds): Promise<MonthRun> {
-  const result: MonthRun = { made: [], existing: 0, failed: [] };
+  const result: MonthRun = { created: [], existing: 0, failed: [] };
   for (const account_id of account_ids) {
     if (run.signal?.aborted) return result;
     try {
       const invoice = await makeInvoice(db, account_id, run);
-      if (invoice) result.made.push(invoice);
+      if (invoice) result.created.push(invoice);
       else result.existing++;
     } catch (error) {
       result.failed.push({ account_id, error });
@@ -116,18 +116,18 @@ async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoic
 }
 
 /** An invoice of a month, and the last ledger entry that it can have covered. */
-type Made = { number: string; through: bigint };
+type PreviousInvoice = { number: string; through: bigint };
 
-async function invoicesOfMonth(db: Queryable, account_id: string, month: string): Promise<Made[]> {
-  return db.query<Made>('select number, through from invoices where account_id = $1 and month = $2 order by sequence', [
-    account_id,
-    `${month}-01`,
-  ]);
+async function invoicesOfMonth(db: Queryable, account_id: string, month: string): Promise<PreviousInvoice[]> {
+  return db.query<PreviousInvoice>(
+    'select number, through from invoices where account_id = $1 and month = $2 order by sequence',
+    [account_id, `${month}-01`],
+  );
 }
 
 /** Returns the part of a month that the invoices so far do not cover. */
-function periodAfter(account_id: string, month: string, made: readonly Made[]): Period {
-  return { account_id, ...periodOf(month), after: made.at(-1)?.through ?? 0n };
+function periodAfter(account_id: string, month: string, created: readonly PreviousInvoice[]): Period {
+  return { account_id, ...periodOf(month), after: created.at(-1)?.through ?? 0n };
 }
 
 async function isCovered(db: Queryable, account_id: string, { month }: Run): Promise<boolean> {
@@ -209,7 +209,7 @@ export async function makeDueInvoices(
   db: Db,
   { issuer, now, signal }: { issuer: Issuer; now: Date; signal?: AbortSignal },
 ): Promise<MonthRun> {
-  const all: MonthRun = { made: [], existing: 0, failed: [] };
+  const all: MonthRun = { created: [], existing: 0, failed: [] };
   const last = Array.from({ length: months_back }, (_, index) => monthBefore(now, months_back - index));
   const done = await db.query<{ month: string }>(
     `select to_char(month, 'YYYY-MM') as month from invoice_months where to_char(month, 'YYYY-MM') = any ($1)`,
@@ -218,8 +218,8 @@ export async function makeDueInvoices(
   for (const month of last) {
     if (!isOver(month, now) || signal?.aborted) continue;
     const make = done.some((one) => one.month === month) ? makeMissed : makeInvoices;
-    const { made, existing, failed } = await make(db, { issuer, month, now, signal });
-    all.made.push(...made);
+    const { created, existing, failed } = await make(db, { issuer, month, now, signal });
+    all.created.push(...created);
     all.existing += existing;
     all.failed.push(...failed);
   }
@@ -265,18 +265,18 @@ export async function findInvoice(db: Queryable, account_id: string, number: str
   return rows[0]?.snapshot;
 }
 
-const untold_at_once = 100;
+const mails_max = 100;
 
 /** Invoices of the last days that nobody was told of, by their numbers; `after`: the number after which to go on. */
-export async function untoldInvoices(db: Queryable, since: Date, after = ''): Promise<Invoice[]> {
+export async function unmailedInvoices(db: Queryable, since: Date, after = ''): Promise<Invoice[]> {
   const rows = await db.query<{ snapshot: Invoice }>(
     `select snapshot from invoices i where issued_at >= $1 and number > $2
-        and not exists (select from invoice_mails m where m.number = i.number) order by number limit ${untold_at_once}`,
+        and not exists (select from invoice_mails m where m.number = i.number) order by number limit ${mails_max}`,
     [since, after],
   );
   return rows.map(({ snapshot }) => snapshot);
 }
 
-export async function markTold(db: Queryable, number: string, now: Date): Promise<void> {
+export async function markMailed(db: Queryable, number: string, now: Date): Promise<void> {
   await db.query('insert into invoice_mails (number, mailed_at) values ($1, $2) on conflict do nothing', [number, now]);
 }

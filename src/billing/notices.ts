@@ -9,7 +9,7 @@ import { balanceView, costView, parseMoney, type Money } from '../money/money.ts
 import { tellOfLowBalances, type LowBalance } from './alerts.ts';
 import { findDetails } from './details.ts';
 import type { Invoice } from './invoice.ts';
-import { markTold, untoldInvoices } from './invoices.ts';
+import { markMailed, unmailedInvoices } from './invoices.ts';
 
 /** The parts of the app that mails to an account's people need. */
 type Parts = {
@@ -21,7 +21,7 @@ type Parts = {
 };
 
 /** An invoice that nobody could be told of by then is in the dashboard. */
-const told_within_ms = 3 * 86_400_000;
+const notify_within_ms = 3 * 86_400_000;
 
 /** So many mails that failed, not by themselves, make the server one that is away: the next run begins anew. */
 const failures_max = 3;
@@ -32,17 +32,17 @@ const failures_max = 3;
  */
 export async function mailInvoices(app: Parts, signal: AbortSignal): Promise<void> {
   if (!app.mailer.ready()) return;
-  const since = new Date(app.clock.now() - told_within_ms);
+  const since = new Date(app.clock.now() - notify_within_ms);
   let failures = 0;
   for (let after: string | undefined = ''; after !== undefined;) {
-    const untold = await untoldInvoices(app.db, since, after);
-    for (const invoice of untold) {
+    const unsent = await unmailedInvoices(app.db, since, after);
+    for (const invoice of unsent) {
       if (signal.aborted) return;
       const outcome = await mailInvoice(app, invoice);
-      if (outcome === 'told') await markTold(app.db, invoice.number, new Date(app.clock.now()));
+      if (outcome === 'told') await markMailed(app.db, invoice.number, new Date(app.clock.now()));
       if (outcome === 'failed' && ++failures === failures_max) return;
     }
-    after = untold.at(-1)?.number;
+    after = unsent.at(-1)?.number;
   }
 }
 
@@ -85,14 +85,14 @@ async function send({ mailer, log }: Parts, mail: Mail, about: object): Promise<
 /** Without mail the dashboard alone tells. */
 export async function mailLowBalances(app: Parts, stopped: AbortSignal): Promise<void> {
   if (!app.mailer.ready()) return;
-  const away = new AbortController();
+  const leaving = new AbortController();
   let failures = 0;
   const tell = async (low: LowBalance): Promise<boolean> => {
     const outcome = await mailLowBalance(app, low);
-    if (outcome === 'failed' && ++failures === failures_max) away.abort();
+    if (outcome === 'failed' && ++failures === failures_max) leaving.abort();
     return outcome === 'told';
   };
-  await tellOfLowBalances(app.db, new Date(app.clock.now()), tell, AbortSignal.any([stopped, away.signal]));
+  await tellOfLowBalances(app.db, new Date(app.clock.now()), tell, AbortSignal.any([stopped, leaving.signal]));
 }
 
 async function mailLowBalance(

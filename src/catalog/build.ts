@@ -144,13 +144,13 @@ function buildRoute(model: ModelEntry, route: RouteEntry, id: string, base_curre
 }
 
 /** A start or a total that is given alone moves the other's default out of its way. */
-function buildTimeouts(written: NonNullable<RouteEntry['timeout']>, default_total_ms_of_kind: number): Timeouts {
-  const total = written.total === undefined ? undefined : milliseconds(written.total);
-  const start = milliseconds(written.start ?? '60s');
+function buildTimeouts(entry: NonNullable<RouteEntry['timeout']>, default_total_ms_of_kind: number): Timeouts {
+  const total = entry.total === undefined ? undefined : milliseconds(entry.total);
+  const start = milliseconds(entry.start ?? '60s');
   return {
-    connect: milliseconds(written.connect ?? '5s'),
-    first_byte: milliseconds(written.first_byte ?? '60s'),
-    idle: milliseconds(written.idle ?? '60s'),
+    connect: milliseconds(entry.connect ?? '5s'),
+    first_byte: milliseconds(entry.first_byte ?? '60s'),
+    idle: milliseconds(entry.idle ?? '60s'),
     start: Math.min(start, total ?? start),
     total: total ?? Math.max(default_total_ms_of_kind, start),
   };

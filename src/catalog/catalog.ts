@@ -87,8 +87,8 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       problems: warnings,
     };
   };
-  const keepCurrencies = async (ask: typeof inUse) => {
-    inUse = ask;
+  const keepCurrencies = async (read: typeof inUse) => {
+    inUse = read;
     take(needed(await loadAgain()));
   };
   return {

@@ -12,12 +12,12 @@ import type { ModelEntry, RouteEntry } from './schema.ts';
 import { suggestion } from './shape.ts';
 
 /** Names that routes may use. */
-export type Known = {
-  providers: ReadonlyMap<string, KnownProvider>;
+export type Names = {
+  providers: ReadonlyMap<string, ProviderFacts>;
   currencies: readonly string[];
 };
 
-export type KnownProvider = {
+export type ProviderFacts = {
   /** Can it run models of this kind? `told`: no, for a reason that is told at the provider. */
   serves(kind: Kind): boolean | 'told';
   adapter: string;
@@ -29,7 +29,7 @@ export type KnownProvider = {
 };
 
 /** Checks the models of a file beyond their shape. Those with a wrong shape are left alone. */
-export function checkModels(models: readonly unknown[], known: Known, report: Report): void {
+export function checkModels(models: readonly unknown[], names: Names, report: Report): void {
   const seen = new Map<string, number>();
   for (const [index, value] of models.entries()) {
     const at = ['models', index];
@@ -40,16 +40,16 @@ export function checkModels(models: readonly unknown[], known: Known, report: Re
       if (before !== undefined) report.error([...at, 'id'], `${id} is the id of models[${before}] already.`);
       else seen.set(id, index);
     }
-    if (!misshapen) checkModel(value as ModelEntry, known, at, report); // its shape has been checked
+    if (!misshapen) checkModel(value as ModelEntry, names, at, report); // its shape has been checked
   }
 }
 
-function checkModel(model: ModelEntry, known: Known, at: Path, report: Report): void {
+function checkModel(model: ModelEntry, names: Names, at: Path, report: Report): void {
   checkKind(model, at, report);
   const fields = isMediaKind(model.kind) ? checkInputSchema(model, [...at, 'input_schema'], report) : undefined;
   checkPrices(model, fields, at, report);
   checkOutputTypes(model, at, report);
-  checkRoutes(model, fields, known, at, report);
+  checkRoutes(model, fields, names, at, report);
 }
 
 /** Models make what their kind says; only what hears may answer in writing. */
@@ -101,7 +101,7 @@ function checkDefaults(schema: JsonObject, fields: InputFields, at: Path, report
   }
 }
 
-function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: Known, at: Path, report: Report): void {
+function checkRoutes(model: ModelEntry, fields: InputFields | undefined, names: Names, at: Path, report: Report): void {
   const seen = new Set<string>();
   for (const [index, route] of model.routes.entries()) {
     const here = [...at, 'routes', index];
@@ -109,27 +109,27 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, known: 
       report.error([...here, 'id'], `${route.id} is the id of an earlier route of this model already.`);
     }
     if (route.id !== undefined) seen.add(route.id);
-    checkProviderOf(model, route, known, here, report);
+    checkProviderOf(model, route, names, here, report);
     checkTimeout(route, here, report);
-    checkMedia(model, route, known, here, report);
-    checkOptions(model, route, known, here, report);
-    checkCost(model, route, fields, known, here, report);
+    checkMedia(model, route, names, here, report);
+    checkOptions(model, route, names, here, report);
+    checkCost(model, route, fields, names, here, report);
     if (route.input === undefined) continue;
     if (!isMediaKind(model.kind)) {
       report.error([...here, 'input'], `has no meaning for ${model.kind} models.`, 'key');
     } else checkMapping(route.input, fields, [...here, 'input'], report);
   }
   const usable = model.routes.some(({ provider }) => {
-    const configured = known.providers.get(provider);
+    const configured = names.providers.get(provider);
     return configured?.missing === undefined && configured?.serves(model.kind) === true;
   });
   if (!usable && !report.wrong([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');
 }
 
-function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at: Path, report: Report): void {
-  const provider = known.providers.get(route.provider);
+function checkProviderOf(model: ModelEntry, route: RouteEntry, names_of_file: Names, at: Path, report: Report): void {
+  const provider = names_of_file.providers.get(route.provider);
   if (!provider) {
-    const names = [...known.providers.keys()];
+    const names = [...names_of_file.providers.keys()];
     const hint = suggestion(route.provider, names) ?? `There are: ${names.join(', ')}.`;
     report.error([...at, 'provider'], `there is no provider ${showValue(route.provider)}. ${hint}`);
   } else if (provider.missing !== undefined) {
@@ -147,11 +147,11 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, known: Known, at:
 function checkOptions(
   { kind }: ModelEntry,
   { provider, options = {}, output = {} }: RouteEntry,
-  known: Known,
+  names: Names,
   at: Path,
   report: Report,
 ): void {
-  for (const problem of known.providers.get(provider)?.optionProblems(kind, options, output) ?? []) {
+  for (const problem of names.providers.get(provider)?.optionProblems(kind, options, output) ?? []) {
     const path = [...at, ...(problem.at ?? ['options']), problem.field];
     if (!problem.known_names) report.error(path, `${problem.message}.`);
     else
@@ -160,9 +160,9 @@ function checkOptions(
 }
 
 /** A caller's file that the upstream never gets would be a surprise that is paid for. */
-function checkMedia(model: ModelEntry, route: RouteEntry, known: Known, at: Path, report: Report): void {
+function checkMedia(model: ModelEntry, route: RouteEntry, names: Names, at: Path, report: Report): void {
   const [field] = isMediaKind(model.kind) ? mediaFieldsOf(model.input_schema ?? {}) : [];
-  const provider = known.providers.get(route.provider);
+  const provider = names.providers.get(route.provider);
   if (!field || !provider || provider.serves(model.kind) !== true || provider.takesMedia()) return;
   const message = `adapter ${provider.adapter} takes no files, but the input_schema has the field ${field.name} for them.`;
   report.error([...at, 'provider'], message);
@@ -179,15 +179,15 @@ function checkCost(
   model: ModelEntry,
   route: RouteEntry,
   fields: InputFields | undefined,
-  known: Known,
+  names: Names,
   at: Path,
   report: Report,
 ): void {
   const rows = route.cost ?? [];
   checkRows(rows, { kind: model.kind, fields, at: [...at, 'cost'] }, report);
   for (const [index, { unit, amount, currency }] of rows.entries()) {
-    if (currency !== undefined && !known.currencies.includes(currency)) {
-      const message = `${showValue(currency)} is not one of the currencies: ${known.currencies.join(', ')}.`;
+    if (currency !== undefined && !names.currencies.includes(currency)) {
+      const message = `${showValue(currency)} is not one of the currencies: ${names.currencies.join(', ')}.`;
       report.error([...at, 'cost', index, 'currency'], message);
     }
     if (Number(amount) === 0 || model.price?.some((row) => row.unit === unit)) continue;

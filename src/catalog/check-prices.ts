@@ -1,6 +1,6 @@
 import { showValue } from '../lib/show-value.ts';
 import { rational } from '../money/money.ts';
-import { usualFactors, writtenFactors } from './estimate.ts';
+import { usualFactors, factorsOf } from './estimate.ts';
 import { own, type InputFields } from './input-schema.ts';
 import { media_keyword } from './media-fields.ts';
 import { isMediaKind, units, units_of_kind, type Condition, type Factor, type Kind, type Unit } from './model.ts';
@@ -47,11 +47,11 @@ export function checkRows(rows: readonly PriceEntry[], { kind, fields, at }: Row
 }
 
 function checkCondition(when: Condition, fields: InputFields, at: Path, report: Report): void {
-  for (const [field, wanted] of Object.entries(when)) {
+  for (const [field, values] of Object.entries(when)) {
     if (!checkField(field, fields, [...at, field], report, 'key')) continue;
     const allowed = fields.keyword(field, 'enum');
     if (!Array.isArray(allowed)) continue;
-    for (const value of [wanted].flat()) {
+    for (const value of [values].flat()) {
       if (allowed.includes(value)) continue;
       const hint = suggestion(String(value), allowed.map(String)) ?? `It may be: ${allowed.map(showValue).join(', ')}.`;
       report.error([...at, field], `${showValue(value)} is not a value of ${field}. ${hint}`);
@@ -121,15 +121,15 @@ function checkEstimate(model: ModelEntry, fields: InputFields | undefined, at: P
   const names = fields?.names ?? [];
   const priced = new Set((model.price ?? []).map((row) => row.unit));
   for (const unit of units) {
-    const written = writtenFactors(model.estimate, unit);
-    if (written && !units_of_kind[model.kind].includes(unit)) {
+    const assumed = factorsOf(model.estimate, unit);
+    if (assumed && !units_of_kind[model.kind].includes(unit)) {
       report.error([...at, unit], `${unit} is not a unit of ${model.kind} models.`, 'key');
-    } else if (written || priced.has(unit)) {
-      const factors = written ?? usualFactors(unit, names);
+    } else if (assumed || priced.has(unit)) {
+      const factors = assumed ?? usualFactors(unit, names);
       if (factors) {
         checkFactors(unit, factors, fields, [...at, unit], report);
         checkTokens(unit, factors, fields, [...at, unit], report);
-      } else if (fields && !isToldByOther(model, unit)) {
+      } else if (fields && !isMeasuredElsewhere(model, unit)) {
         const message = `is required, since the price counts ${unit}s: $input.FIELD, a number, or a list of these.`;
         report.error([...at, unit], message);
       }
@@ -166,14 +166,14 @@ function isFreeText(name: string, fields: InputFields): boolean {
 }
 
 function lengthMax(name: string, fields: InputFields): number {
-  const written = fields.keyword(name, 'maxLength');
-  return typeof written === 'number' ? written : Infinity;
+  const factors = fields.keyword(name, 'maxLength');
+  return typeof factors === 'number' ? factors : Infinity;
 }
 
 /** Seconds and minutes tell each other; what is wrong with the other is told there. */
-function isToldByOther({ estimate }: ModelEntry, unit: Unit): boolean {
-  if (unit === 'minute') return writtenFactors(estimate, 'second') !== undefined;
-  return unit === 'second' && writtenFactors(estimate, 'minute') !== undefined;
+function isMeasuredElsewhere({ estimate }: ModelEntry, unit: Unit): boolean {
+  if (unit === 'minute') return factorsOf(estimate, 'second') !== undefined;
+  return unit === 'second' && factorsOf(estimate, 'minute') !== undefined;
 }
 
 function checkFactors(

@@ -66,18 +66,18 @@ export function stranded(currencies: readonly string[], in_use: ReadonlyMap<stri
 
 /** Names in `catalog.default` that are none; answers the providers that the file may use without defining them. */
 export function checkDefaults(
-  wanted: unknown,
+  value: unknown,
   { default_providers = {} }: Surroundings,
   report: Report,
 ): [string, ProviderEntry][] {
   const names = Object.keys(default_providers);
-  if (!Array.isArray(wanted)) return wanted === true ? Object.entries(default_providers) : [];
-  for (const [index, name] of wanted.entries()) {
+  if (!Array.isArray(value)) return value === true ? Object.entries(default_providers) : [];
+  for (const [index, name] of value.entries()) {
     if (typeof name !== 'string' || names.includes(name)) continue;
     const hint = suggestion(name, names) ?? `There are: ${names.join(', ')}.`;
     report.error(['catalog', 'default', index], `is not a provider of the default catalogue. ${hint}`);
   }
-  return Object.entries(default_providers).filter(([name]) => wanted.includes(name));
+  return Object.entries(default_providers).filter(([name]) => value.includes(name));
 }
 
 /** Checks one provider; false if its routes cannot be used. */

@@ -41,7 +41,7 @@ function textOf(name: string): string {
 }
 
 /** Which providers of the default catalogue a file has switched on; `true`: all. */
-function wantedProviders(file: CatalogFile): readonly string[] {
+function requestedProviders(file: CatalogFile): readonly string[] {
   const setting = file.catalog?.default ?? false;
   if (Array.isArray(setting)) return setting;
   return setting ? Object.keys(defaultProviders()) : [];
@@ -52,7 +52,7 @@ function wantedProviders(file: CatalogFile): readonly string[] {
  * configured one.
  */
 export function needsKey({ adapter, base_url }: Pick<ProviderEntry, 'adapter' | 'base_url'>): boolean {
-  return base_url === undefined && Object.values(defaultProviders()).some((known) => known.adapter === adapter);
+  return base_url === undefined && Object.values(defaultProviders()).some((provider) => provider.adapter === adapter);
 }
 
 /** The variable of the environment that a provider's key is taken from. */
@@ -70,7 +70,7 @@ export function defaultPart(
   { adapters, secret }: Pick<Surroundings, 'adapters' | 'secret'>,
 ): CatalogFile {
   const own = file.providers ?? {};
-  const entries = wantedProviders(file).flatMap((name): [string, ProviderEntry][] => {
+  const entries = requestedProviders(file).flatMap((name): [string, ProviderEntry][] => {
     const entry = defaultProviders()[name];
     if (!entry || !adapters.includes(entry.adapter)) return [];
     const used = own[name] ?? entry;

@@ -10,16 +10,16 @@ export function estimateOf(
 ): Estimate {
   return Object.fromEntries(
     units.flatMap((unit) => {
-      const factors = writtenFactors(entry, unit) ?? (priced.includes(unit) ? usualFactors(unit, fields) : undefined);
+      const factors = factorsOf(entry, unit) ?? (priced.includes(unit) ? usualFactors(unit, fields) : undefined);
       return factors ? [[unit, factors]] : [];
     }),
   );
 }
 
 /** Returns the file's factors for `unit`: one or several. */
-export function writtenFactors(entry: EstimateEntry | undefined, unit: Unit): Factor[] | undefined {
-  const written = entry?.[unit];
-  return written === undefined ? undefined : [written].flat().map(parseFactor);
+export function factorsOf(entry: EstimateEntry | undefined, unit: Unit): Factor[] | undefined {
+  const text = entry?.[unit];
+  return text === undefined ? undefined : [text].flat().map(parseFactor);
 }
 
 /** `$media.x.duration`: how long the audio or video in the field x is, in seconds. */
@@ -28,8 +28,8 @@ const duration_reference = /^\$media\.(.+)\.duration$/s;
 /** `$bytes.prompt+style`: how many bytes the texts of these fields have, and what an upstream may put around them. */
 const bytes_reference = /^\$bytes\.(.+)$/s;
 
-function parseFactor(written: string | number): Factor {
-  const text = String(written);
+function parseFactor(factor: string | number): Factor {
+  const text = String(factor);
   const field = field_reference.exec(text)?.[1];
   if (field !== undefined) return { field };
   const bytes_of = bytes_reference.exec(text)?.[1]?.split('+');

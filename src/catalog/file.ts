@@ -1,6 +1,6 @@
 import { isObject } from './model.ts';
 import { valueAt } from '../lib/json-pointer.ts';
-import { checkModels, type KnownProvider } from './check-models.ts';
+import { checkModels, type ProviderFacts } from './check-models.ts';
 import {
   checkCurrencies,
   checkDefaults,
@@ -54,32 +54,32 @@ function checkBase(value: unknown, [base]: readonly string[], report: Report): v
 
 const [default_base] = Object.keys(default_currencies);
 
-function checkProviders(value: unknown, surroundings: Surroundings, report: Report): Map<string, KnownProvider> {
+function checkProviders(value: unknown, surroundings: Surroundings, report: Report): Map<string, ProviderFacts> {
   const sandbox = valueAt(value, ['sandbox']) !== false;
-  const written = valueAt(value, ['providers']);
-  const providers = new Map<string, KnownProvider>();
+  const entries = valueAt(value, ['providers']);
+  const providers = new Map<string, ProviderFacts>();
   if (sandbox) {
     const adapter = sandbox_name;
-    providers.set(sandbox_name, knownProvider(adapter, surroundings));
+    providers.set(sandbox_name, providerFacts(adapter, surroundings));
   }
   for (const [name, entry] of checkDefaults(valueAt(value, ['catalog', 'default']), surroundings, report)) {
     const has_key = entry.api_key === undefined || surroundings.secret(entry.api_key) !== undefined;
-    const provider = knownProvider(entry.adapter, surroundings);
+    const provider = providerFacts(entry.adapter, surroundings);
     providers.set(name, has_key ? provider : { ...provider, missing: entry.api_key });
   }
-  for (const [name, entry] of Object.entries(isObject(written) ? written : {})) {
+  for (const [name, entry] of Object.entries(isObject(entries) ? entries : {})) {
     providers.set(name, { adapter: '', serves: () => 'told', optionProblems: () => [], takesMedia: () => true });
     if (report.wrong(['providers', name])) continue;
     const provider = entry as ProviderEntry; // its shape has been checked
     const { adapter } = provider;
     if (checkProvider(name, provider, { sandbox, surroundings }, report)) {
-      providers.set(name, knownProvider(adapter, surroundings));
+      providers.set(name, providerFacts(adapter, surroundings));
     }
   }
   return providers;
 }
 
-function knownProvider(adapter: string, surroundings: Surroundings): KnownProvider {
+function providerFacts(adapter: string, surroundings: Surroundings): ProviderFacts {
   return {
     adapter,
     serves: (kind) => surroundings.canServe(adapter, kind),

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { fragmentAt, pointerKeys, valueAt } from '../lib/json-pointer.ts';
-import { complaint } from '../json-schema/validation-messages.ts';
+import { validationMessage } from '../json-schema/validation-messages.ts';
 import { isObject, type Json, type JsonObject } from './model.ts';
 import type { Path } from './problem.ts';
 
@@ -102,7 +102,7 @@ function firstByPlace(schema: JsonObject, errors: readonly ErrorObject[]): Schem
   for (const error of ordered) {
     if (mistakes.has(error.instancePath)) continue;
     const keys = pointerKeys(error.instancePath);
-    const message = complaint(error, valueAt(schema, keys), (key) => key, schema);
+    const message = validationMessage(error, valueAt(schema, keys), (key) => key, schema);
     mistakes.set(error.instancePath, { path: pathIn(schema, keys), message });
   }
   return [...mistakes.values()];

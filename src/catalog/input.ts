@@ -3,11 +3,11 @@ import { compileSchema, fillDefaults } from './input-schema.ts';
 import { isObject, type InputCheck, type Json, type JsonObject, type Route } from './model.ts';
 
 /** Values in an input up to which all of its mistakes are told; of a larger one only the first. */
-const values_told_max = 2_000;
+const values_shown_max = 2_000;
 
 /** Checks `input` as it was given against a model's schema; fills in the defaults if it fits. */
 export function checkInput(model_id: string, schema: JsonObject, input: unknown): InputCheck {
-  const validate = compileSchema(schema, !hasMoreValues(input, values_told_max));
+  const validate = compileSchema(schema, !hasMoreValues(input, values_shown_max));
   if (validate(input) && isObject(input)) return { ok: true, input: fillDefaults(schema, input) };
   const errors = fieldErrors(validate.errors ?? [], input, { prefix: 'input', owner: `model ${model_id}`, schema });
   return { ok: false, errors };

@@ -57,7 +57,7 @@ export async function switchModel(db: Queryable, model: string, is_off: boolean,
      on conflict (model) do update set is_off = $2, updated_at = $3`,
     [model, is_off, now],
   );
-  await forgetUnchanged(db, model);
+  await removeUnchanged(db, model);
 }
 
 /** In which order routes are tried; without any, that of the configuration. */
@@ -67,7 +67,7 @@ export async function orderRoutes(db: Queryable, model: string, ids: readonly st
      on conflict (model) do update set route_order = $2, updated_at = $3`,
     [model, ids, now],
   );
-  await forgetUnchanged(db, model);
+  await removeUnchanged(db, model);
 }
 
 /** From now on the route takes nothing new, or does again. */
@@ -82,10 +82,10 @@ export async function drainRoute(
        || case when $3 then array[$2] else '{}' end`,
     [model, route, drained, now],
   );
-  await forgetUnchanged(db, model);
+  await removeUnchanged(db, model);
 }
 
-async function forgetUnchanged(db: Queryable, model: string): Promise<void> {
+async function removeUnchanged(db: Queryable, model: string): Promise<void> {
   await db.query(
     `delete from model_overrides where model = $1 and not is_off and route_order = '{}' and drained = '{}'`,
     [model],
@@ -98,7 +98,7 @@ export const overrides_channel = 'model_overrides';
 /** A NOTIFY may be lost with its connection: a change counts within a second all the same. */
 const read_every_ms = 1_000;
 
-export type OverrideWatch = {
+export type OverrideWatcher = {
   /** Reads the rows now. */
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -110,7 +110,7 @@ export async function watchOverrides(
   catalog: { override(overrides: readonly Override[]): void },
   listener: Listener,
   onError: (error: unknown) => void,
-): Promise<OverrideWatch> {
+): Promise<OverrideWatcher> {
   let seen = '';
   let reading: Promise<void> = Promise.resolve();
   let waiting: Promise<void> | undefined;

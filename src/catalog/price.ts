@@ -71,7 +71,7 @@ export function rowsOfInput<Row extends { unit: Unit; above_input_tokens?: numbe
 /** Tells whether a price row applies to this input. */
 export function fits(when: Condition | undefined, input: JsonObject): boolean {
   return Object.entries(when ?? {}).every(
-    ([field, wanted]) => Object.hasOwn(input, field) && [wanted].flat().some((value) => value === input[field]),
+    ([field, values]) => Object.hasOwn(input, field) && [values].flat().some((value) => value === input[field]),
   );
 }
 
@@ -144,9 +144,9 @@ function fieldText(unit: Unit, field: string, input: JsonObject): string {
   return text;
 }
 
-function uncountable(field: string, complaint: string): ApiError {
+function uncountable(field: string, reason: string): ApiError {
   const name = `input.${field}`;
-  return new ApiError('invalid_input', `${name} ${complaint}`, { param: name });
+  return new ApiError('invalid_input', `${name} ${reason}`, { param: name });
 }
 
 /** Code points; an array of them would take hundreds of megabytes for the largest request. */

@@ -6,7 +6,7 @@ import published_schema from '../../medley.schema.json' with { type: 'json' };
 import { parseDuration } from '../lib/duration.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { pointerKeys, valueAt } from '../lib/json-pointer.ts';
-import { complaint } from '../json-schema/validation-messages.ts';
+import { validationMessage } from '../json-schema/validation-messages.ts';
 import { showValue } from '../lib/show-value.ts';
 import { own, pathIn } from './input-schema.ts';
 import type { Json } from './model.ts';
@@ -110,7 +110,7 @@ function valueMessage(error: ErrorObject, value: unknown): string {
   if (error.keyword === 'maxDuration') return `must be at most ${String(error.schema)}${got}.`;
   const advised = ['type', 'pattern', 'format'].includes(error.keyword) ? advice(schema) : undefined;
   if (advised !== undefined) return `${advised}${got}.`;
-  return complaint(error, value, (key) => key, published_schema);
+  return validationMessage(error, value, (key) => key, published_schema);
 }
 
 function advice(schema: Json | undefined): string | undefined {

@@ -6,11 +6,11 @@ import { chargedQuantity, fits, quantity, rowsOfInput, type Units } from './pric
 type Rates = Pick<Settings, 'currencies' | 'base_currency'>;
 
 /** A charge as the upstream reports it: a decimal text and a currency. It may be nonsense. */
-type Told = { readonly amount: string; readonly currency: string };
+type ReportedCost = { readonly amount: string; readonly currency: string };
 
 /** By what the cost of a run is found. `rate`: of the account's currency, as it was frozen for the run. */
-export type CostGrounds = {
-  told?: Told | undefined;
+export type CostFacts = {
+  reported?: ReportedCost | undefined;
   rows: readonly CostRow[];
   /** Absent: nobody has counted any. */
   units?: Units | undefined;
@@ -36,11 +36,11 @@ export function fitCosts(rows: readonly CostRow[], input: () => JsonObject): rea
  * Returns the upstream's charge for a run: as reported, else by the route's cost rows. If neither gives a
  * possible number, the charge is unknown; nothing is invented, and nothing fails.
  */
-export function upstreamCharge(settings: Rates, grounds: CostGrounds): UpstreamCharge {
-  const { told, rows, rate, is_counted = false } = grounds;
+export function upstreamCharge(settings: Rates, facts: CostFacts): UpstreamCharge {
+  const { reported, rows, rate, is_counted = false } = facts;
   if (rows.length > 0 && rows.every(isFree)) return freeOfCharge(settings);
-  if (told) return chargeOf(settings, 'told', inBase(settings, rational(told.amount), told.currency), rate);
-  return chargeOf(settings, is_counted ? 'counted' : 'rows', byRows(settings, grounds), rate);
+  if (reported) return chargeOf(settings, 'told', inBase(settings, rational(reported.amount), reported.currency), rate);
+  return chargeOf(settings, is_counted ? 'counted' : 'rows', byRows(settings, facts), rate);
 }
 
 function isFree({ amount }: CostRow): boolean {
@@ -52,7 +52,7 @@ export function freeOfCharge(settings: Rates): UpstreamCharge {
   return { basis: 'free', cost: 0n, base: 0n, currency: settings.base_currency };
 }
 
-function byRows(settings: Rates, { rows, units, held_units }: CostGrounds): Rational | undefined {
+function byRows(settings: Rates, { rows, units, held_units }: CostFacts): Rational | undefined {
   if (rows.length === 0 || !units) return undefined;
   let sum: Rational = zero;
   for (const { unit, amount, per, currency } of rowsOfInput(rows, inputTokens(units))) {

@@ -127,7 +127,7 @@ export async function attemptRoute(
   outcome.writes_for_an_hour = limitCaches(priced, style, allowance, sent);
   sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: app.secret });
   const timeouts = new AttemptTimeouts(route.timeout_ms, priced.request.stream, caller.gone, app.stopping);
-  const reasons = mayReason(priced.model.capabilities, quirks, { asked: priced.request.body, sent: sent.body });
+  const reasons = mayReason(priced.model.capabilities, quirks, { requested: priced.request.body, sent: sent.body });
   const attempt: RouteAttempt = { app, priced, route, provider, style, sent, caller, outcome, timeouts, reasons };
   let files: Files | undefined;
   try {

@@ -6,7 +6,7 @@ import type { CallerCodec, ChatRequest, Codec } from '../styles/codec.ts';
 import { inputSize } from '../styles/input-size.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { readChatRequest, upstreamBody } from '../styles/request.ts';
-import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
+import { findLinks, judgeLinks, type BodyLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
 import { headersFor } from './ignored.ts';
 import { checkPolicy, linkPolicy } from './linked.ts';
@@ -57,7 +57,7 @@ export async function countTokens(
 }
 
 /** Files are not fetched for a count. Throws where they would have to be. */
-function checkCounted(links: readonly FoundLink[], policy: ReturnType<typeof linkPolicy>): void {
+function checkCounted(links: readonly BodyLink[], policy: ReturnType<typeof linkPolicy>): void {
   if (policy === 'fetch') throw new Error('its links are not fetched for a count');
   checkPolicy(links, policy);
 }

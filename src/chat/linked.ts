@@ -3,7 +3,7 @@ import type { LinkPolicy, Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { mistake } from '../styles/fields.ts';
-import { judgeLinks, withFiles, type FoundLink } from '../styles/links.ts';
+import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
 import type { Link } from '../styles/codec.ts';
 import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
 import { fetchLinks } from './links.ts';
@@ -60,7 +60,7 @@ export function linkPolicy(app: App, route: Route): LinkPolicy | 'own' {
 }
 
 /** Throws ApiError 400 naming the first link that may not be sent, or fetched. */
-export function checkPolicy(links: readonly FoundLink[], policy: LinkPolicy | 'own'): void {
+export function checkPolicy(links: readonly BodyLink[], policy: LinkPolicy | 'own'): void {
   const [first] = links;
   if (policy === 'pass') return judgeLinks(links, public_only);
   const unfetched = policy === 'refuse' ? first : links.find(({ kind }) => kind === 'server');

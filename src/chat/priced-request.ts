@@ -5,7 +5,7 @@ import type { Pricing } from '../catalog/price.ts';
 import { unknownModel, wrongKind } from '../catalog/model-errors.ts';
 import type { CallerCodec, CallerHalf, ChatRequest, Codec } from '../styles/codec.ts';
 import { inputSize } from '../styles/input-size.ts';
-import { findLinks, judgeLinks, type FoundLink } from '../styles/links.ts';
+import { findLinks, judgeLinks, type BodyLink } from '../styles/links.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { readChatRequest } from '../styles/request.ts';
 import { answer_tokens_min } from '../styles/thinking.ts';
@@ -52,7 +52,7 @@ export type OutputBounds = {
 };
 
 /** A chat request that has passed all checks that need no database. */
-export type PricedChatRequest = PricedRequest & { request: ChatRequest; links: readonly FoundLink[] };
+export type PricedChatRequest = PricedRequest & { request: ChatRequest; links: readonly BodyLink[] };
 
 /** Reads a body of a chat path. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceChatRequest(

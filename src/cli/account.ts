@@ -16,7 +16,7 @@ import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { balanceOf, creditByHand, type Balance, type CreditByHandAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
-import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
+import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
 
 export function accountCommands(account: Command): void {
   const create = account.command('create').description('create an account').requiredOption('--name <name>', 'its name');
@@ -50,7 +50,7 @@ export function accountCommands(account: Command): void {
 async function createOne(
   app: CommandApp,
   options: { name?: string; currency?: string; credit?: string },
-): Promise<Said> {
+): Promise<CommandResult> {
   const { currencies, base_currency } = (await app.catalog()).settings;
   const currency = options.currency ?? base_currency;
   if (!currencies.has(currency)) {
@@ -74,7 +74,7 @@ async function creditOne(
   id: string,
   amount_text: string,
   options: { reason?: string; ref?: string },
-): Promise<Said> {
+): Promise<CommandResult> {
   const amount = readMoney(amount_text, 'AMOUNT', { signed: true });
   if (amount === 0n) throw new CommandError('AMOUNT must not be zero.', 2);
   const reason = readText(options.reason, '--reason', 500);
@@ -113,13 +113,13 @@ function refusalOf({ outcome, available }: CreditByHandAnswer, account: Account,
   }
 }
 
-async function listAll(app: CommandApp): Promise<Said> {
+async function listAll(app: CommandApp): Promise<CommandResult> {
   const accounts = await Promise.all((await listAccounts(app.db)).map((account) => described(app, account)));
   const rows = accounts.map((row) => [row.id, row.name, row.currency, row.balance, row.held, row.status]);
   return { json: { accounts }, text: table([['account', 'name', 'currency', 'balance', 'held', 'status'], ...rows]) };
 }
 
-async function showOne(app: CommandApp, id: string): Promise<Said> {
+async function showOne(app: CommandApp, id: string): Promise<CommandResult> {
   const json = await described(app, await requireAccount(app, id));
   return {
     json,
@@ -129,7 +129,7 @@ async function showOne(app: CommandApp, id: string): Promise<Said> {
   };
 }
 
-async function setStatus(app: CommandApp, id: string, status: Account['status']): Promise<Said> {
+async function setStatus(app: CommandApp, id: string, status: Account['status']): Promise<CommandResult> {
   await requireAccount(app, id);
   await setAccountStatus(app.db, id, status);
   app.notifier.notify(keys_channel, 'all');
@@ -138,7 +138,7 @@ async function setStatus(app: CommandApp, id: string, status: Account['status'])
   return { json, text: `${id} is ${json.status}` };
 }
 
-async function deleteOne(app: CommandApp, id: string): Promise<Said> {
+async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
   const { name, currency } = await requireAccount(app, id);
   const outcome = await deleteAccount(app.db, id);
   if (outcome === 'money' || outcome === 'history')

@@ -7,13 +7,13 @@ import type { Manifest } from '../backup/manifest.ts';
 import { megabytes, openProgress } from '../backup/progress.ts';
 import { readCommandConfig } from '../app/running.ts';
 import { openDiskStorage } from '../storage/disk.ts';
-import { CommandError, says, type Said } from './command.ts';
+import { CommandError, says, type CommandResult } from './command.ts';
 
 export function backupCommand(backup: Command): void {
   says(backup, (dir = '') => backUp(dir));
 }
 
-async function backUp(dir: string): Promise<Said> {
+async function backUp(dir: string): Promise<CommandResult> {
   const config = readCommandConfig();
   const backup = await withDatabase(config, async (db) =>
     makeBackup(
@@ -31,7 +31,7 @@ async function backUp(dir: string): Promise<Said> {
   const { count, missing } = backup.files;
   const all_missing = count === 0 && missing > 0;
   const text = [
-    `${dir}: ${contentsOf(backup)}`,
+    `${dir}: ${contentSummary(backup)}`,
     ...(all_missing
       ? [`NONE OF THE ${missing} FILES of the database is in ${config.data_dir}: is MEDLEY_DATA right?`]
       : []),
@@ -57,7 +57,7 @@ export function summaryOf({ created_at, product, tables, files }: Manifest) {
 }
 
 /** The same in words. */
-export function contentsOf(manifest: Manifest): string {
+export function contentSummary(manifest: Manifest): string {
   const { tables, rows, files, size_bytes, created_at, version } = summaryOf(manifest);
   return `${tables} tables, ${rows} rows, ${files} files, ${megabytes(size_bytes)}, as of ${created_at}, by Medley ${version}`;
 }

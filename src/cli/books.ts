@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { silent } from '../app/data.ts';
 import { service_rules } from '../chat/books.ts';
 import { makeEngineTables } from '../queue/backup.ts';
-import { isEngineMade } from '../queue/pgboss-tables.ts';
+import { isEngineCreated } from '../queue/pgboss-tables.ts';
 import { checkBooks } from '../money/books.ts';
 import { says, withApp } from './command.ts';
 
@@ -10,7 +10,7 @@ export function booksCommand(books: Command): void {
   books.option('--full', 'read every entry again, not only those since the last run');
   says(books, () =>
     withApp(async (app) => {
-      if (!(await isEngineMade(app.db))) await makeEngineTables(app.db, silent); // the rules look for jobs
+      if (!(await isEngineCreated(app.db))) await makeEngineTables(app.db, silent); // the rules look for jobs
       const report = await checkBooks(app.db, { full: books.opts()['full'] === true, more: service_rules });
       const lines = report.findings.map((finding) => `${finding.rule}: ${finding.subject}: ${finding.detail}`);
       const sums = [

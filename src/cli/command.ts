@@ -19,16 +19,18 @@ export class CommandError extends Error {
 }
 
 /** The output of a command: an object for --json, lines for people. */
-export type Said = { json: object; text: string; exit_code?: 0 | 1 | 2 };
+export type CommandResult = { json: object; text: string; exit_code?: 0 | 1 | 2 };
 
 /** Adds `--json` and runs `action`, whose answer is printed in the form that was asked for. */
-export function says(command: Command, action: (...words: string[]) => Promise<Said>): Command {
-  return command.option('--json', 'one JSON object on stdout, nothing else').action(async (...given: unknown[]) => {
-    const words = given.filter((word) => typeof word === 'string');
-    const result = await action(...words);
-    process.stdout.write(command.opts()['json'] === true ? `${JSON.stringify(result.json)}\n` : `${result.text}\n`);
-    if (result.exit_code) process.exitCode = result.exit_code;
-  });
+export function says(command: Command, action: (...words: string[]) => Promise<CommandResult>): Command {
+  return command
+    .option('--json', 'one JSON object on stdout, nothing else')
+    .action(async (...command_args: unknown[]) => {
+      const words = command_args.filter((word) => typeof word === 'string');
+      const result = await action(...words);
+      process.stdout.write(command.opts()['json'] === true ? `${JSON.stringify(result.json)}\n` : `${result.text}\n`);
+      if (result.exit_code) process.exitCode = result.exit_code;
+    });
 }
 
 /** A text of an argument with 1 to `length_max` characters. Throws CommandError (usage). */

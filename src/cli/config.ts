@@ -7,7 +7,7 @@ import { readCommandConfig } from '../app/running.ts';
 import type { Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
-import { CommandError, says, type Said } from './command.ts';
+import { CommandError, says, type CommandResult } from './command.ts';
 
 export function configCommands(config: Command): void {
   const check = config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col');
@@ -15,7 +15,7 @@ export function configCommands(config: Command): void {
   says(check, (file?: string) => (check.opts()['default'] === true ? checkDefault() : checkFile(file)));
 }
 
-async function checkFile(file?: string): Promise<Said> {
+async function checkFile(file?: string): Promise<CommandResult> {
   const settings = readCommandConfig();
   const path = file ?? settings.config_file ?? 'medley.yaml';
   if (file === undefined && settings.config_file === undefined && !existsSync(path)) {
@@ -34,11 +34,11 @@ async function checkFile(file?: string): Promise<Said> {
   return verdict(path, { errors, warnings });
 }
 
-async function checkDefault(): Promise<Said> {
+async function checkDefault(): Promise<CommandResult> {
   return verdict('The default catalogue', checkDefaults(adapterFacts(adapters)));
 }
 
-function verdict(file: string, { errors, warnings }: { errors: string[]; warnings: string[] }): Said {
+function verdict(file: string, { errors, warnings }: { errors: string[]; warnings: string[] }): CommandResult {
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
   if (ok)

@@ -11,7 +11,7 @@ import { checkBooks } from '../money/books.ts';
 import { readJournals } from '../storage/journal.ts';
 import { storageKey } from '../storage/key.ts';
 import { service_rules } from '../chat/books.ts';
-import { says, withEngine, type Said } from './command.ts';
+import { says, withEngine, type CommandResult } from './command.ts';
 
 type Check = { name: string; ok: boolean; detail: string };
 
@@ -35,7 +35,7 @@ export function migrateCommand(migration: Command): void {
   );
 }
 
-async function examine(app: App): Promise<Said> {
+async function examine(app: App): Promise<CommandResult> {
   const checks: Check[] = [];
   for (const [name, examineOne] of Object.entries(examinations)) {
     try {

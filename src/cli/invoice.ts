@@ -3,7 +3,7 @@ import type { CommandApp } from '../app/command-app.ts';
 import { isMonth, periodOf } from '../billing/invoice.ts';
 import { invoiceTime, isOver, makeInvoices } from '../billing/invoices.ts';
 import { requireAccount } from './account.ts';
-import { CommandError, says, table, withApp, type Said } from './command.ts';
+import { CommandError, says, table, withApp, type CommandResult } from './command.ts';
 
 export function invoiceCommands(invoice: Command): void {
   const run = invoice
@@ -17,7 +17,7 @@ export function invoiceCommands(invoice: Command): void {
   says(run, () => withApp((app) => makeThem(app, run.opts())));
 }
 
-async function makeThem(app: CommandApp, options: { month?: string; account?: string }): Promise<Said> {
+async function makeThem(app: CommandApp, options: { month?: string; account?: string }): Promise<CommandResult> {
   const { month = '' } = options;
   const now = await invoiceTime(app.db, new Date(app.clock.now()));
   const { issuer } = (await app.catalog()).settings;
@@ -27,8 +27,12 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
     throw new CommandError('There is no issuer of invoices: set billing.issuer in medley.yaml.', 1);
   }
   const account = options.account === undefined ? undefined : await requireAccount(app, options.account);
-  const { made, existing, failed } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
-  const created = made.map(({ number, customer, total, currency, supplement_to = null }) => ({
+  const {
+    created: invoices,
+    existing,
+    failed,
+  } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
+  const created = invoices.map(({ number, customer, total, currency, supplement_to = null }) => ({
     number,
     account: customer.account_id,
     total,
@@ -40,18 +44,18 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
     ...(created.length > 0
       ? [table([['number', 'account', 'total', '', 'supplement to'], ...created.map(lineOf)])]
       : []),
-    `${made.length} created for ${month}, ${existing} existed already.`,
+    `${invoices.length} created for ${month}, ${existing} existed already.`,
     ...failures.map((one) => `NOT CREATED for ${one.account}: ${one.message}`),
   ];
   return {
-    json: { month, made: created, existing, failed: failures },
+    json: { month, created, existing, failed: failures },
     text: text.join('\n'),
     exit_code: failures.length > 0 ? 1 : 0,
   };
 }
 
-function lineOf(made: { [name: string]: string | null }): string[] {
-  return Object.values(made).map((value) => value ?? '');
+function lineOf(names: { [name: string]: string | null }): string[] {
+  return Object.values(names).map((value) => value ?? '');
 }
 
 function tooEarly(month: string): string {

@@ -14,7 +14,7 @@ import type { CommandApp } from '../app/command-app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { exact, type Money } from '../money/money.ts';
 import { requireAccount } from './account.ts';
-import { CommandError, note, readMoney, readText, says, table, withApp, type Said } from './command.ts';
+import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
 
 export function keyCommands(key: Command): void {
   const create = key
@@ -75,7 +75,7 @@ function readRules(options: RuleOptions, rules: KeyRules, now: Date): KeyRules {
   };
 }
 
-async function changeRules(app: CommandApp, id: string, options: RuleOptions): Promise<Said> {
+async function changeRules(app: CommandApp, id: string, options: RuleOptions): Promise<CommandResult> {
   const key = await findKey(app.db, id);
   const now = new Date(app.clock.now());
   if (!key || keyState(key, now.getTime()) === 'deleted') throw new CommandError(`There is no key "${id}".`);
@@ -100,7 +100,7 @@ function rulesText({ expires_at, scopes: allowed, addresses }: KeyRules): string
 async function createOne(
   app: CommandApp,
   options: { account?: string; name?: string; monthlyLimit?: string } & RuleOptions,
-): Promise<Said> {
+): Promise<CommandResult> {
   const name = readText(options.name, '--name', 200);
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
   const now = new Date(app.clock.now());
@@ -120,7 +120,7 @@ async function createOne(
   return { json, text: `${text}\nShown only once. Its id is ${key.id}.` };
 }
 
-async function deleteOne(app: CommandApp, id: string): Promise<Said> {
+async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
   const key = await findKey(app.db, id);
   if (!key || !(await deleteKey(app.db, id, new Date(app.clock.now()))))
     throw new CommandError(`There is no key "${id}" to delete.`);
@@ -130,7 +130,7 @@ async function deleteOne(app: CommandApp, id: string): Promise<Said> {
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
 
-async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: string }): Promise<Said> {
+async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: string }): Promise<CommandResult> {
   if (overlap !== '0' && overlap !== '24') throw new CommandError('--overlap must be 0 or 24.', 2);
   const now = new Date(app.clock.now());
   const rotated = await rotateKey(app.db, id, Number(overlap) * 3_600_000, now);
@@ -146,7 +146,7 @@ async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: s
   };
 }
 
-async function limitOne(app: CommandApp, id: string, amount: string): Promise<Said> {
+async function limitOne(app: CommandApp, id: string, amount: string): Promise<CommandResult> {
   const limit_month = amount === 'none' ? null : readMoney(amount, 'AMOUNT');
   const key = await findKey(app.db, id);
   if (!key || !(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
@@ -156,7 +156,7 @@ async function limitOne(app: CommandApp, id: string, amount: string): Promise<Sa
   return { json: { id, monthly_limit: shown(limit_month) }, text };
 }
 
-async function listAll(app: CommandApp, options: { account?: string }): Promise<Said> {
+async function listAll(app: CommandApp, options: { account?: string }): Promise<CommandResult> {
   const account = await requireAccount(app, options.account ?? '');
   const budgets = await budgetsOf(app.db, account.id, new Date(app.clock.now()));
   const keys = (await listKeys(app.db, account.id)).map((key) => {

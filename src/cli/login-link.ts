@@ -3,14 +3,14 @@ import { findAccount, listAccounts } from '../accounts/accounts.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
 import { firstOperator, ownerOf } from '../accounts/members.ts';
 import type { CommandApp } from '../app/command-app.ts';
-import { CommandError, note, says, withApp, type Said } from './command.ts';
+import { CommandError, note, says, withApp, type CommandResult } from './command.ts';
 
 export function loginLinkCommand(command: Command): void {
   command.option('--account <account>', 'as the owner of this account instead of as the operator');
   says(command, () => withApp((app) => makeLink(app, command.opts())));
 }
 
-async function makeLink(app: CommandApp, { account }: { account?: string }): Promise<Said> {
+async function makeLink(app: CommandApp, { account }: { account?: string }): Promise<CommandResult> {
   const now = new Date(app.clock.now());
   const user_id = account === undefined ? await operatorOf(app, now) : await ownerOfAccount(app, account, now);
   const link = await makeLoginLink(app.db, await app.base_url(), user_id, now);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CommandApp } from '../app/command-app.ts';
 import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../money/margins.ts';
 import { exact, type Money } from '../money/money.ts';
-import { CommandError, says, table, withApp, type Said } from './command.ts';
+import { CommandError, says, table, withApp, type CommandResult } from './command.ts';
 
 export function marginsCommand(margins: Command): void {
   margins
@@ -11,7 +11,7 @@ export function marginsCommand(margins: Command): void {
   says(margins, () => withApp((app) => tellMargins(app, margins.opts())));
 }
 
-async function tellMargins(app: CommandApp, options: { month?: string; by?: string }): Promise<Said> {
+async function tellMargins(app: CommandApp, options: { month?: string; by?: string }): Promise<CommandResult> {
   const month = options.month ?? new Date(app.clock.now()).toISOString().slice(0, 7);
   if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month))
     throw new CommandError(`--month must be like 2026-01, not "${month}".`, 2);

@@ -34,7 +34,7 @@ function surveyRoute({ catalog, providers }: Survey, model: Model, route: Route)
 }
 
 /** The model of this id. Throws CommandError if there is none. */
-export function foundModel(surveyed: readonly Surveyed[], id: string): Surveyed {
+export function surveyedModel(surveyed: readonly Surveyed[], id: string): Surveyed {
   const match = surveyed.find(({ model }) => model.id === id);
   if (match) return match;
   const near = nearest(

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { writeDraft } from '../catalog/draft.ts';
 import type { MediaKind } from '../catalog/model.ts';
 import { described, DescriptionError, type Describe } from '../providers/describe.ts';
-import { CommandError, says, type Said } from './command.ts';
+import { CommandError, says, type CommandResult } from './command.ts';
 
 export function importCommands(models: Command): void {
   const command = models.command('import').description("a block for medley.yaml from a provider's own description");
@@ -18,10 +18,10 @@ export function importCommands(models: Command): void {
 
 type Options = { baseUrl?: string; out?: string; kind?: string };
 
-async function importOne(read: Describe, name: string, options: Options): Promise<Said> {
+async function importOne(read: Describe, name: string, options: Options): Promise<CommandResult> {
   if (!/^[\w.-]+(\/[\w.-]+)+$/.test(name)) throw new CommandError(`${name} must have the form owner/name.`, 2);
-  const kind_told = readKind(options.kind);
-  const draft = await read(name, (options.baseUrl ?? '').replace(/\/+$/, ''), kind_told).catch((error: unknown) => {
+  const given_kind = readKind(options.kind);
+  const draft = await read(name, (options.baseUrl ?? '').replace(/\/+$/, ''), given_kind).catch((error: unknown) => {
     throw error instanceof DescriptionError ? new CommandError(error.message) : error;
   });
   const text = writeDraft(draft, new Date().toISOString().slice(0, 10));
@@ -37,8 +37,8 @@ async function importOne(read: Describe, name: string, options: Options): Promis
 
 const kinds = ['image', 'video', 'audio'] as const;
 
-function readKind(given: string | undefined): MediaKind | undefined {
-  const kind = kinds.find((one) => one === given);
-  if (kind !== undefined || given === undefined) return kind;
-  throw new CommandError(`--kind must be one of ${kinds.join(', ')}; not "${given}".`, 2);
+function readKind(text: string | undefined): MediaKind | undefined {
+  const kind = kinds.find((one) => one === text);
+  if (kind !== undefined || text === undefined) return kind;
+  throw new CommandError(`--kind must be one of ${kinds.join(', ')}; not "${text}".`, 2);
 }

@@ -3,11 +3,11 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { JsonObject } from '../catalog/model.ts';
 import { openProber } from '../storage/probe.ts';
-import { planTrial, TrialError } from '../trials/plan.ts';
-import type { Trial } from '../trials/run.ts';
-import { tryRoute } from '../trials/trial.ts';
-import { CommandError, says, type Said } from './command.ts';
-import { foundModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
+import { planTestCall, TestCallError } from '../test-calls/plan.ts';
+import type { TestCall } from '../test-calls/run.ts';
+import { testRoute } from '../test-calls/test-call.ts';
+import { CommandError, says, type CommandResult } from './command.ts';
+import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
 
 export function testCommand(models: Command): void {
   const test = models
@@ -22,15 +22,15 @@ export function testCommand(models: Command): void {
 
 type Options = { route?: string; real?: boolean; input?: string; out?: string };
 
-async function testOne(id: string, options: Options): Promise<Said> {
+async function testOne(id: string, options: Options): Promise<CommandResult> {
   const { surveyed, catalog } = await survey();
-  const surveyed_model = foundModel(surveyed, id);
+  const surveyed_model = surveyedModel(surveyed, id);
   const { model } = surveyed_model;
   const { route } = chooseRoute(surveyed_model, options.route);
   const provider = catalog.providers.get(route.provider);
   if (!provider) throw new CommandError(`The provider ${route.provider} cannot be used.`);
   const { settings } = catalog;
-  const { input, ...costs } = await planTrial({ model, route, settings }, options.input);
+  const { input, ...costs } = await planTestCall({ model, route, settings }, options.input);
   const { sent, estimated_cost, upstream_estimate, currency } = costs;
   const plan = { model: id, route: route.id, provider: route.provider, upstream_model: route.upstream_model, ...costs };
   if (options.real !== true) {
@@ -45,8 +45,8 @@ async function testOne(id: string, options: Options): Promise<Said> {
   }
   const prober = openProber();
   try {
-    const trial = await tryRoute({ model, route, provider, settings }, { input, ...costs }, prober);
-    return await report({ ...plan, real: true }, trial, options.out ?? '.');
+    const test_call = await testRoute({ model, route, provider, settings }, { input, ...costs }, prober);
+    return await report({ ...plan, real: true }, test_call, options.out ?? '.');
   } finally {
     prober.close();
   }
@@ -54,17 +54,17 @@ async function testOne(id: string, options: Options): Promise<Said> {
 
 /** Turns a wrong input into a usage error. */
 function asCommandError(error: unknown): never {
-  if (error instanceof TrialError) throw new CommandError(error.message, error.is_input ? 2 : 1);
+  if (error instanceof TestCallError) throw new CommandError(error.message, error.is_input ? 2 : 1);
   throw error;
 }
 
-function chooseRoute({ model, routes }: Surveyed, wanted: string | undefined): SurveyedRoute {
+function chooseRoute({ model, routes }: Surveyed, name: string | undefined): SurveyedRoute {
   const ids = routes.map(({ route }) => route.id).join(', ');
   const chosen =
-    wanted === undefined
+    name === undefined
       ? (routes.find(({ usable }) => usable) ?? routes[0])
-      : routes.find(({ route }) => route.id === wanted);
-  if (!chosen) throw new CommandError(`${model.id} has no route "${wanted}"; it has ${ids}.`);
+      : routes.find(({ route }) => route.id === name);
+  if (!chosen) throw new CommandError(`${model.id} has no route "${name}"; it has ${ids}.`);
   if (chosen.usable) return chosen;
   const reason = chosen.missing === undefined ? 'cannot be used here' : `needs a key in ${chosen.missing}`;
   throw new CommandError(`The route ${chosen.route.id} of ${model.id} ${reason}.`);
@@ -77,28 +77,30 @@ function shortened(value: JsonObject): string {
   return JSON.stringify(value, short, 2);
 }
 
-async function report(plan: JsonPlan, { files, ...trial }: Trial, out: string): Promise<Said> {
-  const written = [];
+async function report(plan: JsonPlan, { files, ...test_call }: TestCall, out: string): Promise<CommandResult> {
+  const saved = [];
   if (files.length > 0) await mkdir(out, { recursive: true });
   for (const [index, { bytes, extension, ...facts }] of files.entries()) {
     const name = `${plan.model.replaceAll(/[^A-Za-z0-9.-]+/g, '-')}-${index + 1}.${extension}`;
     const path = resolve(join(out, name));
     await writeFile(path, bytes);
-    written.push({ path, ...facts });
+    saved.push({ path, ...facts });
   }
-  const json = { ...plan, ...trial, files: written };
+  const json = { ...plan, ...test_call, files: saved };
   const lines = [
-    `${plan.model} by ${plan.route}: ${trial.outcome} after ${(trial.took_ms / 1000).toFixed(1)} s`,
-    ...trial.steps.map(({ at_ms, phase }) => `  ${(at_ms / 1000).toFixed(1)} s  ${phase}`),
-    ...(trial.message === null ? [] : [trial.message]),
-    ...(trial.text === null ? [] : [trial.text]),
-    ...written.map(({ path, content_type, size_bytes }) => `${path}  ${content_type}, ${size_bytes} bytes`),
-    ...(trial.cost === null ? [] : [`A caller pays ${trial.cost} ${plan.currency} (${unitsLine(trial.units)}).`]),
-    ...(trial.upstream_cost === null
+    `${plan.model} by ${plan.route}: ${test_call.outcome} after ${(test_call.took_ms / 1000).toFixed(1)} s`,
+    ...test_call.steps.map(({ at_ms, phase }) => `  ${(at_ms / 1000).toFixed(1)} s  ${phase}`),
+    ...(test_call.message === null ? [] : [test_call.message]),
+    ...(test_call.text === null ? [] : [test_call.text]),
+    ...saved.map(({ path, content_type, size_bytes }) => `${path}  ${content_type}, ${size_bytes} bytes`),
+    ...(test_call.cost === null
       ? []
-      : [`The provider reports a charge of ${trial.upstream_cost.amount} ${trial.upstream_cost.currency}.`]),
+      : [`A caller pays ${test_call.cost} ${plan.currency} (${unitsLine(test_call.units)}).`]),
+    ...(test_call.upstream_cost === null
+      ? []
+      : [`The provider reports a charge of ${test_call.upstream_cost.amount} ${test_call.upstream_cost.currency}.`]),
   ];
-  return { json, text: lines.join('\n'), exit_code: trial.outcome === 'done' ? 0 : 1 };
+  return { json, text: lines.join('\n'), exit_code: test_call.outcome === 'done' ? 0 : 1 };
 }
 
 type JsonPlan = {
@@ -113,7 +115,7 @@ type JsonPlan = {
   currency: string;
 };
 
-function unitsLine(units: Trial['units']): string {
+function unitsLine(units: TestCall['units']): string {
   return Object.entries(units)
     .map(([unit, count]) => `${unit} ${count}`)
     .join(', ');

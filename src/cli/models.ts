@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { keyName } from '../catalog/default.ts';
 import type { CostRow, Model, PriceRow, PriceSource } from '../catalog/model.ts';
-import { says, table, type Said } from './command.ts';
-import { foundModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
+import { says, table, type CommandResult } from './command.ts';
+import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
 import { importCommands } from './models-import.ts';
 import { testCommand } from './models-test.ts';
 import { briefPrice, showRow } from './price-words.ts';
@@ -14,7 +14,7 @@ export function modelCommands(models: Command): void {
   importCommands(models);
 }
 
-async function listAll(): Promise<Said> {
+async function listAll(): Promise<CommandResult> {
   const { surveyed, catalog, providers } = await survey();
   const keys = [...providers].map(([name, entry]) => ({
     name,
@@ -74,9 +74,9 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-async function showOne(id = ''): Promise<Said> {
+async function showOne(id = ''): Promise<CommandResult> {
   const { surveyed, catalog } = await survey();
-  const surveyed_model = foundModel(surveyed, id);
+  const surveyed_model = surveyedModel(surveyed, id);
   const { model, routes } = surveyed_model;
   const { base_currency } = catalog.settings;
   const json = {

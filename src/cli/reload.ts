@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { reload_channel, reloaded_channel, type Reloaded } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
-import { CommandError, note, says, withApp, type Said } from './command.ts';
+import { CommandError, note, says, withApp, type CommandResult } from './command.ts';
 
 export function reloadCommand(command: Command): void {
   says(command, () => withApp(reload));
@@ -11,7 +11,7 @@ const first_answer_ms = 5_000;
 const further_answers_ms = 300;
 
 /** Every node answers for itself; the command waits a moment longer for the others after the first. */
-async function reload(app: CommandApp): Promise<Said> {
+async function reload(app: CommandApp): Promise<CommandResult> {
   const nodes: Reloaded[] = [];
   await new Promise<void>((resolve, reject) => {
     const timeout = setTimeout(resolve, first_answer_ms);

@@ -14,20 +14,20 @@ import { tasksOverview } from '../tasks/overview.ts';
 import { rescueTasks } from '../tasks/sweep.ts';
 import { countWaiting } from '../webhooks/delivery.ts';
 import { rescueDeliveries } from '../webhooks/rescue.ts';
-import { contentsOf, progressOnStderr, summaryOf } from './backup.ts';
-import { says, withEngine, type Said } from './command.ts';
+import { contentSummary, progressOnStderr, summaryOf } from './backup.ts';
+import { says, withEngine, type CommandResult } from './command.ts';
 
 export function restoreCommand(restore: Command): void {
   restore.option('--check', 'only check the backup; change nothing');
   says(restore, (dir = '') => (restore.opts()['check'] === true ? check(dir) : restoreFrom(dir)));
 }
 
-async function check(dir: string): Promise<Said> {
+async function check(dir: string): Promise<CommandResult> {
   const manifest = await checkBackup(dir, progressOnStderr());
-  return { json: { dir, ok: true, ...summaryOf(manifest) }, text: `${dir} is complete: ${contentsOf(manifest)}` };
+  return { json: { dir, ok: true, ...summaryOf(manifest) }, text: `${dir} is complete: ${contentSummary(manifest)}` };
 }
 
-async function restoreFrom(dir: string): Promise<Said> {
+async function restoreFrom(dir: string): Promise<CommandResult> {
   const config = readCommandConfig();
   await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) }); // a mistake in it is told before anything changes
   const progress = progressOnStderr();
@@ -42,7 +42,12 @@ async function restoreFrom(dir: string): Promise<Said> {
 }
 
 /** Reports the restored data, and what the service does with it at its next start. */
-async function lookAt(app: App, dir: string, manifest: Manifest, restored: Restored | undefined): Promise<Said> {
+async function lookAt(
+  app: App,
+  dir: string,
+  manifest: Manifest,
+  restored: Restored | undefined,
+): Promise<CommandResult> {
   if (!restored?.has_jobs) await giveJobs(app);
   const books = await checkBooks(app.db, { full: true, more: service_rules });
   const { queued, running } = await tasksOverview(app.db, new Date(app.clock.now()));
@@ -50,7 +55,7 @@ async function lookAt(app: App, dir: string, manifest: Manifest, restored: Resto
   const secret_is_missing = manifest.secret_in_environment && app.config.secret === undefined;
   const { migrated = [], left_out = [] } = restored ?? {};
   const text = [
-    `Restored: ${contentsOf(manifest)}`,
+    `Restored: ${contentSummary(manifest)}`,
     `The books ${books.ok ? 'are exact' : 'DO NOT ADD UP: see `medley books`'}.`,
     ...goesOn(queued + running, waiting_deliveries),
     ...(secret_is_missing

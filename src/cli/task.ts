@@ -4,11 +4,11 @@ import type { CommandApp } from '../app/command-app.ts';
 import type { Queryable } from '../db/database.ts';
 import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
-import { endByHand } from '../tasks/by-hand.ts';
+import { failManually } from '../tasks/manual.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { requireAccount as foundAccount } from './account.ts';
-import { CommandError, note, readText, says, table, withApp, withEngine, type Said } from './command.ts';
+import { CommandError, note, readText, says, table, withApp, withEngine, type CommandResult } from './command.ts';
 
 export function taskCommands(task: Command): void {
   const list = task
@@ -30,7 +30,7 @@ export function taskCommands(task: Command): void {
 async function listSome(
   app: CommandApp,
   options: { account?: string; status?: string; limit?: string },
-): Promise<Said> {
+): Promise<CommandResult> {
   const limit = /^\d{1,4}$/.test(options.limit ?? '') ? Number(options.limit) : 0;
   if (limit < 1) throw new CommandError('--limit must be a number from 1 to 9999.', 2);
   const statuses = ['queued', 'running', 'succeeded', 'failed'];
@@ -53,7 +53,7 @@ async function listSome(
   return { json: { tasks }, text: table([['task', 'account', 'model', 'status', 'cost', '', 'created'], ...rows]) };
 }
 
-async function showOne(app: CommandApp, id: string): Promise<Said> {
+async function showOne(app: CommandApp, id: string): Promise<CommandResult> {
   const task = await requireTask(app, id);
   const attempts = (await listAttempts(app.db, refOf(task))).map(
     ({ number, route, provider, state, reason, message }) => ({
@@ -95,10 +95,10 @@ async function webhookOf(app: CommandApp, task: Task) {
   return { id, state, url, next_at, attempts: await listDeliveryAttempts(app.db, delivery) };
 }
 
-async function failOne(app: App, id: string, options: { reason?: string }): Promise<Said> {
+async function failOne(app: App, id: string, options: { reason?: string }): Promise<CommandResult> {
   const reason = readText(options.reason, '--reason', 500);
   const task = await requireTask(app, id);
-  const ended = await endByHand(app, task, reason);
+  const ended = await failManually(app, task, reason);
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
   const { account_id, currency } = task;
   const details = { reason, released: exact(task.estimate), currency };

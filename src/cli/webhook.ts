@@ -10,11 +10,11 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
-import { resend, sendTest } from '../webhooks/by-hand.ts';
+import { resend, sendTest } from '../webhooks/manual.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { hasSignature } from '../webhooks/sign.ts';
 import { requireAccount as foundAccount } from './account.ts';
-import { CommandError, note, says, withApp, withEngine, type Said } from './command.ts';
+import { CommandError, note, says, withApp, withEngine, type CommandResult } from './command.ts';
 
 export function webhookCommands(webhook: Command): void {
   const rotate = webhook
@@ -38,7 +38,7 @@ export function webhookCommands(webhook: Command): void {
   says(listen, () => listenFor(listen.opts()));
 }
 
-async function rotateSecret(app: CommandApp, options: { account?: string }): Promise<Said> {
+async function rotateSecret(app: CommandApp, options: { account?: string }): Promise<CommandResult> {
   const account = await foundAccount(app, options.account ?? '');
   const webhook_secret = await rotateWebhookSecret(app.db, account.id, new Date(app.clock.now()));
   await note(app, { account_id: account.id, action: 'webhook_secret.rotate' });
@@ -48,7 +48,7 @@ async function rotateSecret(app: CommandApp, options: { account?: string }): Pro
   };
 }
 
-async function resendOne(app: App, id: string): Promise<Said> {
+async function resendOne(app: App, id: string): Promise<CommandResult> {
   const delivery = await findDelivery(app.db, id);
   const answer = delivery ? await resend(app, delivery) : 'missing';
   if (answer === 'missing')
@@ -59,7 +59,7 @@ async function resendOne(app: App, id: string): Promise<Said> {
   return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
 }
 
-async function testOne(app: App, options: { account?: string; url?: string }): Promise<Said> {
+async function testOne(app: App, options: { account?: string; url?: string }): Promise<CommandResult> {
   const account = await foundAccount(app, options.account ?? '');
   const url = options.url ?? '';
   const problem = checkUserUrl(url, app.addressRules());
@@ -85,7 +85,7 @@ type Received = { delivery: string; event: string; verified: boolean; body: unkn
  * Receives until `--count` or a signal; each delivery is verified with the secret of its account. Of the database it
  * keeps nothing meanwhile: the service may start after it, and stop before.
  */
-async function listenFor(options: { port?: string; count?: string; json?: boolean }): Promise<Said> {
+async function listenFor(options: { port?: string; count?: string; json?: boolean }): Promise<CommandResult> {
   const say = options.json ? () => {} : (text: string) => console.log(text);
   const port = wholeNumber(options.port, '--port', 1, 65_535);
   const count =

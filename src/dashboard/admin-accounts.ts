@@ -21,8 +21,8 @@ import { isId } from '../lib/ids.ts';
 import { balanceOf, budgetsOf, creditByHand, setLimit } from '../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
-import { countedFailures, forgetFailures } from '../tasks/pause.ts';
-import { readGiven, wrong } from './given.ts';
+import { countedFailures, clearFailures } from '../tasks/pause.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
 import { limitText, readLimit, renderKey } from './keys.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminAccount, AdminAccountPage, AdminAccounts } from './views/admin.ts';
@@ -119,7 +119,7 @@ export const admin_create_account = session_endpoint(
   '/dash/admin/accounts',
   'operator',
   async (app, call) => {
-    const fields = readGiven(call.body);
+    const fields = readBodyFields(call.body);
     const { currencies } = app.catalog.current.settings;
     const currency = fields.oneOf('currency', [...currencies.keys()]);
     const name = fields.text('name', 200);
@@ -161,7 +161,7 @@ export const admin_credit = session_endpoint(
   'operator',
   async (app, call) => {
     const account = await accountIn(app.db, call);
-    const fields = readGiven(call.body);
+    const fields = readBodyFields(call.body);
     const amount = readAmount(call.body, 'amount');
     if (amount === 0n) throw wrong('amount', 'amount must not be zero.');
     const reason = fields.text('reason', 500);
@@ -194,7 +194,7 @@ export const admin_set_status = session_endpoint(
   'operator',
   async (app, call) => {
     const account = await accountIn(app.db, call);
-    const status = readGiven(call.body).oneOf('status', ['active', 'blocked']);
+    const status = readBodyFields(call.body).oneOf('status', ['active', 'blocked']);
     await setAccountStatus(app.db, account.id, status);
     app.notifier.notify(keys_channel, 'all');
     await noteOn(app, call, account.id, status === 'blocked' ? 'account.block' : 'account.unblock', {});
@@ -243,7 +243,7 @@ export const admin_forget_failures = session_endpoint(
   'operator',
   async (app, call) => {
     const account = await accountIn(app.db, call);
-    const forgotten = await forgetFailures(app.db, account.id, new Date(app.clock.now()));
+    const forgotten = await clearFailures(app.db, account.id, new Date(app.clock.now()));
     await noteOn(app, call, account.id, 'account.forget-failures', { forgotten });
     return { status: 200, body: { forgotten } };
   },

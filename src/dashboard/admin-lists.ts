@@ -10,11 +10,11 @@ import { isId } from '../lib/ids.ts';
 import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../money/margins.ts';
 import { costView, exact } from '../money/money.ts';
 import { failuresByRoute } from '../tasks/overview.ts';
-import { resend } from '../webhooks/by-hand.ts';
+import { resend } from '../webhooks/manual.ts';
 import { findDelivery, listDeliveries } from '../webhooks/delivery.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { renderDelivery } from './deliveries.ts';
-import { wrong } from './given.ts';
+import { wrong } from './body-fields.ts';
 import { session_endpoint } from './page.ts';
 import type { Page } from './views/activity.ts';
 import type {
@@ -57,7 +57,7 @@ export async function marginViews(db: Db, month: string, by: MarginGroup): Promi
   });
 }
 
-function askedMargins({ clock }: { clock: Clock }, query: Query): { month: string; by: MarginGroup } {
+function marginsQuery({ clock }: { clock: Clock }, query: Query): { month: string; by: MarginGroup } {
   const month = query.get('month') ?? monthOf(new Date(clock.now())).slice(0, 7);
   if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month)) throw wrong('month', 'month must be written as 2026-11.');
   return { month, by: oneOf(query, 'by', margin_groups) ?? 'model' };
@@ -69,7 +69,7 @@ export const admin_margins = session_endpoint(
   '/dash/admin/margins',
   'operator',
   async (app, { query }) => {
-    const { month, by } = askedMargins(app, query);
+    const { month, by } = marginsQuery(app, query);
     const data = await marginViews(app.db, `${month}-01`, by);
     const names = by === 'account' ? await accountNames(app.db, data) : {};
     const view: AdminMargins = { month, by, data, names };
@@ -90,7 +90,7 @@ export const admin_margins_file = session_endpoint(
   '/dash/admin/margins.csv',
   'operator',
   async (app, { query }) => {
-    const { month, by } = askedMargins(app, query);
+    const { month, by } = marginsQuery(app, query);
     const rows = await marginsOf(app.db, `${month}-01`, by);
     const header = [by, 'currency', 'runs', 'revenue', 'upstream_cost', 'margin', 'cost_unknown'];
     return csvAnswer(`margins-${month}-${by}`, header, rows.map(marginCells));
@@ -107,7 +107,7 @@ const failures_ms = 7 * 86_400_000;
 
 type Failures = Omit<AdminFailure, 'last_at'> & { last_at: Date };
 
-async function failuresAsked(
+async function failuresQuery(
   { db, clock }: { db: Db; clock: Clock },
   query: Query,
 ): Promise<{ since: Date; groups: Failures[] }> {
@@ -126,7 +126,7 @@ export const admin_failures = session_endpoint(
   '/dash/admin/failures',
   'operator',
   async (app, { query }) => {
-    const { since, groups } = await failuresAsked(app, query);
+    const { since, groups } = await failuresQuery(app, query);
     const data = groups.map(({ last_at, ...group }): AdminFailure => ({ ...group, last_at: last_at.toISOString() }));
     const view: AdminFailures = { data, since: since.toISOString() };
     return { status: 200, body: view };
@@ -139,7 +139,7 @@ export const admin_failures_file = session_endpoint(
   '/dash/admin/failures.csv',
   'operator',
   async (app, { query }) => {
-    const { since, groups } = await failuresAsked(app, query);
+    const { since, groups } = await failuresQuery(app, query);
     const header = ['of', 'route', 'state', 'reason', 'count', 'last_at', 'example'];
     const rows = groups.map((group) => {
       return [group.of, group.route, group.state, group.reason, group.count, group.last_at, group.example];
@@ -156,7 +156,7 @@ const audit_query = {
   after: { description: 'Older than this one.', schema: text },
 };
 
-function askedAudit(query: Query): Omit<AuditFilter, 'limit'> {
+function auditFilter(query: Query): Omit<AuditFilter, 'limit'> {
   const [account_id, action, after] = [query.get('account'), query.get('action'), query.get('after')];
   const id = query.get('entry');
   if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
@@ -178,7 +178,7 @@ export const admin_audit = session_endpoint(
   '/dash/admin/audit',
   'operator',
   async (app, { query }) => {
-    const { entries, has_more } = await listAudit(app.db, { limit: page_size, ...askedAudit(query) });
+    const { entries, has_more } = await listAudit(app.db, { limit: page_size, ...auditFilter(query) });
     const data = entries.map(renderEntry);
     const page: Page<AdminAudit> = { data, has_more };
     return { status: 200, body: page };
@@ -192,14 +192,14 @@ export const admin_audit_file = session_endpoint(
   'operator',
   (app, { query }) => {
     const header = ['id', 'time', 'account', 'actor', 'action', 'subject', 'details', 'address'];
-    return csvAnswer('audit', header, auditRows(app.db, askedAudit(query)));
+    return csvAnswer('audit', header, auditRows(app.db, auditFilter(query)));
   },
   { query: audit_query },
 );
 
 /** Read a thousand at a time: there may be more than fit into memory. */
-async function* auditRows(db: Db, asked: Omit<AuditFilter, 'limit'>): AsyncGenerator<Cell[]> {
-  let filter: AuditFilter = { limit: 1_000, ...asked };
+async function* auditRows(db: Db, only: Omit<AuditFilter, 'limit'>): AsyncGenerator<Cell[]> {
+  let filter: AuditFilter = { limit: 1_000, ...only };
   for (;;) {
     const { entries, has_more } = await listAudit(db, filter);
     yield* entries.map(auditCells);

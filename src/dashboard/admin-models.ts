@@ -11,13 +11,13 @@ import {
   orderRoutes,
   overrides_channel,
   switchModel,
-  type OverrideWatch,
+  type OverrideWatcher,
 } from '../catalog/overrides.ts';
 import type { Queryable, Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { openRoutes, routeName, type OpenRouteView, type Standing } from '../routing/health.ts';
 import { runsByRoute } from '../tasks/overview.ts';
-import { wrong } from './given.ts';
+import { wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminModel, AdminRoute } from './views/admin.ts';
@@ -27,12 +27,12 @@ type Parts = {
   readonly db: Db;
   readonly clock: Clock;
   readonly notifier: Notifier;
-  readonly overrides: Pick<OverrideWatch, 'refresh'> | undefined;
+  readonly overrides: Pick<OverrideWatcher, 'refresh'> | undefined;
 };
 
 /** Models and routes: how they are, and what operators change about them while the service runs (decision 19). */
 
-type Known = {
+type ModelContext = {
   standingOf: (model: Model) => Standing;
   /** The open circuits of a route: that of all accounts first. */
   troubles: ReadonlyMap<string, readonly OpenRouteView[]>;
@@ -51,28 +51,28 @@ export const admin_models = session_endpoint('GET', '/dash/admin/models', 'opera
   return { status: 200, body: { data } };
 });
 
-function renderModel(model: Model, known: Known): AdminModel {
+function renderModel(model: Model, context: ModelContext): AdminModel {
   const { id, kind, name, hidden, changed } = model;
   return {
     id,
     kind,
     name,
-    standing: standingIn(model, known),
+    standing: standingIn(model, context),
     hidden,
     is_off: changed?.is_off ?? false,
     is_reordered: changed?.is_reordered ?? false,
-    routes: allRoutes(model).map((route) => renderRoute(model, route, known)),
+    routes: allRoutes(model).map((route) => renderRoute(model, route, context)),
   };
 }
 
 /** For an operator, a model that only some accounts cannot use fully is not fully available. */
-function standingIn(model: Model, { standingOf, troubles }: Known): Standing {
+function standingIn(model: Model, { standingOf, troubles }: ModelContext): Standing {
   const standing = standingOf(model);
   const is_troubled = model.routes.some(({ id }) => troubles.has(routeName(model.id, id)));
   return standing === 'available' && is_troubled ? 'degraded' : standing;
 }
 
-function renderRoute(model: Model, route: Route, { troubles, running }: Known): AdminRoute {
+function renderRoute(model: Model, route: Route, { troubles, running }: ModelContext): AdminRoute {
   const { id, provider, upstream_model } = route;
   const name = routeName(model.id, id);
   const open = troubles.get(name) ?? [];
@@ -159,7 +159,7 @@ export const admin_order_routes = session_endpoint(
       throw wrong('routes', `routes must be a list with each of these at most once: ${route_ids.join(', ')}.`);
     }
     const routes = ids.toSorted((a, b) => requested.indexOf(a) - requested.indexOf(b));
-    const deed = { action: 'model.order', subject: model.id, details: { before: route_ids, routes: routes } };
+    const deed = { action: 'model.order', subject: model.id, details: { before: route_ids, routes } };
     await change(app, call, deed, (tx, now) => orderRoutes(tx, model.id, routes, now));
     return { status: 200, body: { ok: true } };
   },

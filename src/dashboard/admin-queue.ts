@@ -5,9 +5,9 @@ import type { Queryable, Db } from '../db/database.ts';
 import type { NodeView, Engine } from '../queue/queue.ts';
 import { ApiError } from '../errors.ts';
 import { exact } from '../money/money.ts';
-import { endByHand } from '../tasks/by-hand.ts';
+import { failManually } from '../tasks/manual.ts';
 import { findTask } from '../tasks/list.ts';
-import { readGiven, wrong } from './given.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminQueue } from './views/admin.ts';
 
@@ -108,11 +108,11 @@ export const admin_fail_task = session_endpoint(
   '/dash/admin/tasks/{id}/fail',
   'operator',
   async (app, call) => {
-    const reason = readGiven(call.body).text('reason', 500);
+    const reason = readBodyFields(call.body).text('reason', 500);
     const { id = '' } = call.params;
     const task = await findTask(app.db, id);
     if (!task) throw new ApiError('not_found', 'There is no such task.');
-    if ((await endByHand(app, task, reason)) === 'final') {
+    if ((await failManually(app, task, reason)) === 'final') {
       throw new ApiError('conflict', `${id} has ended already.`, { code: 'conflict' });
     }
     await audit(app.db, {

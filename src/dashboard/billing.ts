@@ -9,7 +9,7 @@ import type { Account } from '../accounts/accounts.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf } from '../money/ledger.ts';
 import { balanceView, exact, million, money_max, parseMoney, type Money } from '../money/money.ts';
-import { wrong } from './given.ts';
+import { wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint } from './page.ts';
 import type { BillingView } from './views/billing.ts';
@@ -45,7 +45,7 @@ export async function alertOf(db: Db, account_id: string, currency: string): Pro
   return { threshold: balanceView(threshold, currency), is_low: balance.amount - balance.held < threshold };
 }
 
-const lengths = { company: 200, address: 400, postal_code: 20, city: 100, country: 2, tax_id: 40, email: 254 };
+const lengths_max = { company: 200, address: 400, postal_code: 20, city: 100, country: 2, tax_id: 40, email: 254 };
 
 /** Sets the details for invoices from now on. */
 export const set_details = account_endpoint('PUT', '/billing/details', 'billing', async (app, call) => {
@@ -57,11 +57,12 @@ export const set_details = account_endpoint('PUT', '/billing/details', 'billing'
 });
 
 function readDetails(body: Record<string, unknown> | undefined): BillingDetails {
-  const read = (name: keyof typeof lengths): string => {
+  const read = (name: keyof typeof lengths_max): string => {
     const value = body?.[name] ?? '';
     const text = typeof value === 'string' ? value.trim().replaceAll('\r\n', '\n') : undefined;
-    if (text !== undefined && text.length <= lengths[name] && !text.includes('\0') && text.isWellFormed()) return text;
-    throw wrong(name, `${name} must be a text of at most ${lengths[name]} characters.`);
+    if (text !== undefined && text.length <= lengths_max[name] && !text.includes('\0') && text.isWellFormed())
+      return text;
+    throw wrong(name, `${name} must be a text of at most ${lengths_max[name]} characters.`);
   };
   const details = {
     company: read('company'),

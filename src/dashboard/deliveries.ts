@@ -15,7 +15,7 @@ export function renderDelivery(delivery: Delivery): DeliveryView {
   };
 }
 
-export function renderTry({
+export function renderAttempt({
   number,
   started_at,
   duration_ms,

@@ -28,8 +28,8 @@ export const get_home = account_endpoint('GET', '/home', 'read', async (app, { a
     hasDelivered(app.db, account.id),
     alertOf(app.db, account.id, account.currency),
   ]);
-  const { running, results, has_picture, has_called } = work;
-  const steps = { picture: has_picture, api: has_called, webhook: delivered };
+  const { running, results, has_image, has_called } = work;
+  const steps = { image: has_image, api: has_called, webhook: delivered };
   const low_balance = alert.is_low ? alert.threshold : null;
   const view: HomeView = { spend, running, results, failures, keys_near_limit, undelivered, low_balance, steps };
   return { status: 200, body: view };
@@ -88,7 +88,7 @@ async function workOf(db: Db, account_id: string) {
   return {
     running: lines.slice(0, 10).map((line) => renderLine(account_id, line, names)),
     results: with_files.slice(0, 6).map((line) => renderLine(account_id, line, names)),
-    has_picture: done.lines.some(({ kind }) => kind === 'image'),
+    has_image: done.lines.some(({ kind }) => kind === 'image'),
     has_called: [...lines, ...done.lines].some(({ key_id }) => by_program.has(key_id)),
   };
 }

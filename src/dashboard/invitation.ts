@@ -4,7 +4,7 @@ import { admitMember, findInvitation, roleIn, type Invitation } from '../account
 import { isMailProof } from '../accounts/email-claims.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { ApiError } from '../errors.ts';
-import { readGiven } from './given.ts';
+import { readBodyFields } from './body-fields.ts';
 import { session_endpoint } from './page.ts';
 import type { InvitationView } from './views/common.ts';
 
@@ -45,7 +45,7 @@ export const accept_invitation = session_endpoint(
     if (invitation.email.toLowerCase() !== person.user.email.toLowerCase()) {
       throw new ApiError('forbidden', `This invitation is for ${invitation.email}. Sign in as that person.`);
     }
-    const proof = readGiven(body).optionalText('proof', 100);
+    const proof = readBodyFields(body).optionalText('proof', 100);
     if (!person.user.email_proved && app.mailer.ready() && !isMailProof(app.secret, invitation, proof)) {
       throw new ApiError('forbidden', `Confirm ${invitation.email} first: Settings sends you a link.`);
     }

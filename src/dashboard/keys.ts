@@ -18,7 +18,7 @@ import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
-import { readGiven, wrong } from './given.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { KeysView, KeyView, NewKeyView } from './views/keys.ts';
@@ -80,7 +80,7 @@ export const create_key = account_endpoint(
   'keys',
   async (app, call) => {
     const { account, body } = call;
-    const name = readGiven(body).text('name', name_length_max);
+    const name = readBodyFields(body).text('name', name_length_max);
     const limit_month = readLimit(body) ?? null;
     const now = new Date(app.clock.now());
     const rules = readRules(body, no_rules, now);
@@ -97,7 +97,7 @@ export const change_key = account_endpoint(
   '/keys/{id}',
   'keys',
   async (app, call) => {
-    const name = readGiven(call.body).optionalText('name', name_length_max);
+    const name = readBodyFields(call.body).optionalText('name', name_length_max);
     const limit_month = readLimit(call.body);
     const key = await findOwn(app.db, call);
     const now = new Date(app.clock.now());
@@ -124,7 +124,7 @@ export const rotate_key = account_endpoint(
   '/keys/{id}/rotate',
   'keys',
   async (app, call) => {
-    const hours = readGiven(call.body).oneOf('overlap_hours', [0, 24]);
+    const hours = readBodyFields(call.body).oneOf('overlap_hours', [0, 24]);
     const { id, kind } = await findOwn(app.db, call);
     if (kind === 'playground') {
       throw new ApiError('conflict', 'The key of the playground is never shown: there is nothing to rotate.');

@@ -47,8 +47,8 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
     keyNames(db, account.id),
     listInvoices(db, { account_id: account.id, limit: invoices_max, before: undefined }),
   ]);
-  const by_hand = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
-  const bookings = await bookingsOf(db, account.id, by_hand);
+  const manual_kinds = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
+  const bookings = await bookingsOf(db, account.id, manual_kinds);
   const page: Page<LedgerLine> = {
     data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices })),
     has_more,
@@ -67,9 +67,9 @@ type Causes = {
 };
 
 function renderLine(entry: Entry, { currency }: Account, { names, bookings, invoices }: Causes): LedgerLine {
-  const { key_id, ...told } = renderEntry(entry, currency);
+  const { key_id, ...entry_view } = renderEntry(entry, currency);
   return {
-    ...told,
+    ...entry_view,
     balance_after: balanceView(entry.available_after + entry.held_after, currency),
     cause: isId('task', entry.ref) ? 'task' : isId('req', entry.ref) ? 'chat' : null,
     key: key_id === null ? null : keyName(key_id, names),

@@ -8,9 +8,9 @@ import { ApiError } from '../errors.ts';
 import { networkOf } from '../net/address.ts';
 
 /** The parts of the app that counting tries takes. */
-export type TryParts = {
+export type SignInParts = {
   readonly secret: string;
-  readonly tries: Backoff;
+  readonly sign_in_backoff: Backoff;
   readonly windows: Windows;
 };
 
@@ -49,8 +49,8 @@ const asks_password: ReadonlySet<string> = new Set([
 const sends_mail: ReadonlySet<string> = new Set(['/sign-in/mail', '/request-password-reset']);
 
 /** Counts a try of this path. Throws ApiError 429 for one too many; undefined where there is nothing to guess. */
-export function takeTry(
-  app: TryParts,
+export function takeAttempt(
+  app: SignInParts,
   path: string,
   call: PublicCall,
   about: Session | undefined,
@@ -72,13 +72,13 @@ export function takeTry(
   return attempt;
 }
 
-function waitFor({ tries }: { tries: Backoff }, name: string): Attempt {
-  const wait_ms = tries.take(name, performance.now());
+function waitFor({ sign_in_backoff }: { sign_in_backoff: Backoff }, name: string): Attempt {
+  const wait_ms = sign_in_backoff.take(name, performance.now());
   if (wait_ms > 0) throw tooMany(wait_ms);
   return {
     end: (status) => {
-      if (status < 300) tries.forgive(name);
-      else if (status !== 400 && status !== 401) tries.undo(name); // nobody looked at the password
+      if (status < 300) sign_in_backoff.forgive(name);
+      else if (status !== 400 && status !== 401) sign_in_backoff.undo(name); // nobody looked at the password
     },
   };
 }

@@ -9,12 +9,12 @@ import { checkProof } from '../accounts/proof.ts';
 import type { Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
-import { readGiven, wrong } from './given.ts';
-import { emailIn, takeTry, type TryParts } from './login-tries.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
+import { emailIn, takeAttempt, type SignInParts } from './login-tries.ts';
 import { tellByMail } from './security-mail.ts';
 
 /** The parts of the app that signing in takes. */
-type Parts = TryParts & {
+type Parts = SignInParts & {
   readonly db: Db;
   readonly clock: Clock;
   readonly login: Login;
@@ -62,7 +62,7 @@ async function handleLogin(app: Parts, call: PublicCall) {
   if (path === '/two-factor/enable' && about?.user.two_factor === true) {
     throw new ApiError('conflict', 'The second factor is on already. Turn it off first.'); // it would be replaced
   }
-  const attempt = takeTry(app, path, call, about);
+  const attempt = takeAttempt(app, path, call, about);
   const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
   attempt?.end(answer.status);
   if (about && answer.status < 300) await tell(app, { path, session: about, address });
@@ -100,8 +100,8 @@ type Done = { path: string; session: Session; address: string };
 
 async function tell(app: Parts, { path, session: { user }, address }: Done): Promise<void> {
   const deed = deeds.get(path);
-  const is_known = path === '/two-factor/verify-totp' && user.two_factor; // a code of a factor that was on changes nothing
-  if (!deed || is_known) return;
+  const is_unchanged = path === '/two-factor/verify-totp' && user.two_factor; // a code of a factor that was on changes nothing
+  if (!deed || is_unchanged) return;
   const { action, subject } = deed;
   const now = new Date(app.clock.now());
   await audit(app.db, { user, action, subject: user.id, address, now });
@@ -113,7 +113,7 @@ function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
   for (const [name, value] of Object.entries(body ?? {}))
     if (typeof value === 'string' && value.includes('\0')) throw wrong(name, `${name} must not have NUL in it.`);
   const asBytes = (value: object) => Buffer.from(JSON.stringify(value));
-  if (path === '/update-user') return asBytes({ name: readGiven(body).text('name', 100) });
+  if (path === '/update-user') return asBytes({ name: readBodyFields(body).text('name', 100) });
   // A new password ends all sessions: with this the library begins a new one here.
   if (path === '/change-password') return asBytes({ ...body, revokeOtherSessions: true });
   return body_bytes;

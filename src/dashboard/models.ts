@@ -8,7 +8,7 @@ import { unknownModelText } from '../catalog/model-errors.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { paceOfCalls } from '../chat/pace.ts';
 import { ApiError } from '../errors.ts';
-import { paceOfTasks } from '../tasks/pace.ts';
+import { taskDurations } from '../tasks/durations.ts';
 import { account_endpoint } from './page.ts';
 import type { ModelView, PaceView } from './views/models.ts';
 
@@ -62,7 +62,7 @@ async function pacesOf(
   const since = new Date(clock.now() - pace_ms);
   const only = models.length === 1 ? models[0]?.id : undefined;
   const [tasks, calls] = await Promise.all([
-    paceOfTasks(db, account_id, since, only),
+    taskDurations(db, account_id, since, only),
     paceOfCalls(db, account_id, since, only),
   ]);
   return new Map(

@@ -9,7 +9,7 @@ import { priceChatRequest } from '../chat/priced-request.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles } from '../files/temp-files.ts';
-import { createTask, readOrder } from '../tasks/create.ts';
+import { createTask, readRequest } from '../tasks/create.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundCaller, takeWindow } from './playground-key.ts';
 import type { CallerCodec } from '../styles/codec.ts';
@@ -36,8 +36,8 @@ export const estimate_run = account_endpoint(
 
 async function weighed(weighing: Promise<Weighed>) {
   const view = await weighing.then(
-    ({ paused_until, ...told }): EstimateView => {
-      return { ok: true, ...told, paused_until: paused_until?.toISOString() ?? null };
+    ({ paused_until, ...estimate_view }): EstimateView => {
+      return { ok: true, ...estimate_view, paused_until: paused_until?.toISOString() ?? null };
     },
     (error: unknown): EstimateView => ({ ok: false, errors: problemsOf(error) }),
   );
@@ -62,8 +62,8 @@ export const generate_run = account_endpoint(
     await takeWindow(app, caller, 'generate');
     refuseBlocked(caller);
     const { ref } = await withTempFiles(app, caller.account.id, call, async (spool) => {
-      const order = await readOrder(app, caller, call.body ?? {}, { spool });
-      return createTask(app, caller, order, undefined);
+      const request = await readRequest(app, caller, call.body ?? {}, { spool });
+      return createTask(app, caller, request, undefined);
     });
     return { status: 202, body: { id: ref.task_id } };
   },

@@ -11,9 +11,9 @@ import { cancelTask, unknownTask } from '../tasks/cancel.ts';
 import { listTaskLines, type TaskLine } from '../tasks/list.ts';
 import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type TaskRef } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
-import { renderDelivery, renderTry } from './deliveries.ts';
+import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { storyOf } from './story.ts';
+import { timelineOf } from './timeline.ts';
 import type { FileView, KeyName, Page, TaskLineView, TaskView } from './views/activity.ts';
 
 const text = { type: 'string' };
@@ -118,15 +118,15 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
     loadInput(app.db, ref),
     keyNames(app.db, account.id),
   ]);
-  const tries = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
+  const attempt_log = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
   const released = entries.reduce((sum, { type, available }) => (type === 'hold' ? sum : sum + available), 0n);
   const view: TaskView = {
     ...renderLine(account.id, { ...task, prompt: null }, names),
     body: bodyOf(task),
     input,
     released: task.completed_at ? costView(released, task.currency) : null,
-    story: storyOf({ task, attempts, entries, tries, sees_routes: person.user.is_operator }),
-    delivery: delivery ? { ...renderDelivery(delivery), tries: tries.map(renderTry) } : null,
+    timeline: timelineOf({ task, attempts, entries, attempt_log, sees_routes: person.user.is_operator }),
+    delivery: delivery ? { ...renderDelivery(delivery), attempt_log: attempt_log.map(renderAttempt) } : null,
     can_cancel: task.completed_at === null,
   };
   return { status: 200, body: view };

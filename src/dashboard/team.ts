@@ -10,7 +10,7 @@ import {
   type MemberAnswer,
 } from '../accounts/team.ts';
 import { ApiError } from '../errors.ts';
-import { readGiven, wrong } from './given.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint } from './page.ts';
 import type { InvitedView, MemberView, TeamView } from './views/settings.ts';
@@ -44,7 +44,7 @@ export const change_member = account_endpoint(
   'members',
   async (app, call) => {
     const { account, params, body } = call;
-    const role = readGiven(body).oneOf('role', role_names);
+    const role = readBodyFields(body).oneOf('role', role_names);
     const user_id = params['user'] ?? '';
     const before = done(await changeMember(app.db, { account_id: account.id, user_id }, role));
     await note(app, call, 'member.change', user_id, { role, role_before: before });
@@ -81,7 +81,7 @@ export const create_invitation = account_endpoint(
   'members',
   async (app, call) => {
     const { account, person, body } = call;
-    const fields = readGiven(body);
+    const fields = readBodyFields(body);
     const role = fields.oneOf('role', role_names);
     const email = fields.text('email', 254);
     if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');

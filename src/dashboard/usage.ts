@@ -31,7 +31,7 @@ const filters = {
 
 const group_names = { model: 'model', key: 'key', kind: 'modality' } as const;
 
-type Asked = { from: Date; to: Date; group: UsageGrouping; only: UsageFilter };
+type UsageQuery = { from: Date; to: Date; group: UsageGrouping; only: UsageFilter };
 
 /** Spend and units of a range by its days or hours, beside those of the range before it. */
 export const get_usage = account_endpoint('GET', '/usage', 'read', handleUsage, { query: filters });
@@ -44,7 +44,7 @@ export const get_usage_charges = account_endpoint('GET', '/usage/charges.csv', '
   query: filters,
 });
 
-function readAsked({ clock }: Parts, query: Query): Asked {
+function readUsageQuery({ clock }: Parts, query: Query): UsageQuery {
   const tomorrow = new Date((Math.floor(clock.now() / day_ms) + 1) * day_ms);
   const to = moment(query, 'to') ?? tomorrow;
   const from = moment(query, 'from') ?? new Date(to.getTime() - 30 * day_ms);
@@ -57,29 +57,29 @@ function readAsked({ clock }: Parts, query: Query): Asked {
 }
 
 async function handleUsage(app: Parts, { account, query }: AccountCall): Promise<Answer> {
-  return { status: 200, body: await usageView(app.db, account, readAsked(app, query)) };
+  return { status: 200, body: await usageView(app.db, account, readUsageQuery(app, query)) };
 }
 
-async function usageView(db: Db, account: Account, asked: Asked): Promise<UsageView> {
-  const { from, to, group, only } = asked;
+async function usageView(db: Db, account: Account, query: UsageQuery): Promise<UsageView> {
+  const { from, to, group, only } = query;
   const before = { from: new Date(2 * from.getTime() - to.getTime()), to: from };
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
   const name = group_names[group];
   const usage = (range: { from: Date; to: Date }, group_by: UsageGroup[]) =>
     usageOf(db, { account_id: account.id, ...range, only, group_by });
-  const [found, earlier, names] = await Promise.all([
+  const [usages, earlier, names] = await Promise.all([
     usage({ from, to }, [step, name]),
     usage(before, [name]),
     keyNames(db, account.id),
   ]);
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
-  const ids = Map.groupBy(found, (row) => row[name] ?? '');
+  const ids = Map.groupBy(usages, (row) => row[name] ?? '');
   const ids_before = Map.groupBy(earlier, (row) => row[name] ?? '');
   const all = [...new Set([...ids.keys(), ...ids_before.keys()])].map((id) => {
     const [now_rows, before_rows] = [ids.get(id) ?? [], ids_before.get(id)];
     return { id, cost: costOf(now_rows), row: { ...shown(now_rows), before: before_rows ? shown(before_rows) : null } };
   });
-  const bars = Map.groupBy(found, (row) => (step === 'hour' ? row.hour : `${row.day}T00:00:00Z`) ?? '');
+  const bars = Map.groupBy(usages, (row) => (step === 'hour' ? row.hour : `${row.day}T00:00:00Z`) ?? '');
   return {
     from: from.toISOString(),
     to: to.toISOString(),
@@ -93,7 +93,7 @@ async function usageView(db: Db, account: Account, asked: Asked): Promise<UsageV
       at: new Date(at).toISOString(),
       parts: rows.map((row) => ({ id: row[name] ?? '', ...shown([row]) })),
     })),
-    total: shown(found),
+    total: shown(usages),
     total_before: shown(earlier),
   };
 }
@@ -127,11 +127,11 @@ function addDecimals(a: string, b: string): string {
 }
 
 async function handleTable(app: Parts, { account, query }: AccountCall): Promise<Answer> {
-  const asked = readAsked(app, query);
-  const { rows, total, total_before } = await usageView(app.db, account, asked);
+  const request = readUsageQuery(app, query);
+  const { rows, total, total_before } = await usageView(app.db, account, request);
   const units = unitsOf(total.units);
   const lines = rows.map(({ id, name, count, cost, units: used, before }): Cell[] => {
-    const own = asked.group === 'key' ? [id, name] : [id];
+    const own = request.group === 'key' ? [id, name] : [id];
     return [
       ...own,
       count,
@@ -141,10 +141,10 @@ async function handleTable(app: Parts, { account, query }: AccountCall): Promise
       before?.cost.exact ?? '0.000000',
     ];
   });
-  const sums = ['total', ...(asked.group === 'key' ? [''] : []), total.count, total.cost.exact, account.currency];
-  const header = asked.group === 'key' ? ['key', 'key_name'] : [asked.group];
+  const sums = ['total', ...(request.group === 'key' ? [''] : []), total.count, total.cost.exact, account.currency];
+  const header = request.group === 'key' ? ['key', 'key_name'] : [request.group];
   return csvAnswer(
-    fileName(`usage-by-${asked.group}`, asked),
+    fileName(`usage-by-${request.group}`, request),
     [...header, 'charges', 'cost', 'currency', ...units, 'cost_before'],
     [...lines, [...sums, ...units.map((unit) => total.units[unit]), total_before.cost.exact]],
   );
@@ -157,16 +157,16 @@ function unitsOf(used: Record<string, string>): string[] {
 }
 
 async function handleCharges(app: Parts, { account, query }: AccountCall): Promise<Answer> {
-  const asked = readAsked(app, query);
+  const request = readUsageQuery(app, query);
   const names = await keyNames(app.db, account.id);
   const header = ['time', 'reference', 'model', 'kind', 'key', 'key_name', 'cost', 'currency', ...known_units];
-  return csvAnswer(fileName('charges', asked), header, chargeLines(app.db, account, asked, names));
+  return csvAnswer(fileName('charges', request), header, chargeLines(app.db, account, request, names));
 }
 
 async function* chargeLines(
   db: Db,
   account: Account,
-  { from, to, only }: Asked,
+  { from, to, only }: UsageQuery,
   names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
   for await (const charge of chargesOf(db, { account_id: account.id, from, to, only })) {

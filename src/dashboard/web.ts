@@ -128,17 +128,17 @@ async function serveFile(_app: Parts, { path, params, headers }: PublicCall): Pr
     name === undefined
       ? [path.slice(1)]
       : (await readdir(join(folder, 'assets')).catch(() => [])).filter((each) => each === name);
-  const [found] = names;
-  const type = types[extname(found ?? '')];
-  if (found === undefined || type === undefined) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
-  const bytes = await readFile(join(folder, name === undefined ? '' : 'assets', found)).catch(() => undefined);
+  const [file] = names;
+  const type = types[extname(file ?? '')];
+  if (file === undefined || type === undefined) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
+  const bytes = await readFile(join(folder, name === undefined ? '' : 'assets', file)).catch(() => undefined);
   if (!bytes) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
   const lifetime = name === undefined ? 'no-cache' : 'public, max-age=31536000, immutable';
   const own = { 'content-type': type, 'cache-control': lifetime };
-  if (name === undefined || !compressed.has(extname(found))) return { status: 200, body: bytes, headers: own };
+  if (name === undefined || !compressed.has(extname(file))) return { status: 200, body: bytes, headers: own };
   const vary = { ...own, vary: 'accept-encoding' };
   if (!takesGzip(headers['accept-encoding'])) return { status: 200, body: bytes, headers: vary };
-  return { status: 200, body: await gzipped(found, bytes), headers: { ...vary, 'content-encoding': 'gzip' } };
+  return { status: 200, body: await gzipped(file, bytes), headers: { ...vary, 'content-encoding': 'gzip' } };
 }
 
 /** Scripts and styles become a third of what they were; everything else is compressed as it is. */

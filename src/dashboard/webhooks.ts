@@ -8,7 +8,7 @@ import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
-import { resend, sendTest } from '../webhooks/by-hand.ts';
+import { resend, sendTest } from '../webhooks/manual.ts';
 import {
   bodyOfDelivery,
   deliveryOf,
@@ -17,8 +17,8 @@ import {
   type Delivery,
 } from '../webhooks/delivery.ts';
 import { overlapEnd, secretsAt } from '../webhooks/sign.ts';
-import { renderDelivery, renderTry } from './deliveries.ts';
-import { readGiven, wrong } from './given.ts';
+import { renderDelivery, renderAttempt } from './deliveries.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { Page } from './views/activity.ts';
@@ -71,7 +71,7 @@ function secretAnswer({ clock }: { clock: Clock }, account: Account): Answer {
 /** Sends a test payload here and now, and tells how the receiver answered. */
 export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', async (app, call) => {
   const { account, body } = call;
-  const url = readGiven(body).text('url', 2_000);
+  const url = readBodyFields(body).text('url', 2_000);
   const problem = checkUserUrl(url, app.addressRules());
   if (problem) throw wrong('url', `The address ${problem}`);
   await takeTest(app, account.id);
@@ -123,8 +123,11 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
 /** One delivery with every attempt. */
 export const get_delivery = account_endpoint('GET', '/deliveries/{id}', 'read', async (app, call) => {
   const delivery = await findOwn(app.db, call);
-  const [tries, body] = await Promise.all([listDeliveryAttempts(app.db, delivery), bodyOfDelivery(app.db, delivery)]);
-  const view: DeliveryDetailView = { ...renderDelivery(delivery), body, tries: tries.map(renderTry) };
+  const [attempts, body] = await Promise.all([
+    listDeliveryAttempts(app.db, delivery),
+    bodyOfDelivery(app.db, delivery),
+  ]);
+  const view: DeliveryDetailView = { ...renderDelivery(delivery), body, attempt_log: attempts.map(renderAttempt) };
   return { status: 200, body: view };
 });
 

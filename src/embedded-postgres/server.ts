@@ -226,7 +226,7 @@ async function waitUntilReady(cluster: ServerCluster, server: Server): Promise<v
   const started_ms = performance.now();
   let silent_until_ms = started_ms + 60_000;
   let prepared = false;
-  let told_ms = started_ms;
+  let logged_ms = started_ms;
   for (;;) {
     const answer = await ask(cluster, server, connection);
     const now_ms = performance.now();
@@ -241,9 +241,9 @@ async function waitUntilReady(cluster: ServerCluster, server: Server): Promise<v
     }
     if (answer !== 'silent') silent_until_ms = now_ms + 60_000;
     if (now_ms > silent_until_ms) throw new EmbeddedError('it does not answer within 60 s.');
-    if (now_ms - told_ms > 5_000) {
+    if (now_ms - logged_ms > 5_000) {
       cluster.log(`PostgreSQL is not ready yet (${answer}, ${Math.round((now_ms - started_ms) / 1000)} s)`);
-      told_ms = now_ms;
+      logged_ms = now_ms;
     }
     await sleep(now_ms - started_ms < 1_000 ? 10 : 100);
   }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
-import type { Asked, Person } from '../accounts/person.ts';
+import type { SessionUse, Person } from '../accounts/person.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -20,7 +20,7 @@ export type PipelineOptions<App> = {
    * Returns the person of these headers if they may do this with the account; else throws ApiError. Absent:
    * there is no dashboard.
    */
-  admitPerson?(request: PersonRequest, asked: Asked): Promise<Person>;
+  admitPerson?(request: PersonRequest, asked: SessionUse): Promise<Person>;
   windows: Windows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;

@@ -4,7 +4,7 @@ import { takeTempFiles, type RequestTempFiles, type TempFileParts } from '../fil
 import { withSpool } from '../files/spool.ts';
 import { assert } from '../lib/assert.ts';
 import type { Prober } from '../storage/probe.ts';
-import { probe_complaints, type Probe } from '../storage/probe-result.ts';
+import { probe_messages, type Probe } from '../storage/probe-result.ts';
 import type { Call } from './endpoint.ts';
 import type { Form, FormLimits } from './form.ts';
 
@@ -39,5 +39,5 @@ export async function measureFile(
 ): Promise<Probe> {
   const result = await prober.probeForCaller(caller.account.id, path);
   if (result.ok) return result.probe;
-  throw new ApiError('invalid_input', `${field} ${probe_complaints[result.reason]}`, { param: field });
+  throw new ApiError('invalid_input', `${field} ${probe_messages[result.reason]}`, { param: field });
 }

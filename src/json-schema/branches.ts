@@ -80,16 +80,16 @@ function schemasBelow(branch: SchemaNode, schema: object): Set<unknown> {
  * to the branch whose turn it is, or to the next one if that has the same error already.
  */
 function takeBranchErrors(
-  kept: ErrorObject[],
+  errors: ErrorObject[],
   group: ErrorObject,
   branches: readonly Branch[],
   schema: object,
 ): ErrorObject[][] {
-  const homes = kept.map((error) => possibleBranches(error, group, branches, schema));
+  const homes = errors.map((error) => possibleBranches(error, group, branches, schema));
   const start = homes.findLastIndex((possible) => possible.length === 0) + 1;
   const by_branch: ErrorObject[][] = branches.map(() => []);
   let current = 0;
-  for (const [index, error] of kept.splice(start).entries()) {
+  for (const [index, error] of errors.splice(start).entries()) {
     const possible = homes[start + index] ?? [];
     const free = possible.filter(
       (branch) => branch >= current && !by_branch[branch]?.some((other) => isTwin(error, other)),

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv';
 import { nearest } from '../lib/edit-distance.ts';
 import { fragmentAt, pointerKeys, valueAt } from '../lib/json-pointer.ts';
 import { pickBranches, schemaOf } from './branches.ts';
-import { complaint, list } from './validation-messages.ts';
+import { validationMessage, list } from './validation-messages.ts';
 import { showText, showValue } from '../lib/show-value.ts';
 
 /** One mistake in a request body: the field as the caller wrote it, the rule, a sentence. */
@@ -57,7 +57,7 @@ function tell(error: ErrorObject, input: unknown, options: MessageOptions): Fiel
   const name = fieldName(options.prefix, keys, input);
   const described = aboutMember(error, name, options) ?? {
     field: name,
-    message: `${name} ${complaint(error, valueAt(input, keys), (key) => name + member(key), options.schema)}`,
+    message: `${name} ${validationMessage(error, valueAt(input, keys), (key) => name + member(key), options.schema)}`,
   };
   return { field: described.field, rule: error.keyword, message: described.message };
 }

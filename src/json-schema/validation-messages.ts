@@ -14,7 +14,7 @@ type Mistake = {
 };
 
 /** Returns the message about `value`: `must be at most 10 (got 99).` The field's name goes before it. */
-export function complaint(
+export function validationMessage(
   error: ErrorObject,
   value: unknown,
   memberName: (key: string) => string,

@@ -39,11 +39,11 @@ export function editDistance(a: string, b: string): number {
   return distance <= distance_max ? distance : Infinity;
 }
 
-type Known = { before: readonly number[]; above: readonly number[]; left: number };
+type Costs = { before: readonly number[]; above: readonly number[]; left: number };
 
-function cheapestEdit(a: string, b: string, row: number, column: number, known: Known): number {
-  const replaced = (known.above[column - 1] ?? Infinity) + (a[row - 1] === b[column - 1] ? 0 : 1);
+function cheapestEdit(a: string, b: string, row: number, column: number, costs: Costs): number {
+  const replaced = (costs.above[column - 1] ?? Infinity) + (a[row - 1] === b[column - 1] ? 0 : 1);
   const swaps = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-  const swapped = swaps ? (known.before[column - 2] ?? Infinity) + 1 : Infinity;
-  return Math.min(replaced, swapped, known.left + 1, (known.above[column] ?? Infinity) + 1);
+  const swapped = swaps ? (costs.before[column - 2] ?? Infinity) + 1 : Infinity;
+  return Math.min(replaced, swapped, costs.left + 1, (costs.above[column] ?? Infinity) + 1);
 }

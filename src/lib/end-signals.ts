@@ -6,7 +6,7 @@ export const end_signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type EndSignal = (typeof end_signals)[number];
 
 /** For `process.on`: `begin` is called once, and the process ends at once when it is asked again. */
-export function askedOnce(begin: (signal: EndSignal) => void): (signal: EndSignal) => void {
+export function onceRequested(begin: (signal: EndSignal) => void): (signal: EndSignal) => void {
   let first_at_ms: number | undefined;
   return (signal) => {
     const now_ms = performance.now();

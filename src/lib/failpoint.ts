@@ -44,8 +44,8 @@ const armed = new Map<Failpoint, Action | (() => Promise<void> | void)>();
 export function armFailpoints(text: string): void {
   for (const part of text.split(',')) {
     const [word, action_word] = part.split('=');
-    const name = failpoints.find((known) => known === word);
-    const action = actions.find((known) => known === action_word);
+    const name = failpoints.find((each) => each === word);
+    const action = actions.find((each) => each === action_word);
     if (!name || !action) {
       throw new Error(
         `MEDLEY_FAILPOINTS: "${part}" is not NAME=${actions.join('|')} with one of ${failpoints.join(', ')}.`,

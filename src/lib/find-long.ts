@@ -2,10 +2,10 @@ import { LongInteger } from './long-integers.ts';
 import { showValue } from './show-value.ts';
 
 /** The first LongInteger of a JSON value, and what to tell whom it came from. `path`: a step each, as `.input` or `[2]`. */
-export type FoundLong = { path: readonly string[]; at: string; message: string };
+export type LongPart = { path: readonly string[]; at: string; message: string };
 
 /** For what would round them: another number than was asked for. Undefined if there is none. */
-export function findLong(value: unknown): FoundLong | undefined {
+export function findLong(value: unknown): LongPart | undefined {
   const result = longIn(value);
   if (!result) return undefined;
   const { path, long } = result;

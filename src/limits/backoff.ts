@@ -11,42 +11,42 @@ export type Backoff = {
   undo(name: string): void;
 };
 
-const free_tries = 5;
+const free_attempts = 5;
 const first_wait_ms = 1_000;
 const longest_wait_ms = 15 * 60_000;
 const remembered_ms = 60 * 60_000;
 /** Beyond these, the ones that were tried least lately are forgotten. */
 const names_max = 20_000;
 
-type Tries = { count: number; last_ms: number };
+type Attempts = { count: number; last_ms: number };
 
 /** Counted in this process alone. */
 export function memoryBackoff(): Backoff {
-  const tries = new Map<string, Tries>();
+  const attempts = new Map<string, Attempts>();
   return {
     take(name, now_ms) {
-      const before = tries.get(name);
+      const before = attempts.get(name);
       const { count, last_ms } = before && now_ms - before.last_ms < remembered_ms ? before : { count: 0, last_ms: 0 };
       const wait_ms = last_ms + waitAfter(count) - now_ms;
       if (count > 0 && wait_ms > 0) return wait_ms;
-      tries.delete(name); // moves it to the end
-      tries.set(name, { count: count + 1, last_ms: now_ms });
-      if (tries.size > names_max) forgetFirst(tries);
+      attempts.delete(name); // moves it to the end
+      attempts.set(name, { count: count + 1, last_ms: now_ms });
+      if (attempts.size > names_max) removeFirst(attempts);
       return 0;
     },
-    forgive: (name) => void tries.delete(name),
+    forgive: (name) => void attempts.delete(name),
     undo(name) {
-      const before = tries.get(name);
+      const before = attempts.get(name);
       if (before) before.count -= 1;
     },
   };
 }
 
 function waitAfter(count: number): number {
-  if (count < free_tries) return 0;
-  return Math.min(longest_wait_ms, first_wait_ms * 2 ** (count - free_tries));
+  if (count < free_attempts) return 0;
+  return Math.min(longest_wait_ms, first_wait_ms * 2 ** (count - free_attempts));
 }
 
-function forgetFirst(tries: Map<string, Tries>): void {
-  for (const name of tries.keys()) return void tries.delete(name);
+function removeFirst(attempts: Map<string, Attempts>): void {
+  for (const name of attempts.keys()) return void attempts.delete(name);
 }

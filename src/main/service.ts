@@ -12,7 +12,7 @@ import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { EmbeddedError } from '../embedded-postgres/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
 import { UnreachableError } from '../db/reach.ts';
-import { askedOnce } from '../lib/end-signals.ts';
+import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
 import { startServer, type ServerOptions } from '../server.ts';
@@ -104,7 +104,7 @@ function curlLine(url: string, key: string): string {
 
 /** From the first moment on: a start that is broken off must not leave a PostgreSQL behind. */
 function stopOnSignals(opening: Promise<App>): void {
-  const onSignal = askedOnce(() => {
+  const onSignal = onceRequested(() => {
     setTimeout(() => process.exit(1), stop_limit_ms).unref();
     opening.then((app) => app.stop()).then(() => process.exit(0), fail);
   });
@@ -127,9 +127,9 @@ const mendable = [
 
 /** Ends the process. Prints a sentence for an error that the operator can mend, else the error with its stack. */
 function fail(error: unknown): never {
-  const room = explainDisk(error);
+  const disk_advice = explainDisk(error);
   const expected = mendable.some((kind) => error instanceof kind);
-  console.error(room ?? (expected && error instanceof Error ? error.message : error));
+  console.error(disk_advice ?? (expected && error instanceof Error ? error.message : error));
   endAfter(error, 1);
 }
 

@@ -91,14 +91,14 @@ const preludes_max = 10;
 export function openGuard(options: { resolve?: Resolve } = {}): Guard {
   const resolve = options.resolve ?? systemResolve();
   return {
-    send: (url, wanted) => send(resolve, url, wanted),
-    download: (url, wanted) => download(resolve, url, wanted),
-    save: (url, file, wanted) => save(resolve, url, file, wanted),
-    connect: async (url, wanted) => {
-      const limits = { ...wanted, timeout_ms: wanted.connect_timeout_ms };
+    send: (url, request_options) => send(resolve, url, request_options),
+    download: (url, request_options) => download(resolve, url, request_options),
+    save: (url, file, request_options) => save(resolve, url, file, request_options),
+    connect: async (url, request_options) => {
+      const limits = { ...request_options, timeout_ms: request_options.connect_timeout_ms };
       const clock = startClock(limits);
       try {
-        return await connect(resolve, judge(url, wanted.rules), limits, clock);
+        return await connect(resolve, judge(url, request_options.rules), limits, clock);
       } finally {
         clock.stop();
       }
@@ -221,7 +221,7 @@ async function* arriving(response: IncomingMessage, clock: Clock): AsyncGenerato
   }
 }
 
-type Wanted = Limits & { method: string; headers: Record<string, string>; body?: Buffer };
+type RequestOptions = Limits & { method: string; headers: Record<string, string>; body?: Buffer };
 
 function judge(url: string, rules: AddressRules): URL {
   const problem = checkUserUrl(url, rules);
@@ -230,13 +230,13 @@ function judge(url: string, rules: AddressRules): URL {
 }
 
 /** Resolves with the answer's head. */
-async function request(resolve: Resolve, target: URL, wanted: Wanted, clock: Clock): Promise<IncomingMessage> {
-  const socket = await connect(resolve, target, wanted, clock);
+async function request(resolve: Resolve, target: URL, options: RequestOptions, clock: Clock): Promise<IncomingMessage> {
+  const socket = await connect(resolve, target, options, clock);
   return new Promise((answered, failed) => {
     const outgoing = httpRequest({
-      method: wanted.method,
+      method: options.method,
       path: target.pathname + target.search,
-      headers: { ...wanted.headers, host: target.host, connection: 'close', ...lengthOf(wanted.body) },
+      headers: { ...options.headers, host: target.host, connection: 'close', ...lengthOf(options.body) },
       createConnection: () => socket,
       maxHeaderSize: header_bytes_max,
     });
@@ -253,7 +253,7 @@ async function request(resolve: Resolve, target: URL, wanted: Wanted, clock: Clo
       if (preludes > preludes_max) fail(new GuardError('protocol', 'The response of the address does not end.'));
     });
     outgoing.on('upgrade', () => fail(new GuardError('protocol', 'The address requires another protocol.')));
-    outgoing.end(wanted.body);
+    outgoing.end(options.body);
   });
 }
 

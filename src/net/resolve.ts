@@ -28,13 +28,13 @@ const question = { timeout: 2_000, tries: 3 };
  */
 export function systemResolve(options: ResolverOptions = {}): Resolve {
   const hosts = openHosts(options.hosts_file ?? system_hosts_file);
-  let made_at_ms = -Infinity;
+  let created_at_ms = -Infinity;
   let resolver: Resolver;
   return async (host) => {
     const name = host.toLowerCase().replace(/\.$/, '');
     if (isLocalName(name)) return ['127.0.0.1', '::1'];
-    if (performance.now() - made_at_ms > renew_after_ms) {
-      made_at_ms = performance.now();
+    if (performance.now() - created_at_ms > renew_after_ms) {
+      created_at_ms = performance.now();
       resolver = new Resolver(question);
       if (options.servers) resolver.setServers(options.servers);
       hosts.refresh();
@@ -46,7 +46,7 @@ export function systemResolve(options: ResolverOptions = {}): Resolve {
 /** A and AAAA; the slower one is waited for a little, and one that fails does not spoil the other. */
 async function askBoth(resolver: Resolver, name: string): Promise<string[]> {
   const answers: [string[], string[]] = [[], []];
-  const keep = (place: 0 | 1) => (found: string[]) => void (answers[place] = found);
+  const keep = (place: 0 | 1) => (resolved: string[]) => void (answers[place] = resolved);
   const questions = [resolver.resolve4(name).then(keep(0)), resolver.resolve6(name).then(keep(1))];
   const all = Promise.allSettled(questions);
   const addresses = () => answers.flat();

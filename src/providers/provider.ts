@@ -93,12 +93,12 @@ export class NotStarted extends Error {
   constructor(
     reason: NotStarted['reason'],
     message: string,
-    options: { retry_after_ms?: number; is_blameless?: boolean; simulated?: boolean; cause?: unknown } = {},
+    options: { retry_after_ms?: number; is_not_route_fault?: boolean; simulated?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.retry_after_ms = options.retry_after_ms;
-    this.is_not_route_fault = options.is_blameless ?? false;
+    this.is_not_route_fault = options.is_not_route_fault ?? false;
     this.simulated = options.simulated ?? false;
   }
 }

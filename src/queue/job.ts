@@ -8,7 +8,7 @@ export type Job = {
   readonly data: JobData;
   /**
    * Number of earlier starts of this job without an outcome: its handler threw, or its worker died or lost the
-   * database. 0 at first, and 0 again after each `again_after_ms`, but not after `put_back_ms`.
+   * database. 0 at first, and 0 again after each `again_after_ms`, but not after `defer_ms`.
    */
   readonly attempt: number;
   /** Aborts when the engine stops or when the job no longer belongs to this worker. */
@@ -16,10 +16,10 @@ export type Job = {
 };
 
 /**
- * `done` removes the job; `again_after_ms` runs it once more, after that time (a poll). `put_back_ms` leaves it as it
- * was, not begun, until that time has passed or somebody hastens it.
+ * `done` removes the job; `again_after_ms` runs it once more, after that time (a poll). `defer_ms` leaves it as it
+ * was, not begun, until that time has passed or somebody promotes it.
  */
-export type Outcome = 'done' | { again_after_ms: number } | { put_back_ms: number };
+export type Outcome = 'done' | { again_after_ms: number } | { defer_ms: number };
 
 /**
  * Works on one job. Runs at least once: a worker can die between the work and its outcome, so
@@ -36,5 +36,5 @@ export type Settlement =
   | { fate: 'done' }
   | { fate: 'again'; delay_ms: number }
   | { fate: 'failed'; delay_ms: number; reason: string }
-  | { fate: 'put back'; delay_ms: number }
+  | { fate: 'deferred'; delay_ms: number }
   | { fate: 'returned' };

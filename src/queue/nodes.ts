@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts';
-import type { Boss } from './pg-boss.ts';
+import type { JobQueue } from './pg-boss.ts';
 
 /** Facts that a process reports about itself. */
 export type NodeFacts = { id: string; host: string; pid: number; role: string; version: string };
@@ -18,8 +18,12 @@ export type NodeView = NodeFacts & {
 const forgotten_after = '1 day';
 
 /** Says that this node is alive; answers whether an operator has paused it. */
-export async function sayAlive(boss: Boss, node: NodeFacts, running: Record<string, number>): Promise<boolean> {
-  const rows = await boss.query<{ is_paused: boolean }>(
+export async function sayAlive(
+  job_queue: JobQueue,
+  node: NodeFacts,
+  running: Record<string, number>,
+): Promise<boolean> {
+  const rows = await job_queue.query<{ is_paused: boolean }>(
     `insert into nodes (id, host, pid, role, version, started_at, seen_at, running)
      values ($1, $2, $3, $4, $5, now(), now(), $6)
      on conflict (id) do update set seen_at = now(), running = $6 returning is_paused`,
@@ -28,8 +32,8 @@ export async function sayAlive(boss: Boss, node: NodeFacts, running: Record<stri
   return rows[0]?.is_paused ?? false;
 }
 
-export async function forgetNodes(boss: Boss, id: string): Promise<void> {
-  await boss.query(`delete from nodes where id = $1 or seen_at < now() - $2::interval`, [id, forgotten_after]);
+export async function removeNodes(job_queue: JobQueue, id: string): Promise<void> {
+  await job_queue.query(`delete from nodes where id = $1 or seen_at < now() - $2::interval`, [id, forgotten_after]);
 }
 
 /** All nodes, the newest first; those that are silent for a day are not there. */

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { PgBoss, type Db as BossDb } from 'pg-boss';
 import { withConnection, type Db } from '../db/database.ts';
 import { openPool } from '../db/pool.ts';
-import type { Complaints } from './complaints.ts';
+import type { ThrottledLog } from './throttled-log.ts';
 import type { Claim, JobData } from './job.ts';
 
 export type QueueOptions = {
@@ -20,7 +20,7 @@ export type QueueOptions = {
 export type Supervision = { supervise_s: number; monitor_s: number };
 
 /** pg-boss as the rest of this room sees it; the only file that knows its interface. */
-export type Boss = {
+export type JobQueue = {
   /** Statements of the engine: its own connections, ended after 5 s without an answer. */
   query<T>(text: string, values: readonly unknown[]): Promise<T[]>;
   /** Makes the queue, or brings the settings of an existing one up to date. */
@@ -70,23 +70,23 @@ const advisory_lock = 7_633_529_002;
 const ten_years_s = 315_360_000;
 
 /** Starts pg-boss: makes or upgrades its schema and all queues, one process at a time. */
-export async function startBoss(
+export async function startJobQueue(
   db: Db,
   queues: readonly QueueOptions[],
   supervision: Supervision,
-  complaints: Complaints,
-): Promise<Boss> {
-  const pool = openEnginePool(db, complaints, connections_max, query_limit_ms, session_settings);
-  const upkeep = openEnginePool(db, complaints, upkeep_connections_max, upkeep_limit_ms, upkeep_settings);
-  const boss = makeBoss(upkeep, supervision, complaints);
+  log: ThrottledLog,
+): Promise<JobQueue> {
+  const pool = openEnginePool(db, log, connections_max, query_limit_ms, session_settings);
+  const upkeep = openEnginePool(db, log, upkeep_connections_max, upkeep_limit_ms, upkeep_settings);
+  const pg_boss = makePgBoss(upkeep, supervision, log);
   const stop = async () => {
-    await boss.stop({ graceful: false, close: false });
+    await pg_boss.stop({ graceful: false, close: false });
     await Promise.all([pool.end(), upkeep.end()]);
   };
   try {
     await withLock(db, async () => {
-      await boss.start();
-      for (const queue of queues) await makeQueue(boss, queue);
+      await pg_boss.start();
+      for (const queue of queues) await makeQueue(pg_boss, queue);
     });
   } catch (error) {
     await stop().catch(() => {});
@@ -95,32 +95,32 @@ export async function startBoss(
   const limited: BossDb = { executeSql: (text, values) => pool.query(text, values) };
   return {
     query: async <T>(text: string, values: readonly unknown[]) => (await pool.query(text, [...values])).rows as T[],
-    makeQueue: (options) => makeQueue(boss, options),
+    makeQueue: (options) => makeQueue(pg_boss, options),
     fetch: async (queue, count) => {
-      const jobs = await boss.fetch<JobData>(queue, { ...fetch_options, batchSize: count, db: limited });
+      const jobs = await pg_boss.fetch<JobData>(queue, { ...fetch_options, batchSize: count, db: limited });
       return jobs.toSorted((one, other) => one.createdOn.getTime() - other.createdOn.getTime()).map(asClaim);
     },
     remove: async (queue, claims) => {
       const jobs = claims.map((claim) => ({ id: claim.id, retryCount: claim.retry_count }));
-      await boss.deleteJob(queue, jobs, { db: limited });
+      await pg_boss.deleteJob(queue, jobs, { db: limited });
     },
     stop,
   };
 }
 
-function openEnginePool(db: Db, complaints: Complaints, max: number, limit_ms: number, settings: string): pg.Pool {
+function openEnginePool(db: Db, log: ThrottledLog, max: number, limit_ms: number, settings: string): pg.Pool {
   return openPool({
     connection: db.connection,
     connections_max: max,
     name: 'medley engine',
     limit_ms,
     settings,
-    onError: (error) => complaints.error('a connection was lost', error),
+    onError: (error) => log.error('a connection was lost', error),
   });
 }
 
-function makeBoss(pool: pg.Pool, supervision: Supervision, complaints: Complaints): PgBoss {
-  const boss = new PgBoss({
+function makePgBoss(pool: pg.Pool, supervision: Supervision, log: ThrottledLog): PgBoss {
+  const pg_boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
     schedule: false, // cron knows minutes only; see duties.ts
     superviseIntervalSeconds: supervision.supervise_s,
@@ -129,11 +129,11 @@ function makeBoss(pool: pg.Pool, supervision: Supervision, complaints: Complaint
     flowIntervalSeconds: 3_600, // dependencies between jobs are not used
     warningQueueSize: 1_000_000, // 10,000 deferred polls are a normal day, not a backlog
   });
-  boss.on('error', (error) => {
-    if (!pool.ending) complaints.error('pg-boss failed', error);
+  pg_boss.on('error', (error) => {
+    if (!pool.ending) log.error('pg-boss failed', error);
   });
-  boss.on('warning', (warning) => complaints.warn(warning.message, { data: warning.data }));
-  return boss;
+  pg_boss.on('warning', (warning) => log.warn(warning.message, { data: warning.data }));
+  return pg_boss;
 }
 
 async function withLock(db: Db, work: () => Promise<void>): Promise<void> {
@@ -148,7 +148,7 @@ async function withLock(db: Db, work: () => Promise<void>): Promise<void> {
  * 15 minutes of running, deletion of jobs that wait for 14 days, finished jobs kept for 7 days.
  * The back-off after a throw is ours (settlements.ts), so that a dead worker's job starts at once.
  */
-async function makeQueue(boss: PgBoss, queue: QueueOptions): Promise<void> {
+async function makeQueue(pg_boss: PgBoss, queue: QueueOptions): Promise<void> {
   const settings = {
     retryLimit: 2_000_000_000,
     retryDelay: 0,
@@ -159,8 +159,8 @@ async function makeQueue(boss: PgBoss, queue: QueueOptions): Promise<void> {
     heartbeatSeconds: queue.heartbeat_s ?? 10,
     notify: false, // pg_notify inside a money transaction serialises commits; see Engine.wake
   };
-  await boss.createQueue(queue.name, { ...settings, policy: queue.policy ?? 'standard' });
-  await boss.updateQueue(queue.name, settings);
+  await pg_boss.createQueue(queue.name, { ...settings, policy: queue.policy ?? 'standard' });
+  await pg_boss.updateQueue(queue.name, settings);
 }
 
 function asClaim(job: { id: string; retryCount: number; heartbeatSeconds: number | null; data: JobData }): Claim {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Queryable } from '../db/database.ts';
-import type { Boss } from './pg-boss.ts';
+import type { JobQueue } from './pg-boss.ts';
 import type { JobData, Settlement } from './job.ts';
 
 // All SQL of the service on pg-boss's tables where its own verbs do not reach, beside the functions in plpgsql that send
@@ -98,9 +98,9 @@ export async function insertJob(
 }
 
 /** False in a database that no service has used yet. */
-export async function isEngineMade(db: Queryable): Promise<boolean> {
-  const [row] = await db.query<{ made: boolean }>(`select to_regclass('pgboss.job') is not null as made`);
-  return row?.made === true;
+export async function isEngineCreated(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ is_there: boolean }>(`select to_regclass('pgboss.job') is not null as is_there`);
+  return row?.is_there === true;
 }
 
 /** For the statements of later rooms: a row set with the `key` of every job that is not over. */
@@ -130,8 +130,8 @@ export async function bringForward(db: Queryable, queue: string, keys: readonly 
 }
 
 /** Makes all jobs due that were put back. They come behind all others, and 30,000 take 0.35 s. */
-export async function bringPutBackForward(boss: Boss, queue: string): Promise<void> {
-  await boss.query(
+export async function promoteDeferred(job_queue: JobQueue, queue: string): Promise<void> {
+  await job_queue.query(
     `update pgboss.job set start_after = pgboss.job_now()
       where name = $1 and priority < 0 and state < 'active' and not blocked and start_after > pgboss.job_now()`,
     [queue],
@@ -142,8 +142,8 @@ export async function bringPutBackForward(boss: Boss, queue: string): Promise<vo
  * Those of `queues` that have a job due: one statement for all, instead of one empty fetch each.
  * The index behind it (pg-boss's job_i11) answers for a queue of 10,000 deferred jobs in 1 ms.
  */
-export async function dueQueues(boss: Boss, queues: readonly string[]): Promise<string[]> {
-  const rows = await boss.query<{ name: string }>(
+export async function dueQueues(job_queue: JobQueue, queues: readonly string[]): Promise<string[]> {
+  const rows = await job_queue.query<{ name: string }>(
     `select q.name from unnest($1::text[]) as q (name), lateral (
        select from pgboss.job j
        where j.name = q.name and j.state < 'active' and not j.blocked and j.start_after <= pgboss.job_now()
@@ -161,8 +161,8 @@ export function claimKey(claim: { id: string; retry_count: number }): string {
 }
 
 /** Says that these claims are alive; answers the keys of those that still are ours. */
-export async function touchClaims(boss: Boss, claims: readonly ClaimName[]): Promise<Set<string>> {
-  const rows = await boss.query<{ key: string }>(
+export async function touchClaims(job_queue: JobQueue, claims: readonly ClaimName[]): Promise<Set<string>> {
+  const rows = await job_queue.query<{ key: string }>(
     `update pgboss.job set heartbeat_on = pgboss.job_now()
      where name = any($1::text[]) and id = any($2::uuid[]) and state = 'active'
        and (id::text || ':' || retry_count::text) = any($3::text[])
@@ -172,7 +172,7 @@ export async function touchClaims(boss: Boss, claims: readonly ClaimName[]): Pro
   return new Set(rows.map((row) => row.key));
 }
 
-export type PutBack = {
+export type Deferral = {
   id: string;
   retry_count: number;
   fate: Exclude<Settlement['fate'], 'done'>;
@@ -188,18 +188,18 @@ export type PutBack = {
  * What was put back comes behind what was not: jobs are fetched in the order of their age, and of
  * 30,000 that had no place there was always one due that was older than another account's new job.
  */
-export async function putBack(boss: Boss, queue: string, items: readonly PutBack[]): Promise<void> {
-  await boss.query(
+export async function deferClaims(job_queue: JobQueue, queue: string, items: readonly Deferral[]): Promise<void> {
+  await job_queue.query(
     `update pgboss.job j set
        id = case i.fate when 'failed' then j.id else gen_random_uuid() end,
        state = (case i.fate when 'failed' then 'retry' else 'created' end)::pgboss.job_state,
        retry_count = case i.fate when 'again' then 0 else j.retry_count end,
-       priority = case i.fate when 'put back' then -1 else 0 end,
+       priority = case i.fate when 'deferred' then -1 else 0 end,
        started_on = case i.fate when 'failed' then j.started_on end,
        heartbeat_on = null,
        start_after = pgboss.job_now() + i.delay_ms * interval '1 millisecond',
        keep_until = pgboss.job_now() + i.delay_ms * interval '1 millisecond' + (j.keep_until - j.start_after),
-       output = case i.fate when 'put back' then j.output else i.output end
+       output = case i.fate when 'deferred' then j.output else i.output end
      from jsonb_to_recordset($2::jsonb) as i (id uuid, retry_count int, fate text, delay_ms float8, output jsonb)
      where j.name = $1 and j.id = i.id and j.state = 'active' and j.retry_count = i.retry_count
        and j.id = any($3::uuid[]) -- for the planner: by the primary key, whatever the statistics say`,
@@ -208,9 +208,9 @@ export async function putBack(boss: Boss, queue: string, items: readonly PutBack
 }
 
 /** A duty has one job; a shorter period than the one it was deferred by pulls it forward. */
-export async function insertDuty(boss: Boss, queue: string, every_ms: number): Promise<void> {
-  await boss.query(`select engine_send($1, '{}'::jsonb, null, $1)`, [queue]);
-  await boss.query(
+export async function insertScheduledJob(job_queue: JobQueue, queue: string, every_ms: number): Promise<void> {
+  await job_queue.query(`select engine_send($1, '{}'::jsonb, null, $1)`, [queue]);
+  await job_queue.query(
     `update pgboss.job set start_after = pgboss.job_now() + $2::float8 * interval '1 millisecond'
      where name = $1 and state = 'created' and start_after > pgboss.job_now() + $2::float8 * interval '1 millisecond'`,
     [queue, every_ms],
@@ -253,7 +253,7 @@ export type TroubledJob = {
   key: string | null;
   state: 'running' | 'waiting' | 'later';
   /** Number of starts without an outcome. */
-  tries: number;
+  attempts: number;
   /** Since when it runs, or was last begun. */
   started_at: Date | null;
   due_at: Date;
@@ -270,7 +270,7 @@ export async function troubledJobs(db: Queryable): Promise<TroubledJob[]> {
     `select id, name as queue, coalesce(singleton_key, data ->> 'task_id', data ->> 'delivery_id') as key,
             case when state = 'active' then 'running' when start_after <= pgboss.job_now() then 'waiting' else 'later'
               end as state,
-            retry_count as tries, started_on as started_at, start_after as due_at, output ->> 'message' as reason
+            retry_count as attempts, started_on as started_at, start_after as due_at, output ->> 'message' as reason
        from pgboss.job
       where state <= 'active' and name not like 'duty.%'
         and (retry_count > 0 or (state = 'active' and started_on < pgboss.job_now() - $1::interval)
@@ -295,14 +295,14 @@ export async function takeAway(db: Queryable, id: string): Promise<string | unde
 }
 
 /** Tables in a backup: the queues, and the jobs that are not over. pg-boss makes the rest anew. */
-export const kept_tables: readonly string[] = ['pgboss.queue', 'pgboss.job'];
+export const preserved_tables: readonly string[] = ['pgboss.queue', 'pgboss.job'];
 
 /** The version of pg-boss's tables; null if there are none. */
 export async function engineVersion(client: pg.Client): Promise<number | null> {
-  const { rows: found } = await client.query<{ there: boolean }>(
-    `select to_regclass('pgboss.version') is not null as there`,
+  const { rows: existing } = await client.query<{ is_there: boolean }>(
+    `select to_regclass('pgboss.version') is not null as is_there`,
   );
-  if (!found[0]?.there) return null;
+  if (!existing[0]?.is_there) return null;
   const { rows } = await client.query<{ version: number }>('select version from pgboss.version');
   return rows[0]?.version ?? null;
 }

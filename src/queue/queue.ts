@@ -5,18 +5,18 @@ import { assert } from '../lib/assert.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from '../db/notify.ts';
-import { startBoss, type Boss, type QueueOptions, type Supervision } from './pg-boss.ts';
-import { Complaints, type EngineLog } from './complaints.ts';
+import { startJobQueue, type JobQueue, type QueueOptions, type Supervision } from './pg-boss.ts';
+import { ThrottledLog, type EngineLog } from './throttled-log.ts';
 import type { Handler, JobData } from './job.ts';
-import { forgetNodes, listNodes, sayAlive, setPaused, type NodeFacts, type NodeView } from './nodes.ts';
+import { removeNodes, listNodes, sayAlive, setPaused, type NodeFacts, type NodeView } from './nodes.ts';
 import { Settlements } from './settlements.ts';
 import { Slots } from './slots.ts';
 import {
   backlogOf,
   bringForward,
-  bringPutBackForward,
+  promoteDeferred,
   dueQueues,
-  insertDuty,
+  insertScheduledJob,
   insertJob,
   liveKeys,
   takeAway,
@@ -28,7 +28,7 @@ import {
 } from './pgboss-tables.ts';
 
 export type { Handler, Job, JobData, Outcome } from './job.ts';
-export type { EngineLog } from './complaints.ts';
+export type { EngineLog } from './throttled-log.ts';
 export { live_keys } from './pgboss-tables.ts';
 export type { SendOptions } from './pgboss-tables.ts';
 export type { NodeView } from './nodes.ts';
@@ -75,14 +75,14 @@ export type Engine = {
   schedule(
     name: string,
     every_ms: number,
-    duty: (signal: AbortSignal) => Promise<void>,
+    run: (signal: AbortSignal) => Promise<void>,
     options?: { limit_ms?: number },
   ): Promise<void>;
   /**
    * Starts the deferred jobs of `keys` (of `SendOptions`) at once; answers the keys that had one. `here`: other nodes
    * are not told, so that this one takes nearly all of them.
    */
-  hasten(queue: string, keys: readonly string[], options?: { here?: boolean }): Promise<Set<string>>;
+  promote(queue: string, keys: readonly string[], options?: { here?: boolean }): Promise<Set<string>>;
   /** Returns the backlog of each queue; queues without a job are left out. */
   backlog(): Promise<Backlog[]>;
   /** The processes of the service that were heard of lately. */
@@ -111,31 +111,31 @@ const channel = 'engine';
 const poll_every_ms = 500;
 const touch_every_ms = 3_000;
 const touch_retry_ms = 500;
-const duties_check_every_ms = 60_000;
+const scheduled_check_every_ms = 60_000;
 const alive_every_ms = 2_000;
 
 /** Its node says that it is alive, which says nothing of a duty that waits for what never comes. */
-const duty_limit_ms = 600_000;
+const scheduled_limit_ms = 600_000;
 
 /** On the channel of wakes: no queue, but a reason to look whether this node is paused. */
 const node_changed = 'node';
 
 /** Starts pg-boss on `db` and makes all queues. Several nodes may do so at the same time. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
-  const complaints = new Complaints(options.log);
+  const throttled_log = new ThrottledLog(options.log);
   const supervision = options.supervision ?? { supervise_s: 1, monitor_s: 2 };
-  const boss = await startBoss(options.db, options.queues, supervision, complaints);
-  return new BossEngine(options, boss, complaints);
+  const job_queue = await startJobQueue(options.db, options.queues, supervision, throttled_log);
+  return new PgBossEngine(options, job_queue, throttled_log);
 }
 
-class BossEngine implements Engine {
+class PgBossEngine implements Engine {
   readonly #db: Db;
   readonly #clock: Clock;
-  readonly #boss: Boss;
-  readonly #complaints: Complaints;
+  readonly #job_queue: JobQueue;
+  readonly #throttled_log: ThrottledLog;
   readonly #settlements: Settlements;
   readonly #slots = new Map<string, Slots>();
-  readonly #duties = new Map<string, number>();
+  readonly #scheduled = new Map<string, number>();
   readonly #notifier: Notifier;
   readonly #listener: Listener;
   readonly #node: NodeFacts | undefined;
@@ -144,13 +144,13 @@ class BossEngine implements Engine {
   #unsubscribe = () => {};
   #stopped: Promise<void> | undefined;
 
-  constructor(options: EngineOptions, boss: Boss, complaints: Complaints) {
-    const onError = (error: Error) => complaints.error('a NOTIFY connection failed', error);
+  constructor(options: EngineOptions, job_queue: JobQueue, throttled_log: ThrottledLog) {
+    const onError = (error: Error) => throttled_log.error('a NOTIFY connection failed', error);
     this.#db = options.db;
     this.#clock = options.clock ?? systemClock;
-    this.#boss = boss;
-    this.#complaints = complaints;
-    this.#settlements = new Settlements(boss, complaints);
+    this.#job_queue = job_queue;
+    this.#throttled_log = throttled_log;
+    this.#settlements = new Settlements(job_queue, throttled_log);
     this.#node = options.node && { id: randomUUID(), host: hostname(), pid: process.pid, ...options.node };
     if (this.#node) this.#every(alive_every_ms, () => this.#sayAlive());
     void this.#sayAlive();
@@ -178,9 +178,9 @@ class BossEngine implements Engine {
     const slots = new Slots({
       queue,
       ...options,
-      fetch: (name, count) => this.#boss.fetch(name, count),
+      fetch: (name, count) => this.#job_queue.fetch(name, count),
       settle: (name, claim, settlement) => this.#settlements.settle(name, claim, settlement),
-      complaints: this.#complaints,
+      throttled_log: this.#throttled_log,
     });
     if (this.#slots.size === 0) this.#startWorking();
     this.#slots.set(queue, slots);
@@ -191,36 +191,36 @@ class BossEngine implements Engine {
   async schedule(
     name: string,
     every_ms: number,
-    duty: (signal: AbortSignal) => Promise<void>,
-    { limit_ms = duty_limit_ms }: { limit_ms?: number } = {},
+    run: (signal: AbortSignal) => Promise<void>,
+    { limit_ms = scheduled_limit_ms }: { limit_ms?: number } = {},
   ): Promise<void> {
     const queue = `duty.${name}`;
-    await this.#boss.makeQueue({ name: queue, policy: 'exclusive' });
-    await insertDuty(this.#boss, queue, every_ms);
-    if (this.#duties.size === 0) this.#every(duties_check_every_ms, () => this.#checkDuties());
-    this.#duties.set(queue, every_ms);
+    await this.#job_queue.makeQueue({ name: queue, policy: 'exclusive' });
+    await insertScheduledJob(this.#job_queue, queue, every_ms);
+    if (this.#scheduled.size === 0) this.#every(scheduled_check_every_ms, () => this.#checkScheduled());
+    this.#scheduled.set(queue, every_ms);
     this.work(queue, {
       slots: 1,
       limit_ms,
       handler: async (job) => {
         const begun_at_ms = performance.now();
         try {
-          await duty(job.signal);
+          await run(job.signal);
         } catch (error) {
           if (job.signal.aborted) throw error;
-          this.#complaints.error(`the duty ${name} failed`, error);
+          this.#throttled_log.error(`the duty ${name} failed`, error);
         }
         return { again_after_ms: Math.max(0, every_ms - (performance.now() - begun_at_ms)) };
       },
     });
   }
 
-  async hasten(queue: string, keys: readonly string[], { here = false } = {}): Promise<Set<string>> {
-    const hastened = keys.length === 0 ? new Set<string>() : await bringForward(this.#db, queue, keys);
-    if (hastened.size === 0) return hastened;
+  async promote(queue: string, keys: readonly string[], { here = false } = {}): Promise<Set<string>> {
+    const promoted = keys.length === 0 ? new Set<string>() : await bringForward(this.#db, queue, keys);
+    if (promoted.size === 0) return promoted;
     if (here) this.#slots.get(queue)?.wake();
     else this.wake(queue);
-    return hastened;
+    return promoted;
   }
 
   backlog(): Promise<Backlog[]> {
@@ -266,22 +266,22 @@ class BossEngine implements Engine {
     await within(Math.min(grace_ms, left_ms()), idle);
     for (const slots of all) slots.abort(new Error('the engine is stopping'));
     await within(0.5 * left_ms(), idle);
-    await within(0.5 * left_ms(), Promise.all(all.map((slots) => slots.giveBack())));
+    await within(0.5 * left_ms(), Promise.all(all.map((slots) => slots.returnJobs())));
     this.#settlements.close();
     this.#unsubscribe();
     for (const timer of this.#timers) clearInterval(timer);
     for (const slots of all) this.#notifier.notify(channel, slots.queue);
-    if (this.#node) await within(0.2 * left_ms(), forgetNodes(this.#boss, this.#node.id));
-    await within(left_ms(), Promise.all([this.#boss.stop(), ...this.#owned.map((part) => part.close())]));
+    if (this.#node) await within(0.2 * left_ms(), removeNodes(this.#job_queue, this.#node.id));
+    await within(left_ms(), Promise.all([this.#job_queue.stop(), ...this.#owned.map((part) => part.close())]));
   }
 
   /** Brings deferred jobs forward: other nodes' jobs may fit here, and after a restart nobody else knows of them. */
   async #takeUp(queue: string): Promise<void> {
     try {
-      await bringPutBackForward(this.#boss, queue);
+      await promoteDeferred(this.#job_queue, queue);
       this.#slots.get(queue)?.wake();
     } catch (error) {
-      if (!this.#stopped) this.#complaints.error(`jobs of ${queue} that were put back come late`, error);
+      if (!this.#stopped) this.#throttled_log.error(`jobs of ${queue} that were put back come late`, error);
     }
   }
 
@@ -315,12 +315,12 @@ class BossEngine implements Engine {
 
   /** The net under all wakes: jobs of other nodes, jobs that came due, jobs of dead workers. */
   async #poll(): Promise<void> {
-    const queues = [...this.#slots.values()].filter((slots) => slots.hasRoom()).map((slots) => slots.queue);
+    const queues = [...this.#slots.values()].filter((slots) => slots.hasFreeSlot()).map((slots) => slots.queue);
     if (queues.length === 0) return;
     try {
-      for (const queue of await dueQueues(this.#boss, queues)) this.#slots.get(queue)?.wake();
+      for (const queue of await dueQueues(this.#job_queue, queues)) this.#slots.get(queue)?.wake();
     } catch (error) {
-      this.#complaints.error('the poll for jobs failed', error);
+      this.#throttled_log.error('the poll for jobs failed', error);
     }
   }
 
@@ -331,12 +331,12 @@ class BossEngine implements Engine {
       const claims = all.flatMap((slots) => slots.held());
       if (claims.length === 0) return;
       try {
-        const asked_at_ms = performance.now();
-        const ours = await touchClaims(this.#boss, claims);
-        for (const slots of all) slots.touched(asked_at_ms, claims, ours);
+        const sent_at_ms = performance.now();
+        const ours = await touchClaims(this.#job_queue, claims);
+        for (const slots of all) slots.touched(sent_at_ms, claims, ours);
         return;
       } catch (error) {
-        this.#complaints.error('heartbeats cannot be written', error);
+        this.#throttled_log.error('heartbeats cannot be written', error);
         for (const slots of all) slots.loseSilent();
         await sleep(touch_retry_ms);
         if (this.#stopped) return;
@@ -350,20 +350,20 @@ class BossEngine implements Engine {
     const busy = [...this.#slots.values()].filter(({ count }) => count > 0);
     try {
       const running = Object.fromEntries(busy.map(({ queue, count }) => [queue, count]));
-      const paused = await sayAlive(this.#boss, this.#node, running);
+      const paused = await sayAlive(this.#job_queue, this.#node, running);
       // Upkeep finds what was forgotten, also while everybody rests.
-      for (const slots of this.#slots.values()) if (!this.#duties.has(slots.queue)) slots.pause(paused);
+      for (const slots of this.#slots.values()) if (!this.#scheduled.has(slots.queue)) slots.pause(paused);
     } catch (error) {
-      if (!this.#stopped) this.#complaints.error('this node cannot say that it is alive', error);
+      if (!this.#stopped) this.#throttled_log.error('this node cannot say that it is alive', error);
     }
   }
 
   /** A duty's job cannot get lost by a crash, but by a restored backup or an operator's hand. */
-  async #checkDuties(): Promise<void> {
+  async #checkScheduled(): Promise<void> {
     try {
-      for (const [queue, every_ms] of this.#duties) await insertDuty(this.#boss, queue, every_ms);
+      for (const [queue, every_ms] of this.#scheduled) await insertScheduledJob(this.#job_queue, queue, every_ms);
     } catch (error) {
-      this.#complaints.error('the duties cannot be checked', error);
+      this.#throttled_log.error('the duties cannot be checked', error);
     }
   }
 }

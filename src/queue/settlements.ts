@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import type { Boss } from './pg-boss.ts';
-import type { Complaints } from './complaints.ts';
+import type { JobQueue } from './pg-boss.ts';
+import type { ThrottledLog } from './throttled-log.ts';
 import type { Claim, Settlement } from './job.ts';
-import { putBack, type PutBack } from './pgboss-tables.ts';
+import { deferClaims, type Deferral } from './pgboss-tables.ts';
 
 /** More than this per statement gains nothing: 500 deletes take 8 ms. */
 const batch_max = 500;
@@ -19,14 +19,14 @@ type Line = { queue: string; record: (items: Item[]) => Promise<void>; waiting: 
  * items wait; each is safe to repeat, because a statement touches only claims that are still ours.
  */
 export class Settlements {
-  readonly #boss: Boss;
-  readonly #complaints: Complaints;
+  readonly #job_queue: JobQueue;
+  readonly #throttled_log: ThrottledLog;
   readonly #lines = new Map<string, Line>();
   #closed = false;
 
-  constructor(boss: Boss, complaints: Complaints) {
-    this.#boss = boss;
-    this.#complaints = complaints;
+  constructor(job_queue: JobQueue, throttled_log: ThrottledLog) {
+    this.#job_queue = job_queue;
+    this.#throttled_log = throttled_log;
   }
 
   /** Resolves when the settlement stands in the database. */
@@ -47,7 +47,7 @@ export class Settlements {
     const name = `${done ? 'done' : 'back'} ${queue}`;
     let line = this.#lines.get(name);
     if (!line) {
-      const record = (items: Item[]) => (done ? this.#remove(queue, items) : this.#putBack(queue, items));
+      const record = (items: Item[]) => (done ? this.#remove(queue, items) : this.#defer(queue, items));
       line = { queue, record, waiting: [], running: false };
       this.#lines.set(name, line);
     }
@@ -63,7 +63,7 @@ export class Settlements {
         await line.record(items);
         for (const item of items) item.recorded();
       } catch (error) {
-        this.#complaints.error(`outcomes of ${line.queue} cannot be recorded`, error);
+        this.#throttled_log.error(`outcomes of ${line.queue} cannot be recorded`, error);
         line.waiting.unshift(...items);
         await setTimeout(retry_ms);
       }
@@ -72,18 +72,18 @@ export class Settlements {
   }
 
   async #remove(queue: string, items: Item[]): Promise<void> {
-    await this.#boss.remove(
+    await this.#job_queue.remove(
       queue,
       items.map((item) => item.claim),
     );
   }
 
-  async #putBack(queue: string, items: Item[]): Promise<void> {
-    await putBack(this.#boss, queue, items.flatMap(asPutBack));
+  async #defer(queue: string, items: Item[]): Promise<void> {
+    await deferClaims(this.#job_queue, queue, items.flatMap(asDeferral));
   }
 }
 
-function asPutBack({ claim, settlement }: Item): PutBack[] {
+function asDeferral({ claim, settlement }: Item): Deferral[] {
   const name = { id: claim.id, retry_count: claim.retry_count };
   if (settlement.fate === 'done') return [];
   if (settlement.fate === 'returned') return [{ ...name, fate: settlement.fate, delay_ms: 0, output: null }];

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failpoint } from '../lib/failpoint.ts';
 import { Alarms } from './alarms.ts';
-import type { Complaints } from './complaints.ts';
+import type { ThrottledLog } from './throttled-log.ts';
 import type { Claim, Handler, Outcome, Settlement } from './job.ts';
 import { claimKey, type ClaimName } from './pgboss-tables.ts';
 
@@ -12,7 +12,7 @@ export type SlotsOptions = {
   handler: Handler;
   fetch(queue: string, count: number): Promise<Claim[]>;
   settle(queue: string, claim: Claim, settlement: Settlement): Promise<void>;
-  complaints: Complaints;
+  throttled_log: ThrottledLog;
   /** A job that takes longer hangs: it loses its claim and its slot, so that it runs again, here or elsewhere. */
   limit_ms?: number | undefined;
 };
@@ -47,7 +47,7 @@ export class Slots {
   readonly #runs = new Set<Run>();
   /** The newest run per job: a job that comes back while its old handler still runs waits for it. */
   readonly #newest = new Map<string, Run>();
-  #wanted = false;
+  #is_fetch_due = false;
   #fetching: Promise<void> | undefined;
   #next_fetch_at_ms = 0;
   #paused = false;
@@ -61,7 +61,7 @@ export class Slots {
 
   /** There may be a job that is due. */
   wake(): void {
-    this.#wanted = true;
+    this.#is_fetch_due = true;
     this.#fill();
   }
 
@@ -70,7 +70,7 @@ export class Slots {
     if (!this.#closed) this.#alarms.set(after_ms);
   }
 
-  hasRoom(): boolean {
+  hasFreeSlot(): boolean {
     return !this.#closed && !this.#paused && this.#free() > 0;
   }
 
@@ -103,7 +103,7 @@ export class Slots {
   }
 
   /** Puts the jobs of handlers that have not ended back into the queue. */
-  async giveBack(): Promise<void> {
+  async returnJobs(): Promise<void> {
     await Promise.all([...this.#runs].filter((run) => run.held).map((run) => this.#settle(run, { fate: 'returned' })));
   }
 
@@ -115,12 +115,12 @@ export class Slots {
   }
 
   /** `asked_at_ms` is when the touch of `touched` was sent, `ours` what it found to be ours still. */
-  touched(asked_at_ms: number, touched: readonly ClaimName[], ours: ReadonlySet<string>): void {
-    const asked = new Set(touched.map(claimKey));
+  touched(sent_at_ms: number, touched: readonly ClaimName[], ours: ReadonlySet<string>): void {
+    const touched_keys = new Set(touched.map(claimKey));
     for (const run of this.#runs) {
       const key = claimKey(run.claim);
-      if (!run.held || !asked.has(key)) continue;
-      if (ours.has(key)) run.alive_at_ms = asked_at_ms;
+      if (!run.held || !touched_keys.has(key)) continue;
+      if (ours.has(key)) run.alive_at_ms = sent_at_ms;
       else this.#lose(run, 'the job belongs to another worker now');
     }
   }
@@ -139,29 +139,29 @@ export class Slots {
   }
 
   #fill(): void {
-    if (this.#fetching || this.#paused || this.#closed || !this.#wanted || this.#free() <= 0) return;
-    this.#fetching = this.#fetchWanted().finally(() => {
+    if (this.#fetching || this.#paused || this.#closed || !this.#is_fetch_due || this.#free() <= 0) return;
+    this.#fetching = this.#fetchDue().finally(() => {
       this.#fetching = undefined;
       this.#fill(); // somebody may have woken us since the last look
     });
   }
 
-  async #fetchWanted(): Promise<void> {
-    while (this.#wanted && this.hasRoom()) {
+  async #fetchDue(): Promise<void> {
+    while (this.#is_fetch_due && this.hasFreeSlot()) {
       const gap_ms = this.#next_fetch_at_ms - performance.now();
       if (gap_ms > 0) await sleep(gap_ms);
       if (this.#closed || this.#paused) return;
-      this.#wanted = false;
+      this.#is_fetch_due = false;
       const count = this.#free();
-      const asked_at_ms = performance.now();
+      const sent_at_ms = performance.now();
       try {
         const claims = await this.#options.fetch(this.queue, count);
         if (claims.length > 0) await failpoint('job.fetched');
-        for (const claim of claims) this.#start(claim, asked_at_ms);
-        this.#wanted ||= claims.length === count;
-        this.#next_fetch_at_ms = claims.length === count ? 0 : asked_at_ms + fetch_gap_ms;
+        for (const claim of claims) this.#start(claim, sent_at_ms);
+        this.#is_fetch_due ||= claims.length === count;
+        this.#next_fetch_at_ms = claims.length === count ? 0 : sent_at_ms + fetch_gap_ms;
       } catch (error) {
-        this.#options.complaints.error(`jobs of ${this.queue} cannot be fetched`, error);
+        this.#options.throttled_log.error(`jobs of ${this.queue} cannot be fetched`, error);
         return; // the next poll asks again
       }
     }
@@ -205,7 +205,7 @@ export class Slots {
       if (result !== undefined) await this.#settle(run, asSettlement(result));
     } catch (error) {
       if (this.#closed && run.abort.signal.aborted) return await this.#settle(run, { fate: 'returned' });
-      if (run.held) this.#options.complaints.error(`a job of ${this.queue} failed`, error);
+      if (run.held) this.#options.throttled_log.error(`a job of ${this.queue} failed`, error);
       await this.#settle(run, asFailure(run.claim, error));
     }
   }
@@ -223,13 +223,13 @@ export class Slots {
     if (!run.held) return;
     run.held = false;
     run.abort.abort(new Error(reason));
-    this.#options.complaints.warn(`a job of ${this.queue} was lost`, { id: run.claim.id, reason });
+    this.#options.throttled_log.warn(`a job of ${this.queue} was lost`, { id: run.claim.id, reason });
   }
 }
 
 function asSettlement(result: Outcome): Settlement {
   if (result === 'done') return { fate: 'done' };
-  if ('put_back_ms' in result) return { fate: 'put back', delay_ms: Math.max(0, result.put_back_ms) };
+  if ('defer_ms' in result) return { fate: 'deferred', delay_ms: Math.max(0, result.defer_ms) };
   return { fate: 'again', delay_ms: Math.max(0, result.again_after_ms) };
 }
 

@@ -75,7 +75,7 @@ const pause_max_ms = 300_000;
 const probe_ms = 30_000; // a probe without an outcome in this time lets another one through
 const rows_age_max_ms = 1_000;
 /** Nobody knows when an operator gives a model its routes back. */
-const taken_away_ms = 60_000;
+const taken_ms = 60_000;
 /** An account's circuit that nobody probed for so long after its pause counts as closed: accounts come and go. */
 const unused_ms = 600_000;
 
@@ -139,7 +139,7 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined> {
-    if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: taken_away_ms };
+    if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: taken_ms };
     if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return undefined;
     const open = routes.map((route) => this.#circuits(route, account_id)).filter(({ length }) => length > 0);
@@ -203,22 +203,29 @@ class SharedRouteHealth implements RouteHealth {
 
   async failed(route: string, account_id: string, trouble: Trouble): Promise<void> {
     const { pause_ms } = trouble;
-    const asked_ms = pause_ms !== undefined && pause_ms > 0 ? pause_ms : undefined;
+    const requested_ms = pause_ms !== undefined && pause_ms > 0 ? pause_ms : undefined;
     const { cause } = trouble;
     const verdict = this.#countsOf(route).failed(
       account_id,
       this.#clock.now(),
       this.#paused(route),
-      asked_ms !== undefined,
+      requested_ms !== undefined,
     );
-    await this.#fail({ route, account_id, cause, asked_ms, first_ms: pause_first_ms, is_broken: verdict.for_account });
+    await this.#fail({
+      route,
+      account_id,
+      cause,
+      requested_ms,
+      first_ms: pause_first_ms,
+      is_broken: verdict.for_account,
+    });
     // A probe that one account alone has failed says nothing of the others.
     if (!verdict.is_common && this.#isHalfOpen(route)) return this.#close(route, [everybody]);
     await this.#fail({
       route,
       account_id: everybody,
       cause,
-      asked_ms: verdict.for_all ? asked_ms : undefined, // one account's request does not pause the others
+      requested_ms: verdict.for_all ? requested_ms : undefined, // one account's request does not pause the others
       first_ms: pause_first_of_all_ms,
       is_broken: verdict.for_all,
     });
@@ -229,19 +236,19 @@ class SharedRouteHealth implements RouteHealth {
     route: string;
     account_id: string;
     cause: Cause;
-    asked_ms: number | undefined;
+    requested_ms: number | undefined;
     first_ms: number;
     is_broken: boolean;
   }): Promise<void> {
-    const { route, account_id, cause, asked_ms, first_ms, is_broken } = failure;
+    const { route, account_id, cause, requested_ms, first_ms, is_broken } = failure;
     const now_ms = this.#clock.now();
     const open = this.#open.get(route)?.get(account_id);
     if (!is_broken && !open) return;
     // What was under way when the circuit was opened says nothing new; only a probe makes the pause longer.
     const in_pause = open !== undefined && open.retry_at.getTime() > now_ms;
-    if (in_pause && asked_ms === undefined) return;
+    if (in_pause && requested_ms === undefined) return;
     const openings = (open?.openings ?? 0) + (in_pause ? 0 : 1);
-    const pause_ms = Math.min(pause_max_ms, asked_ms ?? first_ms * 2 ** Math.min(openings - 1, 10));
+    const pause_ms = Math.min(pause_max_ms, requested_ms ?? first_ms * 2 ** Math.min(openings - 1, 10));
     const retry_at = new Date(now_ms + pause_ms);
     const noted = await this.#note(
       `insert into route_health (route, account_id, cause, openings, opened_at, retry_at) values ($1, $2, $3, $4, $5, $6)

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 /** Folders that the process may load: this package, and the packages beside it or behind a link. */
 function ownFolders(): string[] {
   const folder = fileURLToPath(new URL('../../', import.meta.url));
-  const [beside = ''] = /^.*?[\\/]node_modules[\\/]/.exec(folder) ?? [];
+  const [modules_folder = ''] = /^.*?[\\/]node_modules[\\/]/.exec(folder) ?? [];
   const within = join(folder, 'node_modules');
-  return [folder, beside, existsSync(within) ? realpathSync(within) : ''].filter((path) => path !== '');
+  return [folder, modules_folder, existsSync(within) ? realpathSync(within) : ''].filter((path) => path !== '');
 }
 
 /**

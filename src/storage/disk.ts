@@ -55,10 +55,10 @@ async function put(folders: Folders, key: string, bytes: Buffer | Readable, opti
   if (bytes instanceof Readable) bytes.on('error', () => {});
   const temporary = join(folders.incoming, `${randomUUID()}.part`);
   try {
-    const written = await write(temporary, bytes, options.size_limit_bytes);
+    const result = await write(temporary, bytes, options.size_limit_bytes);
     await failpoint('file.written');
     await moveIntoPlace(temporary, path, folders.files);
-    return written;
+    return result;
   } catch (error) {
     if (bytes instanceof Readable) bytes.destroy();
     await rm(temporary, { force: true });
@@ -94,21 +94,21 @@ async function* chunks(bytes: Buffer | Readable): AsyncGenerator<Buffer> {
   }
 }
 
-const move_tries_max = 40;
+const move_attempts_max = 40;
 
 /**
  * A `remove` beside us may take an emptied folder away between our two steps: then once more, and a
  * little later each time, since whoever removes in a loop would else win every race.
  */
 async function moveIntoPlace(temporary: string, path: string, root: string): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await rename(temporary, path);
       break;
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || tries === move_tries_max) throw error;
-      await sleep(Math.random() * tries);
+      if (codeOf(error) !== 'ENOENT' || attempts === move_attempts_max) throw error;
+      await sleep(Math.random() * attempts);
     }
   }
   for (let folder = dirname(path); folder.length >= root.length; folder = dirname(folder)) {

@@ -40,7 +40,7 @@ const dead_after_ms = 60_000;
 const live = new Set<string>();
 
 /** Files get other names while they are read. */
-const read_tries_max = 20;
+const read_attempts_max = 20;
 
 const folderOf = (data_dir: string) => join(data_dir, 'journal');
 
@@ -53,12 +53,12 @@ export function openJournal(data_dir: string, { bytes_max = size_bytes_max } = {
 export async function readJournals(data_dir: string): Promise<JournalEntry[]> {
   const folder = folderOf(data_dir);
   let files: JournalEntry[][] = [];
-  for (let tries = 1; ; tries++) {
+  for (let attempts = 1; ; attempts++) {
     try {
       files = await Promise.all((await namesIn(folder)).map((name) => readEntries(join(folder, name))));
       break;
     } catch (error) {
-      if (tries === read_tries_max) throw error; // it was adopted or removed between two steps of ours
+      if (attempts === read_attempts_max) throw error; // it was adopted or removed between two steps of ours
     }
   }
   const entries = new Map(files.flat().map((entry) => [entry.id, entry]));

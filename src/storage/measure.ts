@@ -44,9 +44,9 @@ export async function measure(source: ByteSource): Promise<Measurement> {
   try {
     const container = inspect(source);
     if (typeof container !== 'string') return { result: container, spent };
-    const picture = pictures[container];
-    spent = !picture;
-    const measures = picture ? await measurePicture(source, picture) : await measureTracks(source, container);
+    const image_format = image_formats[container];
+    spent = !image_format;
+    const measures = image_format ? await measureImage(source, image_format) : await measureTracks(source, container);
     const { content_type } = mediaType(measures.extension);
     const probe = { ...measures, content_type, size_bytes: source.size_bytes };
     return { result: { ok: true, probe }, spent: false };
@@ -68,14 +68,14 @@ function inspect(source: ByteSource): Container | ProbeResult {
 
 type Measures = Omit<Probe, 'content_type' | 'size_bytes'>;
 
-type Picture = { extension: Extension; format: string; pixels_per_byte_max: number };
+type ImageFormat = { extension: Extension; format: string; pixels_per_byte_max: number };
 
 /**
  * The format that sharp must report for a container (`heif` is its name for AVIF's family), and the best
  * possible compression: deflate 1,032 bytes into one, at one bit a pixel; JPEG one bit a block. A header with
  * more pixels lies. The others store a plain area in no bytes at all.
  */
-const pictures: Partial<Record<Container, Picture>> = {
+const image_formats: Partial<Record<Container, ImageFormat>> = {
   png: { extension: 'png', format: 'png', pixels_per_byte_max: 8 * 1032 },
   jpeg: { extension: 'jpg', format: 'jpeg', pixels_per_byte_max: 8 * 64 },
   gif: { extension: 'gif', format: 'gif', pixels_per_byte_max: Infinity },
@@ -83,17 +83,18 @@ const pictures: Partial<Record<Container, Picture>> = {
   avif: { extension: 'avif', format: 'heif', pixels_per_byte_max: Infinity },
 };
 
-async function measurePicture(source: ByteSource, picture: Picture): Promise<Measures> {
+async function measureImage(source: ByteSource, image_format: ImageFormat): Promise<Measures> {
   const metadata = await sharp(beginningOf(source)).metadata();
-  if (metadata.format !== picture.format) throw new Error(`This is ${metadata.format}, not ${picture.format}.`);
-  if (metadata.width * metadata.height > source.size_bytes * picture.pixels_per_byte_max) {
+  if (metadata.format !== image_format.format)
+    throw new Error(`This is ${metadata.format}, not ${image_format.format}.`);
+  if (metadata.width * metadata.height > source.size_bytes * image_format.pixels_per_byte_max) {
     throw new Error(`${source.size_bytes} bytes cannot hold ${metadata.width} × ${metadata.height} pixels.`);
   }
   // As it is shown: EXIF orientations 5 to 8 lie on their side.
   const { width, height } = metadata.autoOrient;
   return {
     type: 'image',
-    extension: picture.extension,
+    extension: image_format.extension,
     width: checkedSide(width),
     height: checkedSide(height),
   };
@@ -119,7 +120,7 @@ async function measureTracks(source: ByteSource, container: Container): Promise<
   if (!video && !audios[0]) throw new Error('There is neither a video nor an audio track.');
   const format = await input.getFormat();
   const duration = await measureDuration(input, [...videos, ...audios], source.size_bytes);
-  if (!video) return { type: 'audio', extension: soundExtension(format), duration };
+  if (!video) return { type: 'audio', extension: audioExtension(format), duration };
   return {
     type: 'video',
     extension: format === QTFF ? 'mov' : format === WEBM ? 'webm' : 'mp4',
@@ -157,7 +158,7 @@ function mediaSource(source: ByteSource, formats: readonly InputFormat[]): Sourc
   });
 }
 
-function soundExtension(format: InputFormat): Extension {
+function audioExtension(format: InputFormat): Extension {
   if (format === WAVE) return 'wav';
   if (format === OGG) return 'ogg';
   if (format === FLAC) return 'flac';

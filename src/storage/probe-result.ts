@@ -28,7 +28,7 @@ export function failed(reason: ProbeFailure, problem: string): ProbeResult {
 }
 
 /** Texts of the problems of a file, behind its name. */
-export const probe_complaints: Readonly<Record<ProbeFailure, string>> = {
+export const probe_messages: Readonly<Record<ProbeFailure, string>> = {
   empty: 'is empty.',
   unrecognized: 'is of no known image, audio or video format.',
   truncated: 'is cut off: it ends before its own structure does.',

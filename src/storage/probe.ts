@@ -57,7 +57,7 @@ export function openProber({ measuring_processes, caller_files }: ProbeLimits = 
     const file = await openReadable(origin);
     try {
       // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
-      for (let tries = 0; tries <= 2 * processes_max; tries++) {
+      for (let attempts = 0; attempts <= 2 * processes_max; attempts++) {
         const measured = await measureInProcess(processes, file);
         if (measured !== 'dead') return measured;
       }
@@ -81,7 +81,7 @@ export function openProber({ measuring_processes, caller_files }: ProbeLimits = 
 
 /** `dead`: the process never took the file; somebody killed it while it rested. */
 async function measureInProcess(processes: Processes, file: Readable): Promise<ProbeResult | 'dead'> {
-  const { child, giveBack } = await processes.take();
+  const { child, release } = await processes.take();
   let reusable = false;
   let stopReads = () => {};
   try {
@@ -97,7 +97,7 @@ async function measureInProcess(processes: Processes, file: Readable): Promise<P
     return result;
   } finally {
     stopReads();
-    giveBack(reusable);
+    release(reusable);
   }
 }
 
@@ -119,14 +119,14 @@ class Processes {
   }
 
   /** An idle process, or a new one; waits while as many as there may be are at work. */
-  async take(): Promise<{ child: ChildProcess; giveBack: (reusable: boolean) => void }> {
+  async take(): Promise<{ child: ChildProcess; release: (reusable: boolean) => void }> {
     const permit = await this.#limit.acquire('');
     assert(permit, 'a process that measures files can be waited for');
     try {
       const ready = await this.#idle.shift()?.catch(() => undefined);
       const child = ready?.connected ? ready : await startProcess();
       keepAlive(child, true);
-      return { child, giveBack: (reusable) => this.#giveBack(child, permit, reusable) };
+      return { child, release: (reusable) => this.#release(child, permit, reusable) };
     } catch (error) {
       permit.release();
       throw error;
@@ -139,7 +139,7 @@ class Processes {
   }
 
   /** One that cannot be used again is replaced at once, so that the next file need not wait for it. */
-  #giveBack(child: ChildProcess, permit: Permit, reusable: boolean): void {
+  #release(child: ChildProcess, permit: Permit, reusable: boolean): void {
     if (!reusable || this.#closed) end(child);
     if (!this.#closed) {
       const successor = reusable ? Promise.resolve(child) : startProcess();

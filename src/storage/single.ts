@@ -57,16 +57,16 @@ const wav_unknown_length = 0x7fff_f000;
 
 /** Behind the sound there are only chunks with a name, up to the end: anything else is sound that the length leaves out. */
 function isSingleWav(source: ByteSource): boolean {
-  let sounds = 0;
+  let data_chunks = 0;
   for (let at = 12; at + 8 <= source.size_bytes;) {
     const head = source.read(at, 8);
     const length = head.readUInt32LE(4);
     const name = head.toString('latin1', 0, 4);
-    if (sounds > 0 && (!/^[ -~]{4}$/.test(name) || name === 'RIFF' || at + 8 + length > source.size_bytes))
+    if (data_chunks > 0 && (!/^[ -~]{4}$/.test(name) || name === 'RIFF' || at + 8 + length > source.size_bytes))
       return false;
     if (name === 'data') {
-      sounds += 1;
-      if (sounds > 1 || length === 0) return false;
+      data_chunks += 1;
+      if (data_chunks > 1 || length === 0) return false;
       if (length >= wav_unknown_length) return true;
     }
     at += 8 + length + (length & 1);

@@ -87,7 +87,7 @@ export const allowanceOf = rememberByObject((options: JsonObject) => readAllowan
 /** Reads `pass` and `refuse` among the options of a route, and tells what is wrong with them. */
 export function readAllowance(options: JsonObject): {
   allowance: Allowance;
-  problems: { field: string; message: string; known?: readonly string[] }[];
+  problems: { field: string; message: string; known_names?: readonly string[] }[];
 } {
   const problems = [];
   const pass = textsOf(options['pass']);
@@ -100,7 +100,7 @@ export function readAllowance(options: JsonObject): {
   if (!pass_betas) problems.push({ field: 'pass_betas', message: 'must be a list of names of betas' });
   const unknown = (pass ?? []).filter((name) => !pass_names.includes(name));
   for (const name of unknown) {
-    problems.push({ field: 'pass', message: `${JSON.stringify(name)} is no rule`, known: pass_names });
+    problems.push({ field: 'pass', message: `${JSON.stringify(name)} is no rule`, known_names: pass_names });
   }
   const allowance = {
     pass: new Set(pass),

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../catalog/model.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { ChatAnswer, Conversation, Usage } from './conversation.ts';
-import type { FetchedFile, FoundLink, Replacement } from './links.ts';
+import type { BodyLink, FetchedFile, Replacement } from './links.ts';
 import type { Quirks } from './quirks.ts';
 import type { SameStream, StreamReader, StreamState, StreamWriter } from './stream.ts';
 import type { UsageFormat } from './usage.ts';
@@ -172,7 +172,7 @@ export type CallerHalf = {
   /** The last event of a stream that went wrong after it had begun. */
   errorEvent(error: StreamError): Buffer;
   /** The file in place of a link, where the style does not have it as a data URL in the place of the link. */
-  replaceLink?(link: FoundLink, file: FetchedFile): Replacement | undefined;
+  replaceLink?(link: BodyLink, file: FetchedFile): Replacement | undefined;
   readonly passthrough: Passthrough;
 };
 

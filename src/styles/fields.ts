@@ -88,8 +88,8 @@ export function readList(object: JsonObject, key: string, at: string): Json[] | 
   throw wrongType(at, 'an array', value);
 }
 
-export function wrongType(at: string, wanted: string, got: Json): ApiError {
-  return mistake(at, `must be ${wanted} (got ${jsonType(got)})`);
+export function wrongType(at: string, expected: string, got: Json): ApiError {
+  return mistake(at, `must be ${expected} (got ${jsonType(got)})`);
 }
 
 /** The words of a text, for lists of names. */

@@ -9,14 +9,14 @@ import { isObject, mistake } from './fields.ts';
  */
 
 /** `place`: the way to it in the body. `server`: what is there is spoken to, not fetched. */
-export type FoundLink = { url: string; at: string; place: readonly (string | number)[]; kind: 'file' | 'server' };
+export type BodyLink = { url: string; at: string; place: readonly (string | number)[]; kind: 'file' | 'server' };
 
 /** A downloaded file of a link, in base64. */
 export type FetchedFile = { mimeType: string; data: string };
 
 /** All links of a request, in their order. */
-export function findLinks(body: JsonObject): FoundLink[] {
-  const links: FoundLink[] = [];
+export function findLinks(body: JsonObject): BodyLink[] {
+  const links: BodyLink[] = [];
   const place: (string | number)[] = [];
   // No style has a link at the top: what stands there is left out as unknown, such as a `webhook_url`.
   for (const key in body)
@@ -73,23 +73,23 @@ const scheme = /^\s*[a-z][a-z0-9+.-]*:/i;
 /** `step`: the last one of the way to the value; `name`: the last of the way that is no index. */
 type At = { name: string; step: string | number };
 
-function findIn(value: Json | undefined, at: At, place: (string | number)[], found: FoundLink[]): void {
+function findIn(value: Json | undefined, at: At, place: (string | number)[], links: BodyLink[]): void {
   place.push(at.step);
-  if (typeof value === 'string') note(value, at.name, place, found);
-  else if (Array.isArray(value)) findInItems(value, at.name, place, found);
-  else if (isObject(value)) findInMembers(value, place, found);
+  if (typeof value === 'string') note(value, at.name, place, links);
+  else if (Array.isArray(value)) findInItems(value, at.name, place, links);
+  else if (isObject(value)) findInMembers(value, place, links);
   place.pop();
 }
 
 /** A million lists in lists took 0.3 s when each looked for the name on its way. */
-function findInItems(items: readonly Json[], name: string, place: (string | number)[], found: FoundLink[]): void {
+function findInItems(items: readonly Json[], name: string, place: (string | number)[], links: BodyLink[]): void {
   for (let step = 0; step < items.length; step++) {
     const item = items[step];
-    if (typeof item === 'string' || typeof item === 'object') findIn(item, { name, step }, place, found);
+    if (typeof item === 'string' || typeof item === 'object') findIn(item, { name, step }, place, links);
   }
 }
 
-function findInMembers(holder: JsonObject, place: (string | number)[], found: FoundLink[]): void {
+function findInMembers(holder: JsonObject, place: (string | number)[], links: BodyLink[]): void {
   const type = typeof holder['type'] === 'string' ? holder['type'] : '';
   const is_call = calls.test(type);
   const is_source = web_sources.test(type);
@@ -97,7 +97,7 @@ function findInMembers(holder: JsonObject, place: (string | number)[], found: Fo
     if (unread.has(name) || (is_call && name === 'input') || (type === 'text' && name === 'data')) continue;
     const member = holder[name];
     if (typeof member === 'string' && ((is_source && source_links.test(name)) || !isHolder(name))) continue;
-    findIn(member, { name, step: name }, place, found);
+    findIn(member, { name, step: name }, place, links);
   }
 }
 
@@ -105,13 +105,13 @@ function isHolder(name: string): boolean {
   return link_names.test(name) || data_names.has(name.toLowerCase());
 }
 
-function note(text: string, name: string, place: readonly (string | number)[], found: FoundLink[]): void {
+function note(text: string, name: string, place: readonly (string | number)[], links: BodyLink[]): void {
   if (text === '' || !isHolder(name)) return;
   const is_server = name.toLowerCase() === 'server_url' || place[0] === 'mcp_servers';
   const may_be_inline = !is_server && place.at(-2) !== 'source'; // messages have a source of its own for bytes
   if (may_be_inline && /^\s*data:/i.test(text)) return;
   if (!link_names.test(name) && !scheme.test(text)) return;
-  found.push({ url: text, at: pathOf(place), place: [...place], kind: is_server ? 'server' : 'file' });
+  links.push({ url: text, at: pathOf(place), place: [...place], kind: is_server ? 'server' : 'file' });
 }
 
 function pathOf(place: readonly (string | number)[]): string {
@@ -121,7 +121,7 @@ function pathOf(place: readonly (string | number)[]): string {
 }
 
 /** Throws ApiError 400 naming the first link that nobody may follow by these rules, whoever does it. */
-export function judgeLinks(links: readonly FoundLink[], rules: AddressRules): void {
+export function judgeLinks(links: readonly BodyLink[], rules: AddressRules): void {
   for (const { url, at } of links) {
     const problem = problemOf(url, rules);
     if (problem !== undefined) throw mistake(at, problem.replace(/\.$/, ''), 'link_not_allowed');
@@ -141,7 +141,7 @@ function problemOf(url: string, rules: AddressRules): string | undefined {
 }
 
 /** A file for the value at a place of a body. */
-export type Replacement = { place: FoundLink['place']; put: (value: Json) => Json };
+export type Replacement = { place: BodyLink['place']; put: (value: Json) => Json };
 
 /**
  * The body with the files in place of their links, in the words of the caller's style: as `replaceLink` says, or as data
@@ -149,8 +149,8 @@ export type Replacement = { place: FoundLink['place']; put: (value: Json) => Jso
  */
 export function withFiles(
   body: JsonObject,
-  files: readonly { link: FoundLink; file: FetchedFile }[],
-  replaceLink: (link: FoundLink, file: FetchedFile) => Replacement | undefined = () => undefined,
+  files: readonly { link: BodyLink; file: FetchedFile }[],
+  replaceLink: (link: BodyLink, file: FetchedFile) => Replacement | undefined = () => undefined,
 ): JsonObject {
   let changed: Json = body;
   for (const { link, file } of files) {
@@ -160,7 +160,7 @@ export function withFiles(
   return isObject(changed) ? changed : body;
 }
 
-function dataUrlAt({ place }: FoundLink, file: FetchedFile): Replacement {
+function dataUrlAt({ place }: BodyLink, file: FetchedFile): Replacement {
   if (place.at(-1) === 'file_url') return { place: place.slice(0, -1), put: fileOf(file) };
   return { place, put: () => dataUrl(file) };
 }

@@ -7,7 +7,7 @@ import { readEffort } from './thinking.ts';
 
 type Readers = {
   readFormat: (body: JsonObject) => AnswerFormat | undefined;
-  readThinkingWish: (body: JsonObject) => Conversation['thinking'];
+  readThinking: (body: JsonObject) => Conversation['thinking'];
 };
 
 type Common = Pick<Conversation, 'temperature' | 'top_p' | 'format' | 'thinking' | 'user'>;
@@ -16,11 +16,11 @@ type Common = Pick<Conversation, 'temperature' | 'top_p' | 'format' | 'thinking'
  * Reads the settings with the same name in both styles, around the others: of several mistakes the first in
  * this order is reported.
  */
-export function readCommon(body: JsonObject, { readFormat, readThinkingWish }: Readers): Common {
+export function readCommon(body: JsonObject, { readFormat, readThinking }: Readers): Common {
   const temperature = readNumber(body, 'temperature', 'temperature');
   const top_p = readNumber(body, 'top_p', 'top_p');
   const format = readFormat(body);
-  const thinking = readThinkingWish(body);
+  const thinking = readThinking(body);
   const user = readText(body, 'safety_identifier', 'safety_identifier') ?? readText(body, 'user', 'user');
   return { temperature, top_p, format, thinking, user };
 }
@@ -53,8 +53,8 @@ export function namesOf(tools: readonly Tool[]): Set<string> {
 }
 
 /** The choice of the tool of this name, which must be among those that are `known`. */
-export function chooseOne(name: string, known: ReadonlySet<string>, at: string): ToolChoice {
-  if (!known.has(name)) throw mistake(at, 'names no tool of this request');
+export function chooseOne(name: string, names: ReadonlySet<string>, at: string): ToolChoice {
+  if (!names.has(name)) throw mistake(at, 'names no tool of this request');
   return { mode: 'one', name };
 }
 
@@ -83,14 +83,14 @@ export function readAllowed({ holder, at, readName }: Allowed, tools: Tool[]): C
 }
 
 /** A format by a schema; without one it is any JSON. */
-export function readSchemaFormat(wanted: JsonObject, at: string): AnswerFormat {
-  const schema = readObject(wanted, 'schema', `${at}.schema`);
+export function readSchemaFormat(json_schema: JsonObject, at: string): AnswerFormat {
+  const schema = readObject(json_schema, 'schema', `${at}.schema`);
   if (!schema) return { type: 'json' };
-  const description = readText(wanted, 'description', `${at}.description`);
-  const strict = readBoolean(wanted, 'strict', `${at}.strict`);
+  const description = readText(json_schema, 'description', `${at}.description`);
+  const strict = readBoolean(json_schema, 'strict', `${at}.strict`);
   return {
     type: 'json_schema',
-    name: needName(wanted, 'name', `${at}.name`),
+    name: needName(json_schema, 'name', `${at}.name`),
     schema,
     ...(description !== undefined && { description }),
     ...(strict !== undefined && { strict }),
@@ -98,7 +98,7 @@ export function readSchemaFormat(wanted: JsonObject, at: string): AnswerFormat {
 }
 
 /** Reads the effort of thinking, in the words of these styles. */
-export function readEffortWish(effort: Json, at: string): Conversation['thinking'] {
+export function effortOf(effort: Json, at: string): Conversation['thinking'] {
   const level = readEffort(effort);
   if (level === undefined) throw mistake(at, 'must be one of none, minimal, low, medium, high, xhigh, max');
   return level === 'none' ? { mode: 'off' } : { mode: 'on', effort: level };

@@ -44,24 +44,24 @@ export function fitBudget(budget_tokens: number, max_tokens: number): number {
 const capabilities_of_thinking: ReadonlySet<string> = new Set(['thinking', 'reasoning']);
 
 /** Bodies of one call: the caller's, and the one that the upstream is sent. */
-type Bodies = { asked: JsonObject; sent: JsonObject };
+type Bodies = { requested: JsonObject; sent: JsonObject };
 
 /**
  * True if the model may think in this call, by its catalogue, its route or the request: then it bills tokens that
  * nobody sees until it reports its usage. An upstream that is sent "no thinking" is believed, unless it always thinks.
  */
-export function mayReason(capabilities: readonly string[], quirks: Quirks, { asked, sent }: Bodies): boolean {
+export function mayReason(capabilities: readonly string[], quirks: Quirks, { requested, sent }: Bodies): boolean {
   if (quirks.thinking === 'always') return true;
-  const wish = thinkingWish(sent);
-  if (wish !== undefined) return wish === 'on';
-  return thinkingWish(asked) === 'on' || capabilities.some((name) => capabilities_of_thinking.has(name));
+  const thinking = requestedThinking(sent);
+  if (thinking !== undefined) return thinking === 'on';
+  return requestedThinking(requested) === 'on' || capabilities.some((name) => capabilities_of_thinking.has(name));
 }
 
 /**
  * Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. Where it says both, nobody
  * knows which of them the upstream reads: then it may think.
  */
-function thinkingWish(body: JsonObject): 'on' | 'off' | undefined {
+function requestedThinking(body: JsonObject): 'on' | 'off' | undefined {
   const { reasoning_effort, reasoning, thinking, enable_thinking, generationConfig } = body;
   const config = isObject(generationConfig) ? generationConfig['thinkingConfig'] : undefined;
   const wishes: boolean[] = [];

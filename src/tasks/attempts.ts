@@ -58,7 +58,7 @@ export async function openAttempt(
     attempt.route.provider,
     JSON.stringify(attempt.route),
   ];
-  return (await isApplied(parts.db, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as said', values))
+  return (await isApplied(parts.db, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as applied', values))
     ? claimed
     : undefined;
 }
@@ -67,7 +67,9 @@ export async function openAttempt(
 export async function claimAttempt(parts: Parts, ref: TaskRef, attempt: Claimed): Promise<Claimed | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const values = [ref.account_id, ref.task_id, attempt.number, attempt.claim, claimed.claim];
-  return (await isApplied(parts.db, 'select claim_attempt($1, $2, $3, $4, $5) as said', values)) ? claimed : undefined;
+  return (await isApplied(parts.db, 'select claim_attempt($1, $2, $3, $4, $5) as applied', values))
+    ? claimed
+    : undefined;
 }
 
 /**
@@ -91,7 +93,7 @@ export async function acceptAttempt(
     running: state.phase === 'running',
     poll_after_ms,
   };
-  return isApplied(parts.db, 'select note_run($1, $2) as said', [new Date(parts.clock.now()), recordText(run)]);
+  return isApplied(parts.db, 'select note_run($1, $2) as applied', [new Date(parts.clock.now()), recordText(run)]);
 }
 
 /**
@@ -114,7 +116,7 @@ export async function closeAttempt(
     message: tidyText(end.message),
   };
   const values = [new Date(parts.clock.now()), recordText(closed), options.send_start];
-  return isApplied(parts.db, 'select fail_attempt($1, $2, $3) as said', values);
+  return isApplied(parts.db, 'select fail_attempt($1, $2, $3) as applied', values);
 }
 
 /** Attempts of a task that ended without them, and whose runs are to be stopped. */
@@ -128,13 +130,13 @@ export async function listAbandoned(db: Queryable, ref: TaskRef): Promise<Attemp
 /** Those of the tries that their upstreams have taken and not ended, by their tasks. */
 export async function acceptedAmong(
   db: Queryable,
-  tries: readonly (TaskRef & { number: number })[],
+  attempts: readonly (TaskRef & { number: number })[],
 ): Promise<Set<string>> {
   const rows = await db.query<{ task_id: string }>(
     `select task_id from attempts
-       join unnest($1::text[], $2::text[], $3::int[]) as told (account_id, task_id, number) using (account_id, task_id, number)
+       join unnest($1::text[], $2::text[], $3::int[]) as reported (account_id, task_id, number) using (account_id, task_id, number)
       where state = 'accepted'`,
-    [tries.map((one) => one.account_id), tries.map((one) => one.task_id), tries.map((one) => one.number)],
+    [attempts.map((one) => one.account_id), attempts.map((one) => one.task_id), attempts.map((one) => one.number)],
   );
   return new Set(rows.map((row) => row.task_id));
 }
@@ -151,6 +153,6 @@ export async function setStopped(parts: Parts, ref: TaskRef, attempt: Claimed): 
 
 /** Calls one of the functions of attempts, all of which may be repeated. */
 async function isApplied(db: Db, call: string, values: readonly unknown[]): Promise<boolean> {
-  const rows = await retryWhileUnavailable(() => db.query<{ said: boolean }>(call, values));
-  return rows[0]?.said === true;
+  const rows = await retryWhileUnavailable(() => db.query<{ applied: boolean }>(call, values));
+  return rows[0]?.applied === true;
 }

@@ -15,7 +15,7 @@ import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
 import { insertTask, type CreateAnswer, type InsertParts } from './create-batch.ts';
 import { dropInputs } from './inputs.ts';
-import { checkMedia, keepMedia, type Beside, type CheckedMedia, type MediaParts } from './media.ts';
+import { checkMedia, keepMedia, type AttachedFiles, type CheckedMedia, type MediaParts } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
 
 /** The parts of the app that creating a task takes. */
@@ -26,7 +26,7 @@ export type CreateParts = MediaParts &
   };
 
 /** A request body that has passed all checks of its own. */
-export type Order = {
+export type PricedRequest = {
   model: Model;
   input: JsonObject;
   media: CheckedMedia;
@@ -44,12 +44,12 @@ const url_length_max = 2048;
  * Checks a body of POST /v1/generate in the order of DECISIONS: 400 for the form, 404 for the model,
  * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
  */
-export async function readOrder(
+export async function readRequest(
   parts: MediaParts,
   caller: Caller,
   body: Record<string, unknown>,
-  beside: Beside,
-): Promise<Order> {
+  attached: AttachedFiles,
+): Promise<PricedRequest> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
   const model = findModel(parts, body['model']);
@@ -61,7 +61,7 @@ export async function readOrder(
       details: checked.errors,
     });
   }
-  const media = await checkMedia(parts, caller, model, checked.input, beside);
+  const media = await checkMedia(parts, caller, model, checked.input, attached);
   const webhook_url = readWebhookUrl(body['webhook_url'], parts.addressRules());
   const { settings } = parts.catalog.current;
   const frozen = freezePricing(model, checked.input, caller.account.currency, settings);
@@ -144,47 +144,47 @@ export type Idempotency = { key: string; body: Buffer };
 export async function createTask(
   parts: CreateParts,
   caller: Caller,
-  order: Order,
+  request: PricedRequest,
   idempotency: Idempotency | undefined,
 ): Promise<Created> {
   const account_id = caller.account.id;
-  const routes = order.model.routes.map((route) => routeName(order.model.id, route.id));
+  const routes = request.model.routes.map((route) => routeName(request.model.id, route.id));
   const admission = await parts.health.admit(routes, account_id);
   const now_ms = parts.clock.now();
   const id = newId('task', now_ms);
   const created_at = new Date(now_ms);
   if (!admission.admitted) {
     const seen = idempotency && (await findReplay(parts.db, caller, idempotency, created_at));
-    if (!seen) throw unavailable(order.model, admission);
-    return answered(parts, caller, order, seen, { id, created_at });
+    if (!seen) throw unavailable(request.model, admission);
+    return answered(parts, caller, request, seen, { id, created_at });
   }
   let answer: CreateAnswer | undefined;
   try {
-    answer = await callCreate(parts, caller, order, { id, created_at, idempotency });
+    answer = await callCreate(parts, caller, request, { id, created_at, idempotency });
   } finally {
     if (admission.probe !== undefined && answer?.outcome !== 'created')
       await parts.health.releaseProbe(admission.probe, account_id);
     // Not after an error: the task may be there, and only the answer lost.
-    if (order.media.sources.size > 0 && answer && answer.outcome !== 'created') {
-      await dropInputs(parts, order.model.id, { account_id, task_id: id });
+    if (request.media.sources.size > 0 && answer && answer.outcome !== 'created') {
+      await dropInputs(parts, request.model.id, { account_id, task_id: id });
     }
   }
-  return answered(parts, caller, order, answer, { id, created_at });
+  return answered(parts, caller, request, answer, { id, created_at });
 }
 
 async function answered(
   parts: CreateParts,
   caller: Caller,
-  order: Order,
+  request: PricedRequest,
   answer: CreateAnswer,
   { id, created_at }: { id: string; created_at: Date },
 ): Promise<Created> {
   if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(parts.db, caller, answer.task_id);
-  if (answer.outcome !== 'created') throw refusal(parts, caller, order, answer);
+  if (answer.outcome !== 'created') throw refusal(parts, caller, request, answer);
   await failpoint('task.created');
   parts.engine.wake('task.start');
   const ref = { account_id: caller.account.id, task_id: id };
-  return { ref, body: newBody(order, caller, id, created_at), replayed: false, is_final: false };
+  return { ref, body: newBody(request, caller, id, created_at), replayed: false, is_final: false };
 }
 
 /** All routes are open-circuited, or taken away: nothing is created, nothing held. */
@@ -203,26 +203,26 @@ function unavailable(model: Model, admission: Admission & { admitted: false }): 
 async function callCreate(
   parts: CreateParts,
   caller: Caller,
-  order: Order,
+  request: PricedRequest,
   task: { id: string; created_at: Date; idempotency: Idempotency | undefined },
 ): Promise<CreateAnswer> {
   const { account, key } = caller;
   const { idempotency } = task;
-  const deadline_at = deadline(order.model, task.created_at);
-  const input = await keepMedia(parts, caller, order, { id: task.id, deadline_at });
+  const deadline_at = deadline(request.model, task.created_at);
+  const input = await keepMedia(parts, caller, request, { id: task.id, deadline_at });
   const row = {
     account_id: account.id,
     key_id: key.id,
     id: task.id,
-    model: order.model.id,
-    kind: order.model.kind,
+    model: request.model.id,
+    kind: request.model.kind,
     input: JSON.stringify(input),
-    metadata: JSON.stringify(order.metadata),
-    webhook_url: order.webhook_url,
+    metadata: JSON.stringify(request.metadata),
+    webhook_url: request.webhook_url,
     currency: account.currency,
-    pricing: order.pricing,
-    held_units: order.held_units,
-    estimate: order.estimate,
+    pricing: request.pricing,
+    held_units: request.held_units,
+    estimate: request.estimate,
     created_at: task.created_at,
     deadline_at,
   };
@@ -253,18 +253,18 @@ function deadline(model: Model, created_at: Date): Date {
   return new Date(created_at.getTime() + routes_ms + backlog_ms);
 }
 
-function newBody(order: Order, caller: Caller, id: string, created_at: Date): string {
+function newBody(request: PricedRequest, caller: Caller, id: string, created_at: Date): string {
   return renderTask({
     id,
     status: 'queued',
-    model: order.model.id,
+    model: request.model.id,
     output: [],
     currency: caller.account.currency,
     cost: 0n,
-    estimate: order.estimate,
+    estimate: request.estimate,
     error_type: null,
     error_message: null,
-    metadata: JSON.stringify(order.metadata),
+    metadata: JSON.stringify(request.metadata),
     created_at,
     started_at: null,
     completed_at: null,
@@ -278,9 +278,9 @@ async function replay(db: Db, caller: Caller, task_id: string): Promise<Created>
   return { ref, body: bodyOf(task), replayed: true, is_final: task.completed_at !== null };
 }
 
-function refusal(parts: CreateParts, caller: Caller, order: Order, answer: CreateAnswer): ApiError {
+function refusal(parts: CreateParts, caller: Caller, request: PricedRequest, answer: CreateAnswer): ApiError {
   const { currency } = caller.account;
-  const estimate = `${estimateView(order.estimate, currency).amount} ${currency}`;
+  const estimate = `${estimateView(request.estimate, currency).amount} ${currency}`;
   switch (answer.outcome) {
     case 'insufficient': {
       const available = `${balanceView(answer.available ?? 0n, currency).amount} ${currency}`;

@@ -28,7 +28,7 @@ type Notices = {
 
 type Parts = {
   readonly db: Db;
-  readonly engine: Pick<Engine, 'hasten'>;
+  readonly engine: Pick<Engine, 'promote'>;
   readonly log: Logger;
   track(work: Promise<unknown>): void;
 };
@@ -62,10 +62,10 @@ async function bringForward(notices: Notices): Promise<void> {
   for (const notice of batch) rest(notices, notice.task_id);
   try {
     const accepted = await acceptedAmong(db, batch);
-    const hastened = await engine.hasten('task.poll', [...accepted]);
+    const promoted = await engine.promote('task.poll', [...accepted]);
     for (const notice of batch) {
       const { task_id, tries_left } = notice;
-      if (hastened.has(task_id) || tries_left <= 1 || notices.resting.get(task_id)) continue;
+      if (promoted.has(task_id) || tries_left <= 1 || notices.resting.get(task_id)) continue;
       if (notices.resting.has(task_id)) notices.resting.set(task_id, { ...notice, tries_left: tries_left - 1 });
     }
   } catch (error) {

@@ -24,10 +24,10 @@ const gather_ms = 50;
 const hold_ms = 1_000;
 
 /** So long a deferred job may not be in the queue yet: 30,000 at once take 80 ms each to be written down. */
-const written_ms = 1_000;
+const commit_ms = 1_000;
 
 /** The times at which a job was deferred, and at which it looks again. */
-type Deferral = { at_ms: number; back_at_ms: number };
+type Deferral = { at_ms: number; due_at_ms: number };
 
 /** The jobs of one account that found no slot, by their keys, in the order in which they came. */
 type Backlog = Map<string, Deferral>;
@@ -42,7 +42,7 @@ type Promotion = { deferred_at_ms: number; permit: Permit; timer: NodeJS.Timeout
  * after 12,000 or 30,000 that come at the same moment.
  */
 export class FairQueue {
-  readonly #engine: Pick<Engine, 'hasten'>;
+  readonly #engine: Pick<Engine, 'promote'>;
   readonly #queue: string;
   readonly #slots: Semaphore;
   readonly #handler: Handler;
@@ -50,9 +50,9 @@ export class FairQueue {
   readonly #promoted = new Map<string, Promotion>();
   readonly #stopping = new AbortController();
   /** The keys of promoted jobs that were not brought forward in the queue yet. */
-  #gathered: string[] = [];
+  #keys_to_promote: string[] = [];
 
-  constructor(engine: Pick<Engine, 'hasten'>, queue: string, slots: Semaphore, handler: Handler) {
+  constructor(engine: Pick<Engine, 'promote'>, queue: string, slots: Semaphore, handler: Handler) {
     this.#engine = engine;
     this.#queue = queue;
     this.#slots = slots;
@@ -110,9 +110,9 @@ export class FairQueue {
 
   /** Keeps the slot for the first of the backlog, until that job has ended or does not come. */
   #promoteFirst(backlog: Backlog, permit: Permit): void {
-    for (const [key, { at_ms, back_at_ms }] of backlog) {
+    for (const [key, { at_ms, due_at_ms }] of backlog) {
       backlog.delete(key);
-      if (back_at_ms + late_ms < performance.now()) continue;
+      if (due_at_ms + late_ms < performance.now()) continue;
       const timer = setTimeout(() => this.#giveUp(key), hold_ms);
       this.#promoted.set(key, { deferred_at_ms: at_ms, permit, timer });
       return this.#gather(key);
@@ -130,22 +130,22 @@ export class FairQueue {
   }
 
   #gather(key: string): void {
-    this.#gathered.push(key);
-    if (this.#gathered.length === 1) void this.#hastenGathered();
+    this.#keys_to_promote.push(key);
+    if (this.#keys_to_promote.length === 1) void this.#promoteTogether();
   }
 
-  async #hastenGathered(): Promise<void> {
+  async #promoteTogether(): Promise<void> {
     const { signal } = this.#stopping;
     await sleep(gather_ms, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    const keys = this.#gathered.filter((key) => this.#promoted.has(key));
-    this.#gathered = [];
-    const hastened = await this.#engine.hasten(this.#queue, keys, { here: true }).catch(() => undefined);
+    const keys = this.#keys_to_promote.filter((key) => this.#promoted.has(key));
+    this.#keys_to_promote = [];
+    const promoted = await this.#engine.promote(this.#queue, keys, { here: true }).catch(() => undefined);
     for (const key of keys) {
       const promotion = this.#promoted.get(key);
-      if (!promotion || hastened?.has(key)) continue;
-      const is_written = promotion.deferred_at_ms + written_ms < performance.now();
-      if (hastened && is_written) this.#giveUp(key);
+      if (!promotion || promoted?.has(key)) continue;
+      const is_committed = promotion.deferred_at_ms + commit_ms < performance.now();
+      if (promoted && is_committed) this.#giveUp(key);
       else this.#gather(key); // again, as long as its slot is kept
     }
   }
@@ -153,8 +153,8 @@ export class FairQueue {
 
 /** A job of the backlog keeps its place there, however often it looks. */
 function defer(backlog: Backlog, key: string): Outcome {
-  const put_back_ms = Math.max(look_again_ms, look_again_ms_per_job * backlog.size) * (0.75 + Math.random() / 2);
+  const defer_ms = Math.max(look_again_ms, look_again_ms_per_job * backlog.size) * (0.75 + Math.random() / 2);
   const at_ms = performance.now();
-  backlog.set(key, { at_ms, back_at_ms: at_ms + put_back_ms });
-  return { put_back_ms };
+  backlog.set(key, { at_ms, due_at_ms: at_ms + defer_ms });
+  return { defer_ms };
 }

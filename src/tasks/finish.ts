@@ -39,7 +39,7 @@ export type FinishParts = InputParts &
   };
 
 /** The end of a task. Nothing else may end one. */
-export type Ending =
+export type Completion =
   | ({ status: 'succeeded'; files: StoredFile[]; units: Units } & UpstreamSide)
   | ({
       status: 'failed';
@@ -56,7 +56,7 @@ export type Ending =
 type UpstreamSide = { upstream?: UpstreamCharge | undefined; upstream_cost?: UpstreamCost | undefined };
 
 /** Preconditions of the ending; without them, the task ends in whatever state it is. */
-export type Grounds = {
+export type Preconditions = {
   /** The open attempt that ends with the task, or that there is none. */
   attempt?: Claimed | 'none' | undefined;
   /** The row as the caller knows it: spares reading it again. */
@@ -78,14 +78,14 @@ export const finished_channel = 'task_finished';
 export async function finish(
   parts: FinishParts,
   ref: TaskRef,
-  ending: Ending,
-  grounds: Grounds = {},
+  completion: Completion,
+  preconditions: Preconditions = {},
 ): Promise<Finished> {
-  let task = grounds.task ?? (await loadTask(parts.db, ref));
+  let task = preconditions.task ?? (await loadTask(parts.db, ref));
   for (;;) {
     if (!task || task.completed_at) return 'final';
     await failpoint('task.finishing');
-    const outcome = await tryFinish(parts, task, ending, grounds);
+    const outcome = await tryFinish(parts, task, completion, preconditions);
     if (outcome === 'changed') {
       task = await loadTask(parts.db, ref);
       continue;
@@ -94,8 +94,8 @@ export async function finish(
       await failpoint('task.finished');
       parts.notifier.notify(finished_channel, task.id);
       if (task.webhook_url !== null) parts.engine.wake('delivery.send');
-      logEnding(parts, task, ending);
-      if (ending.status === 'failed') await removeStored(parts, ref);
+      logCompletion(parts, task, completion);
+      if (completion.status === 'failed') await removeStored(parts, ref);
       await dropInputs(parts, task.model, ref);
     }
     return outcome;
@@ -114,20 +114,20 @@ async function removeStored(parts: FinishParts, ref: TaskRef): Promise<void> {
 async function tryFinish(
   parts: FinishParts,
   task: Task,
-  ending: Ending,
-  grounds: Grounds,
+  completion: Completion,
+  preconditions: Preconditions,
 ): Promise<Finished | 'changed'> {
   const completed_at = new Date(parts.clock.now());
-  const started_at = task.started_at ?? grounds.started_at ?? null;
-  const succeeded = ending.status === 'succeeded';
-  const cost = succeeded ? chargeAmount(task.pricing, ending.units, task.held_units) : 0n;
-  const error_message = succeeded ? null : tidyText(ending.message);
+  const started_at = task.started_at ?? preconditions.started_at ?? null;
+  const succeeded = completion.status === 'succeeded';
+  const cost = succeeded ? chargeAmount(task.pricing, completion.units, task.held_units) : 0n;
+  const error_message = succeeded ? null : tidyText(completion.message);
   const body = renderTask({
     ...task,
-    status: ending.status,
-    output: succeeded ? linkOutputs(parts, ending.files, completed_at) : [],
+    status: completion.status,
+    output: succeeded ? linkOutputs(parts, completion.files, completed_at) : [],
     cost,
-    error_type: succeeded ? null : ending.type,
+    error_type: succeeded ? null : completion.type,
     error_message,
     started_at,
     completed_at,
@@ -135,27 +135,27 @@ async function tryFinish(
   const end = {
     account_id: task.account_id,
     id: task.id,
-    claim: grounds.attempt === 'none' ? '' : (grounds.attempt?.claim ?? null),
+    claim: preconditions.attempt === 'none' ? '' : (preconditions.attempt?.claim ?? null),
     seen_started_at: task.started_at,
     started_at,
-    status: ending.status,
+    status: completion.status,
     cost,
     error_message,
-    ...(succeeded ? endOfSuccess(task, ending) : endOfFailure(ending, started_at !== null)),
-    upstream: useRecord(ending.upstream),
-    upstream_cost: costText(ending),
+    ...(succeeded ? endOfSuccess(task, completion) : endOfFailure(completion, started_at !== null)),
+    upstream: useRecord(completion.upstream),
+    upstream_cost: costText(completion),
     delivery: task.webhook_url === null ? null : newDelivery(task.account_id, task.webhook_url, completed_at.getTime()),
   };
   const values = [completed_at, recordText(end), body];
   return retryWhileUnavailable(() => parts.finisher({ account_id: task.account_id, values }));
 }
 
-function endOfSuccess(task: Task, { units, files }: Ending & { status: 'succeeded' }) {
+function endOfSuccess(task: Task, { units, files }: Completion & { status: 'succeeded' }) {
   const measured = measuredCost(task.pricing, units, task.held_units);
   return { measured, units, files, counts_as_failure: false, attempt_state: 'done' };
 }
 
-function endOfFailure({ type, counts, attempt, reason }: Ending & { status: 'failed' }, has_started: boolean) {
+function endOfFailure({ type, counts, attempt, reason }: Completion & { status: 'failed' }, has_started: boolean) {
   return {
     error_type: type,
     files: [],
@@ -200,17 +200,17 @@ function costText({ upstream, upstream_cost }: UpstreamSide): string | null {
   return `${exact(upstream.base)} ${upstream.currency}`;
 }
 
-function logEnding(parts: FinishParts, task: Task, ending: Ending): void {
-  const facts = { ...refOf(task), model: task.model, status: ending.status };
-  if (ending.status === 'failed') {
+function logCompletion(parts: FinishParts, task: Task, completion: Completion): void {
+  const facts = { ...refOf(task), model: task.model, status: completion.status };
+  if (completion.status === 'failed') {
     return void parts.log.info(
-      { ...facts, error: ending.type, reason: ending.reason && withoutWords(ending.reason) },
+      { ...facts, error: completion.type, reason: completion.reason && withoutWords(completion.reason) },
       'task failed',
     );
   }
   parts.log.debug(facts, 'task finished');
-  const loss = measuredCost(task.pricing, ending.units, task.held_units) - task.estimate;
+  const loss = measuredCost(task.pricing, completion.units, task.held_units) - task.estimate;
   if (loss <= 0n) return;
-  const money = { loss: exact(loss), currency: task.currency, units: ending.units, held_units: task.held_units };
+  const money = { loss: exact(loss), currency: task.currency, units: completion.units, held_units: task.held_units };
   parts.log.error({ ...facts, ...money }, 'an output is worth more than was held: the difference is lost');
 }

@@ -13,7 +13,7 @@ import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
-import { probe_complaints, type Probe } from '../storage/probe-result.ts';
+import { probe_messages, type Probe } from '../storage/probe-result.ts';
 import { keepInput, type InputParts } from './inputs.ts';
 import { inline_bytes_max } from './run-media.ts';
 
@@ -41,7 +41,7 @@ type Source =
 export type Attachment = { path: string; probe: Probe };
 
 /** Attachments of an input. */
-export type Beside = {
+export type AttachedFiles = {
   /** By the texts that stand for them in the input. */
   attachments?: Attachments;
   /** For files that are fetched: they lie in it until the task is created, which keeps them. */
@@ -67,7 +67,7 @@ export async function checkMedia(
   caller: Caller,
   model: Model,
   input: JsonObject,
-  beside: Beside,
+  attached: AttachedFiles,
 ): Promise<CheckedMedia> {
   const used = model.media.filter((field) => mediaTexts(input, field).length > 0);
   if (used.length === 0) return no_media;
@@ -78,8 +78,8 @@ export async function checkMedia(
   await replaceMedia(input, used, async (text, field, place) => {
     const seen = sources.get(text);
     const must_be_fetched = seen?.type === 'link' && isMeasured(model, field); // first met where nothing is measured
-    const asked = { text, field, place, model, beside, left_bytes };
-    const source = seen && !must_be_fetched ? seen : await readSource(parts, caller, asked);
+    const request = { text, field, place, model, attached, left_bytes };
+    const source = seen && !must_be_fetched ? seen : await readSource(parts, caller, request);
     checkKind(source, field, place);
     sources.set(text, source);
     if (source !== seen && source.type === 'bytes') left_bytes -= source.probe.size_bytes;
@@ -88,22 +88,29 @@ export async function checkMedia(
   return { sources, durations: measureDurations(model, input, sources) };
 }
 
-type Asked = { text: string; field: MediaField; place: string; model: Model; beside: Beside; left_bytes: number };
+type SourceRequest = {
+  text: string;
+  field: MediaField;
+  place: string;
+  model: Model;
+  attached: AttachedFiles;
+  left_bytes: number;
+};
 
-async function readSource(parts: MediaParts, caller: Caller, asked: Asked): Promise<Source> {
-  const { text, field, place, model, beside } = asked;
-  const attachment = beside.attachments?.get(text);
-  if (attachment) return useAttachment(parts, attachment, asked);
-  if (isDataUrl(text)) return readInline(parts, caller, asked);
-  if (isId('file', text)) return findUpload(parts, caller, asked);
+async function readSource(parts: MediaParts, caller: Caller, request: SourceRequest): Promise<Source> {
+  const { text, field, place, model, attached } = request;
+  const attachment = attached.attachments?.get(text);
+  if (attachment) return useAttachment(parts, attachment, request);
+  if (isDataUrl(text)) return readInline(parts, caller, request);
+  if (isId('file', text)) return findUpload(parts, caller, request);
   if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
   if (text.length > url_length_max) throw wrong(place, `may have at most ${url_length_max} characters.`);
   const problem = checkUserUrl(text, parts.addressRules());
   if (problem) throw wrong(place, problem);
-  return isMeasured(model, field) ? fetchLink(parts, caller, asked) : { type: 'link' };
+  return isMeasured(model, field) ? fetchLink(parts, caller, request) : { type: 'link' };
 }
 
-function useAttachment(parts: MediaParts, { path, probe }: Attachment, { place, model }: Asked): Source {
+function useAttachment(parts: MediaParts, { path, probe }: Attachment, { place, model }: SourceRequest): Source {
   const size_bytes_max = largest(parts, model);
   if (probe.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'bytes', content: path, probe };
@@ -112,7 +119,7 @@ function useAttachment(parts: MediaParts, { path, probe }: Attachment, { place, 
 /** Each has its whole request in memory. */
 const waiting_max = 16;
 
-async function readInline(parts: MediaParts, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+async function readInline(parts: MediaParts, caller: Caller, { text, place, model }: SourceRequest): Promise<Source> {
   const size_bytes_max = largest(parts, model);
   if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
   const inline = readDataUrl(text, size_bytes_max);
@@ -124,7 +131,7 @@ async function readInline(parts: MediaParts, caller: Caller, { text, place, mode
   return { type: 'bytes', content: inline.bytes, probe: await measure(parts, caller, inline.bytes, place) };
 }
 
-async function findUpload(parts: MediaParts, caller: Caller, { text, place, model }: Asked): Promise<Source> {
+async function findUpload(parts: MediaParts, caller: Caller, { text, place, model }: SourceRequest): Promise<Source> {
   const file = await findFile(parts.db, { account_id: caller.account.id, id: text }, new Date(parts.clock.now()));
   if (!file || file.task_id !== null) throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
   const size_bytes_max = largest(parts, model);
@@ -145,11 +152,11 @@ function largest(parts: MediaParts, { routes }: Model): number {
 /** A minute is what a caller may have to wait for. */
 const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, timeout_ms: 60_000, redirects_max: 3 };
 
-async function fetchLink(parts: MediaParts, caller: Caller, asked: Asked): Promise<Source> {
-  const { text, place, model, beside, left_bytes } = asked;
+async function fetchLink(parts: MediaParts, caller: Caller, request: SourceRequest): Promise<Source> {
+  const { text, place, model, attached, left_bytes } = request;
   const size_bytes_max = largest(parts, model);
-  const spool = await beside.spool.open(); // first: those who have its permit wait for this one
-  const permit = await parts.limits.input_downloads.acquire(caller.account.id, { signal: beside.spool.gone });
+  const spool = await attached.spool.open(); // first: those who have its permit wait for this one
+  const permit = await parts.limits.input_downloads.acquire(caller.account.id, { signal: attached.spool.gone });
   if (!permit) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
   const limits = { ...fetch_limits, rules: parts.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
   try {
@@ -164,7 +171,7 @@ async function fetchLink(parts: MediaParts, caller: Caller, asked: Asked): Promi
   }
 }
 
-const complaints = { ...probe_complaints, empty: 'is an empty file.' };
+const reasons = { ...probe_messages, empty: 'is an empty file.' };
 
 async function measure(
   parts: MediaParts,
@@ -174,7 +181,7 @@ async function measure(
 ): Promise<Probe> {
   const result = await parts.prober.probeForCaller(account.id, content);
   if (result.ok) return result.probe;
-  throw wrong(place, complaints[result.reason]);
+  throw wrong(place, reasons[result.reason]);
 }
 
 function checkKind(source: Source, { kind }: MediaField, place: string): void {
@@ -226,16 +233,16 @@ function wrong(place: string, message: string): ApiError {
 export async function keepMedia(
   parts: MediaParts,
   caller: Caller,
-  order: { model: Model; input: JsonObject; media: CheckedMedia },
+  request: { model: Model; input: JsonObject; media: CheckedMedia },
   task: { id: string; deadline_at: Date },
 ): Promise<JsonObject> {
   const owner = { ...task, account_id: caller.account.id, key_id: caller.key.id };
   const ids = new Map<string, string>();
-  for (const [text, source] of order.media.sources) {
+  for (const [text, source] of request.media.sources) {
     if (source.type !== 'bytes') continue;
     const file = await keepInput(parts, owner, { probe: source.probe, content: source.content });
     ids.set(text, file.id);
   }
-  if (ids.size === 0) return order.input;
-  return replaceMedia(order.input, order.model.media, async (text) => ids.get(text) ?? text);
+  if (ids.size === 0) return request.input;
+  return replaceMedia(request.input, request.model.media, async (text) => ids.get(text) ?? text);
 }

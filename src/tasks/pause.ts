@@ -29,7 +29,7 @@ export async function countedFailures(db: Queryable, account_id: string, now: Da
 }
 
 /** Those that count at this time count no more: an operator's word. Answers how many they were. */
-export async function forgetFailures(db: Queryable, account_id: string, now: Date): Promise<number> {
+export async function clearFailures(db: Queryable, account_id: string, now: Date): Promise<number> {
   const rows = await db.query(
     `update tasks set counts_as_failure = false
       where account_id = $1 and counts_as_failure and completed_at > $2::timestamptz - interval '24 hours' returning id`,

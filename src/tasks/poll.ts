@@ -4,10 +4,10 @@ import type { Job, Outcome } from '../queue/queue.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
-import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './endings.ts';
-import { stopAttempt, storage_pause_ms, tries_max, troubleOf, type RunParts } from './run.ts';
+import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
+import { stopAttempt, storage_pause_ms, attempts_max, troubleOf, type RunParts } from './run.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
-import { call_timeout_ms, isLate, pace, runContext } from './upstream-run.ts';
+import { call_timeout_ms, isLate, pollDelay, runContext } from './upstream-run.ts';
 
 /** The parts of the app that polling takes. */
 type PollParts = EndingParts & RunParts;
@@ -23,15 +23,20 @@ export async function pollTask(parts: PollParts, job: Job): Promise<Outcome> {
   if (task.completed_at) return stopAbandoned(parts, task);
   if (open?.state !== 'accepted' || open.run_ref === null) return 'done';
   const accepted = { task, attempt: open, run_ref: open.run_ref, route: routeOf(open) };
-  if (job.attempt >= tries_max) {
+  if (job.attempt >= attempts_max) {
     await stopAttempt(parts, task, open);
     return giveUp(parts, task);
   }
   const provider = parts.providers.get(open.provider);
-  return provider ? ask(parts, accepted, provider, job.signal) : withoutProvider(parts, accepted);
+  return provider ? pollUpstream(parts, accepted, provider, job.signal) : withoutProvider(parts, accepted);
 }
 
-async function ask(parts: PollParts, accepted: Accepted, provider: Provider, stopped: AbortSignal): Promise<Outcome> {
+async function pollUpstream(
+  parts: PollParts,
+  accepted: Accepted,
+  provider: Provider,
+  stopped: AbortSignal,
+): Promise<Outcome> {
   const { task, attempt, run_ref, route } = accepted;
   const now_ms = parts.clock.now();
   const ref: Json = JSON.parse(run_ref);
@@ -53,7 +58,7 @@ async function ask(parts: PollParts, accepted: Accepted, provider: Provider, sto
   const started_at = task.started_at ?? (state?.phase === 'running' ? new Date(now_ms) : null);
   if (isLateNow(accepted, started_at, now_ms)) return expire(parts, accepted, started_at, state?.simulated === true);
   if (!state) return { again_after_ms: route.poll.max_ms };
-  const again_after_ms = pace(route, state.poll_after_ms);
+  const again_after_ms = pollDelay(route, state.poll_after_ms);
   const is_news = JSON.stringify(state.ref) !== run_ref || (state.phase === 'running' && task.started_at === null);
   if (is_news) await acceptAttempt(parts, refOf(task), { ...attempt, seen_ref: run_ref }, state, again_after_ms);
   return { again_after_ms };
@@ -83,14 +88,15 @@ async function expire(
   await failpoint('task.expired');
   if (!simulated) await parts.health.failed(attempt.route, task.account_id, { cause: 'timeout' });
   if (started_at === null && stopped === 'stopped') {
-    const ending = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
-    if (await closeAttempt(parts, refOf(task), attempt, ending, { send_start: true })) parts.engine.wake('task.start');
+    const completion = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
+    if (await closeAttempt(parts, refOf(task), attempt, completion, { send_start: true }))
+      parts.engine.wake('task.start');
     return 'done';
   }
-  const ending = failure('timeout', 'The model did not finish in time.');
-  const grounds = { attempt, started_at: started_at ?? undefined };
+  const failed = failure('timeout', 'The model did not finish in time.');
+  const preconditions = { attempt, started_at: started_at ?? undefined };
   const upstream = stopped === 'stopped' ? freeOfCharge(parts.catalog.current.settings) : undefined;
-  return end(parts, task, { ...ending, upstream, counts: 'if started', attempt: 'failed' }, grounds);
+  return end(parts, task, { ...failed, upstream, counts: 'if started', attempt: 'failed' }, preconditions);
 }
 
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
@@ -99,11 +105,12 @@ async function dropped(parts: PollParts, { task, attempt }: Accepted, error: Not
   if (!error.simulated) await parts.health.failed(attempt.route, task.account_id, troubleOf(error));
   await failpoint('task.dropped');
   if (task.started_at !== null) {
-    const task_ending = failure('upstream_error', 'The model provider could not finish the run.');
-    return end(parts, task, { ...task_ending, reason: message, counts: true, attempt: 'failed' }, { attempt });
+    const task_completion = failure('upstream_error', 'The model provider could not finish the run.');
+    return end(parts, task, { ...task_completion, reason: message, counts: true, attempt: 'failed' }, { attempt });
   }
-  const ending = { state: 'not_started', reason, message } as const;
-  if (await closeAttempt(parts, refOf(task), attempt, ending, { send_start: true })) parts.engine.wake('task.start');
+  const completion = { state: 'not_started', reason, message } as const;
+  if (await closeAttempt(parts, refOf(task), attempt, completion, { send_start: true }))
+    parts.engine.wake('task.start');
   return 'done';
 }
 
@@ -111,9 +118,9 @@ async function dropped(parts: PollParts, { task, attempt }: Accepted, error: Not
 async function withoutProvider(parts: PollParts, accepted: Accepted): Promise<Outcome> {
   const { task, attempt, route } = accepted;
   if (!isLateNow(accepted, task.started_at, parts.clock.now())) return { again_after_ms: route.poll.max_ms };
-  const ending = failure('internal_error', 'The model was taken out of service before the task could finish.');
+  const completion = failure('internal_error', 'The model was taken out of service before the task could finish.');
   const reason = `the provider ${attempt.provider} is not configured any more`;
-  return end(parts, task, { ...ending, reason, counts: false, attempt: 'abandoned' }, { attempt });
+  return end(parts, task, { ...completion, reason, counts: false, attempt: 'abandoned' }, { attempt });
 }
 
 /** The sweep or the operator ended the task; its run may still go on, and cost. */

@@ -67,15 +67,15 @@ export async function measureFiles<Place extends string | Buffer>(
 
 /** Returns the units to charge for a run: measured on its files, else as the upstream reports them. */
 export function unitsOfRun(
-  told: Units | undefined,
+  reported: Units | undefined,
   { input_units }: Pick<Pricing, 'input_units'>,
   outputs: readonly Pick<Measured<unknown>, 'item'>[],
 ): Units {
-  return mergeUnits(told ?? {}, input_units ?? {}, unitsOfOutputs(outputs.map(({ item }) => item)));
+  return mergeUnits(reported ?? {}, input_units ?? {}, unitsOfOutputs(outputs.map(({ item }) => item)));
 }
 
 /** Longer texts are told by their link alone: they would be sent with every webhook and every look at the task. */
-const told_text_bytes_max = 65_536;
+const reported_text_bytes_max = 65_536;
 
 /** JSON and the database could not keep more in one piece; an hour of speech has 60 kB. */
 const text_bytes_max = 20_000_000;
@@ -89,7 +89,7 @@ function readText({ text, content_type }: TextFile): Measured<never> | NoFiles {
     type: 'text' as const,
     content_type: mediaType(extension).content_type,
     size_bytes: bytes.length,
-    ...(bytes.length <= told_text_bytes_max && { text: plain }),
+    ...(bytes.length <= reported_text_bytes_max && { text: plain }),
   };
   return { content: bytes, extension, item };
 }

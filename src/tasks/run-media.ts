@@ -50,9 +50,9 @@ type Plan =
   | { type: 'inline'; file: CallerFile }
   | { type: 'fetch' };
 
-type Wanted = { route: Route; provider: Provider; stopped: AbortSignal; fetch_ms?: number };
+type RunTarget = { route: Route; provider: Provider; stopped: AbortSignal; fetch_ms?: number };
 
-type Run = Omit<Wanted, 'fetch_ms'> & { parts: RunMediaParts; task: Task };
+type Run = Omit<RunTarget, 'fetch_ms'> & { parts: RunMediaParts; task: Task };
 
 type Fetching = Run & { fetch_until_ms: number };
 
@@ -61,20 +61,20 @@ export async function withInput<T>(
   parts: RunMediaParts,
   task: Task,
   input: string,
-  wanted: Wanted,
+  target: RunTarget,
   work: (prepared: PreparedInput) => Promise<T>,
 ): Promise<T> {
   const plain: JsonObject = JSON.parse(input);
-  const fields = (wanted.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
+  const fields = (target.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
   if (fields.length === 0) return work(plain);
-  const run = { parts, task, ...wanted };
+  const run = { parts, task, ...target };
   const planned = await orProblem(run, () => planAll(run, plain, fields));
   if (planned instanceof Error) return work(planned);
   const fetches = [...planned.plans.values()].some((plan) => plan.type === 'fetch');
   const bytes = fetches ? inline_bytes_max : planned.inline_bytes;
   const permit = bytes > 0 ? await takeMemory(run, bytes) : undefined;
   try {
-    const fetching = { ...run, fetch_until_ms: performance.now() + (wanted.fetch_ms ?? fetch_ms) }; // there is room now
+    const fetching = { ...run, fetch_until_ms: performance.now() + (target.fetch_ms ?? fetch_ms) }; // there is room now
     const resolved = await orProblem(run, () => give(fetching, plain, fields, planned));
     if (!(resolved instanceof Error)) permit?.shrink(resolved.inline_bytes);
     return await work(resolved instanceof Error ? resolved : resolved.input);
@@ -120,14 +120,18 @@ async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[
 }
 
 /** The replacement of a text, and the bytes that each repetition of a fetched file adds to the request. */
-type Given = { value: string; repeated_bytes: number };
+type MediaValue = { value: string; repeated_bytes: number };
 
 async function give(run: Fetching, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
-  const resolved = new Map<string, Given>();
+  const resolved = new Map<string, MediaValue>();
   let { inline_bytes } = planned;
-  const giveOne = async (text: string, plan: Plan, wanted: { field: MediaField; place: string }): Promise<Given> => {
+  const giveOne = async (
+    text: string,
+    plan: Plan,
+    where: { field: MediaField; place: string },
+  ): Promise<MediaValue> => {
     if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan), repeated_bytes: 0 };
-    const fetched = await fetchLink(run, text, { ...wanted, left_bytes: inline_bytes_max - inline_bytes });
+    const fetched = await fetchLink(run, text, { ...where, left_bytes: inline_bytes_max - inline_bytes });
     const value = await giveFetched(run, fetched);
     inline_bytes += fetched.bytes.length;
     return { value, repeated_bytes: isDataUrl(value) ? fetched.bytes.length : 0 };

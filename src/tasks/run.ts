@@ -23,7 +23,7 @@ export type RunParts = {
 export const storage_pause_ms = 5_000;
 
 /** A job that its worker lost, or that failed, this often is given up: the task fails, refunded. */
-export const tries_max = 10;
+export const attempts_max = 10;
 
 /** Returns the adapter's request for a run: the caller's input in the upstream's names. */
 export function runRequest(

@@ -16,17 +16,17 @@ import {
   routeOf,
   type Claimed,
 } from './attempts.ts';
-import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './endings.ts';
-import { runRequest, stopOrphan, storage_pause_ms, tries_max, troubleOf, type RunParts } from './run.ts';
+import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
+import { runRequest, stopOrphan, storage_pause_ms, attempts_max, troubleOf, type RunParts } from './run.ts';
 import { withInput, type PreparedInput, type RunMediaParts } from './run-media.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
-import { pace, runContext } from './upstream-run.ts';
+import { pollDelay, runContext } from './upstream-run.ts';
 
 /** The parts of the app that starting takes. */
 type StartParts = EndingParts & RunParts & RunMediaParts;
 
 /** One try of a route by this worker. */
-type Try = Claimed & {
+type RouteAttempt = Claimed & {
   name: string;
   route: Route;
   provider: Provider;
@@ -52,7 +52,7 @@ export async function startTask(parts: StartParts, job: Job): Promise<Outcome> {
   const at_work = await loadAtWork(parts.db, readRef(job.data));
   if (!at_work || at_work.task.completed_at) return 'done';
   const { task, open } = at_work;
-  if (job.attempt >= tries_max) return giveUp(parts, task);
+  if (job.attempt >= attempts_max) return giveUp(parts, task);
   if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
   if (open) {
     const resumed = await resume(parts, task, open, job.signal);
@@ -114,7 +114,7 @@ async function resume(parts: StartParts, task: Task, open: Attempt, stopped: Abo
 async function submit(
   parts: StartParts,
   task: Task,
-  attempt: Try,
+  attempt: RouteAttempt,
   input: PreparedInput,
   stopped: AbortSignal,
 ): Promise<Outcome | 'next'> {
@@ -150,15 +150,15 @@ const our_own = { simulated: true };
 async function submitFailed(
   parts: StartParts,
   task: Task,
-  attempt: Try,
+  attempt: RouteAttempt,
   error: unknown,
   stopped: AbortSignal,
 ): Promise<Outcome | 'next'> {
   if (error instanceof NotStarted) return notStarted(parts, task, attempt, error);
   if (error instanceof InputRefused) {
     await parts.health.releaseProbe(attempt.name, task.account_id);
-    const ending = failure(error.type, error.message);
-    return end(parts, task, { ...ending, counts: false, attempt: 'not_started' }, { attempt });
+    const completion = failure(error.type, error.message);
+    return end(parts, task, { ...completion, counts: false, attempt: 'not_started' }, { attempt });
   }
   const { idempotent = false } = attempt.provider;
   if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
@@ -176,12 +176,12 @@ function isTimeout(error: unknown): boolean {
 async function accept(
   parts: StartParts,
   task: Task,
-  attempt: Try,
+  attempt: RouteAttempt,
   state: RunState & { phase: 'waiting' | 'running' },
 ): Promise<'done'> {
   const { route, provider } = attempt;
   const ref = refOf(task);
-  const poll_after_ms = pace(route, state.poll_after_ms);
+  const poll_after_ms = pollDelay(route, state.poll_after_ms);
   const accepted = await acceptAttempt(parts, ref, { ...attempt, seen_ref: null }, state, poll_after_ms);
   await failpoint('task.accepted');
   if (accepted) {
@@ -198,7 +198,7 @@ async function accept(
 async function settleAtOnce(
   parts: StartParts,
   task: Task,
-  attempt: Try,
+  attempt: RouteAttempt,
   state: RunState & { phase: 'done' | 'failed' },
   submitted_at: Date,
   stopped: AbortSignal,
@@ -217,11 +217,16 @@ async function settleAtOnce(
     }
     await sleep(result_pause_ms, undefined, { signal: stopped }).catch(() => undefined);
   }
-  const ending = failure('internal_error', 'The output could not be stored; it costs nothing.');
-  return end(parts, task, { ...ending, counts: false, attempt: 'failed' }, { attempt });
+  const completion = failure('internal_error', 'The output could not be stored; it costs nothing.');
+  return end(parts, task, { ...completion, counts: false, attempt: 'failed' }, { attempt });
 }
 
-async function notStarted(parts: StartParts, task: Task, attempt: Try, error: NotStarted): Promise<'next' | 'done'> {
+async function notStarted(
+  parts: StartParts,
+  task: Task,
+  attempt: RouteAttempt,
+  error: NotStarted,
+): Promise<'next' | 'done'> {
   await failpoint('task.refused');
   const { reason, message } = error;
   if (error.simulated) await parts.health.releaseProbe(attempt.name, task.account_id);
@@ -240,29 +245,34 @@ async function ambiguous(
 ): Promise<'next' | 'done'> {
   parts.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');
   if (attempt.route.on_ambiguous_submit === 'failover') {
-    const ending = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
-    return (await closeAttempt(parts, refOf(task), attempt, ending)) ? 'next' : 'done';
+    const completion = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
+    return (await closeAttempt(parts, refOf(task), attempt, completion)) ? 'next' : 'done';
   }
-  const ending = failure(
+  const failed = failure(
     'upstream_error',
     'It is not known whether the model provider accepted the task; it was not repeated and costs nothing.',
   );
-  return end(parts, task, { ...ending, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
+  return end(parts, task, { ...failed, reason: detail, counts: false, attempt: 'ambiguous' }, { attempt });
 }
 
 function noRouteLeft(parts: StartParts, task: Task): Promise<'done'> {
-  const ending = failure('upstream_error', 'The model could not be started on any route. Try again later.');
-  const grounds = { attempt: 'none' } as const;
-  return end(parts, task, { ...ending, reason: 'no route started', counts: false, attempt: 'not_started' }, grounds);
-}
-
-function modelGone(parts: StartParts, task: Task): Promise<'done'> {
-  const ending = failure('internal_error', 'The model was taken out of service before the task could start.');
-  const grounds = { attempt: 'none' } as const;
+  const completion = failure('upstream_error', 'The model could not be started on any route. Try again later.');
+  const preconditions = { attempt: 'none' } as const;
   return end(
     parts,
     task,
-    { ...ending, reason: 'the model was removed', counts: false, attempt: 'not_started' },
-    grounds,
+    { ...completion, reason: 'no route started', counts: false, attempt: 'not_started' },
+    preconditions,
+  );
+}
+
+function modelGone(parts: StartParts, task: Task): Promise<'done'> {
+  const completion = failure('internal_error', 'The model was taken out of service before the task could start.');
+  const preconditions = { attempt: 'none' } as const;
+  return end(
+    parts,
+    task,
+    { ...completion, reason: 'the model was removed', counts: false, attempt: 'not_started' },
+    preconditions,
   );
 }

@@ -23,7 +23,7 @@ export function runContext(task: { id: string; kind: RunContext['kind'] }, route
 const poll_after_min_ms = 20;
 
 /** An adapter's pace as it can be kept: an upstream's word for it may be anything, also NaN. */
-export function pace(route: Route, poll_after_ms: number): number {
+export function pollDelay(route: Route, poll_after_ms: number): number {
   const { max_ms } = route.poll;
   if (!(poll_after_ms < max_ms)) return max_ms;
   return Math.ceil(Math.max(poll_after_ms, poll_after_min_ms));

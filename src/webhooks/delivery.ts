@@ -38,17 +38,18 @@ export type DeliveryAttempt = {
  * The endpoint of a delivery: one account's URL without the query, which usually tells receivers apart no more
  * than their tasks; its host, with the port, is shared by all accounts.
  */
-export type Target = { lane: string; host: string };
+export type Target = { endpoint: string; host: string };
 
 export function targetOf(account_id: string, url: string): Target {
   const { origin, pathname, host } = new URL(url);
-  const lane = createHash('sha256').update(`${account_id} ${origin}${pathname}`).digest('base64url').slice(0, 22);
-  return { lane, host };
+  const endpoint = createHash('sha256').update(`${account_id} ${origin}${pathname}`).digest('base64url').slice(0, 22);
+  return { endpoint, host };
 }
 
 /** The delivery of a task that ends, for `end_task`, which writes it in its transaction. */
-export function newDelivery(account_id: string, url: string, now_ms: number): Target & { id: string } {
-  return { id: newId('dlv', now_ms), ...targetOf(account_id, url) };
+export function newDelivery(account_id: string, url: string, now_ms: number) {
+  const { endpoint, host } = targetOf(account_id, url);
+  return { id: newId('dlv', now_ms), lane: endpoint, host };
 }
 
 const columns = `account_id, id, task_id, event, url, state, attempts, next_at, created_at, delivered_at, ended_at`;

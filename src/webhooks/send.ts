@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
 import { readDue } from './delivery.ts';
-import type { AfterAttempt, Begun, Ended, Places } from './places.ts';
+import type { AfterAttempt, Begun, Ended, DeliverySlots } from './delivery-slots.ts';
 import { signedHeaders } from './sign.ts';
 
 /** The parts of the app that sending needs. */
@@ -15,7 +15,7 @@ export type Sender = {
   readonly log: Logger;
   readonly guard: Guard;
   readonly engine: Engine;
-  readonly places: Places;
+  readonly delivery_slots: DeliverySlots;
   readonly catalog: CatalogHolder;
   addressRules(): AddressRules;
 };
@@ -25,16 +25,16 @@ const alarm_margin_ms = 50;
 
 const connect_timeout_ms = 5_000;
 const answer_bytes_max = 16_384;
-const answer_kept_bytes = 2_048;
+const answer_stored_bytes = 2_048;
 
 /** The jobs `delivery.send` and `delivery.retry`: one attempt, if there is a place for it. */
 export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
-  const begun = await app.places.begin(readDue(job.data));
+  const begun = await app.delivery_slots.begin(readDue(job.data));
   if (!begun) return 'done';
   await failpoint('delivery.begun');
   const ended = await attempt(app, begun, job.signal);
   await failpoint('delivery.sent');
-  const after = await app.places.end(begun, ended);
+  const after = await app.delivery_slots.end(begun, ended);
   await failpoint('delivery.ended');
   wakeNext(app, after);
   logAttempt(app, begun, ended, after);
@@ -68,7 +68,7 @@ export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal):
       signal: stopped,
     });
     const delivered = status >= 200 && status < 300;
-    return { ...ended(), status, error: null, answer: keptText(answer), delivered, timed_out: false };
+    return { ...ended(), status, error: null, answer: storedText(answer), delivered, timed_out: false };
   } catch (error) {
     if (stopped?.aborted) throw error;
     const failed = { ...ended(), status: null, answer: null, delivered: false };
@@ -80,8 +80,8 @@ export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal):
 }
 
 /** Text for people: bytes that are no UTF-8 show as such, and NUL, which no database stores, goes. */
-function keptText(answer: Buffer): string {
-  return answer.subarray(0, answer_kept_bytes).toString('utf8').replaceAll('\0', '�').toWellFormed();
+function storedText(answer: Buffer): string {
+  return answer.subarray(0, answer_stored_bytes).toString('utf8').replaceAll('\0', '�').toWellFormed();
 }
 
 /** The database has sent jobs: the retry of this delivery, or first attempts that were handed the place. */

@@ -211,7 +211,7 @@ describe('the cache of keys', () => {
     const other = await newKey();
     await authenticator.authenticate({ 'x-api-key': other.text });
     await database.db.query("update api_keys set name = 'renamed' where id = $1", [other.key.id]);
-    authenticator.forget();
+    authenticator.invalidate();
     expect((await authenticator.authenticate({ 'x-api-key': other.text })).key.name).toBe('renamed');
   });
 
@@ -245,7 +245,7 @@ describe('the cache of keys', () => {
     const { key, text } = await newKey();
     await authenticator.authenticate({ 'x-api-key': text });
     await deleteKey(database.db, key.id, now);
-    authenticator.forget();
+    authenticator.invalidate();
     await expect(authenticator.authenticate({ 'x-api-key': text })).rejects.toMatchObject(refused);
   });
 

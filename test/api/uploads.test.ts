@@ -197,7 +197,7 @@ describe('an upload', () => {
   it('of a blocked account is refused', async () => {
     const own = await service.client();
     await service.app.db.query(`update accounts set status = 'blocked' where id = $1`, [own.account_id]);
-    service.app.authenticator.forget();
+    service.app.authenticator.invalidate();
     await expect.poll(async () => (await upload(png, {}, own)).status).toBe(403);
   });
 });

@@ -19,7 +19,7 @@ import { checkBackup, restoreBackup } from '../../src/backup/restore.ts';
 import { readConfig } from '../../src/config.ts';
 import { openConnection } from '../../src/db/database.ts';
 import { listTables } from '../../src/db/tables.ts';
-import { kept_tables } from '../../src/queue/pgboss-tables.ts';
+import { preserved_tables } from '../../src/queue/pgboss-tables.ts';
 import { startServer } from '../../src/server.ts';
 import { openDiskStorage } from '../../src/storage/disk.ts';
 import { startWorker } from '../../src/worker.ts';
@@ -374,8 +374,8 @@ it('a backup includes every table of the migrations and uses only types that it 
     name.includes('.') ? name : `public.${name}`,
   );
   await connected(service.app.config.database_url ?? '', async (connection) => {
-    const names = (await listTables(connection, kept_tables)).map(({ name }) => name);
-    expect(names.toSorted()).toEqual([...expected, ...kept_tables].toSorted());
+    const names = (await listTables(connection, preserved_tables)).map(({ name }) => name);
+    expect(names.toSorted()).toEqual([...expected, ...preserved_tables].toSorted());
     // A sequence would have to be set, and a trigger would change what is put back.
     const { rows: sequences } = await connection.query(
       `select 1 from pg_sequences where schemaname in ('public', 'auth')`,

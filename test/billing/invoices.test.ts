@@ -80,8 +80,8 @@ it('an invoice has every charge of its month, to the millisecond and the million
     now: at('2026-03-01T01:00:00Z'),
   });
   expect(run).toMatchObject({ existing: 0, failed: [] });
-  expect(run.made).toHaveLength(1);
-  const [invoice] = run.made;
+  expect(run.created).toHaveLength(1);
+  const [invoice] = run.created;
   expect(invoice).toMatchObject({
     number: 'A-2026-0001',
     issued_on: '2026-03-01',
@@ -118,13 +118,13 @@ it('a second run creates nothing, changes nothing and takes no number', async ()
   const wallet = await opened('2025-01-10T00:00:00Z');
   await charge(wallet, 1_000_000n, '2025-01-15T00:00:00Z');
   const options = { issuer: { ...issuer, series: 'B' }, month: '2025-01', account_id: wallet.account_id };
-  const [first] = (await makeInvoices(db, { ...options, now: at('2025-02-01T01:00:00Z') })).made;
+  const [first] = (await makeInvoices(db, { ...options, now: at('2025-02-01T01:00:00Z') })).created;
   const again = await makeInvoices(db, {
     ...options,
     now: at('2025-02-05T01:00:00Z'),
     issuer: { ...issuer, series: 'B', name: 'Other' },
   });
-  expect(again).toEqual({ made: [], existing: 1, failed: [] });
+  expect(again).toEqual({ created: [], existing: 1, failed: [] });
   expect(await findInvoice(db, wallet.account_id, 'B-2025-0001')).toEqual(first);
   expect(await serials('B', 2025)).toEqual([1n]);
 });
@@ -147,12 +147,12 @@ it('concurrent runs share one series of numbers without gaps, and a run that die
   );
   await db.query('create trigger falls before insert on invoices for each row execute function fall_over()');
   const broken = await run();
-  expect(broken.made).toHaveLength(5);
+  expect(broken.created).toHaveLength(5);
   expect(broken.failed.map(({ account_id }) => account_id)).toEqual([unlucky?.account_id]);
   expect(await serials('C', 2024)).toEqual([1n, 2n, 3n, 4n, 5n]);
   await db.query('drop trigger falls on invoices');
   const runs = await Promise.all([run(), run(), run(unlucky?.account_id)]);
-  expect(runs.flatMap(({ made }) => made.map(({ number }) => number))).toEqual(['C-2024-0006']);
+  expect(runs.flatMap(({ created }) => created.map(({ number }) => number))).toEqual(['C-2024-0006']);
   expect(await serials('C', 2024)).toEqual([1n, 2n, 3n, 4n, 5n, 6n]);
   expect(await wrongRules()).toEqual([]);
 });
@@ -166,7 +166,7 @@ it('nothing changes an invoice, whatever becomes of the account', async () => {
     [wallet.account_id],
   );
   const now = at('2023-02-01T01:00:00Z');
-  const [made] = (await makeInvoices(db, { issuer: { ...issuer, series: 'D' }, month: '2023-01', now })).made;
+  const [made] = (await makeInvoices(db, { issuer: { ...issuer, series: 'D' }, month: '2023-01', now })).created;
   expect(made?.customer).toEqual({
     account_id: wallet.account_id,
     name: 'Gęś sp. z o.o.',
@@ -192,9 +192,9 @@ it('the service creates the missing invoices of the last three months an hour af
   const wallet = await opened('2029-09-01T00:00:00Z');
   for (const month of ['09', '10', '11', '12']) await charge(wallet, 100n, `2029-${month}-15T00:00:00Z`);
   const due = async (now: string) => {
-    const { made, failed } = await makeDueInvoices(db, { issuer: { ...issuer, series: 'E' }, now: at(now) });
+    const { created, failed } = await makeDueInvoices(db, { issuer: { ...issuer, series: 'E' }, now: at(now) });
     expect(failed).toEqual([]);
-    return made.map(({ number, month }) => `${month} ${number}`);
+    return created.map(({ number, month }) => `${month} ${number}`);
   };
   expect(await due('2029-10-31T23:59:59.999Z')).toEqual(['2029-09 E-2029-0001']);
   expect(await due('2029-11-01T00:59:59.999Z')).toEqual([]);
@@ -229,8 +229,8 @@ it('a charge after the invoice of its month goes on a supplementary one, and the
   );
   await charge(wallet, 1_000n, '2028-04-02T00:00:00Z');
   const run = { issuer: { ...issuer, series: 'F' }, month: '2028-03', now: at('2028-04-03T00:00:00Z') };
-  const { made } = await makeInvoices(db, run);
-  expect(made).toMatchObject([
+  const { created } = await makeInvoices(db, run);
+  expect(created).toMatchObject([
     {
       number: 'F-2028-0002',
       supplement_to: 'F-2028-0001',
@@ -240,7 +240,7 @@ it('a charge after the invoice of its month goes on a supplementary one, and the
     },
   ]);
   expect(await wrongRules()).toEqual([]);
-  expect(await makeInvoices(db, run)).toMatchObject({ made: [] });
+  expect(await makeInvoices(db, run)).toMatchObject({ created: [] });
   await charge(wallet, 4n, '2028-03-31T23:59:59Z');
   await Promise.all([makeInvoices(db, run), makeInvoices(db, run), makeInvoices(db, run)]);
   const { lines } = await listInvoices(db, { account_id: wallet.account_id, limit: 2 });
@@ -257,7 +257,7 @@ it('the service itself supplements months that it has completed', async () => {
   const wallet = await opened('2027-06-01T00:00:00Z');
   await charge(wallet, 100n, '2027-06-15T00:00:00Z');
   const due = async (now: string) =>
-    (await makeDueInvoices(db, { issuer: { ...issuer, series: 'G' }, now: at(now) })).made;
+    (await makeDueInvoices(db, { issuer: { ...issuer, series: 'G' }, now: at(now) })).created;
   expect(await due('2027-07-01T01:00:00Z')).toMatchObject([{ number: 'G-2027-0001' }]);
   await charge(wallet, 3n, '2027-06-30T23:59:59Z');
   expect(await due('2027-07-01T01:10:00Z')).toMatchObject([

@@ -5,7 +5,7 @@ import { openMailer } from '../../src/accounts/mailer.ts';
 import { addMember } from '../../src/accounts/members.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import { no_details, setDetails } from '../../src/billing/details.ts';
-import { makeInvoices, untoldInvoices } from '../../src/billing/invoices.ts';
+import { makeInvoices, unmailedInvoices } from '../../src/billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from '../../src/billing/notices.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
@@ -88,7 +88,7 @@ describe('the mail of an invoice', () => {
   }
 
   const untold = async () =>
-    (await untoldInvoices(test.app.db, new Date(clock.now() - 24 * hour))).map(({ customer }) => customer.name);
+    (await unmailedInvoices(test.app.db, new Date(clock.now() - 24 * hour))).map(({ customer }) => customer.name);
 
   it('without an address waits for one for three days', async () => {
     const account_id = await newAccount('Nobody yet');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CostRow } from '../../src/catalog/model.ts';
-import { fitCosts, freeOfCharge, upstreamCharge, type CostGrounds } from '../../src/catalog/upstream-cost.ts';
+import { fitCosts, freeOfCharge, upstreamCharge, type CostFacts } from '../../src/catalog/upstream-cost.ts';
 
 const settings = {
   currencies: new Map([
@@ -21,37 +21,37 @@ const grounds = { rows: [], units: {}, held_units: {}, rate: '1' };
 const known = (basis: string, cost: bigint, base: bigint) => ({ basis, cost, base, currency: 'USD' });
 const unknown = { basis: 'unknown' };
 
-type Case = [what: string, given: Partial<CostGrounds>];
+type Case = [what: string, given: Partial<CostFacts>];
 
 const nonsense: Case[] = [
   ['no word and no rows', {}],
   ['a unit that nobody counted', { rows: [row('image', '1'), row('second', '1')], units: { image: '1' } }],
   ['a run of which nobody counted anything', { rows: [row('image', '1')], units: undefined }],
-  ['a currency without a rate', { told: { amount: '1', currency: 'CNY' } }],
+  ['a currency without a rate', { reported: { amount: '1', currency: 'CNY' } }],
   ['a row in a currency without a rate', { rows: [row('request', '1', { currency: 'CNY' })], units: { request: '1' } }],
   ...['', '-1', 'NaN', 'Infinity', '1e3', '0x10', '1,5', ' 1', '1'.repeat(19), '999999999999999999', '{"a":1}'].map(
-    (amount): Case => [`told "${amount}"`, { told: { amount, currency: 'USD' } }],
+    (amount): Case => [`told "${amount}"`, { reported: { amount, currency: 'USD' } }],
   ),
-  ['more than there is, by the rate', { told: { amount: '900000000', currency: 'USD' }, rate: '3.65' }],
+  ['more than there is, by the rate', { reported: { amount: '900000000', currency: 'USD' }, rate: '3.65' }],
   ['more than there is, by the rows', { rows: [row('image', '999999999')], units: { image: '999999999' } }],
-  ['a rate that is none', { told: { amount: '1', currency: 'USD' }, rate: 'x' }],
+  ['a rate that is none', { reported: { amount: '1', currency: 'USD' }, rate: 'x' }],
 ];
 
 describe('the upstream cost', () => {
   it.each([
-    ['its own word', { told: { amount: '0.0375', currency: 'USD' } }, known('told', 37_500n, 37_500n)],
+    ['its own word', { reported: { amount: '0.0375', currency: 'USD' } }, known('told', 37_500n, 37_500n)],
     [
       'before the rows',
-      { told: { amount: '2', currency: 'USD' }, rows: [row('image', '1')], units: { image: '9' } },
+      { reported: { amount: '2', currency: 'USD' }, rows: [row('image', '1')], units: { image: '9' } },
       known('told', 2_000_000n, 2_000_000n),
     ],
-    ['in another currency', { told: { amount: '0.0032', currency: 'EUR' } }, known('told', 3_678n, 3_678n)],
+    ['in another currency', { reported: { amount: '0.0032', currency: 'EUR' } }, known('told', 3_678n, 3_678n)],
     [
       'for an account of a third one',
-      { told: { amount: '0.0032', currency: 'EUR' }, rate: '3.65' },
+      { reported: { amount: '0.0032', currency: 'EUR' }, rate: '3.65' },
       known('told', 13_425n, 3_678n),
     ],
-    ['rounded once, half up', { told: { amount: '0.0000005', currency: 'USD' } }, known('told', 1n, 1n)],
+    ['rounded once, half up', { reported: { amount: '0.0000005', currency: 'USD' } }, known('told', 1n, 1n)],
     [
       'by the rows',
       { rows: [row('image', '0.04'), row('request', '0.001')], units: { image: '3', request: '1' } },
@@ -82,7 +82,7 @@ describe('the upstream cost', () => {
       { rows: [row('second', '0.1')], units: { second: '5.04' }, held_units: { second: '5' } },
       known('rows', 500_000n, 500_000n),
     ],
-    ['nothing, in a currency that has no rate', { told: { amount: '0', currency: 'CNY' } }, known('told', 0n, 0n)],
+    ['nothing, in a currency that has no rate', { reported: { amount: '0', currency: 'CNY' } }, known('told', 0n, 0n)],
     [
       'counted here',
       { rows: [row('output_token', '1', { per: 1000 })], units: { output_token: '7' }, is_counted: true },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from '../../src/dashboard/views/activity.ts';
-import type { AdminAudit, AdminModel, AdminTrial, AdminTrialPlan } from '../../src/dashboard/views/admin.ts';
+import type { AdminAudit, AdminModel, AdminTestCall, AdminTestCallPlan } from '../../src/dashboard/views/admin.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
 
@@ -129,13 +129,13 @@ describe('a test call of a route', () => {
   const route = { model: 'test/two', route: 'a' };
 
   it('shows what would be sent and what it would cost, and sends nothing', async () => {
-    const plan = told<AdminTrialPlan>(await operator.post(path, route));
+    const plan = told<AdminTestCallPlan>(await operator.post(path, route));
     expect(plan).toMatchObject({ estimated_cost: '0.040000', upstream_estimate: '0.025000', currency: 'USD' });
     expect(plan.sent).toContain('prompt');
     const wrong = await operator.post(path, { ...route, input: '{"prompt": 5}' });
     expect(wrong).toMatchObject({ status: 422, json: { error: { param: 'input' } } });
     expect((await operator.post(path, { model: 'test/two', route: 'none' })).status).toBe(404);
-    const chat = told<AdminTrialPlan>(await operator.post(path, { model: 'sandbox/chat', route: 'sandbox' }));
+    const chat = told<AdminTestCallPlan>(await operator.post(path, { model: 'sandbox/chat', route: 'sandbox' }));
     expect(chat.input).toContain('hello');
   });
 
@@ -144,8 +144,8 @@ describe('a test call of a route', () => {
     const begun = await operator.post(path, { ...route, real: true, input: '{"prompt": "[[delay 1s]] A test"}' });
     expect(begun.status).toBe(202);
     expect((await operator.post(path, { ...route, real: true })).status).toBe(409);
-    const { id } = told<AdminTrial>(begun);
-    const now = async () => told<AdminTrial>(await operator.get(`/dash/admin/trials/${id}`));
+    const { id } = told<AdminTestCall>(begun);
+    const now = async () => told<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
     await expect.poll(async () => (await now()).is_running, { timeout: 30_000 }).toBe(false);
     const { outcome, files, cost } = await now();
     expect({ outcome, cost }).toEqual({ outcome: 'done', cost: '0.040000' });
@@ -158,7 +158,7 @@ describe('a test call of a route', () => {
       { action: 'route.tested', subject: 'test/two#a', details: { outcome: 'done' } },
       { action: 'route.test', account_id: null, details: { upstream_estimate: '0.025000' } },
     ]);
-    expect((await operator.get('/dash/admin/trials/none')).status).toBe(404);
+    expect((await operator.get('/dash/admin/test-calls/none')).status).toBe(404);
   });
 });
 

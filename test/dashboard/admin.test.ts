@@ -421,7 +421,7 @@ describe("the service on the operator's pages", () => {
       return rows.length === 1 && rows;
     });
     const mine = async () => (await queue()).troubled.filter(({ key }) => key === json.id);
-    expect(await mine()).toMatchObject([{ id: job?.id, tries: 3, reason: 'broken', state: 'later' }]);
+    expect(await mine()).toMatchObject([{ id: job?.id, attempts: 3, reason: 'broken', state: 'later' }]);
     told(await operator.post(`/dash/admin/jobs/${job?.id}/requeue`));
     await expect.poll(mine, { timeout: 5_000 }).toEqual([]);
     expect((await operator.post(`/dash/admin/jobs/${job?.id}/requeue`)).status).toBe(404);

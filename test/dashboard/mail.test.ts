@@ -3,7 +3,7 @@ import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import { no_details, setDetails } from '../../src/billing/details.ts';
-import { untoldInvoices } from '../../src/billing/invoices.ts';
+import { unmailedInvoices } from '../../src/billing/invoices.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { startWorker } from '../../src/worker.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -144,7 +144,7 @@ it('an address whose mail is deferred delays no other invoice', async () => {
     await expect.poll(() => server.mails.flatMap(({ to }) => to), { timeout: 15_000 }).toEqual(['second@example.com']);
     // In the next run it is tried again.
     await expect
-      .poll(() => untoldInvoices(db, new Date(Date.now() - 86_400_000)), { message: 'untold' })
+      .poll(() => unmailedInvoices(db, new Date(Date.now() - 86_400_000)), { message: 'untold' })
       .toMatchObject([{ customer: { email: 'first@example.com' } }]);
   } finally {
     await service.stop();

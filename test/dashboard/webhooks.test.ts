@@ -82,7 +82,7 @@ it('a test payload is signed with the secret, sent at once, and listed', async (
   expect(hasSignature(received.body, String(received.headers['x-service-signature']), secret)).toBe(true);
   const line = (await deliveries('?state=delivered')).data.find((each) => each.url === url);
   expect(line).toMatchObject({ state: 'delivered', attempts: 1, last_status: 204, task_id: null });
-  const { body, tries } = await detail(line?.id ?? '');
+  const { body, attempt_log: tries } = await detail(line?.id ?? '');
   expect(body).toBe(received.body.toString());
   expect(tries).toMatchObject([{ number: 1, status: 204 }]);
 });
@@ -124,7 +124,7 @@ it('a webhook that fails is listed as retrying and can be sent again by hand', a
   const again = await receiver.nth('/down', 2);
   expect(again.body.toString()).toBe((await detail(line?.id ?? '')).body);
   await expect.poll(async () => (await detail(line?.id ?? '')).state, { timeout: 10_000 }).toBe('delivered');
-  expect((await detail(line?.id ?? '')).tries.map(({ status }) => status)).toEqual([500, 200]);
+  expect((await detail(line?.id ?? '')).attempt_log.map(({ status }) => status)).toEqual([500, 200]);
 });
 
 it('the list of deliveries is paged', async () => {

@@ -31,7 +31,7 @@ function offer(properties: JsonObject): Offer {
 
 function carried(call: string, of: JsonObject, given: JsonObject): JsonObject | 'refused' {
   try {
-    return tables.carry(offer(of), parameters_of[call] ?? {}, given).input;
+    return tables.mapParameter(offer(of), parameters_of[call] ?? {}, given).input;
   } catch (error) {
     if (error instanceof ApiError) return 'refused';
     throw error;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Complaints } from '../../src/queue/complaints.ts';
+import { ThrottledLog } from '../../src/queue/throttled-log.ts';
 import type { Claim, Handler, Settlement } from '../../src/queue/job.ts';
 import { Slots } from '../../src/queue/slots.ts';
 
@@ -21,7 +21,7 @@ function slotsOver(fetch: Fetch, slots: number, handler: Handler) {
     handler,
     fetch: (_queue, count) => fetch(count),
     settle: async (_queue, { id }, { fate }) => void settled.push([id, fate]),
-    complaints: new Complaints({ warn: note, error: note }),
+    throttled_log: new ThrottledLog({ warn: note, error: note }),
   });
   return { slots: over, settled, complaints };
 }

@@ -175,8 +175,8 @@ describe.concurrent('a worker', () => {
     const handler = async (job: Job) => {
       runs.push({ attempt: job.attempt, id: job.id });
       if (runs.length === 5) return 'done' as const;
-      if (runs.length === 4) return { put_back_ms: 600_000 };
-      if (runs.length === 2) return { put_back_ms: 10 };
+      if (runs.length === 4) return { defer_ms: 600_000 };
+      if (runs.length === 2) return { defer_ms: 10 };
       throw new Error('fails');
     };
     engine.work('put-back', { slots: 1, handler });
@@ -188,7 +188,7 @@ describe.concurrent('a worker', () => {
           where name = 'put-back' and start_after > now() + interval '1 minute'`,
         [runs[3]?.id],
       );
-    await until('it is put back', 15_000, async () => runs.length === 4 && (await putBack()).length === 1);
+    await until('it is deferred', 15_000, async () => runs.length === 4 && (await putBack()).length === 1);
     expect(await putBack()).toEqual([{ reason: 'fails', renamed: true }]);
     await engine.stop();
     const next = await testEngine(database.db, ['put-back']);
@@ -207,7 +207,7 @@ describe.concurrent('a worker', () => {
       handler: async ({ data: { name } }) => {
         const is_first = !begun.includes(name);
         begun.push(name);
-        if (is_first && (name === 'old' || name === 'called')) return { put_back_ms: 600_000 };
+        if (is_first && (name === 'old' || name === 'called')) return { defer_ms: 600_000 };
         if (name === 'long') await free.promise;
         return 'done';
       },
@@ -223,7 +223,7 @@ describe.concurrent('a worker', () => {
     await send('long');
     await until('the slot is taken', 5_000, () => begun.includes('long'));
     await send('new');
-    await engine.hasten('aged', ['called']);
+    await engine.promote('aged', ['called']);
     const due = `update pgboss.job set start_after = pgboss.job_now() where name = 'aged' and singleton_key = 'old'`;
     await database.db.query(due);
     free.resolve();

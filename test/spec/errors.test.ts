@@ -48,7 +48,7 @@ const failures: Record<string, () => Promise<() => Promise<Answered>>> = {
   '400 invalid_request': async () => () => generate('{"model":'),
   '401 authentication_error': async () => {
     await deleteKey(service.app.db, client.key_id, new Date());
-    service.app.authenticator.forget();
+    service.app.authenticator.invalidate();
     return () => generate(order);
   },
   '402 insufficient_balance': async () => {

@@ -66,7 +66,7 @@ async function send(wrong: readonly Stage[], form: Form): Promise<Answered> {
   if (is('pause')) await failOnce(client);
   if (is('window')) for (let i = 0; i < per_minute; i++) await client.call('POST', '/v1/generate', {});
   if (is('key')) await deleteKey(service.app.db, client.key_id, new Date());
-  if (is('key')) service.app.authenticator.forget();
+  if (is('key')) service.app.authenticator.invalidate();
   const body = {
     model: is('model') ? 'no/such' : is('routes') ? 'test/open' : 'sandbox/image',
     input: { prompt: is('input') ? 7 : 'x', ...(!is('routes') && { n: 4 }) },

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { findAccount, rotateWebhookSecret } from '../../src/accounts/accounts.ts';
 import { testBody } from '../../src/tasks/task.ts';
-import { resend, sendTest } from '../../src/webhooks/by-hand.ts';
+import { resend, sendTest } from '../../src/webhooks/manual.ts';
 import { hasSignature } from '../../src/webhooks/sign.ts';
 import { commandsBeside, medley } from '../cli/medley.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';

@@ -296,6 +296,6 @@ it('the options of a route that permit fields are validated', () => {
   expect(chatOptionProblems({ pass: 'tools' })).toMatchObject([{ field: 'pass', message: 'must be a list of names' }]);
   expect(chatOptionProblems({ refuse: [1] })).toMatchObject([{ field: 'refuse' }]);
   expect(chatOptionProblems({ pass: ['toools'] })).toMatchObject([
-    { field: 'pass', message: '"toools" is no rule', known: pass_names },
+    { field: 'pass', message: '"toools" is no rule', known_names: pass_names },
   ]);
 });

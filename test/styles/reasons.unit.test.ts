@@ -6,7 +6,7 @@ const plain: string[] = [];
 const thinker = ['thinking'];
 
 const reasons = (capabilities: string[], asked: JsonObject, sent = asked) =>
-  mayReason(capabilities, {}, { asked, sent });
+  mayReason(capabilities, {}, { requested: asked, sent });
 
 test.each<[string, string[], JsonObject, boolean]>([
   ['its catalogue says so', thinker, {}, true],

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { cancelTask } from '../../src/tasks/cancel.ts';
-import { finish, type Ending } from '../../src/tasks/finish.ts';
+import { finish, type Completion } from '../../src/tasks/finish.ts';
 import { loadTask } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
@@ -133,8 +133,8 @@ describe('POST /v1/generate under attack', () => {
     );
     const item = { type: 'image', content_type: 'image/png', size_bytes: 1, width: 1, height: 1 } as const;
     const key = `${client.account_id}/${ids[0]}/0.png`;
-    const succeeded: Ending = { status: 'succeeded', units: { image: '1' }, files: [{ key, item }] };
-    const failed: Ending = {
+    const succeeded: Completion = { status: 'succeeded', units: { image: '1' }, files: [{ key, item }] };
+    const failed: Completion = {
       status: 'failed',
       type: 'upstream_error',
       message: 'x',

@@ -112,7 +112,7 @@ it('a slot is reserved for the task that is called, also while its job is deferr
     return new Set(hastened.length === 1 ? [] : keys); // at first it is not there: not written down yet
   };
   const places: (() => void)[] = [];
-  const fair_queue = new FairQueue({ hasten }, 'q', slotsOf(4), async () => {
+  const fair_queue = new FairQueue({ promote: hasten }, 'q', slotsOf(4), async () => {
     await new Promise<void>((free) => places.push(free));
     return 'done';
   });
@@ -121,7 +121,7 @@ it('a slot is reserved for the task that is called, also while its job is deferr
     return fair_queue.take({ id: task_id, queue: 'q', data, attempt: 0, signal: AbortSignal.timeout(60_000) });
   };
   const running = [take('a0'), take('a1')];
-  const put_back = { put_back_ms: expect.any(Number) };
+  const put_back = { defer_ms: expect.any(Number) };
   expect(await Promise.all([take('a2'), take('a3')])).toEqual([put_back, put_back]);
   places[0]?.();
   await expect.poll(() => hastened).toEqual([['a2'], ['a2']]);

@@ -251,35 +251,6 @@ export const pgboss_in_one_file: Rule = {
 const test_words = ['it', 'test', 'describe', 'suite', 'bench'];
 const sleeping_words = ['skip', 'only', 'todo'];
 
-/** Participles say nothing about a value: the noun does (WORDS: one word per idea). */
-const participles = ['told', 'known', 'found', 'given', 'wanted', 'made', 'kept', 'said'];
-
-export const nouns: Rule = {
-  name: 'participle',
-  findings: (tree) =>
-    judgeNodes(
-      tree,
-      (path) => inSource(path) || path.startsWith('web/src/'),
-      (node) => {
-        const name = declaredName(node);
-        if (name === undefined || !participles.includes(name)) return undefined;
-        return `"${name}" says nothing: name the value after what it is, the function after what it does`;
-      },
-    ),
-};
-
-function declaredName(node: Node): string | undefined {
-  switch (node.type) {
-    case 'VariableDeclarator':
-    case 'FunctionDeclaration':
-    case 'ClassDeclaration':
-    case 'TSTypeAliasDeclaration':
-      return node.id?.type === 'Identifier' ? node.id.name : undefined;
-    default:
-      return undefined;
-  }
-}
-
 const documented = /^(?:src|web\/src|scripts|bench|test\/helpers)\//;
 
 /** The words of a question, behind which a docstring says in two steps what a verb or a noun says in one. */

@@ -195,8 +195,7 @@ export const bad: readonly Example[] = [
     },
     at: 'src/chat/a.ts:1',
   },
-  { rule: 'participle', why: 'a constant', files: { 'src/lib/a.ts': 'const told = 1;' }, at: 'src/lib/a.ts:1' },
-  { rule: 'participle', why: 'a function', files: { 'web/src/a.ts': 'function given() {}' }, at: 'web/src/a.ts:1' },
+  ...coinedWords(),
   {
     rule: 'docstring',
     why: 'a question',
@@ -293,6 +292,32 @@ function foreignFunctions(): Example[] {
     why: path,
     files: { [path]: '', 'src/accounts/a.ts': "query('select a($1)')" },
     at: 'src/accounts/a.ts:1',
+  }));
+}
+
+function coinedWords(): Example[] {
+  const spots = [
+    'const told = 1;',
+    'function given() {}',
+    'const f = (wanted: string) => wanted;',
+    'const { response: said } = answer;',
+    'type Kept = string;',
+    'type Task = { made: boolean };',
+    'class Task { #found = 1; }',
+    'const pledge = 1;',
+    'function pourInto() {}',
+    'const last_film = 1;',
+    'type Engine = { hasten(): void };',
+    'class Health { giveBack() {} }',
+    'const startBoss = 1;',
+    'type Turns = string[];',
+    'const whileAway = 1;',
+  ];
+  return spots.map((text) => ({
+    rule: 'coined word',
+    why: text,
+    files: { 'web/src/a.ts': `\n${text}` },
+    at: 'web/src/a.ts:2',
   }));
 }
 
@@ -431,7 +456,11 @@ export const good: readonly Example[] = [
     why: 'a comment in the code',
     files: { 'src/lib/a.ts': '// What it costs.\n/* How it grows. */\n/** Whatever it costs. */\nconst cost = 1;' },
   },
-  { rule: 'participle', why: 'a member', files: { 'src/lib/a.ts': 'const outcome = { found: 1 };' } },
+  ...['const outcome = { found: 1 };', 'const { told } = answer;', 'const unknown = makePgBoss();'].map((text) => ({
+    rule: 'coined word',
+    why: text,
+    files: { 'src/lib/a.ts': text },
+  })),
   {
     rule: 'provider name',
     why: 'the style of that name',

@@ -4,6 +4,7 @@ import * as imports from './imports.ts';
 import * as sql from './sql.ts';
 import * as text from './text.ts';
 import type { Rule } from './tree.ts';
+import * as words from './words.ts';
 
 /** The house rules that can be checked, in the order in which they are worth mending. */
 export const rules: readonly Rule[] = [
@@ -23,7 +24,7 @@ export const rules: readonly Rule[] = [
   code.provider_names,
   code.style_names,
   code.honest_types,
-  code.nouns,
+  words.plain_words,
   code.plain_docstrings,
   code.short_functions,
   code.short_files,

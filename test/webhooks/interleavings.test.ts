@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/accounts.ts';
 import { atFailpoint } from '../../src/lib/failpoint.ts';
-import { resend } from '../../src/webhooks/by-hand.ts';
+import { resend } from '../../src/webhooks/manual.ts';
 import { readDue, targetOf, type Due } from '../../src/webhooks/delivery.ts';
-import type { Begun, Ended } from '../../src/webhooks/places.ts';
+import type { Begun, Ended } from '../../src/webhooks/delivery-slots.ts';
 import { removeOldDeliveries, rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { sendDelivery } from '../../src/webhooks/send.ts';
 import { expectExactBooks } from '../helpers/app.ts';
@@ -38,7 +38,7 @@ const queueMany = (size: number, url: string) => Promise.all(Array.from({ length
 
 const beginMany = async (size: number, url: string) => Promise.all((await queueMany(size, url)).map(begin));
 
-const park = async (id: string) => expect(await stage.app.places.begin(await newestJob(id))).toBeUndefined();
+const park = async (id: string) => expect(await stage.app.delivery_slots.begin(await newestJob(id))).toBeUndefined();
 
 /** What the jobs of a delivery name, oldest first. */
 async function jobsOf(id: string): Promise<Due[]> {
@@ -56,7 +56,7 @@ async function newestJob(id: string): Promise<Due> {
 }
 
 async function begin(id: string): Promise<Begun> {
-  const begun = await stage.app.places.begin(await newestJob(id));
+  const begun = await stage.app.delivery_slots.begin(await newestJob(id));
   if (!begun) throw new Error(`${id} has no place`);
   return begun;
 }
@@ -100,12 +100,12 @@ const freeOne = async (host: string, i: number) => {
 
 test('a manual attempt that is in flight when the scheduled retry is due is the only attempt, and it counts', async () => {
   const id = await queue('http://one.test/hand');
-  await stage.app.places.end(await begin(id), ended());
+  await stage.app.delivery_slots.end(await begin(id), ended());
   const scheduled = await newestJob(id);
   expect(await resend(stage.app, { account_id, id })).toBe('sent');
   const by_hand = await begin(id);
-  expect(await stage.app.places.begin(scheduled)).toBeUndefined();
-  expect(await stage.app.places.end(by_hand, ended(delivered))).toMatchObject({ state: 'delivered' });
+  expect(await stage.app.delivery_slots.begin(scheduled)).toBeUndefined();
+  expect(await stage.app.delivery_slots.end(by_hand, ended(delivered))).toMatchObject({ state: 'delivered' });
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 2 });
   expect(await count('places')).toBe(0);
 });
@@ -115,12 +115,12 @@ test('a job whose worker died after it throttled a delivery does not send beside
   const [first] = await beginMany(4, url);
   const id = await queue(url);
   const job = await newestJob(id);
-  expect(await stage.app.places.begin(job)).toBeUndefined(); // parked; the worker dies, the job stays
-  if (first) await stage.app.places.end(first, ended(delivered)); // the place is handed on, with a new job
-  expect(await stage.app.places.begin(job)).toBeUndefined();
+  expect(await stage.app.delivery_slots.begin(job)).toBeUndefined(); // parked; the worker dies, the job stays
+  if (first) await stage.app.delivery_slots.end(first, ended(delivered)); // the place is handed on, with a new job
+  expect(await stage.app.delivery_slots.begin(job)).toBeUndefined();
   const begun = await begin(id);
-  expect(await stage.app.places.begin(job)).toBeUndefined();
-  expect(await stage.app.places.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
+  expect(await stage.app.delivery_slots.begin(job)).toBeUndefined();
+  expect(await stage.app.delivery_slots.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
 });
 
 test('a job that moves to another worker takes over its own slot, and the first worker changes nothing any more', async () => {
@@ -128,8 +128,8 @@ test('a job that moves to another worker takes over its own slot, and the first 
   const lost = await begin(id);
   const begun = await begin(id);
   expect(await count('places')).toBe(1);
-  expect(await stage.app.places.end(lost, ended())).toMatchObject({ state: 'lost' });
-  expect(await stage.app.places.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
+  expect(await stage.app.delivery_slots.end(lost, ended())).toMatchObject({ state: 'lost' });
+  expect(await stage.app.delivery_slots.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 1 });
 });
 
@@ -139,18 +139,18 @@ test('several deliveries of an endpoint that end in one batch leave it slow or f
   const more = await queueMany(6, url);
   for (const id of more) await park(id);
   const outcomes = [timed_out, delivered, timed_out];
-  await Promise.all(firsts.slice(0, 3).map((first, i) => stage.app.places.end(first, ended(outcomes[i]))));
+  await Promise.all(firsts.slice(0, 3).map((first, i) => stage.app.delivery_slots.end(first, ended(outcomes[i]))));
   expect(await count('slow_lanes')).toBe(1);
-  expect(await count('places where lane = $1', [targetOf(account_id, url).lane])).toBe(1); // the fourth, still under way
+  expect(await count('places where lane = $1', [targetOf(account_id, url).endpoint])).toBe(1); // the fourth, still under way
 });
 
 test('an endpoint that becomes slow while its deliveries queue for the host gets one slot, not four', async () => {
   const url = 'http://five.test/slow';
-  const { lane, host } = targetOf(account_id, url);
+  const { endpoint: lane, host } = targetOf(account_id, url);
   const first = await begin(await queue(url));
   await fillHost(host);
   for (const id of await queueMany(3, url)) await park(id);
-  await stage.app.places.end(first, ended(timed_out));
+  await stage.app.delivery_slots.end(first, ended(timed_out));
   for (let i = 1; i <= 8; i++) await freeOne(host, i);
   expect(await count('places where lane = $1', [lane])).toBe(1);
   expect(await count('parked where lane = $1', [lane])).toBe(2);
@@ -158,9 +158,9 @@ test('an endpoint that becomes slow while its deliveries queue for the host gets
 
 test('a first attempt does not wait behind a retry that is next for the only slot of a slow endpoint', async () => {
   const url = 'http://ten.test/retry';
-  const { lane, host } = targetOf(account_id, url);
+  const { endpoint: lane, host } = targetOf(account_id, url);
   const retry = await queue(url);
-  await stage.app.places.end(await begin(retry), ended(timed_out));
+  await stage.app.delivery_slots.end(await begin(retry), ended(timed_out));
   await fillHost(host, 48);
   await park(retry);
   await begin(await queue(url));
@@ -198,7 +198,7 @@ test('a fault of ours while sending is a failed attempt like any other and is lo
 test('a delivery that an operator removed does not delay those that end with it', async () => {
   const both = await beginMany(2, 'http://six.test/gone');
   await stage.app.db.query('delete from deliveries where id = $1', [both[0]?.id]);
-  const ends = both.map((begun) => stage.app.places.end(begun, ended(delivered)));
+  const ends = both.map((begun) => stage.app.delivery_slots.end(begun, ended(delivered)));
   expect(await Promise.all(ends)).toMatchObject([{ state: 'lost' }, { state: 'delivered' }]);
   expect(await count('places')).toBe(0);
 });
@@ -226,10 +226,10 @@ test('old deliveries are removed, but not while they are being sent again', asyn
   const { app, clock } = stage;
   const kept = await queue('http://seven.test/old');
   const removed = await queue('http://seven.test/old');
-  for (const id of [kept, removed]) await app.places.end(await begin(id), ended(timed_out));
+  for (const id of [kept, removed]) await app.delivery_slots.end(await begin(id), ended(timed_out));
   for (const id of [kept, removed]) {
     await resend(app, { account_id, id });
-    await app.places.end(await begin(id), ended({ ...delivered, timed_out: true }));
+    await app.delivery_slots.end(await begin(id), ended({ ...delivered, timed_out: true }));
   }
   clock.pass(93 * day_ms);
   let removal: Promise<number> | undefined;
@@ -253,7 +253,7 @@ test('a schedule that becomes shorter, longer or empty applies to waiting delive
   const configure = (delays: string) =>
     stage.test.configure(`version: 1\nnet: { allow: ["127.0.0.0/8"] }\nwebhooks: { retry_delays: [${delays}] }\n`);
   const id = await queue('http://eight.test/');
-  const fail = async () => app.places.end(await begin(id), ended());
+  const fail = async () => app.delivery_slots.end(await begin(id), ended());
   const after = async () => {
     const { state, next_at } = await fail();
     return next_at ? Math.round((next_at.getTime() - app.clock.now()) / 1_000) : state;
@@ -267,5 +267,5 @@ test('a schedule that becomes shorter, longer or empty applies to waiting delive
   expect(await after()).toBe('dropped');
   await configure('');
   const other = await queue('http://eight.test/');
-  expect(await app.places.end(await begin(other), ended())).toMatchObject({ state: 'dropped' });
+  expect(await app.delivery_slots.end(await begin(other), ended())).toMatchObject({ state: 'dropped' });
 });

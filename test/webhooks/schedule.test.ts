@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { findAccount, rotateWebhookSecret } from '../../src/accounts/accounts.ts';
 import { testBody } from '../../src/tasks/task.ts';
-import { resend, sendTest } from '../../src/webhooks/by-hand.ts';
+import { resend, sendTest } from '../../src/webhooks/manual.ts';
 import { findDelivery } from '../../src/webhooks/delivery.ts';
 import { hasSignature } from '../../src/webhooks/sign.ts';
 import { expectExactBooks } from '../helpers/app.ts';

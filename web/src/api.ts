@@ -12,14 +12,14 @@ export class Failure extends Error {
 
   constructor(
     status: number,
-    told: { message: string; type?: string; param?: string; code?: string; request_id?: string },
+    body: { message: string; type?: string; param?: string; code?: string; request_id?: string },
   ) {
-    super(told.message);
+    super(body.message);
     this.status = status;
-    this.type = told.type ?? 'unknown';
-    this.param = told.param;
-    this.code = told.code;
-    this.request_id = told.request_id;
+    this.type = body.type ?? 'unknown';
+    this.param = body.param;
+    this.code = body.code;
+    this.request_id = body.request_id;
   }
 }
 
@@ -50,12 +50,12 @@ async function sendOnce<T>(method: string, path: string, body: unknown, { signal
   });
   const text = await response.text();
   const json = parsed(text);
-  if (!response.ok) throw new Failure(response.status, toldIn(json, response.status));
+  if (!response.ok) throw new Failure(response.status, messageIn(json, response.status));
   return json as T; // the types of both sides come from one file of the server
 }
 
 /** Answers of the dashboard have `error: {…}`, those of the login library `message` at the top. */
-function toldIn(json: unknown, status: number): { message: string } {
+function messageIn(json: unknown, status: number): { message: string } {
   if (isRecord(json)) {
     const error = isRecord(json['error']) ? json['error'] : json;
     if (typeof error['message'] === 'string' && error['message'] !== '') return { ...error, message: error['message'] };

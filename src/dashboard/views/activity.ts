@@ -81,8 +81,8 @@ export type TaskView = TaskLineView & {
   /** JSON text of the input, with its defaults. */
   input: string;
   released: Cost | null;
-  story: Moment[];
-  delivery: (DeliveryView & { tries: DeliveryAttemptView[] }) | null;
+  timeline: Moment[];
+  delivery: (DeliveryView & { attempt_log: DeliveryAttemptView[] }) | null;
   can_cancel: boolean;
 };
 

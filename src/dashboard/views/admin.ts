@@ -177,7 +177,7 @@ export type AdminJob = {
   queue: string;
   key: string | null;
   state: 'running' | 'waiting' | 'later';
-  tries: number;
+  attempts: number;
   started_at: string | null;
   due_at: string;
   reason: string | null;
@@ -191,7 +191,7 @@ export type AdminCheck = { file: string | null; ok: boolean; errors: string[]; w
 export type AdminReload = { ok: boolean; message: string };
 
 /** The request to a route. */
-export type AdminTrialPlan = {
+export type AdminTestCallPlan = {
   /** As JSON, to be changed; of models that answer at once a message. Null where files belong into it. */
   input: string | null;
   /** As JSON in the upstream's words, with long texts shortened. */
@@ -204,7 +204,7 @@ export type AdminTrialPlan = {
 };
 
 /** One call of a route by an operator. */
-export type AdminTrial = {
+export type AdminTestCall = {
   id: string;
   is_running: boolean;
   outcome: 'done' | 'failed' | 'refused' | 'not started' | 'unknown' | null;

@@ -20,5 +20,5 @@ export type HomeView = {
   /** Below how much the account wants to be told; null if there is more, or it does not. */
   low_balance: Cost | null;
   /** Steps that a new account has done. */
-  steps: { picture: boolean; api: boolean; webhook: boolean };
+  steps: { image: boolean; api: boolean; webhook: boolean };
 };

@@ -12,7 +12,7 @@ export type DeliveryLineView = DeliveryView & { last_status: number | null; last
 export type DeliveryDetailView = DeliveryView & {
   /** The body of every attempt, byte for byte. */
   body: string;
-  tries: DeliveryAttemptView[];
+  attempt_log: DeliveryAttemptView[];
 };
 
 /** Told to who may see it, and only when they ask. */

@@ -67,7 +67,7 @@ export function refusalError(
   if (!is_theirs && (status === 401 || status === 402 || status === 403 || (about_us && status < 500)))
     return new NotStarted('rejected_credentials', detail);
   if (status === 429 && too_large.test(reason.message))
-    return new NotStarted('refused', detail, { is_blameless: true });
+    return new NotStarted('refused', detail, { is_not_route_fault: true });
   if (status === 429) return new NotStarted('rate_limited', detail, { retry_after_ms: retryAfter(refusal) });
   if (status === 504 || status === 408) return new NotStarted('timeout', detail);
   return new NotStarted('unavailable', detail, retryOptions(refusal));

@@ -11,7 +11,7 @@ const pattern_length_max = 10_000;
 
 /** Texts for patterns, each made once: a thousand values may have the same pattern of 10 kB. */
 export class PatternTexts {
-  readonly #made = new Map<string, string | undefined>();
+  readonly #texts = new Map<string, string | undefined>();
   /** Characters of patterns that were read. */
   #read_length = 0;
 
@@ -23,8 +23,8 @@ export class PatternTexts {
   textOf(pattern: string, length_min: number): string | undefined {
     if (pattern.length > pattern_length_max) return undefined;
     const name = `${length_min} ${pattern}`;
-    if (!this.#made.has(name)) this.#made.set(name, this.#make(pattern, length_min));
-    return this.#made.get(name);
+    if (!this.#texts.has(name)) this.#texts.set(name, this.#make(pattern, length_min));
+    return this.#texts.get(name);
   }
 
   #make(pattern: string, length_min: number): string | undefined {

@@ -19,7 +19,7 @@ import {
   readAllowed,
   readChoiceWord,
   readCommon,
-  readEffortWish,
+  effortOf,
   readFunction,
   readSchemaFormat,
   type Chosen,
@@ -38,7 +38,7 @@ export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conver
   const is_legacy = !hasTools(body) && tools.length > 0;
   const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const { seed } = body;
-  const { temperature, top_p, format, thinking, user } = readCommon(body, { readFormat, readThinkingWish });
+  const { temperature, top_p, format, thinking, user } = readCommon(body, { readFormat, readThinking });
   return {
     turns,
     tools: chosen.tools,
@@ -122,9 +122,9 @@ function readToolChoice(choice: Json, tools: Tool[]): Chosen {
   }
 }
 
-function functionIn(holder: JsonObject, known: ReadonlySet<string>, at: string): string {
+function functionIn(holder: JsonObject, names: ReadonlySet<string>, at: string): string {
   const name = needText(needObject(holder['function'], `${at}.function`), 'name', `${at}.function.name`);
-  chooseOne(name, known, `${at}.function.name`);
+  chooseOne(name, names, `${at}.function.name`);
   return name;
 }
 
@@ -146,9 +146,9 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
 }
 
 /** `reasoning_effort`, or what other vendors have in its place: `reasoning`, `thinking`. */
-function readThinkingWish(body: JsonObject): Conversation['thinking'] {
+function readThinking(body: JsonObject): Conversation['thinking'] {
   const effort = memberOf(body, 'reasoning_effort');
-  if (effort !== undefined) return readEffortWish(effort, 'reasoning_effort');
+  if (effort !== undefined) return effortOf(effort, 'reasoning_effort');
   const { reasoning, thinking } = body;
   if (isObject(reasoning)) {
     const level = readEffort(reasoning['effort']);

@@ -79,8 +79,8 @@ export class CompletionsReader implements StreamReader {
     return events;
   }
 
-  #readCall(call: JsonObject, given: Json | undefined): ChatEvent[] {
-    const function_part = isObject(given) ? given : {};
+  #readCall(call: JsonObject, delta: Json | undefined): ChatEvent[] {
+    const function_part = isObject(delta) ? delta : {};
     const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : undefined;
     const events: ChatEvent[] = [];
     let open_call = this.#calls.get(call['index']);
@@ -107,9 +107,9 @@ export class CompletionsReader implements StreamReader {
 type Call = { index: number; id: string | undefined };
 
 /** A name in a further piece begins another call if its id is another one, or nothing tells the calls apart. */
-function isOther(call: JsonObject, id: string | undefined, known: Call): boolean {
+function isOther(call: JsonObject, id: string | undefined, open_call: Call): boolean {
   if (id === undefined) return call['index'] === undefined;
-  return known.id !== undefined && id !== known.id;
+  return open_call.id !== undefined && id !== open_call.id;
 }
 
 function isFirst(choice: JsonObject): boolean {

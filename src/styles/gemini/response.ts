@@ -135,8 +135,8 @@ export function readFinishReason(
   const reason = typeof finishReason === 'string' ? finishReason : '';
   if (reason === 'MAX_TOKENS') return { reason: 'length' };
   if (refusals.has(reason)) {
-    const is_told = typeof finishMessage === 'string' && finishMessage !== '';
-    return { reason: 'refusal', ...(is_told && { refusal: finishMessage }) };
+    const has_message = typeof finishMessage === 'string' && finishMessage !== '';
+    return { reason: 'refusal', ...(has_message && { refusal: finishMessage }) };
   }
   if (failures.has(reason) || (failures_when_empty.has(reason) && !has_content))
     return { problem: `The model could not finish its answer (${reason}).` };

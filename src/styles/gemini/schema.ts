@@ -38,20 +38,20 @@ export function geminiSchema(schema: JsonObject): JsonObject {
   return shaped(schema, 0);
 }
 
-function shaped(given: JsonObject, depth: number): JsonObject {
-  const { schema, told } = flattened(given);
+function shaped(source: JsonObject, depth: number): JsonObject {
+  const { schema, notes } = flattened(source);
   const shape: JsonObject = {};
   for (const [key, value] of Object.entries(schema)) {
     if (dropped.has(key) || key === 'nullable') continue;
     const written = depth < depth_max ? keyword(key, value, depth + 1) : undefined;
     if (written?.[0] === '$defs') shape['$defs'] = { ...objectOr(shape['$defs']), ...objectOr(written[1]) };
     else if (written && shape[written[0]] === undefined) shape[written[0]] = written[1];
-    else told.push(`${key}: ${JSON.stringify(value)}`);
+    else notes.push(`${key}: ${JSON.stringify(value)}`);
   }
   if (schema['nullable'] === true && typeof shape['type'] === 'string') shape['type'] = [shape['type'], 'null'];
-  if (told.length > 0) {
+  if (notes.length > 0) {
     const before = typeof shape['description'] === 'string' ? `${shape['description']}\n` : '';
-    shape['description'] = `${before}{${told.join(', ')}}`;
+    shape['description'] = `${before}{${notes.join(', ')}}`;
   }
   return referenceAlone(shape);
 }
@@ -113,13 +113,13 @@ function referenceAlone(shape: JsonObject): JsonObject {
   return { ...rest, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) };
 }
 
-type Flattened = { schema: JsonObject; /** The parts that do not fit, as text. */ told: string[] };
+type Flattened = { schema: JsonObject; /** The parts that do not fit, as text. */ notes: string[] };
 
 /** `allOf` has no place there: its parts become one schema with what is beside them. */
 function flattened(schema: JsonObject): Flattened {
   const all = partsOf(schema);
   const [first] = all;
-  if (first && all.length === 1) return { schema: first, told: [] };
+  if (first && all.length === 1) return { schema: first, notes: [] };
   const whole: JsonObject = {};
   const notes: string[] = [];
   for (const [key, values] of membersOf(all)) {
@@ -134,7 +134,7 @@ function flattened(schema: JsonObject): Flattened {
       for (const each of rest) notes.push(`${key}: ${JSON.stringify(each)}`);
     }
   }
-  return { schema: whole, told: notes };
+  return { schema: whole, notes };
 }
 
 /** Keywords whose members are schemas by their names. */

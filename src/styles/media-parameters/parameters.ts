@@ -7,7 +7,7 @@ import { carrySize } from './size.ts';
 /** The handling of one parameter of a call. */
 export type Parameter = {
   /** The fields of the input that it becomes; undefined if the model has none for it. Throws ApiError 400. */
-  carry(offer: Offer, value: Json): JsonObject | undefined;
+  mapParameter(offer: Offer, value: Json): JsonObject | undefined;
   /** Tells whether the parameter may be ignored if no field takes it. Absent: never. */
   harmless?(value: Json): boolean;
   is_file?: true;
@@ -25,7 +25,7 @@ function oneOf(
 ): Parameter {
   const { synonyms = {}, harmless } = more;
   return {
-    carry: (offer, value) => {
+    mapParameter: (offer, value) => {
       const field = fieldNamed(offer, names);
       return field === undefined ? undefined : carryChoice(offer, field, value, synonyms);
     },
@@ -49,15 +49,15 @@ const isOneOf =
     values.includes(value) || values.map(String).includes(String(value));
 const always = () => true;
 
-const nothing: Parameter = { carry: () => ({}) };
+const nothing: Parameter = { mapParameter: () => ({}) };
 
 /** Whoever is behind the request is no concern of the upstream. */
 const about_the_caller: Parameters = { user: nothing, safety_identifier: nothing };
 
 /** The answer is whole: what would come in pieces cannot be had. */
 const in_pieces: Parameters = {
-  stream: { carry: () => undefined, harmless: isOneOf(false) },
-  partial_images: { carry: () => undefined, harmless: isOneOf(0) },
+  stream: { mapParameter: () => undefined, harmless: isOneOf(false) },
+  partial_images: { mapParameter: () => undefined, harmless: isOneOf(0) },
 };
 
 const file_types: Synonyms = { jpeg: ['jpg'], jpg: ['jpeg'] };
@@ -68,7 +68,7 @@ export const image_parameters: Parameters = {
   ...in_pieces,
   prompt: oneOf(['prompt', 'text', 'description']),
   n: oneOf(['n', 'num_images', 'num_outputs', 'number_of_images'], { harmless: isOneOf(1) }),
-  size: { carry: carrySize, harmless: isOneOf('auto', '') },
+  size: { mapParameter: carrySize, harmless: isOneOf('auto', '') },
   quality: oneOf(['quality'], { synonyms: { standard: ['medium'], hd: ['high'] }, harmless: usual_quality }),
   background: oneOf(['background'], { harmless: isOneOf('auto', 'opaque') }),
   output_format: oneOf(['output_format', 'format'], { synonyms: file_types, harmless: isOneOf('png') }),
@@ -87,10 +87,10 @@ export const edit_parameters: Parameters = {
 
 export const speech_parameters: Parameters = {
   ...about_the_caller,
-  stream_format: { carry: () => undefined, harmless: isOneOf('audio') },
+  stream_format: { mapParameter: () => undefined, harmless: isOneOf('audio') },
   input: oneOf(['text', 'input', 'prompt', 'script']),
   // The SDKs do not let their callers leave the voice out: where there is no choice, any will do.
-  voice: { carry: carryVoice, harmless: always },
+  voice: { mapParameter: carryVoice, harmless: always },
   speed: oneOf(['speed', 'speaking_rate'], { harmless: isOneOf(1) }),
   instructions: oneOf(['instructions', 'style_instructions'], { harmless: isOneOf('') }),
   // What the SDKs mean by default; the answer's content-type tells what it is.
@@ -100,12 +100,12 @@ export const speech_parameters: Parameters = {
 function carryVoice(offer: Offer, value: Json): JsonObject | undefined {
   const voice = textOf(value, ['id']);
   if (voice === undefined) throw refused('voice', 'voice must be a text, or an object with the id of a voice.');
-  return oneOf(['voice', 'voice_id', 'speaker']).carry(offer, voice);
+  return oneOf(['voice', 'voice_id', 'speaker']).mapParameter(offer, voice);
 }
 
 export const transcription_parameters: Parameters = {
   ...about_the_caller,
-  stream: { carry: () => undefined, harmless: isOneOf(false) },
+  stream: { mapParameter: () => undefined, harmless: isOneOf(false) },
   file: files('file', 'audio', always),
   language: oneOf(['language', 'language_code']),
   prompt: oneOf(['prompt', 'initial_prompt', 'hint'], { harmless: isOneOf('') }),
@@ -114,21 +114,21 @@ export const transcription_parameters: Parameters = {
   timestamp_granularities: oneOf(['timestamp_granularities'], {
     harmless: (value) => [value].flat().every((each) => each === 'segment'),
   }),
-  response_format: { carry: carryTranscriptForm, harmless: isOneOf('json', 'text') },
+  response_format: { mapParameter: carryTranscriptForm, harmless: isOneOf('json', 'text') },
 };
 
 /** For `json` the words alone are asked for: what the SDKs read of it is made of them. */
 function carryTranscriptForm(offer: Offer, value: Json): JsonObject | undefined {
   const synonyms = { text: ['txt', 'json'], vtt: ['webvtt'] };
   const names = ['output_format', 'response_format', 'format'];
-  return oneOf(names, { synonyms }).carry(offer, value === 'json' ? 'text' : value);
+  return oneOf(names, { synonyms }).mapParameter(offer, value === 'json' ? 'text' : value);
 }
 
 export const video_parameters: Parameters = {
   ...about_the_caller,
   prompt: oneOf(['prompt', 'text', 'description']),
-  seconds: { carry: carrySeconds },
-  size: { carry: carrySize, harmless: isOneOf('auto', '') },
+  seconds: { mapParameter: carrySeconds },
+  size: { mapParameter: carrySize, harmless: isOneOf('auto', '') },
   quality: oneOf(['quality'], { harmless: usual_quality }),
   input_reference: files('input_reference', 'image', (name) => !is_mask.test(name)),
 };
@@ -137,7 +137,7 @@ export const video_parameters: Parameters = {
 function carrySeconds(offer: Offer, value: Json): JsonObject | undefined {
   return oneOf(['duration', 'seconds', 'duration_seconds', 'video_length', 'length'], {
     synonyms: { [String(value)]: [`${String(value)}s`] },
-  }).carry(offer, typeof value === 'number' ? String(value) : value);
+  }).mapParameter(offer, typeof value === 'number' ? String(value) : value);
 }
 
 const is_mask = /mask/i;
@@ -150,7 +150,7 @@ const main_fields =
 function files(parameter: string, kind: MediaKind, isMeant: (field: string) => boolean): Parameter {
   return {
     is_file: true,
-    carry: (offer, value) => {
+    mapParameter: (offer, value) => {
       const names = offer.media.filter((field) => field.kind === kind && isMeant(field.name)).map(({ name }) => name);
       const texts = [value].flat().map((each) => textOf(each, ['image_url', 'file_id', 'url']) ?? each);
       const able = texts.length > 1 ? names.filter((name) => isList(offer, name)) : names;
@@ -166,14 +166,14 @@ function files(parameter: string, kind: MediaKind, isMeant: (field: string) => b
  * The input that a call's parameters make. Fields of the model's own go in as they are, and before parameters; what the
  * model has no field for is left out where that changes nothing, else it is ApiError 400 naming the parameter.
  */
-export function carry(offer: Offer, parameters: Parameters, given: JsonObject): Carried {
+export function mapParameter(offer: Offer, parameters: Parameters, others: JsonObject): Carried {
   const input = new Map<string, Json>();
   const origins = new Map<string, string>();
   const own = new Map<string, Json>();
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(others)) {
     if (value === null) continue;
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    const fields = parameter?.carry(offer, value);
+    const fields = parameter?.mapParameter(offer, value);
     if (fields) {
       for (const [field, each] of Object.entries(fields)) {
         input.set(field, each);
@@ -198,6 +198,6 @@ function notCarried(offer: Offer, parameters: Parameters, name: string, value: J
   }
   const fields = offer.fields.names.join(', ');
   if (parameters[name]?.is_file === true) return refused(name, `${offer.model} takes no ${name}; it has: ${fields}.`);
-  const asked = typeof value === 'object' ? '' : ` ${JSON.stringify(value).slice(0, 60)}`;
-  return refused(name, `${offer.model} cannot be told ${name}${asked}: leave it out. It has: ${fields}.`);
+  const value_text = typeof value === 'object' ? '' : ` ${JSON.stringify(value).slice(0, 60)}`;
+  return refused(name, `${offer.model} cannot be told ${name}${value_text}: leave it out. It has: ${fields}.`);
 }

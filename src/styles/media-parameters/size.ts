@@ -134,7 +134,7 @@ function nearest(
 }
 
 /** The size that an input asks for, as `WIDTHxHEIGHT`; undefined where it leaves that open. */
-export function sizeAsked(input: JsonObject): string | undefined {
+export function requestedSize(input: JsonObject): string | undefined {
   const whole = size_fields.map((name) => readSize(input[name] ?? null)).find((pixels) => pixels !== undefined);
   const { width, height } = whole ?? input;
   if (typeof width === 'number' && typeof height === 'number') return `${width}x${height}`;

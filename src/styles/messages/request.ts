@@ -17,7 +17,7 @@ import {
   readText,
   wrongType,
 } from '../fields.ts';
-import type { FetchedFile, FoundLink, Replacement } from '../links.ts';
+import type { BodyLink, FetchedFile, Replacement } from '../links.ts';
 import { readMessagesSettings } from './settings.ts';
 import { isOfCall, readSignature } from '../thought-signatures.ts';
 import { serverBlock } from './server-blocks.ts';
@@ -242,7 +242,7 @@ function withoutTelemetry(system: TextPart[]): TextPart[] {
 }
 
 /** A source is replaced whole: it says what it is. */
-export function replaceLink({ place }: FoundLink, { mimeType, data }: FetchedFile): Replacement | undefined {
+export function replaceLink({ place }: BodyLink, { mimeType, data }: FetchedFile): Replacement | undefined {
   if (place.at(-2) !== 'source') return undefined;
   const source = mimeType.startsWith('text/')
     ? { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString('utf8') }

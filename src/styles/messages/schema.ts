@@ -79,13 +79,13 @@ function hasPlainReferences(schema: JsonObject): boolean {
   return true;
 }
 
-function referencesIn(value: Json, found: string[] = []): string[] {
-  if (Array.isArray(value)) for (const each of value) referencesIn(each, found);
+function referencesIn(value: Json, references: string[] = []): string[] {
+  if (Array.isArray(value)) for (const each of value) referencesIn(each, references);
   else if (isObject(value)) {
-    if (typeof value['$ref'] === 'string') found.push(value['$ref']);
-    for (const each of Object.values(value)) referencesIn(each, found);
+    if (typeof value['$ref'] === 'string') references.push(value['$ref']);
+    for (const each of Object.values(value)) referencesIn(each, references);
   }
-  return found;
+  return references;
 }
 
 function shaped(schema: JsonObject): JsonObject {

@@ -27,8 +27,8 @@ export function serverBlock(block: JsonObject): Part[] | undefined {
   return [text(`[${type.replaceAll('_', ' ')}] ${JSON.stringify(legible(block['content'] ?? null))}`)];
 }
 
-function text(said: string): Part {
-  return { type: 'text', text: said };
+function text(content: string): Part {
+  return { type: 'text', text: content };
 }
 
 function nameOf({ name }: JsonObject): string {

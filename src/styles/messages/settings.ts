@@ -31,7 +31,7 @@ export function readMessagesSettings(body: JsonObject, turns: Turn[]): Conversat
   const top_p = readNumber(body, 'top_p', 'top_p');
   const top_k = readNumber(body, 'top_k', 'top_k');
   const format = readFormat(body);
-  const thinking = readThinkingWish(body);
+  const thinking = readThinking(body);
   const metadata = readObject(body, 'metadata', 'metadata');
   const user = metadata && readText(metadata, 'user_id', 'metadata.user_id');
   return {
@@ -110,12 +110,12 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
   return { type: 'json_schema', name: 'output', schema: needObject(format['schema'], `${at}.schema`) };
 }
 
-function readThinkingWish(body: JsonObject): Conversation['thinking'] {
-  const wish = readObject(body, 'thinking', 'thinking');
+function readThinking(body: JsonObject): Conversation['thinking'] {
+  const thinking = readObject(body, 'thinking', 'thinking');
   const config = isObject(body['output_config']) ? body['output_config'] : {};
   const effort = readEffort(config['effort']);
   const effort_member = effort && effort !== 'none' ? { effort } : {};
-  switch (wish?.['type']) {
+  switch (thinking?.['type']) {
     case undefined:
       return effort === undefined ? undefined : { mode: 'on', ...effort_member };
     case 'disabled':
@@ -124,7 +124,7 @@ function readThinkingWish(body: JsonObject): Conversation['thinking'] {
     case 'between_tools':
       return { mode: 'on', ...effort_member };
     case 'enabled': {
-      const budget_tokens = readCount(wish ?? {}, 'budget_tokens', 'thinking.budget_tokens', 0);
+      const budget_tokens = readCount(thinking ?? {}, 'budget_tokens', 'thinking.budget_tokens', 0);
       return { mode: 'on', ...(budget_tokens !== undefined && { budget_tokens }), ...effort_member };
     }
     default:

@@ -51,7 +51,7 @@ function writeInput(turns: readonly Turn[], plan: JsonPlan, names: ToolNames): J
   const texts = turns.slice(0, start).map(({ parts }) => joined(parts, '\n\n'));
   const instructions = [...texts, plan.instruction ?? ''].filter((text) => text !== '').join('\n\n');
   const input = turns.slice(start).flatMap((turn) => {
-    if (turn.role === 'assistant') return turn.parts.flatMap((part) => writeSaid(part, names));
+    if (turn.role === 'assistant') return turn.parts.flatMap((part) => writeMessage(part, names));
     return turn.role === 'user'
       ? writeUser(turn)
       : [{ type: 'message', role: 'developer', content: joined(turn.parts, '\n\n') }];
@@ -69,7 +69,7 @@ function joined(parts: readonly Part[], between: string): string {
  * Writes a part of the assistant. Thoughts of this upstream go back encrypted as they came; it would refuse
  * those of others.
  */
-function writeSaid(part: Part, names: ToolNames): JsonObject[] {
+function writeMessage(part: Part, names: ToolNames): JsonObject[] {
   switch (part.type) {
     case 'text':
     case 'refusal':

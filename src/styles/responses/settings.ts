@@ -18,7 +18,7 @@ import {
   readAllowed,
   readChoiceWord,
   readCommon,
-  readEffortWish,
+  effortOf,
   readFunction,
   readSchemaFormat,
   type Chosen,
@@ -35,7 +35,7 @@ export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'tur
     stop: [],
     ...(parallel !== undefined && { parallel_tool_calls: parallel }),
     ...(max_tokens !== undefined && { max_tokens }),
-    ...readCommon(body, { readFormat, readThinkingWish }),
+    ...readCommon(body, { readFormat, readThinking }),
   };
 }
 
@@ -64,9 +64,9 @@ function readChoice(choice: Json | undefined, tools: Tool[]): Chosen {
   throw notCarried('tool_choice.type', 'A choice of this type');
 }
 
-function nameIn(holder: JsonObject, known: ReadonlySet<string>, at: string): string {
+function nameIn(holder: JsonObject, names: ReadonlySet<string>, at: string): string {
   const name = needText(holder, 'name', `${at}.name`);
-  chooseOne(name, known, `${at}.name`);
+  chooseOne(name, names, `${at}.name`);
   return name;
 }
 
@@ -80,8 +80,8 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
 }
 
 /** A wish for a summary alone is no wish to think: models that do not think take it too. */
-function readThinkingWish(body: JsonObject): Conversation['thinking'] {
+function readThinking(body: JsonObject): Conversation['thinking'] {
   const reasoning = readObject(body, 'reasoning', 'reasoning');
   const effort = reasoning && memberOf(reasoning, 'effort');
-  return effort === undefined ? undefined : readEffortWish(effort, 'reasoning.effort');
+  return effort === undefined ? undefined : effortOf(effort, 'reasoning.effort');
 }

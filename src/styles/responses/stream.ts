@@ -114,7 +114,7 @@ function textOf(delta: Json | undefined): string[] {
 
 /** Of an item: where it stands in the output, and what has come of it. */
 type Item = { index: number; id: string };
-type Said = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
+type OpenItem = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
 type Called = Item & { call_id: string; name: string; json: string };
 
 /**
@@ -126,7 +126,7 @@ export class ResponsesWriter implements StreamWriter {
   readonly #options: ResponseOptions;
   #sequence = 0;
   #output: JsonObject[] = [];
-  #said: Said | undefined;
+  #open_item: OpenItem | undefined;
   /** By their index among the calls. */
   readonly #calls = new Map<number, Called>();
   #reason: FinishReason = 'stop';
@@ -170,33 +170,33 @@ export class ResponsesWriter implements StreamWriter {
     return this.#event('response.created', { response }) + this.#event('response.in_progress', { response });
   }
 
-  #say(kind: Said['kind'], text: string): string {
+  #say(kind: OpenItem['kind'], text: string): string {
     let events = '';
-    if (this.#said?.kind !== kind) events += this.#close() + this.#open(kind);
-    const open_item = this.#said;
+    if (this.#open_item?.kind !== kind) events += this.#close() + this.#open(kind);
+    const open_item = this.#open_item;
     if (!open_item) return events;
     open_item.text += text;
     const { name, place } = wordsOf(open_item);
     return events + this.#event(`response.${name}.delta`, { ...place, delta: text, ...logprobsOf(open_item) });
   }
 
-  #open(kind: Said['kind']): string {
+  #open(kind: OpenItem['kind']): string {
     const index = this.#output.length;
     const id = idOf(kind === 'thinking' ? 'rs' : 'msg', this.#options.request_id, index);
-    this.#said = { kind, index, id, text: '' };
+    this.#open_item = { kind, index, id, text: '' };
     if (kind === 'refusal') this.#has_refusal = true;
     const item = kind === 'thinking' ? { id, type: 'reasoning', summary: [] } : writeMessage(id, [], 'in_progress');
     this.#output.push(item);
-    const { place, part_name } = wordsOf(this.#said);
+    const { place, part_name } = wordsOf(this.#open_item);
     const added = this.#event('response.output_item.added', { output_index: index, item });
-    return added + this.#event(`response.${part_name}.added`, { ...place, part: partOf(this.#said) });
+    return added + this.#event(`response.${part_name}.added`, { ...place, part: partOf(this.#open_item) });
   }
 
   /** Ends the message or the thought that is open. */
   #close(signature?: string): string {
-    const open_item = this.#said;
+    const open_item = this.#open_item;
     if (!open_item) return '';
-    this.#said = undefined;
+    this.#open_item = undefined;
     const { name, field, place, part_name } = wordsOf(open_item);
     const done = this.#event(`response.${name}.done`, { ...place, [field]: open_item.text, ...logprobsOf(open_item) });
     const part_done = this.#event(`response.${part_name}.done`, { ...place, part: partOf(open_item) });
@@ -210,7 +210,7 @@ export class ResponsesWriter implements StreamWriter {
 
   /** A signature may come without a text that was signed. */
   #closeThought(signature: string): string {
-    if (this.#said?.kind === 'thinking') return this.#close(signature);
+    if (this.#open_item?.kind === 'thinking') return this.#close(signature);
     return this.#close() + this.#whole((id) => writeThought({ type: 'thinking', text: '', signature }, id));
   }
 
@@ -271,7 +271,7 @@ export class ResponsesWriter implements StreamWriter {
 type Words = { name: string; field: string; part_name: string; place: JsonObject };
 
 /** Names and positions in the events of a text. */
-function wordsOf({ kind, id, index }: Said): Words {
+function wordsOf({ kind, id, index }: OpenItem): Words {
   const item = { item_id: id, output_index: index };
   if (kind === 'thinking') {
     const place = { ...item, summary_index: 0 };
@@ -282,10 +282,10 @@ function wordsOf({ kind, id, index }: Said): Words {
   return { name: 'output_text', field: 'text', part_name: 'content_part', place };
 }
 
-function partOf({ kind, text }: Said): JsonObject {
+function partOf({ kind, text }: OpenItem): JsonObject {
   return kind === 'thinking' ? { type: 'summary_text', text } : writeContent({ type: kind, text });
 }
 
-function logprobsOf({ kind }: Said): JsonObject {
+function logprobsOf({ kind }: OpenItem): JsonObject {
   return kind === 'text' ? { logprobs: [] } : {};
 }

@@ -9,7 +9,7 @@ import { adapterFacts } from '../../../src/providers/facts.ts';
 import { adapters } from '../../../src/providers/index.ts';
 import { offerOf, type Offer } from '../../../src/styles/media-parameters/offer.ts';
 import {
-  carry,
+  mapParameter,
   edit_parameters,
   image_parameters,
   speech_parameters,
@@ -26,7 +26,7 @@ const offer = (kind: MediaKind, properties: JsonObject): Offer => {
 /** The input that is made of the parameters, or the parameter that is refused. */
 function carried(parameters: Parameters, of: Offer, given: JsonObject): JsonObject | string {
   try {
-    return carry(of, parameters, given).input;
+    return mapParameter(of, parameters, given).input;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return `${error.status === 400 ? 'refused' : error.status}: ${error.extras.param}`;
@@ -240,7 +240,7 @@ describe('every model of the default catalogue and the sandbox', () => {
     expect(meant.length).toBeGreaterThan(3);
     return meant.flatMap((model) => {
       if (!isMediaKind(model.kind)) return [];
-      const check = model.validateInput(carry(offerOf(model, model.kind), parameters, given(model)).input);
+      const check = model.validateInput(mapParameter(offerOf(model, model.kind), parameters, given(model)).input);
       return check.ok ? [] : [`${model.id}: ${check.errors[0]?.message}`];
     });
   }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sizeAsked } from '../../../src/styles/media-parameters/size.ts';
+import { requestedSize } from '../../../src/styles/media-parameters/size.ts';
 
 it.each([
   [{ size: '1280x720' }, '1280x720'],
@@ -12,5 +12,5 @@ it.each([
   [{ aspect_ratio: '16:9' }, undefined],
   [{ prompt: 'x' }, undefined],
 ])('the size that %j asks for is %s', (input, size) => {
-  expect(sizeAsked(input)).toBe(size);
+  expect(requestedSize(input)).toBe(size);
 });

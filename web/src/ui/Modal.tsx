@@ -24,7 +24,7 @@ function useFocusBack(opened: boolean): void {
     return () => {
       open_count -= 1;
       // Later: another may open at once, in whose place the first one's buttons are gone already.
-      if (open_count === 0) returning = setTimeout(giveBack);
+      if (open_count === 0) returning = setTimeout(restore);
     };
   }, [opened]);
 }
@@ -34,7 +34,7 @@ function focused(): HTMLElement | undefined {
 }
 
 /** The page's main part, if what opened the dialog is gone: a row that was deleted in it. */
-function giveBack(): void {
+function restore(): void {
   returning = undefined;
   const main = document.getElementById('main');
   const now = focused();

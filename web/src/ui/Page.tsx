@@ -34,16 +34,16 @@ export function Page({
   );
 }
 
-type CardProps = PaperProps & { title?: ReactNode; aside?: ReactNode; children: ReactNode };
+type CardProps = PaperProps & { title?: ReactNode; side?: ReactNode; children: ReactNode };
 
 /** One thing of a page, with a heading of its own. */
-export function Card({ title, aside, children, ...rest }: CardProps) {
+export function Card({ title, side, children, ...rest }: CardProps) {
   return (
     <Paper withBorder p="md" radius="md" component="section" style={{ background: 'var(--medley-surface)' }} {...rest}>
-      {(title !== undefined || aside !== undefined) && (
+      {(title !== undefined || side !== undefined) && (
         <Group justify="space-between" mb="sm" gap="xs">
           {title !== undefined && <Title order={2}>{title}</Title>}
-          {aside}
+          {side}
         </Group>
       )}
       {children}

@@ -32,7 +32,7 @@ export function useTask(id: string | undefined) {
 export function ResultCard({ task, footer }: { task: TaskView; footer?: ReactNode }) {
   const { files, status, error, model, completed_at } = task;
   return (
-    <Card title={files.length > 1 ? `${files.length} results` : 'Result'} aside={<Status of={status} />}>
+    <Card title={files.length > 1 ? `${files.length} results` : 'Result'} side={<Status of={status} />}>
       <Stack>
         <Stack aria-live="polite">
           {completed_at === null && <Running task={task} />}
@@ -99,7 +99,7 @@ function Running({ task }: { task: TaskView }) {
     mutationFn: () => api.post(`${base}/tasks/${task.id}/cancel`),
     onSettled: () => queries.invalidateQueries({ queryKey: [account.id, 'task', task.id] }),
   });
-  const latest = task.story.at(-1);
+  const latest = task.timeline.at(-1);
   const elapsed_ms = Math.max(0, now_ms - Date.parse(task.created_at));
   return (
     <Stack align="flex-start">

@@ -13,10 +13,10 @@ export function keepFocus(): void {
   new MutationObserver((changes) => {
     if (last === null || document.activeElement !== document.body) return;
     if (!last.isConnected) document.getElementById('main')?.focus({ preventScroll: true });
-    else if (changes.some(({ target }) => target === last)) giveBack(last);
+    else if (changes.some(({ target }) => target === last)) restore(last);
   }).observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled'] });
 }
 
-function giveBack(element: Element): void {
+function restore(element: Element): void {
   if (element instanceof HTMLButtonElement && !element.disabled) element.focus();
 }

@@ -26,7 +26,7 @@ export function perText({ unit, per }: Pick<PriceView, 'unit' | 'per'>): string 
 
 /** For which inputs a row is meant: `resolution 720p, inputs above 200,000 tokens`. */
 export function conditionText({ when, above_input_tokens }: PriceView): string {
-  const parts = Object.entries(when ?? {}).map(([field, wanted]) => `${field} ${[wanted].flat().join(' or ')}`);
+  const parts = Object.entries(when ?? {}).map(([field, values]) => `${field} ${[values].flat().join(' or ')}`);
   if (above_input_tokens !== undefined) parts.push(`input above ${above_input_tokens.toLocaleString('en-US')} tokens`);
   return parts.join(', ');
 }

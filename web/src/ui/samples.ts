@@ -5,10 +5,10 @@ import { isRecord } from '../api.ts';
 /** Programs that make one call of a model, for whoever wants to do by code what they see here. */
 export type Sample = { name: string; text: string };
 
-type Wanted = { base_url: string; model: Pick<ModelView, 'id' | 'modality'>; input: Record<string, unknown> };
+type SampleRequest = { base_url: string; model: Pick<ModelView, 'id' | 'modality'>; input: Record<string, unknown> };
 
 /** For every kind of model but chat, which has two styles. */
-export function samplesOf({ base_url, model, input }: Wanted): Sample[] {
+export function samplesOf({ base_url, model, input }: SampleRequest): Sample[] {
   if (model.modality === 'embedding') return embeddingSamples(base_url, { model: model.id, ...input });
   return mediaSamples(base_url, model, input);
 }
@@ -48,7 +48,7 @@ print(${shown})`;
   return { name: 'Python', text };
 }
 
-function mediaSamples(base_url: string, model: Wanted['model'], whole: Record<string, unknown>): Sample[] {
+function mediaSamples(base_url: string, model: SampleRequest['model'], whole: Record<string, unknown>): Sample[] {
   const input = shortened(whole);
   const url = `${base_url}/v1/generate?wait=300`;
   const body = { model: model.id, input };

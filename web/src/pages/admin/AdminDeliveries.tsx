@@ -20,8 +20,8 @@ const states = ['waiting', 'retrying', 'delivered', 'dropped'] as const;
 
 /** Webhooks of all accounts. */
 export function AdminDeliveries() {
-  const { state: wanted, account } = route.useSearch();
-  const state = states.find((each) => each === wanted);
+  const { state: filter, account } = route.useSearch();
+  const state = states.find((each) => each === filter);
   const navigate = useNavigate();
   const set = (change: DeliveriesSearch) =>
     void navigate({ to: '/admin/deliveries', search: (now) => ({ ...now, ...change }), replace: true });

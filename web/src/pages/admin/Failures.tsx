@@ -16,14 +16,14 @@ const route = getRouteApi('/signed-in/operating/admin/failures');
 
 /** The page of upstreams' failures, by route and kind. */
 export function Failures() {
-  const { from, route: wanted } = route.useSearch();
+  const { from, route: chosen_route } = route.useSearch();
   const navigate = useNavigate();
   const set = (change: FailuresSearch) =>
     void navigate({ to: '/admin/failures', search: (now) => ({ ...now, ...change }), replace: true });
-  const asked = queryOf({ from: from !== undefined && /^\d{4}-\d\d-\d\d$/.test(from) ? from : undefined });
+  const query_string = queryOf({ from: from !== undefined && /^\d{4}-\d\d-\d\d$/.test(from) ? from : undefined });
   const query = useQuery({
-    queryKey: ['admin', 'failures', asked || undefined],
-    queryFn: ({ signal }) => api.get<AdminFailures>(`/dash/admin/failures${asked}`, { signal }),
+    queryKey: ['admin', 'failures', query_string || undefined],
+    queryFn: ({ signal }) => api.get<AdminFailures>(`/dash/admin/failures${query_string}`, { signal }),
     refetchInterval: 30_000,
   });
   const routes = [...new Set(query.data?.data.map((group) => group.route))].toSorted();
@@ -31,16 +31,16 @@ export function Failures() {
     <Page
       title="Failures"
       about="Failed attempts of routes. The caller may still have got a result: the next route is tried."
-      actions={<FileButton href={`/dash/admin/failures.csv${asked}`} />}
+      actions={<FileButton href={`/dash/admin/failures.csv${query_string}`} />}
     >
       <Filters
-        isFiltered={from !== undefined || wanted !== undefined}
+        isFiltered={from !== undefined || chosen_route !== undefined}
         clear={() => set({ from: undefined, route: undefined })}
       >
         <DayFilter label="Since (UTC)" value={from} onChange={(value) => set({ from: value })} />
         <ChoiceFilter
           label="Route"
-          value={wanted}
+          value={chosen_route}
           data={routes.map((value) => ({ value, label: value }))}
           onChange={(value) => set({ route: value })}
           width={300}
@@ -48,10 +48,10 @@ export function Failures() {
       </Filters>
       <Loaded query={query} height={320}>
         {({ data, since }) => {
-          const rows = data.filter((group) => wanted === undefined || group.route === wanted);
+          const rows = data.filter((group) => chosen_route === undefined || group.route === chosen_route);
           if (rows.length === 0) {
             return (
-              <Empty title={wanted === undefined ? 'Nothing has failed' : 'This route has not failed'}>
+              <Empty title={chosen_route === undefined ? 'Nothing has failed' : 'This route has not failed'}>
                 No attempt has failed since <Time at={since} />.
               </Empty>
             );

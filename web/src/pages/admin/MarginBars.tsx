@@ -23,8 +23,8 @@ type Props = {
 export function MarginBars({ rows, by, month, label, link }: Props) {
   const [look, setLook] = useState('chart');
   const currencies = currenciesOf(rows);
-  const [wanted, setCurrency] = useState<string>();
-  const currency = currencies.find((each) => each === wanted) ?? currencies[0] ?? 'USD';
+  const [chosen, setCurrency] = useState<string>();
+  const currency = currencies.find((each) => each === chosen) ?? currencies[0] ?? 'USD';
   const shown = rows.filter((row) => row.currency === currency);
   return (
     <Stack gap="sm">

@@ -36,7 +36,7 @@ export function Overview() {
             </SimpleGrid>
             <Figures view={view} />
             <TopFailures />
-            <Card title="Margins of this month" aside={<LinkTo href="/admin/prices">Prices & margins</LinkTo>}>
+            <Card title="Margins of this month" side={<LinkTo href="/admin/prices">Prices & margins</LinkTo>}>
               {view.margins.every(({ revenue, upstream_cost }) => isZero(revenue) && isZero(upstream_cost)) ? (
                 <Text c="dimmed">No charges this month yet.</Text>
               ) : (
@@ -130,7 +130,7 @@ function TopFailures() {
     refetchInterval: 30_000,
   });
   return (
-    <Card title="Routes that fail most" aside={<LinkTo href="/admin/failures">All failures</LinkTo>}>
+    <Card title="Routes that fail most" side={<LinkTo href="/admin/failures">All failures</LinkTo>}>
       <Loaded query={query} height={120}>
         {({ data }) => {
           const routes = topRoutes(data);

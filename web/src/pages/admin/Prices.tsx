@@ -21,23 +21,23 @@ function months(now: Date): string[] {
 
 /** The page of revenue, upstream cost and margin. */
 export function Prices() {
-  const { month: wanted, by = 'model' } = route.useSearch();
+  const { month: filter, by = 'model' } = route.useSearch();
   const choices = months(new Date());
-  const month = wanted ?? choices[0] ?? '';
+  const month = filter ?? choices[0] ?? '';
   const all = choices.includes(month) ? choices : [...choices, month];
   const navigate = useNavigate();
   const set = (change: PricesSearch) =>
     void navigate({ to: '/admin/prices', search: (now) => ({ ...now, ...change }), replace: true });
-  const asked = queryOf({ month, by });
+  const query_string = queryOf({ month, by });
   const query = useQuery({
     queryKey: ['admin', 'margins', month, by],
-    queryFn: ({ signal }) => api.get<AdminMargins>(`/dash/admin/margins${asked}`, { signal }),
+    queryFn: ({ signal }) => api.get<AdminMargins>(`/dash/admin/margins${query_string}`, { signal }),
   });
   return (
     <Page
       title="Prices & margins"
       about="Revenue, upstream cost and margin. Months are in UTC."
-      actions={<FileButton href={`/dash/admin/margins.csv${asked}`} />}
+      actions={<FileButton href={`/dash/admin/margins.csv${query_string}`} />}
     >
       <Filters isFiltered={false} clear={() => set({ month: undefined, by: undefined })}>
         <Select

@@ -1,7 +1,12 @@
 import { Alert, Button, Group, Stack, Text, Textarea } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AdminModel, AdminRoute, AdminTrial, AdminTrialPlan } from '../../../../src/dashboard/views/admin.ts';
+import type {
+  AdminModel,
+  AdminRoute,
+  AdminTestCall,
+  AdminTestCallPlan,
+} from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { Modal } from '../../ui/Modal.tsx';
@@ -14,17 +19,17 @@ type Props = { model: AdminModel; route: AdminRoute; close: () => void };
 export function TestCall({ model, route, close }: Props) {
   const [input, setInput] = useState<string>();
   const [planned, setPlanned] = useState<string>();
-  const asked = { model: model.id, route: route.id };
+  const request = { model: model.id, route: route.id };
   const plan = useQuery({
-    queryKey: ['admin', 'test', asked, planned],
+    queryKey: ['admin', 'test', request, planned],
     queryFn: ({ signal }) =>
-      api.post<AdminTrialPlan>('/dash/admin/routes/test', { ...asked, input: planned }, { signal }),
+      api.post<AdminTestCallPlan>('/dash/admin/routes/test', { ...request, input: planned }, { signal }),
     retry: false,
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: (before) => before,
   });
   const call = useMutation({
-    mutationFn: () => api.post<AdminTrial>('/dash/admin/routes/test', { ...asked, input, real: true }),
+    mutationFn: () => api.post<AdminTestCall>('/dash/admin/routes/test', { ...request, input, real: true }),
   });
   return (
     <Modal opened onClose={close} title={`Test ${route.name}`} size="lg">
@@ -73,7 +78,7 @@ export function TestCall({ model, route, close }: Props) {
 }
 
 /** Nobody should be surprised by a bill. */
-function CostOfCall({ plan, provider }: { plan: AdminTrialPlan; provider: string }) {
+function CostOfCall({ plan, provider }: { plan: AdminTestCallPlan; provider: string }) {
   const { upstream_estimate, estimated_cost, currency } = plan;
   return (
     <Alert color="orange" variant="light" title="Nothing has been sent yet" role="note">

@@ -1,6 +1,6 @@
 import { Card, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { AdminTrial } from '../../../../src/dashboard/views/admin.ts';
+import type { AdminTestCall } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { Viewer } from '../../ui/Media.tsx';
@@ -17,14 +17,14 @@ const looks: Record<string, { of: string; label: string }> = {
 };
 
 /** Progress and result of one real call. */
-export function TestResult({ begun }: { begun: AdminTrial }) {
-  const { data: trial = begun, error } = useQuery({
-    queryKey: ['admin', 'trial', begun.id],
-    queryFn: ({ signal }) => api.get<AdminTrial>(`/dash/admin/trials/${begun.id}`, { signal }),
+export function TestResult({ begun }: { begun: AdminTestCall }) {
+  const { data: test_call = begun, error } = useQuery({
+    queryKey: ['admin', 'test-call', begun.id],
+    queryFn: ({ signal }) => api.get<AdminTestCall>(`/dash/admin/test-calls/${begun.id}`, { signal }),
     refetchInterval: ({ state }) => (state.data?.is_running === false || state.error ? false : 1_000),
   });
-  const { outcome, took_ms, message, text, files, cost, currency, upstream_cost } = trial;
-  const look = trial.is_running ? { of: 'running', label: 'Running' } : looks[outcome ?? 'unknown'];
+  const { outcome, took_ms, message, text, files, cost, currency, upstream_cost } = test_call;
+  const look = test_call.is_running ? { of: 'running', label: 'Running' } : looks[outcome ?? 'unknown'];
   return (
     <Card withBorder p="sm">
       <Stack gap="xs">

@@ -59,7 +59,7 @@ function JobRow({ job, change, end }: RowProps) {
         <State job={job} />
       </Table.Td>
       <Table.Td ta="right" className="figure">
-        {job.tries.toLocaleString('en-US')}
+        {job.attempts.toLocaleString('en-US')}
       </Table.Td>
       <Table.Td miw={200} maw={320}>
         <Text size="sm" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>

@@ -38,7 +38,7 @@ export function Invoices() {
       {(invoices) => (
         <Card
           title="Invoices"
-          aside={
+          side={
             <Text size="sm" c="dimmed">
               An invoice is issued within hours after the end of each month, and is paid from the balance.
             </Text>

@@ -54,7 +54,7 @@ export function Ledger({ search, set }: Props) {
   return (
     <Card
       title="Movements"
-      aside={
+      side={
         <Button
           component="a"
           href={below(`${base}/ledger.csv${queryOf(filter)}`)}

@@ -36,7 +36,7 @@ function Whole({ call }: { call: ChatView }) {
   const reason = ok ? call.finish : call.error_type;
   return (
     <Stack gap="lg">
-      <Card title={call.model} aside={ok ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}>
+      <Card title={call.model} side={ok ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}>
         <SimpleGrid cols={{ base: 2, sm: 4 }}>
           <Figure
             name="Cost"

@@ -17,7 +17,7 @@ import { Card } from '../../ui/Page.tsx';
 export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
   const { account, me } = usePlace();
   const [hidden, setHidden] = useLocalStorage({ key: `medley.steps.${account.id}`, defaultValue: false });
-  const done = [steps.picture, steps.api, steps.webhook].filter(Boolean).length;
+  const done = [steps.image, steps.api, steps.webhook].filter(Boolean).length;
   if (hidden || done === 3) return null;
   const curl = `curl -sS '${me.base_url}/v1/generate?wait=60' \\
   -H "Authorization: Bearer $MEDLEY_API_KEY" -H 'Content-Type: application/json' \\
@@ -25,7 +25,7 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
   return (
     <Card
       title="First steps"
-      aside={
+      side={
         <Button size="xs" variant="subtle" color="gray" onClick={() => setHidden(true)}>
           Hide
         </Button>
@@ -34,8 +34,8 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
       <Stack>
         <Progress value={(done / 3) * 100} aria-label={`${done} of 3 steps done`} />
         <Stack component="ol" gap="md" p={0} m={0} style={{ listStyle: 'none' }}>
-          <Step number={1} done={steps.picture} title="Make an image">
-            {!steps.picture && <Picture />}
+          <Step number={1} done={steps.image} title="Make an image">
+            {!steps.image && <ImageStep />}
           </Step>
           <Step number={2} done={steps.api} title="Make one with the API">
             {!steps.api && (
@@ -68,16 +68,16 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
   );
 }
 
-const picture_costs = 0.01;
+const image_costs = 0.01;
 
 /** With an empty balance the playground would only refuse: money comes first. */
-function Picture() {
+function ImageStep() {
   const { account, base, me, may } = usePlace();
   const { data } = useQuery({
     queryKey: [account.id, 'balance'],
     queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
   });
-  if (!data || Number(data.available.exact) >= picture_costs) {
+  if (!data || Number(data.available.exact) >= image_costs) {
     return (
       <Group>
         <Text size="sm">The sandbox needs no provider key.</Text>

@@ -62,7 +62,7 @@ function BalanceCard() {
   return (
     <Card
       title="Balance"
-      aside={
+      side={
         <Anchor component={Link} to="/billing" size="sm">
           Billing
         </Anchor>
@@ -100,7 +100,7 @@ function SpendCard({ spend }: { spend: HomeView['spend'] }) {
   return (
     <Card
       title="Spend"
-      aside={
+      side={
         <Anchor component={Link} to="/usage" size="sm">
           Usage
         </Anchor>
@@ -212,7 +212,7 @@ function Results({ tasks }: { tasks: TaskLineView[] }) {
   return (
     <Card
       title="Latest results"
-      aside={
+      side={
         <Button component={Link} to="/playground" size="xs" variant="light">
           Playground
         </Button>

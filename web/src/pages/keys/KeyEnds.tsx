@@ -24,7 +24,7 @@ export function RotateKey({ apiKey, close }: Props) {
     close();
     reset();
   };
-  if (data) return <NewKey opened made={data} close={end} />;
+  if (data) return <NewKey opened created={data} close={end} />;
   return (
     <Modal opened onClose={end} title={`Rotate ${apiKey.name}`}>
       <Stack>

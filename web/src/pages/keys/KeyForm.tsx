@@ -45,7 +45,7 @@ export function CreateKey({ opened, close }: { opened: boolean; close: () => voi
     close();
     reset();
   };
-  if (data) return <NewKey opened={opened} made={data} close={end} />;
+  if (data) return <NewKey opened={opened} created={data} close={end} />;
   return (
     <Modal opened={opened} onClose={end} title="Create a key">
       <Fields

@@ -11,17 +11,23 @@ import { Samples } from '../../ui/Samples.tsx';
 import { snippetsOf } from './snippets.ts';
 
 /** The key, told once. Nothing keeps it when this is closed. */
-export function NewKey({ opened, made, close }: { opened: boolean; made: NewKeyView; close: () => void }) {
+export function NewKey({ opened, created, close }: { opened: boolean; created: NewKeyView; close: () => void }) {
   const { me } = usePlace();
   const models = useModels();
-  const snippets = snippetsOf(me.base_url, made.secret, models);
+  const snippets = snippetsOf(me.base_url, created.secret, models);
   return (
-    <Modal opened={opened} onClose={close} title={`The key “${made.key.name}”`} size="lg" closeOnClickOutside={false}>
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={`The key “${created.key.name}”`}
+      size="lg"
+      closeOnClickOutside={false}
+    >
       <Stack>
         <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">
           It is shown only once: the service stores only a hash of it.
         </Alert>
-        <CodeBox text={made.secret} label="key" />
+        <CodeBox text={created.secret} label="key" />
         <Text size="sm" fw={600}>
           Use it
         </Text>

@@ -87,7 +87,7 @@ function Whole({ model }: { model: ModelView }) {
 function About({ model }: { model: ModelView }) {
   const { modality, description, capabilities, output_types, owned_by, status } = model;
   return (
-    <Card aside={<ModelStatus of={status} />} title="About">
+    <Card side={<ModelStatus of={status} />} title="About">
       <Text>{description}</Text>
       <Group gap={6} mt="sm">
         <Badge variant="light" tt="none">

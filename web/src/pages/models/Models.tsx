@@ -39,7 +39,7 @@ export function Models() {
         />
       </Filters>
       <Loaded query={query} height={420}>
-        {(models) => <Found models={models.filter((model) => fits(model, search))} all={models.length} />}
+        {(models) => <ModelList models={models.filter((model) => fits(model, search))} all={models.length} />}
       </Loaded>
     </Page>
   );
@@ -78,7 +78,7 @@ function fits({ id, display_name, description, modality }: ModelView, { q, kind 
     .every((word) => text.includes(word));
 }
 
-function Found({ models, all }: { models: ModelView[]; all: number }) {
+function ModelList({ models, all }: { models: ModelView[]; all: number }) {
   const { me } = usePlace();
   if (all === 0) {
     return (

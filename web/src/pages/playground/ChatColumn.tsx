@@ -9,7 +9,7 @@ import { priceTexts } from '../../ui/price.ts';
 import { Failed } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
 import { AttachmentView } from './AttachmentView.tsx';
-import type { Said, Turn } from './conversation.ts';
+import type { UserMessage, Turn } from './conversation.ts';
 
 /** The conversation with one model, with the cost of each answer. */
 export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }) {
@@ -40,9 +40,9 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
           )}
           {turns.map((turn, index) =>
             turn.role === 'assistant' ? (
-              <Answer key={index} said={turn} called={`answer ${index} of ${model.display_name}`} />
+              <Answer key={index} user_message={turn} called={`answer ${index} of ${model.display_name}`} />
             ) : (
-              <Asked key={index} turn={turn} />
+              <UserTurn key={index} turn={turn} />
             ),
           )}
         </Stack>
@@ -54,7 +54,7 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
 
 const wrapped = { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } as const;
 
-function Asked({ turn }: { turn: Exclude<Turn, Said> }) {
+function UserTurn({ turn }: { turn: Exclude<Turn, UserMessage> }) {
   const files = turn.role === 'user' ? turn.files : [];
   return (
     <Box p="sm" style={{ background: 'var(--mantine-primary-color-light)', borderRadius: 8 }}>
@@ -73,8 +73,8 @@ function Asked({ turn }: { turn: Exclude<Turn, Said> }) {
   );
 }
 
-function Answer({ said, called }: { said: Said; called: string }) {
-  const { text, thinking, tools, state, error, finish, events } = said;
+function Answer({ user_message, called }: { user_message: UserMessage; called: string }) {
+  const { text, thinking, tools, state, error, finish, events } = user_message;
   return (
     <Stack gap={6}>
       {thinking !== '' && (
@@ -86,12 +86,12 @@ function Answer({ said, called }: { said: Said; called: string }) {
         </details>
       )}
       {text !== '' && <Text style={wrapped}>{text}</Text>}
-      {tools.map(({ key, name, arguments: given }) => (
+      {tools.map(({ key, name, arguments: answer }) => (
         <div key={key}>
           <Text size="xs" fw={600} c="dimmed">
             Calls {name}
           </Text>
-          <Code block>{given}</Code>
+          <Code block>{answer}</Code>
         </div>
       ))}
       {state === 'streaming' && (
@@ -113,7 +113,7 @@ function Answer({ said, called }: { said: Said; called: string }) {
           It was cut at the limit of its tokens.
         </Text>
       )}
-      <BillLine said={said} />
+      <BillLine user_message={user_message} />
       {events.length > 0 && (
         <details>
           <summary style={{ fontSize: 'var(--mantine-font-size-xs)', color: 'var(--mantine-color-dimmed)' }}>
@@ -126,7 +126,7 @@ function Answer({ said, called }: { said: Said; called: string }) {
   );
 }
 
-function BillLine({ said: { bill, request_id } }: { said: Said }) {
+function BillLine({ user_message: { bill, request_id } }: { user_message: UserMessage }) {
   if (!bill) return null;
   return (
     <Text size="xs" c="dimmed" className="figure">

@@ -6,7 +6,7 @@ import { sizeOf, takenBy } from './attachments.ts';
 import { ChatColumn } from './ChatColumn.tsx';
 import { ChatPriceLine } from './ChatPriceLine.tsx';
 import { ChatSettings } from './ChatSettings.tsx';
-import { Composer, nothing_written, type Draft } from './Composer.tsx';
+import { Composer, is_blank, type Draft } from './Composer.tsx';
 import { attachmentsIn, readTools, settingsIn, type Settings, type Turn } from './conversation.ts';
 import { useChatPrice } from './useChatPrice.ts';
 import { useChats } from './useChats.ts';
@@ -27,16 +27,16 @@ const at_once_max = 3;
 export function ChatPlayground({ model, others, beside, setBeside, begin }: Props) {
   const { may } = usePlace();
   const [settings, setSettings] = useState<Settings>(() => settingsIn(begin));
-  const [draft, setDraft] = useState<Draft>(nothing_written);
+  const [draft, setDraft] = useState<Draft>(is_blank);
   const { turns, ask, stop, clear } = useChats();
-  const asked = beside.flatMap((id) => others.filter((one) => one.id === id && id !== model.id));
-  const models = [model, ...asked].slice(0, at_once_max);
+  const compared = beside.flatMap((id) => others.filter((one) => one.id === id && id !== model.id));
+  const models = [model, ...compared].slice(0, at_once_max);
   const is_streaming = models.some(({ id }) => isStreaming(turns[id]));
   const price = useChatPrice({ models, turns, draft, settings, is_streaming });
-  const is_wrong = price.state === 'told' && price.told.some((one) => !one.ok || one.obstacle === 'account_blocked');
+  const is_wrong = price.state === 'told' && price.note.some((one) => !one.ok || one.obstacle === 'account_blocked');
   const send = () => {
     for (const { id } of models) void ask(id, draft, settings);
-    setDraft(nothing_written);
+    setDraft(is_blank);
   };
   return (
     <Grid gap="lg">
@@ -59,7 +59,7 @@ export function ChatPlayground({ model, others, beside, setBeside, begin }: Prop
             taken={takenBy(models, settings.style)}
             attached_bytes={Math.max(...models.map(({ id }) => sizeOf(attachmentsIn(turns[id] ?? []))))}
             disabled={!may('run') || readTools(settings.tools) === undefined || is_wrong}
-            told={<ChatPriceLine price={price} />}
+            note={<ChatPriceLine price={price} />}
           />
         </Stack>
       </Grid.Col>
@@ -70,12 +70,12 @@ export function ChatPlayground({ model, others, beside, setBeside, begin }: Prop
             description={`Each message goes to every model, up to ${at_once_max} at once.`}
             searchable
             maxValues={at_once_max - 1}
-            value={asked.map(({ id }) => id)}
+            value={compared.map(({ id }) => id)}
             onChange={setBeside}
             data={others
               .filter(({ id }) => id !== model.id)
               .map(({ id, display_name }) => ({ value: id, label: display_name }))}
-            placeholder={asked.length === 0 ? 'Compare with…' : ''}
+            placeholder={compared.length === 0 ? 'Compare with…' : ''}
             nothingFoundMessage="No other chat model"
           />
           <ChatSettings

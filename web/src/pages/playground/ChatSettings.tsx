@@ -4,10 +4,10 @@ import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { chatSamples, style_choices } from '../../ui/samples.ts';
 import { ChatSamples } from '../../ui/Samples.tsx';
-import { nothing_written, type Draft } from './Composer.tsx';
+import { is_blank, type Draft } from './Composer.tsx';
 import { fieldsOf, nextTurn, readTools, sharedSettings, withFields, type Settings, type Turn } from './conversation.ts';
 import { JsonBox } from './JsonBox.tsx';
-import { Share } from './Share.tsx';
+import { ShareButton } from './ShareButton.tsx';
 import { styles } from './styles/styles.ts';
 
 type Props = {
@@ -46,7 +46,7 @@ export function ChatSettings(props: Props) {
         </Tabs.Panel>
       </Tabs>
       <Group mt="sm" justify="flex-end">
-        <Share model={model.id} beside={beside.join(',')} input={sharedSettings(settings)} />
+        <ShareButton model={model.id} beside={beside.join(',')} input={sharedSettings(settings)} />
       </Group>
     </Card>
   );
@@ -56,7 +56,7 @@ export function ChatSettings(props: Props) {
 function Code({ model, settings, turns, draft }: Props) {
   const { me } = usePlace();
   const is_written = draft.text.trim() !== '' || draft.files.length > 0;
-  const { text, files } = is_written ? draft : { ...nothing_written, text: 'Hello!' };
+  const { text, files } = is_written ? draft : { ...is_blank, text: 'Hello!' };
   const sample_turns = is_written || turns.length === 0 ? [...turns, nextTurn(turns, text, files)] : turns;
   return (
     <ChatSamples

@@ -8,7 +8,7 @@ import { acceptOf, attach, attached_max_bytes, sizeOf, type Attachment, type Att
 /** The message being written. */
 export type Draft = { text: string; files: Attachment[] };
 
-export const nothing_written: Draft = { text: '', files: [] };
+export const is_blank: Draft = { text: '', files: [] };
 
 type Props = {
   draft: Draft;
@@ -26,12 +26,12 @@ type Props = {
   attached_bytes: number;
   disabled: boolean;
   /** Its hold, or the reason why it cannot be sent. */
-  told: ReactNode;
+  note: ReactNode;
 };
 
 /** The box for a message to the models, with its files. */
 export function Composer(props: Props) {
-  const { draft, setDraft, send, stop, clear, is_streaming, has_turns, calls_tools, disabled, told } = props;
+  const { draft, setDraft, send, stop, clear, is_streaming, has_turns, calls_tools, disabled, note } = props;
   const { text, files } = draft;
   const attaching = useAttaching(props);
   const can_send = !disabled && !is_streaming && (text.trim() !== '' || files.length > 0);
@@ -81,7 +81,7 @@ export function Composer(props: Props) {
           </Button>
         )}
         <Text size="sm" c="dimmed" component="div" role="status" flex={1} miw={160}>
-          {told}
+          {note}
         </Text>
       </Group>
     </form>

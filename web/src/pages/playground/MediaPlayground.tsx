@@ -14,7 +14,7 @@ import { JsonBox } from './JsonBox.tsx';
 import { Result } from './Result.tsx';
 import { RunLine, type Estimating } from './RunLine.tsx';
 import { Runs } from './Runs.tsx';
-import { Share } from './Share.tsx';
+import { ShareButton } from './ShareButton.tsx';
 
 type Input = Record<string, unknown>;
 
@@ -44,7 +44,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
   });
   const can_run = may('run') && !start.isPending && isRunnable(estimate);
   const go = () => can_run && start.mutate();
-  const problems = estimate.told && !estimate.told.ok ? estimate.told.errors : [];
+  const problems = estimate.note && !estimate.note.ok ? estimate.note.errors : [];
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 6 }}>
@@ -69,7 +69,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
               />
               <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
               <Group ml={-8}>
-                <Share model={model.id} input={input} />
+                <ShareButton model={model.id} input={input} />
               </Group>
             </Stack>
           </Card>
@@ -107,7 +107,7 @@ function useEstimate(model: string, input: Input): Estimating {
   });
   const { data, error, isPlaceholderData, isPending, refetch } = query;
   return {
-    told: data,
+    note: data,
     is_stale: settled !== input || isPlaceholderData || isPending,
     error,
     refetch: () => void refetch(),
@@ -115,10 +115,10 @@ function useEstimate(model: string, input: Input): Estimating {
 }
 
 /** The service decides in the end; what it said of an older input does not count. */
-function isRunnable({ told, is_stale, error }: Estimating): boolean {
+function isRunnable({ note, is_stale, error }: Estimating): boolean {
   if (is_stale) return true;
-  if (error || !told) return false;
-  return told.ok && told.obstacle === null;
+  if (error || !note) return false;
+  return note.ok && note.obstacle === null;
 }
 
 type InputProps = {

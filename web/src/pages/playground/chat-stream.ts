@@ -6,7 +6,7 @@ import { styles } from './styles/styles.ts';
 
 /** One call of a chat model by the relay of the dashboard, read while it is being answered. */
 
-type Wanted = {
+type StreamRequest = {
   path: string;
   style: ChatStyle;
   body: object;
@@ -17,7 +17,7 @@ type Wanted = {
 };
 
 /** Throws Failure for what the service or the model's provider tells, and what `signal` aborts with. */
-export async function streamChat({ path, style, body, signal, onBegin, onEvent }: Wanted): Promise<void> {
+export async function streamChat({ path, style, body, signal, onBegin, onEvent }: StreamRequest): Promise<void> {
   const { streamed, hear } = styles[style];
   const response = await fetch(below(path), {
     method: 'POST',
@@ -38,8 +38,8 @@ export async function streamChat({ path, style, body, signal, onBegin, onEvent }
   }
 }
 
-function failureOf(status: number, told: unknown, request_id: string | undefined): Failure {
-  const error = isRecord(told) && isRecord(told['error']) ? told['error'] : {};
+function failureOf(status: number, error_message: unknown, request_id: string | undefined): Failure {
+  const error = isRecord(error_message) && isRecord(error_message['error']) ? error_message['error'] : {};
   const message = typeof error['message'] === 'string' ? error['message'] : `The service answered ${status}.`;
   return new Failure(status, { message, ...(request_id !== undefined && { request_id }) });
 }

@@ -9,9 +9,9 @@ export type Turn =
   | { role: 'user'; text: string; files: Attachment[] }
   /** Results of the tools that were just called, the same for each of them. */
   | { role: 'tool'; text: string; ids: string[] }
-  | Said;
+  | UserMessage;
 
-export type Said = {
+export type UserMessage = {
   role: 'assistant';
   text: string;
   thinking: string;
@@ -59,9 +59,9 @@ const usual_settings: Settings = {
 };
 
 /** Settings that an address brought along, in which anything may stand. */
-export function settingsIn(given: Record<string, unknown> | undefined): Settings {
-  if (!given) return usual_settings;
-  const { style, system, fields } = given;
+export function settingsIn(part: Record<string, unknown> | undefined): Settings {
+  if (!part) return usual_settings;
+  const { style, system, fields } = part;
   return withFields(
     {
       ...usual_settings,
@@ -102,7 +102,7 @@ export function withFields(settings: Settings, fields: Record<string, unknown>):
   };
 }
 
-export const nothing_said: Said = {
+export const no_text: UserMessage = {
   role: 'assistant',
   text: '',
   thinking: '',
@@ -115,8 +115,8 @@ export const nothing_said: Said = {
   events: [],
 };
 
-export function withDelta(said: Said, { text = '', thinking = '', tools = [] }: Delta): Said {
-  const calls = [...said.tools];
+export function withDelta(user_message: UserMessage, { text = '', thinking = '', tools = [] }: Delta): UserMessage {
+  const calls = [...user_message.tools];
   for (const { key, id, name, arguments: more } of tools) {
     const at = calls.findIndex((call) => call.key === key);
     const before = calls[at] ?? { key, id: '', name: '', arguments: '' };
@@ -124,7 +124,7 @@ export function withDelta(said: Said, { text = '', thinking = '', tools = [] }: 
     if (at === -1) calls.push(call);
     else calls[at] = call;
   }
-  return { ...said, text: said.text + text, thinking: said.thinking + thinking, tools: calls };
+  return { ...user_message, text: user_message.text + text, thinking: user_message.thinking + thinking, tools: calls };
 }
 
 /** The next thing that a person says: to tools that were called, it is what they found. */

@@ -11,7 +11,7 @@ import { styles } from './styles/styles.ts';
 /** To learn a price, the files of a conversation are sent along: not those that take long. */
 const weighed_max_bytes = 1_000_000;
 
-type Wanted = {
+type PriceRequest = {
   models: readonly { id: string }[];
   turns: Readonly<Record<string, Turn[]>>;
   draft: Draft;
@@ -23,10 +23,10 @@ export type ChatPrice =
   | { state: 'none' }
   /** It would take long to find out. */
   | { state: 'large' }
-  | { state: 'told'; told: EstimateView[] };
+  | { state: 'told'; note: EstimateView[] };
 
 /** Returns the hold of this message with each model, requested when typing pauses. */
-export function useChatPrice({ models, turns, draft, settings, is_streaming }: Wanted): ChatPrice {
+export function useChatPrice({ models, turns, draft, settings, is_streaming }: PriceRequest): ChatPrice {
   const { account, base, may } = usePlace();
   const [settled] = useDebouncedValue(draft, 400);
   const [with_settings] = useDebouncedValue(settings, 400);
@@ -59,5 +59,5 @@ export function useChatPrice({ models, turns, draft, settings, is_streaming }: W
   if (is_large) return { state: 'large' };
   const estimates = queries.flatMap(({ data }) => (data ? [data] : []));
   const is_whole = estimates.length === models.length && settled === draft && with_settings === settings;
-  return is_whole ? { state: 'told', told: estimates } : { state: 'none' };
+  return is_whole ? { state: 'told', note: estimates } : { state: 'none' };
 }

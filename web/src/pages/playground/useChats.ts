@@ -5,10 +5,10 @@ import { api, Failure } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import type { Attachment } from './attachments.ts';
 import { streamChat } from './chat-stream.ts';
-import { nextTurn, nothing_said, withDelta, type Bill, type Said, type Settings, type Turn } from './conversation.ts';
+import { nextTurn, no_text, withDelta, type Bill, type UserMessage, type Settings, type Turn } from './conversation.ts';
 import { styles } from './styles/styles.ts';
 
-type Turns = Readonly<Record<string, Turn[]>>;
+type Conversations = Readonly<Record<string, Turn[]>>;
 
 const none: Turn[] = [];
 
@@ -16,9 +16,9 @@ const none: Turn[] = [];
 export function useChats() {
   const { base, account } = usePlace();
   const queries = useQueryClient();
-  const [turns, setTurns] = useState<Turns>({});
+  const [turns, setTurns] = useState<Conversations>({});
   const running = useRef(new Map<string, AbortController>());
-  const change = useCallback((model: string, make: (said: Said) => Said) => {
+  const change = useCallback((model: string, make: (user_message: UserMessage) => UserMessage) => {
     setTurns((all) => {
       const own = all[model] ?? none;
       const last = own.at(-1);
@@ -30,10 +30,10 @@ export function useChats() {
   }, []);
   useEffect(() => stop, [stop]);
 
-  const ask = async (model: string, said_now: { text: string; files: Attachment[] }, settings: Settings) => {
+  const ask = async (model: string, new_message: { text: string; files: Attachment[] }, settings: Settings) => {
     const before = turns[model] ?? none;
-    const asked = [...before, nextTurn(before, said_now.text, said_now.files)];
-    setTurns((all) => ({ ...all, [model]: [...asked, nothing_said] }));
+    const conversations = [...before, nextTurn(before, new_message.text, new_message.files)];
+    setTurns((all) => ({ ...all, [model]: [...conversations, no_text] }));
     const controller = new AbortController();
     running.current.set(model, controller);
     let request_id: string | undefined;
@@ -42,24 +42,24 @@ export function useChats() {
       await streamChat({
         path: `${base}/chat/${style}`,
         style,
-        body: styles[style].bodyOf(model, asked, settings),
+        body: styles[style].bodyOf(model, conversations, settings),
         signal: controller.signal,
         onBegin: (id) => (request_id = id),
         onEvent: (raw, { delta = {}, finish }) =>
-          change(model, (said) => ({
-            ...withDelta(said, delta),
-            finish: finish ?? said.finish,
-            events: [...said.events, raw],
+          change(model, (user_message) => ({
+            ...withDelta(user_message, delta),
+            finish: finish ?? user_message.finish,
+            events: [...user_message.events, raw],
           })),
       });
-      change(model, (said) => ({ ...said, state: 'done', request_id }));
+      change(model, (user_message) => ({ ...user_message, state: 'done', request_id }));
     } catch (error) {
       const cause = error instanceof Error ? error : new Error(String(error));
       const stopped = controller.signal.aborted;
       const failure =
         cause instanceof Failure ? cause : new Error('The service cannot be reached. It may be restarting.');
-      change(model, (said) => ({
-        ...said,
+      change(model, (user_message) => ({
+        ...user_message,
         state: stopped ? 'stopped' : 'failed',
         error: stopped ? undefined : failure,
         request_id,
@@ -68,7 +68,9 @@ export function useChats() {
       running.current.delete(model);
     }
     const bill = request_id === undefined ? undefined : await billOf(base, request_id);
-    change(model, (said) => (said.request_id === request_id ? { ...said, bill } : said));
+    change(model, (user_message) =>
+      user_message.request_id === request_id ? { ...user_message, bill } : user_message,
+    );
     void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
   };
   return { turns, ask, stop, clear: () => setTurns({}) };

@@ -24,7 +24,7 @@ export function Sessions() {
   return (
     <Card
       title="Where you are signed in"
-      aside={
+      side={
         has_others && (
           <Button size="xs" variant="default" loading={end.isPending} onClick={() => end.mutate(undefined)}>
             Sign out everywhere else

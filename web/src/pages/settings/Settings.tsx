@@ -21,7 +21,7 @@ export function Settings() {
         value={tab}
         keepMounted={false}
         onChange={(next) => {
-          const chosen = settings_tabs.find((known) => known === next);
+          const chosen = settings_tabs.find((name) => name === next);
           void navigate({
             to: '/settings',
             search: chosen === 'profile' || chosen === undefined ? {} : { tab: chosen },

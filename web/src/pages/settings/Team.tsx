@@ -28,7 +28,7 @@ export function Team() {
     <Stack>
       <Card
         title={`People of ${account.name}`}
-        aside={
+        side={
           <MayButton right="members" size="xs" onClick={() => setInviting(true)}>
             Invite somebody
           </MayButton>

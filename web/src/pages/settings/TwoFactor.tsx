@@ -16,7 +16,7 @@ export function TwoFactor({ on }: { on: boolean }) {
   const [doing, setDoing] = useState<Doing>();
   const close = () => setDoing(undefined);
   return (
-    <Card title="Second factor" aside={<Status of={on ? 'active' : 'off'} label={on ? 'On' : 'Off'} />}>
+    <Card title="Second factor" side={<Status of={on ? 'active' : 'off'} label={on ? 'On' : 'Off'} />}>
       <Stack>
         <Text size="sm" maw={640}>
           {on
@@ -144,9 +144,15 @@ function NewCodes({ close }: { close: () => void }) {
   );
 }
 
-type Ask = { mutate: (password: string) => void; error: Error | null; isPending: boolean };
+type PasswordQuestion = { mutate: (password: string) => void; error: Error | null; isPending: boolean };
 
-function AskPassword(props: { title: string; word: string; ask: Ask; close: () => void; children?: ReactNode }) {
+function AskPassword(props: {
+  title: string;
+  word: string;
+  ask: PasswordQuestion;
+  close: () => void;
+  children?: ReactNode;
+}) {
   const { title, word, ask, close, children } = props;
   const [password, setPassword] = useState('');
   return (

@@ -6,6 +6,6 @@ export type SettingsTab = (typeof settings_tabs)[number];
 export type SettingsSearch = { tab?: SettingsTab | undefined };
 
 export function readSettingsSearch(search: Record<string, unknown>): SettingsSearch {
-  const tab = settings_tabs.find((known) => known === search['tab']);
+  const tab = settings_tabs.find((name) => name === search['tab']);
   return { tab: tab === 'profile' ? undefined : tab };
 }

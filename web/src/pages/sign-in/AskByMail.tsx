@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { Failed } from '../../ui/states.tsx';
-import { Gate } from './Gate.tsx';
+import { EntryPage } from './EntryPage.tsx';
 
 type Back = { back: () => void };
 
@@ -23,7 +23,7 @@ function AskByMail({ title, path, back }: Back & { title: string; path: string }
     mutationFn: (values: { email: string }) => api.post(path, values),
   });
   return (
-    <Gate title={title}>
+    <EntryPage title={title}>
       {isSuccess ? (
         <Text>
           If the address is known and this service sends mail, a link is on its way; it works for 15 minutes. Without
@@ -50,6 +50,6 @@ function AskByMail({ title, path, back }: Back & { title: string; path: string }
       <Anchor component="button" type="button" size="sm" onClick={back}>
         Back to signing in
       </Anchor>
-    </Gate>
+    </EntryPage>
   );
 }

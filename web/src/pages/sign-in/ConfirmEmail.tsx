@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { below } from '../../below.ts';
 import { api } from '../../api.ts';
 import { Failed } from '../../ui/states.tsx';
-import { Gate } from './Gate.tsx';
+import { EntryPage } from './EntryPage.tsx';
 
 /** The other end of the link in the mail. By a button: programs that look at mail follow links, and press nothing. */
 export function ConfirmEmail() {
@@ -14,7 +14,7 @@ export function ConfirmEmail() {
     onSuccess: () => queries.invalidateQueries({ queryKey: ['me'] }),
   });
   return (
-    <Gate title="Your e-mail address">
+    <EntryPage title="Your e-mail address">
       {data ? (
         <>
           <Text>{data.email} is confirmed. You can sign in with it from now on.</Text>
@@ -33,6 +33,6 @@ export function ConfirmEmail() {
           </Button>
         </>
       )}
-    </Gate>
+    </EntryPage>
   );
 }

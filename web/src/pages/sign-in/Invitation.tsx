@@ -8,7 +8,7 @@ import { useMe } from '../../session.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { useArrive } from './arrive.ts';
-import { Gate } from './Gate.tsx';
+import { EntryPage } from './EntryPage.tsx';
 
 /** `proof` is in the mailed link alone: whoever has it reads the mail of the invited address. */
 type Link = { id: string; proof: string | undefined };
@@ -25,7 +25,7 @@ export function Invitation() {
     retry: false,
   });
   return (
-    <Gate title="Invitation">
+    <EntryPage title="Invitation">
       <Loaded query={invitation} height={160}>
         {(view) => (
           <>
@@ -36,7 +36,7 @@ export function Invitation() {
           </>
         )}
       </Loaded>
-    </Gate>
+    </EntryPage>
   );
 }
 

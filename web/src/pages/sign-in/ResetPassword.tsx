@@ -5,7 +5,7 @@ import { below } from '../../below.ts';
 import { api } from '../../api.ts';
 import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
-import { Gate } from './Gate.tsx';
+import { EntryPage } from './EntryPage.tsx';
 
 /** The other end of the link in the mail. */
 export function ResetPassword() {
@@ -15,7 +15,7 @@ export function ResetPassword() {
     mutationFn: (values: { newPassword: string }) => api.post('/auth/reset-password', { ...values, token }),
   });
   return (
-    <Gate title="Choose a new password" about="You are signed out everywhere else.">
+    <EntryPage title="Choose a new password" about="You are signed out everywhere else.">
       {isSuccess ? (
         <Text>
           Done. <Anchor href={below('/sign-in')}>Sign in with it</Anchor>.
@@ -38,6 +38,6 @@ export function ResetPassword() {
           </Stack>
         </form>
       )}
-    </Gate>
+    </EntryPage>
   );
 }

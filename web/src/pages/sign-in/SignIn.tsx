@@ -7,8 +7,8 @@ import { below } from '../../below.ts';
 import { api, isRecord } from '../../api.ts';
 import { useMe } from '../../session.tsx';
 import { Failed } from '../../ui/states.tsx';
-import { useArrive, wantedPage } from './arrive.ts';
-import { Gate } from './Gate.tsx';
+import { useArrive, requestedPage } from './arrive.ts';
+import { EntryPage } from './EntryPage.tsx';
 import { ForgottenPassword, MailedLink } from './AskByMail.tsx';
 
 type Step = 'password' | 'code' | 'forgotten' | 'link';
@@ -20,7 +20,7 @@ export function SignIn() {
   const token = search.get('token');
   const [step, setStep] = useState<Step>('password');
   // Once: this page is shown until the next one is loaded, whose address has no `next`.
-  const [page] = useState(wantedPage);
+  const [page] = useState(requestedPage);
   if (step === 'code') return <SecondFactor />;
   if (token !== null)
     return <ByLink token={token} by_mail={search.get('by') === 'mail'} onCode={() => setStep('code')} />;
@@ -61,23 +61,23 @@ function ByLink({ token, by_mail, onCode }: LinkProps) {
     return me.data ? <SignedInAlready name={me.data.user.name} /> : <LinkGone error={error} by_mail={by_mail} />;
   if (!by_mail) {
     return (
-      <Gate title="Signing you in">
+      <EntryPage title="Signing you in">
         <Loader role="status" aria-label="Signing you in" />
-      </Gate>
+      </EntryPage>
     );
   }
   return (
-    <Gate title="Sign in" about="You asked for this link. It works once.">
+    <EntryPage title="Sign in" about="You asked for this link. It works once.">
       <Button onClick={() => mutate()} loading={isPending} autoFocus>
         Sign in
       </Button>
-    </Gate>
+    </EntryPage>
   );
 }
 
 function LinkGone({ error, by_mail }: { error: Error; by_mail: boolean }) {
   return (
-    <Gate title="This link no longer works">
+    <EntryPage title="This link no longer works">
       <Failed error={error} />
       {!by_mail && (
         <Text size="sm">
@@ -85,7 +85,7 @@ function LinkGone({ error, by_mail }: { error: Error; by_mail: boolean }) {
         </Text>
       )}
       <Anchor href={below('/sign-in')}>{by_mail ? 'Back to signing in' : 'Sign in with a password'}</Anchor>
-    </Gate>
+    </EntryPage>
   );
 }
 
@@ -96,12 +96,12 @@ function asksForCode(answer: unknown): boolean {
 /** A link that was used before, most likely by the same person. */
 function SignedInAlready({ name }: { name: string }) {
   return (
-    <Gate title="You are signed in">
+    <EntryPage title="You are signed in">
       <Text>This link was used or has expired, and you do not need it: you are signed in as {name}.</Text>
       <Button component="a" href={below('/')}>
         Go to the dashboard
       </Button>
-    </Gate>
+    </EntryPage>
   );
 }
 
@@ -113,7 +113,7 @@ function ByPassword({ onStep }: { onStep: (step: Step) => void }) {
     onSuccess: async (answer) => (asksForCode(answer) ? onStep('code') : arrive()),
   });
   return (
-    <Gate title="Sign in">
+    <EntryPage title="Sign in">
       <form onSubmit={form.onSubmit((values) => mutate(values))}>
         <Stack>
           <TextInput
@@ -146,7 +146,7 @@ function ByPassword({ onStep }: { onStep: (step: Step) => void }) {
           </Anchor>
         </Stack>
       </form>
-    </Gate>
+    </EntryPage>
   );
 }
 
@@ -160,7 +160,7 @@ function SecondFactor() {
     onSuccess: arrive,
   });
   return (
-    <Gate
+    <EntryPage
       title="Second factor"
       about={backup ? 'One of the backup codes that you saved.' : 'The six digits that your app shows.'}
     >
@@ -187,6 +187,6 @@ function SecondFactor() {
           </Anchor>
         </Stack>
       </form>
-    </Gate>
+    </EntryPage>
   );
 }

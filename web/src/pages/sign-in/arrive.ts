@@ -8,7 +8,7 @@ import { enter } from '../../session.tsx';
 export function useArrive(): () => Promise<void> {
   const queries = useQueryClient();
   const router = useRouter();
-  const [page] = useState(wantedPage); // read before the address changes
+  const [page] = useState(requestedPage); // read before the address changes
   return async () => {
     const me = await enter(queries);
     if (me) return router.history.replace(below(page));
@@ -20,7 +20,7 @@ export function useArrive(): () => Promise<void> {
  * Returns the page to go to after signing in: `?next=`, if it is a page of this service. Browsers take
  * `/\host` for another one.
  */
-export function wantedPage(): string {
+export function requestedPage(): string {
   const next = new URLSearchParams(location.search).get('next');
   if (next === null || !next.startsWith('/') || !URL.canParse(next, location.origin)) return '/';
   const url = new URL(next, location.origin);

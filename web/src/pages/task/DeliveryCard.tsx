@@ -8,7 +8,7 @@ import { Time } from '../../ui/Time.tsx';
 /** The webhook of a task, with each of its attempts; answers are shown as text, never as a page. */
 export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['delivery']> }) {
   return (
-    <Card title="Webhook" aside={<Status of={delivery.state === 'waiting' ? 'pending' : delivery.state} />}>
+    <Card title="Webhook" side={<Status of={delivery.state === 'waiting' ? 'pending' : delivery.state} />}>
       <Stack gap="xs">
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {delivery.event} to {delivery.url}
@@ -18,7 +18,7 @@ export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['del
             Next attempt <Time at={delivery.next_at} />
           </Text>
         )}
-        {delivery.tries.map((each) => (
+        {delivery.attempt_log.map((each) => (
           <div key={each.number}>
             <Group gap="xs">
               <Text size="sm" fw={600}>

@@ -39,7 +39,7 @@ function Whole({ task }: { task: TaskView }) {
         <Stack gap="lg">
           <Facts task={task} />
           <Card title="Timeline">
-            <Story story={task.story} />
+            <TaskTimeline moments={task.timeline} />
           </Card>
           {task.delivery && <DeliveryCard delivery={task.delivery} />}
         </Stack>
@@ -88,11 +88,11 @@ function Facts({ task }: { task: TaskView }) {
 
 const tones = { plain: 'gray', good: 'teal', bad: 'red', waiting: 'blue' };
 
-function Story({ story }: { story: Moment[] }) {
-  const first_ms = Date.parse(story[0]?.at ?? '');
+function TaskTimeline({ moments }: { moments: Moment[] }) {
+  const first_ms = Date.parse(moments[0]?.at ?? '');
   return (
-    <Timeline active={story.length} bulletSize={14} lineWidth={2} className="story">
-      {story.map(({ at, kind, title, detail, tone }, index) => (
+    <Timeline active={moments.length} bulletSize={14} lineWidth={2} className="story">
+      {moments.map(({ at, kind, title, detail, tone }, index) => (
         <Timeline.Item
           key={`${at} ${kind} ${index}`}
           color={tones[tone]}

@@ -35,14 +35,14 @@ export function StackedBars({ summary, caption, bars, series, textOf, step }: Pr
       {as_table ? (
         <BarTable caption={caption} bars={bars} series={series} textOf={textOf} step={step} />
       ) : (
-        <Picture caption={caption} summary={summary} bars={bars} series={series} textOf={textOf} />
+        <ChartSvg caption={caption} summary={summary} bars={bars} series={series} textOf={textOf} />
       )}
     </Stack>
   );
 }
 
 /** Names of series may have dots and anything else: the chart gets numbers in their place. */
-function Picture({ caption, summary, bars, series, textOf }: Omit<Props, 'step'>) {
+function ChartSvg({ caption, summary, bars, series, textOf }: Omit<Props, 'step'>) {
   const data = bars.map(({ label, values }) => ({
     label,
     ...Object.fromEntries(series.map(({ id }, index) => [`s${index}`, values[id] ?? 0])),

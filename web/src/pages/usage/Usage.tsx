@@ -59,7 +59,7 @@ export function Usage() {
           view.total.count === 0 && view.total_before.count === 0 ? (
             <Nothing isFiltered={[model, key, kind].some((value) => value !== undefined)} />
           ) : (
-            <Found view={view} search={search} set={set} now_ms={now_ms} />
+            <Results view={view} search={search} set={set} now_ms={now_ms} />
           )
         }
       </Loaded>
@@ -114,9 +114,9 @@ function daysOf({ from, to }: { from: string; to: string }) {
   return { from: from.slice(0, 10), to: new Date(Date.parse(to) - 1).toISOString().slice(0, 10) };
 }
 
-type FoundProps = { view: UsageView; search: UsageSearch; set: (change: UsageSearch) => void; now_ms: number };
+type ResultsProps = { view: UsageView; search: UsageSearch; set: (change: UsageSearch) => void; now_ms: number };
 
-function Found({ view, search, set, now_ms }: FoundProps) {
+function Results({ view, search, set, now_ms }: ResultsProps) {
   const { total, total_before, rows, step, before } = view;
   const series = useMemo(() => seriesOf(view), [view]);
   const bars = useMemo(() => barsOf(view, series, ({ cost }) => Number(cost.exact), now_ms), [view, series, now_ms]);
@@ -141,7 +141,7 @@ function Found({ view, search, set, now_ms }: FoundProps) {
       </Card>
       <Card
         title="Spend"
-        aside={
+        side={
           <SegmentedControl
             aria-label="Group by"
             size="xs"
@@ -168,7 +168,7 @@ function Found({ view, search, set, now_ms }: FoundProps) {
   );
 }
 
-function UnitsCard({ view, series, search, set, now_ms }: FoundProps & { series: Series[] }) {
+function UnitsCard({ view, series, search, set, now_ms }: ResultsProps & { series: Series[] }) {
   const units = sortedUnits(view.total.units);
   const unit = units.find((each) => each === search.unit) ?? units[0];
   const bars = useMemo(
@@ -180,7 +180,7 @@ function UnitsCard({ view, series, search, set, now_ms }: FoundProps & { series:
   return (
     <Card
       title="Units"
-      aside={
+      side={
         units.length > 1 && (
           <ChoiceFilter
             label="Unit"

@@ -53,13 +53,13 @@ export function DeliveryPage() {
           <>
             <Facts delivery={delivery} />
             <Card title="Attempts">
-              {delivery.tries.length === 0 ? (
+              {delivery.attempt_log.length === 0 ? (
                 <Text size="sm" c="dimmed">
                   None yet.
                 </Text>
               ) : (
                 <Stack>
-                  {delivery.tries.toReversed().map((each) => (
+                  {delivery.attempt_log.toReversed().map((each) => (
                     <Attempt key={each.number} attempt={each} />
                   ))}
                 </Stack>
@@ -80,7 +80,7 @@ function Facts({ delivery }: { delivery: DeliveryDetailView }) {
   const attempts_max = useWebhooks().data?.attempts_max;
   const all = task_id !== null && attempts_max !== undefined && attempts <= attempts_max ? attempts_max : undefined;
   return (
-    <Card title={event} aside={<Status of={state === 'waiting' ? 'pending' : state} />}>
+    <Card title={event} side={<Status of={state === 'waiting' ? 'pending' : state} />}>
       <Stack gap={4}>
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           To {url}

@@ -6,12 +6,12 @@ import type { UploadView } from '../../../../../src/dashboard/views/playground.t
 import { api } from '../../../api.ts';
 import { usePlace } from '../../../session.tsx';
 import { mediaOf, titleOf, type MediaKind } from '../../../ui/schema.ts';
-import { saidOf, type ControlProps } from './said.ts';
+import { validationMessage, type ControlProps } from './validation-message.ts';
 
 /** A field that takes one file. */
 export function MediaControl(props: ControlProps) {
   const { field, value, onChange, disabled } = props;
-  const { label, description, withAsterisk, error } = saidOf(props);
+  const { label, description, withAsterisk, error } = validationMessage(props);
   return (
     <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
       <MediaInput

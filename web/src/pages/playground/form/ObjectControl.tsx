@@ -1,12 +1,12 @@
 import { Fieldset, Text } from '@mantine/core';
 import { isRecord } from '../../../api.ts';
 
-import { saidOf, type ControlProps } from './said.ts';
+import { validationMessage, type ControlProps } from './validation-message.ts';
 
 /** An object in the input: a form in the form. */
 export function ObjectControl(props: ControlProps) {
   const { field, value, onChange, problems, path, disabled, renderForm } = props;
-  const { label, description } = saidOf(props);
+  const { label, description } = validationMessage(props);
   return (
     <Fieldset legend={label} styles={{ legend: { fontWeight: 600, fontSize: 'var(--mantine-font-size-sm)' } }}>
       {description !== undefined && (

@@ -2,7 +2,7 @@ import { Select, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { isRecord } from '../../../api.ts';
 import { textOf, titleOf, typeOf, type FieldSchema } from '../../../ui/schema.ts';
-import { saidOf, type ControlProps } from './said.ts';
+import { validationMessage, type ControlProps } from './validation-message.ts';
 
 /** The forms that a field may have, without that of being null. */
 export function variantsOf(schema: FieldSchema): FieldSchema[] {
@@ -22,7 +22,7 @@ export function VariantControl(props: ControlProps) {
     ),
   );
   const variant = variants[chosen] ?? {};
-  const { description } = saidOf(props);
+  const { description } = validationMessage(props);
   return (
     <Stack gap="xs">
       {variants.length > 1 && (

@@ -11,15 +11,15 @@ import { completions } from '../styles/completions/codec.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { readChatRequest, upstreamBody } from '../styles/request.ts';
 import { chargedUsage } from '../styles/usage.ts';
-import { TrialError } from './plan.ts';
-import { nothing, whyNot, type Trial, type TrialJob } from './run.ts';
+import { TestCallError } from './plan.ts';
+import { nothing, whyNot, type TestCall, type TestCallJob } from './run.ts';
 
 const answer_bytes_max = 16_777_216;
 
 /** Asks a chat or an embedding model once. */
-export async function tryCall(job: TrialJob): Promise<Trial> {
+export async function runCall(job: TestCallJob): Promise<TestCall> {
   const provider = job.adapter.openChat?.(job.provider, { guard: openGuard(), prober: job.prober });
-  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
+  if (!provider) throw new TestCallError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
   const begun_at_ms = performance.now();
   const signal = AbortSignal.timeout(job.route.timeout_ms.total);
   try {
@@ -37,12 +37,12 @@ export async function tryCall(job: TrialJob): Promise<Trial> {
   }
 }
 
-type Told = Pick<Trial, 'text' | 'units' | 'cost'>;
+type TestCallResult = Pick<TestCall, 'text' | 'units' | 'cost'>;
 
-async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal): Promise<Told> {
+async function chat(job: TestCallJob, provider: ChatProvider, signal: AbortSignal): Promise<TestCallResult> {
   const { model, route, sent } = job;
   const [style] = provider.styles;
-  if (style === undefined) throw new TrialError(`${route.provider} speaks no style.`);
+  if (style === undefined) throw new TestCallError(`${route.provider} speaks no style.`);
   const content = String(sent['message']);
   // What a call without max_tokens is sent: some upstreams refuse more than they can give.
   const { max_output_tokens, default_output_tokens = 4_096 } = model.limits;
@@ -55,7 +55,12 @@ async function chat(job: TrialJob, provider: ChatProvider, signal: AbortSignal):
   return readAnswer(job, request, style, await bytesOf(reply));
 }
 
-function readAnswer({ model, currency }: TrialJob, request: ChatRequest, style: Codec, bytes: Buffer): Told {
+function readAnswer(
+  { model, currency }: TestCallJob,
+  request: ChatRequest,
+  style: Codec,
+  bytes: Buffer,
+): TestCallResult {
   const named = { model: model.id, request_id: newId('req'), created: Math.floor(Date.now() / 1000) };
   const options = { ...named, input_tokens_estimated: 0 };
   const answer = renderAnswer(request, style, bytes, options);
@@ -71,9 +76,9 @@ function readAnswer({ model, currency }: TrialJob, request: ChatRequest, style: 
   };
 }
 
-async function embed(job: TrialJob, provider: ChatProvider, signal: AbortSignal): Promise<Told> {
+async function embed(job: TestCallJob, provider: ChatProvider, signal: AbortSignal): Promise<TestCallResult> {
   const { model, route, sent, currency } = job;
-  if (!provider.embed) throw new TrialError(`${route.provider} makes no embeddings.`);
+  if (!provider.embed) throw new TestCallError(`${route.provider} makes no embeddings.`);
   const body = { model: route.upstream_model, input: String(sent['message']) };
   const call = { request_id: newId('req'), model: route.upstream_model, body };
   const reply = await provider.embed({ ...call, timeout_ms: route.timeout_ms, options: route.options }, signal);

@@ -2,7 +2,7 @@ import type { Queryable } from '../db/database.ts';
 import { firstIdSince } from '../lib/ids.ts';
 
 /** Counts of an account's tasks of one model, and their times from creation to result. */
-export type TaskPace = {
+export type TaskDurations = {
   model: string;
   ended: number;
   succeeded: number;
@@ -14,13 +14,13 @@ export type TaskPace = {
  * Returns the counts and times of each model. Canceled tasks say nothing about a model, and neither do inputs
  * that a provider refused.
  */
-export async function paceOfTasks(
+export async function taskDurations(
   db: Queryable,
   account_id: string,
   since: Date,
   model: string | null = null,
-): Promise<TaskPace[]> {
-  return db.query<TaskPace>(
+): Promise<TaskDurations[]> {
+  return db.query<TaskDurations>(
     `select model, count(*)::int as ended, count(*) filter (where status = 'succeeded')::int as succeeded,
         percentile_cont(0.5) within group (order by took_ms) as p50_ms,
         percentile_cont(0.95) within group (order by took_ms) as p95_ms

@@ -2,7 +2,7 @@ import { finish, type Finished, type FinishParts } from './finish.ts';
 import { refOf, type Task } from './task.ts';
 
 /** Ends a task that hangs: it fails and is refunded. The reason is for the record. */
-export async function endByHand(parts: FinishParts, task: Task, reason: string): Promise<Finished> {
+export async function failManually(parts: FinishParts, task: Task, reason: string): Promise<Finished> {
   return finish(parts, refOf(task), {
     status: 'failed',
     type: 'internal_error',

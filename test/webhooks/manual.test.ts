@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { findAccount, type Account } from '../../src/accounts/accounts.ts';
-import { resend, sendTest } from '../../src/webhooks/by-hand.ts';
+import { resend, sendTest } from '../../src/webhooks/manual.ts';
 import { findDelivery, listDeliveryAttempts, type Delivery } from '../../src/webhooks/delivery.ts';
 import { rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { expectExactBooks } from '../helpers/app.ts';

@@ -25,12 +25,12 @@ it('deferred jobs of the promoted keys start at once, and no others', async () =
   for (const key of ['one', 'two', 'three']) await engine.send(db, 'a', { name: key }, { key, after_ms: 600_000 });
   await engine.send(db, 'a', { name: 'nameless' }, { after_ms: 600_000 });
   await engine.send(db, 'b', { name: 'other' }, { key: 'one', after_ms: 600_000 });
-  expect(await engine.hasten('a', ['one', 'three', 'four'])).toEqual(new Set(['one', 'three']));
+  expect(await engine.promote('a', ['one', 'three', 'four'])).toEqual(new Set(['one', 'three']));
   await until('both have begun', 10_000, () => begun.length === 2);
   expect(begun.toSorted()).toEqual(['one', 'three']);
   await until('both are over', 10_000, async () => !(await engine.liveKeys(['three'])).has('three'));
-  expect(await engine.hasten('a', ['one', 'three'])).toEqual(new Set());
-  expect(await engine.hasten('a', [])).toEqual(new Set());
+  expect(await engine.promote('a', ['one', 'three'])).toEqual(new Set());
+  expect(await engine.promote('a', [])).toEqual(new Set());
   expect(await engine.liveKeys(['one', 'two', 'three'])).toEqual(new Set(['one', 'two'])); // of b, and what was left alone
   await engine.stop();
   expect(begun).toHaveLength(2);

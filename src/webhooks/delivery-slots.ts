@@ -23,7 +23,7 @@ export type Ended = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; time
 export type AfterAttempt = { state: DeliveryState | 'lost'; next_at: Date | null };
 
 /** The limits on attempts in flight, kept by the database for all nodes (sql/functions/webhooks). */
-export type Places = {
+export type DeliverySlots = {
   /**
    * Takes a place for an attempt that is due. Undefined: there is none, and whoever gives one up sends
    * a new job; or there is a newer job already, or nothing left to send.
@@ -36,10 +36,10 @@ export type Places = {
 /** Larger batches hold the locks of their hosts longer. */
 const batch_max = 128;
 
-type PlacesOptions = { db: Db; clock: Clock; retry_delays_ms: () => readonly number[] };
+type DeliverySlotsOptions = { db: Db; clock: Clock; retry_delays_ms: () => readonly number[] };
 
 /** An attempt costs two calls of the database, which it shares with those that are ready at the same time. */
-export function makePlaces({ db, clock, retry_delays_ms }: PlacesOptions): Places {
+export function makeDeliverySlots({ db, clock, retry_delays_ms }: DeliverySlotsOptions): DeliverySlots {
   const now = () => new Date(clock.now());
   const begin = makeBatcher<Due & { claim: string }, BeginRow>({
     batch_max,

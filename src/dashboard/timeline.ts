@@ -4,25 +4,25 @@ import type { Attempt, Task } from '../tasks/task.ts';
 import type { DeliveryAttempt } from '../webhooks/delivery.ts';
 import type { Moment } from './views/activity.ts';
 
-type Told = {
+type TimelineInput = {
   task: Task;
   attempts: readonly Attempt[];
   entries: readonly Entry[];
-  tries: readonly DeliveryAttempt[];
+  attempt_log: readonly DeliveryAttempt[];
   /** Names of routes and an upstream's words are the operator's business. */
   sees_routes: boolean;
 };
 
 /** Everything that happened to a task, in one line of time: money, routes, the run, its webhook. */
-export function storyOf(told: Told): Moment[] {
-  const { task } = told;
+export function timelineOf(input: TimelineInput): Moment[] {
+  const { task } = input;
   const moments: Moment[] = [
     at(task.created_at, 'created', 'Created', 'plain'),
-    ...told.entries.flatMap((entry) => moneyMoments(entry, task)),
-    ...told.attempts.flatMap((attempt) => attemptMoments(attempt, told)),
+    ...input.entries.flatMap((entry) => moneyMoments(entry, task)),
+    ...input.attempts.flatMap((attempt) => attemptMoments(attempt, input)),
     ...(task.started_at ? [at(task.started_at, 'started', 'The run started', 'plain')] : []),
     ...endOf(task),
-    ...told.tries.map(tryMoment),
+    ...input.attempt_log.map(deliveryMoment),
   ];
   return moments.toSorted((a, b) => a.at.localeCompare(b.at) || order.indexOf(a.kind) - order.indexOf(b.kind));
 }
@@ -59,17 +59,17 @@ function moneyMoments(entry: Entry, { currency }: Task): Moment[] {
   return [charged, at(when, 'released', `Released ${text(costView(entry.available, currency))} of the hold`, 'good')];
 }
 
-function attemptMoments(attempt: Attempt, { sees_routes }: Told): Moment[] {
+function attemptMoments(attempt: Attempt, { sees_routes }: TimelineInput): Moment[] {
   const name = sees_routes ? `Route ${attempt.number}: ${attempt.route}` : `Route ${attempt.number}`;
   const begun = at(attempt.created_at, 'attempt', `${name} was tried`, 'plain');
-  const ending = endings[attempt.state];
-  if (!attempt.ended_at || !ending) return [begun];
+  const message = messages[attempt.state];
+  if (!attempt.ended_at || !message) return [begun];
   const words = sees_routes ? [attempt.reason, attempt.message].filter(Boolean).join(': ') : '';
   const tone = attempt.state === 'done' ? 'good' : 'bad';
-  return [begun, at(attempt.ended_at, 'attempt_ended', `${name} ${ending}`, tone, words === '' ? undefined : words)];
+  return [begun, at(attempt.ended_at, 'attempt_ended', `${name} ${message}`, tone, words === '' ? undefined : words)];
 }
 
-const endings: Partial<Record<Attempt['state'], string>> = {
+const messages: Partial<Record<Attempt['state'], string>> = {
   done: 'finished',
   failed: 'failed',
   not_started: 'did not start: the next one is tried',
@@ -84,7 +84,7 @@ function endOf({ completed_at, status, error_message, error_type }: Task): Momen
   return [at(completed_at, 'failed', `Failed: ${error_type}`, 'bad', error_message ?? undefined)];
 }
 
-function tryMoment({ number, started_at, status, error, duration_ms }: DeliveryAttempt): Moment {
+function deliveryMoment({ number, started_at, status, error, duration_ms }: DeliveryAttempt): Moment {
   const good = status !== null && status >= 200 && status < 300;
   const answer = status === null ? (error ?? 'no response') : `answered ${status}`;
   const title = good ? 'Webhook delivered' : `Webhook attempt ${number} failed`;

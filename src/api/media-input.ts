@@ -5,7 +5,7 @@ import type { Call } from '../http/endpoint.ts';
 import type { Form } from '../http/form.ts';
 
 /** The parameters of a media call, from JSON or from a form, and the files that came with them. */
-export type Given = {
+export type MediaInput = {
   parameters: JsonObject;
   /** The text that stands for each file in the parameters, and where the file lies. */
   files: ReadonlyMap<string, { path: string; parameter: string }>;
@@ -13,13 +13,13 @@ export type Given = {
   fingerprint: Buffer;
 };
 
-export function givenInJson({ path, body = {}, body_bytes }: Call): Given {
+export function inputInJson({ path, body = {}, body_bytes }: Call): MediaInput {
   const parameters = isObject(body) ? body : {};
   return { parameters, files: new Map(), fingerprint: Buffer.concat([Buffer.from(`${path}\n`), body_bytes]) };
 }
 
 /** `a[b]` in a form is the member b of the object a, `a[]` a list; files are parameters as texts are. */
-export async function givenInForm({ path }: Call, form: Form<string>): Promise<Given> {
+export async function inputInForm({ path }: Call, form: Form<string>): Promise<MediaInput> {
   const parameters = new Map<string, Json>();
   for (const [name, value] of form.fields) {
     const [, outer, inner] = /^([^[\]]+)\[([^[\]]+)\]$/.exec(name) ?? [];

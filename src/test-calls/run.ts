@@ -16,12 +16,12 @@ import {
 } from '../providers/provider.ts';
 import type { Prober } from '../storage/probe.ts';
 import { measureFiles, unitsOfRun, type Measured } from '../tasks/run-files.ts';
-import { call_timeout_ms, isLate, pace, runContext, stopRun } from '../tasks/upstream-run.ts';
-import { TrialError } from './plan.ts';
+import { call_timeout_ms, isLate, pollDelay, runContext, stopRun } from '../tasks/upstream-run.ts';
+import { TestCallError } from './plan.ts';
 
 /** One call of a route by an operator: no account, no hold, no task. */
 
-export type TrialJob = {
+export type TestCallJob = {
   model: Model;
   route: Route;
   provider: ProviderConfig;
@@ -36,7 +36,7 @@ export type TrialJob = {
   task_id: string;
 };
 
-export type Trial = {
+export type TestCall = {
   outcome: 'done' | 'failed' | 'refused' | 'not started' | 'unknown';
   took_ms: number;
   steps: { at_ms: number; phase: string }[];
@@ -44,28 +44,28 @@ export type Trial = {
   message: string | null;
   /** Text of a model that writes. */
   text: string | null;
-  files: TrialFile[];
+  files: TestCallFile[];
   units: Units;
   /** By the price of the model, in the base currency. */
   cost: string | null;
   upstream_cost: UpstreamCost | null;
 };
 
-export type TrialFile = { bytes: Buffer; extension: string; content_type: string; size_bytes: number } & Omit<
+export type TestCallFile = { bytes: Buffer; extension: string; content_type: string; size_bytes: number } & Omit<
   MeasuredOutput,
   'type'
 >;
 
-type Result = Partial<Omit<Trial, 'took_ms' | 'steps'>> & Pick<Trial, 'outcome'>;
+type Result = Partial<Omit<TestCall, 'took_ms' | 'steps'>> & Pick<TestCall, 'outcome'>;
 
 /** Runs a media model once, from the submit to its files. */
-export async function tryRun(job: TrialJob): Promise<Trial> {
+export async function runTask(job: TestCallJob): Promise<TestCall> {
   const guard = openGuard();
   const provider = job.adapter.open?.(job.provider, { guard, prober: job.prober });
-  if (!provider) throw new TrialError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
+  if (!provider) throw new TestCallError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
   assertFilesFit(job, provider);
   const begun_at_ms = performance.now();
-  const steps: Trial['steps'] = [];
+  const steps: TestCall['steps'] = [];
   const note = (phase: string) => {
     if (steps.at(-1)?.phase !== phase) steps.push({ at_ms: Math.round(performance.now() - begun_at_ms), phase });
   };
@@ -80,20 +80,20 @@ export async function tryRun(job: TrialJob): Promise<Trial> {
 export const nothing = { message: null, text: null, files: [], units: {}, cost: null, upstream_cost: null };
 
 /** The service turns files into the form that an upstream takes; here they have to be in it. */
-function assertFilesFit({ model, input }: TrialJob, { media = 'either' }: Provider): void {
+function assertFilesFit({ model, input }: TestCallJob, { media = 'either' }: Provider): void {
   for (const { name } of model.media) {
     for (const value of [input[name] ?? []].flat()) {
       const form = typeof value === 'string' && isDataUrl(value) ? 'data' : 'link';
       if (media === 'either' || media === form) continue;
       const form_name = media === 'link' ? 'an https link' : 'a data URL';
-      throw new TrialError(`This upstream takes ${form_name} in ${name}: give one with --input.`);
+      throw new TestCallError(`This upstream takes ${form_name} in ${name}: give one with --input.`);
     }
   }
 }
 
 /** As `src/tasks/start.ts` and `src/tasks/poll.ts` do, without anything written down. */
 async function runOnce(
-  job: TrialJob,
+  job: TestCallJob,
   provider: Provider,
   guard: Guard,
   note: (phase: string) => void,
@@ -113,7 +113,7 @@ async function runOnce(
     const { ref, poll_after_ms } = state;
     has_started ||= state.phase === 'running';
     if (isLate(route, { age_ms: performance.now() - begun_at_ms, has_started })) return giveUp(job, provider, ref);
-    await sleep(pace(route, poll_after_ms));
+    await sleep(pollDelay(route, poll_after_ms));
     try {
       state = await provider.poll(contextOf(job), ref, AbortSignal.timeout(call_timeout_ms));
     } catch (error) {
@@ -126,9 +126,9 @@ async function runOnce(
   return { outcome: 'failed', message: state.phase === 'failed' ? `${state.type}: ${state.message}` : state.phase };
 }
 
-function contextOf({ model, route, task_id }: TrialJob): RunContext {
+function contextOf({ model, route, task_id }: TestCallJob): RunContext {
   const { kind } = model;
-  if (!isMediaKind(kind)) throw new TrialError(`${model.id} produces no files.`);
+  if (!isMediaKind(kind)) throw new TestCallError(`${model.id} produces no files.`);
   return runContext({ id: task_id, kind }, route, Date.now());
 }
 
@@ -139,14 +139,14 @@ export function whyNot(error: unknown): Result {
   return { outcome: 'unknown', message: `The provider may have taken it: ${message}` };
 }
 
-async function giveUp(job: TrialJob, provider: Provider, ref: Json): Promise<Result> {
+async function giveUp(job: TestCallJob, provider: Provider, ref: Json): Promise<Result> {
   const stopped = await stopRun(provider, contextOf(job), ref, () => undefined);
   const after = stopped === 'stopped' ? 'it was stopped' : 'it may go on and be charged';
   return { outcome: 'failed', message: `It was not ready within the route's time; ${after}.` };
 }
 
 async function finished(
-  { model, input, provider, currency, prober }: TrialJob,
+  { model, input, provider, currency, prober }: TestCallJob,
   guard: Guard,
   state: RunState & { phase: 'done' },
 ): Promise<Result> {
@@ -169,7 +169,7 @@ async function finished(
   };
 }
 
-function fileOf({ content, extension, item }: Measured<Buffer>): TrialFile {
+function fileOf({ content, extension, item }: Measured<Buffer>): TestCallFile {
   const { type: _, text: __, ...measures } = item;
   return { bytes: content, extension, ...measures };
 }

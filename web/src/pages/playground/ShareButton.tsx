@@ -9,7 +9,7 @@ const length_max = 8_000;
 type Props = { model: string; beside?: string | undefined; input: Record<string, unknown> };
 
 /** Copies an address that opens the playground with this model and these parameters, and nothing else. */
-export function Share({ model, beside, input }: Props) {
+export function ShareButton({ model, beside, input }: Props) {
   const query = queryOf({ model, beside, input: JSON.stringify(withoutFiles(input)) });
   const link = `${window.location.origin}${below('/playground')}${query}`;
   const is_long = link.length > length_max;

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
 import { targetOf, type Delivery } from './delivery.ts';
-import type { Ended } from './places.ts';
+import type { Ended } from './delivery-slots.ts';
 import { attempt, type Sender } from './send.ts';
 import { secretsAt } from './sign.ts';
 
@@ -38,8 +38,8 @@ export async function sendTest(
   const now_ms = app.clock.now();
   const id = newId('dlv', now_ms);
   const claim = randomUUID();
-  const { lane, host } = targetOf(account.id, url);
-  const delivery = { account_id: account.id, id, url, body, lane, host };
+  const { endpoint, host } = targetOf(account.id, url);
+  const delivery = { account_id: account.id, id, url, body, lane: endpoint, host };
   await app.db.query('select add_test_delivery($1, $2, $3, $4)', [
     new Date(now_ms),
     recordText(delivery),
@@ -57,6 +57,6 @@ export async function sendTest(
     secrets: secretsAt(account, now_ms),
   };
   const ended = await attempt(app, begun);
-  await app.places.end(begun, ended);
+  await app.delivery_slots.end(begun, ended);
   return { id, ...ended };
 }

@@ -5,7 +5,7 @@ import { ConfigError } from '../config.ts';
 import { openConnection, type Db } from '../db/database.ts';
 
 /** The one API node of its database. */
-export type SoleNode = {
+export type ApiLease = {
   /**
    * Waits for the node before this one to leave, as in a rolling restart; true if this is the one now,
    * false if it has left while it waited. Throws ConfigError if the other one stays.
@@ -15,7 +15,7 @@ export type SoleNode = {
   leave(): Promise<void>;
 };
 
-export type SoleNodeOptions = {
+export type ApiLeaseOptions = {
   patience_ms?: number;
   /** Told once, in a sentence, that it has to wait. */
   say?: (line: string) => void;
@@ -44,19 +44,19 @@ limit. Stop the other one first, or start this one with MEDLEY_ROLE=worker (work
  * Windows in memory are exact for one node only, and so is what it knows of accounts (money/reservations.ts), so there
  * may be one: it holds an advisory lock of a session of its own, which ends with the process, however that dies.
  */
-export function openSoleNode(db: Db, options: SoleNodeOptions): SoleNode {
-  return new LockedNode(db, options);
+export function openApiLease(db: Db, options: ApiLeaseOptions): ApiLease {
+  return new AdvisoryLockLease(db, options);
 }
 
-class LockedNode implements SoleNode {
+class AdvisoryLockLease implements ApiLease {
   readonly #db: Db;
-  readonly #options: SoleNodeOptions;
+  readonly #options: ApiLeaseOptions;
   readonly #name = `medley api ${randomUUID()}`;
   #client: pg.Client | undefined;
   #check: NodeJS.Timeout | undefined;
   #left = false;
 
-  constructor(db: Db, options: SoleNodeOptions) {
+  constructor(db: Db, options: ApiLeaseOptions) {
     this.#db = db;
     this.#options = options;
   }

@@ -19,7 +19,7 @@ import { Maker } from '../providers/sandbox/maker.ts';
 import { readMediaRequest } from '../providers/sandbox/media-request.ts';
 
 /** The reason why a route cannot be tested. `is_input`: the input for it is wrong. */
-export class TrialError extends Error {
+export class TestCallError extends Error {
   override name = 'TrialError';
   readonly is_input: boolean;
 
@@ -30,7 +30,7 @@ export class TrialError extends Error {
 }
 
 /** The request to a route, and its approximate cost in the base currency. */
-export type TrialPlan = {
+export type TestCallPlan = {
   /** As a caller would give it, with defaults. */
   input: JsonObject;
   /** The same in the upstream's words. */
@@ -46,16 +46,16 @@ export type TrialPlan = {
  * Plans a trial with the given input (of models that answer at once: the message), or one of the schema's
  * examples. Throws TrialError naming wrong fields.
  */
-export async function planTrial(
+export async function planTestCall(
   { model, route, settings }: { model: Model; route: Route; settings: Settings },
-  given: string | undefined,
-): Promise<TrialPlan> {
+  text: string | undefined,
+): Promise<TestCallPlan> {
   const { base_currency: currency } = settings;
   if (!isMediaKind(model.kind)) {
-    const input = { message: given ?? 'Say hello in one word.' };
+    const input = { message: text ?? 'Say hello in one word.' };
     return { input, sent: input, estimated_cost: null, upstream_estimate: null, currency };
   }
-  const input = await readInput(model, given);
+  const input = await readInput(model, text);
   const units = unitsHeld(model, input);
   return {
     input,
@@ -66,26 +66,27 @@ export async function planTrial(
   };
 }
 
-async function readInput(model: Model, given: string | undefined): Promise<JsonObject> {
-  const input = given === undefined ? await sampleOf(model) : parseInput(given);
+async function readInput(model: Model, text: string | undefined): Promise<JsonObject> {
+  const input = text === undefined ? await sampleOf(model) : parseInput(text);
   const checked = model.validateInput(input);
   if (checked.ok) return checked.input;
-  throw new TrialError(checked.errors.map(({ message }) => message).join('\n'), { is_input: true });
+  throw new TestCallError(checked.errors.map(({ message }) => message).join('\n'), { is_input: true });
 }
 
-function parseInput(given: string): JsonObject {
-  const parsed = parse(given);
-  if (!isObject(parsed)) throw new TrialError('The input must be a JSON object.', { is_input: true });
+function parseInput(text: string): JsonObject {
+  const parsed = parse(text);
+  if (!isObject(parsed)) throw new TestCallError('The input must be a JSON object.', { is_input: true });
   const long = findLong({ input: parsed });
-  if (long) throw new TrialError(long.message, { is_input: true });
+  if (long) throw new TestCallError(long.message, { is_input: true });
   return parsed;
 }
 
-function parse(given: string): unknown {
+function parse(text: string): unknown {
   try {
-    return parseExactly(given);
+    return parseExactly(text);
   } catch (error) {
-    if (error instanceof TooManyLongIntegers) throw new TrialError(`The input ${error.message}.`, { is_input: true });
+    if (error instanceof TooManyLongIntegers)
+      throw new TestCallError(`The input ${error.message}.`, { is_input: true });
     return undefined;
   }
 }

@@ -5,10 +5,10 @@ import { upstreamCharge } from '../catalog/upstream-cost.ts';
 import type { RunState, UpstreamCost } from '../providers/provider.ts';
 import type { Claimed } from './attempts.ts';
 import { removeStrays, type TaskFileParts } from './files.ts';
-import { finish, type Ending, type Grounds, type FinishParts } from './finish.ts';
+import { finish, type Completion, type FinishParts, type Preconditions } from './finish.ts';
 import { storeOutputs, type Origin, type OutputParts } from './outputs.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { tries_max } from './run.ts';
+import { attempts_max } from './run.ts';
 import { unitsOfRun } from './run-files.ts';
 import { refOf, type Task } from './task.ts';
 
@@ -19,7 +19,7 @@ export type EndingParts = FinishParts &
     readonly health: RouteHealth;
   };
 
-type Failure = Extract<Ending, { status: 'failed' }>;
+type Failure = Extract<Completion, { status: 'failed' }>;
 
 /** A failure as the caller is told of it; the operator's reason is the same unless there is another. */
 export function failure(
@@ -30,8 +30,13 @@ export function failure(
 }
 
 /** Ends a task of which this worker knows the row and what became of its attempt. */
-export async function end(parts: EndingParts, task: Task, ending: Ending, grounds: Grounds): Promise<'done'> {
-  await finish(parts, refOf(task), ending, { task, ...grounds });
+export async function end(
+  parts: EndingParts,
+  task: Task,
+  completion: Completion,
+  preconditions: Preconditions,
+): Promise<'done'> {
+  await finish(parts, refOf(task), completion, { task, ...preconditions });
   return 'done';
 }
 
@@ -46,10 +51,10 @@ export async function settle(
   state: RunState & { phase: 'done' | 'failed' },
   started_at: Date | undefined,
 ): Promise<'done' | 'unstored' | 'unfetched'> {
-  const grounds = { attempt, started_at };
+  const preconditions = { attempt, started_at };
   if (state.phase === 'failed') {
-    const ending = { ...failure(state.type, state.message), ...costOf(parts, task, attempt, state.upstream_cost) };
-    return end(parts, task, { ...ending, counts: true, attempt: 'failed' }, grounds);
+    const completion = { ...failure(state.type, state.message), ...costOf(parts, task, attempt, state.upstream_cost) };
+    return end(parts, task, { ...completion, counts: true, attempt: 'failed' }, preconditions);
   }
   let outputs;
   try {
@@ -63,19 +68,19 @@ export async function settle(
     parts.log.warn({ task_id: task.id, problem }, `${outputs.state} output`);
     if (outputs.state === 'unfetched') return 'unfetched';
     const cost = costOf(parts, task, attempt, state.upstream_cost);
-    const ending = { ...failure('upstream_error', 'The model returned no usable output.'), ...cost };
-    return end(parts, task, { ...ending, reason: problem, counts: true, attempt: 'failed' }, grounds);
+    const failed = { ...failure('upstream_error', 'The model returned no usable output.'), ...cost };
+    return end(parts, task, { ...failed, reason: problem, counts: true, attempt: 'failed' }, preconditions);
   }
   const { files } = outputs;
   const units = unitsOfRun(state.units, task.pricing, files);
   await failpoint('task.stored');
-  const ending: Ending = {
+  const succeeded: Completion = {
     status: 'succeeded',
     files,
     units,
     ...costOf(parts, task, attempt, state.upstream_cost, units),
   };
-  const finished = await finish(parts, refOf(task), ending, { task, ...grounds });
+  const finished = await finish(parts, refOf(task), succeeded, { task, ...preconditions });
   if (finished === 'final') await removeStrays(parts, refOf(task));
   return 'done';
 }
@@ -85,19 +90,19 @@ function costOf(
   parts: EndingParts,
   task: Task,
   { cost }: { cost: readonly CostRow[] },
-  told: UpstreamCost | undefined,
+  reported: UpstreamCost | undefined,
   units?: Units,
 ) {
   const { pricing, held_units } = task;
-  const grounds = { told, rows: cost, units, held_units, rate: pricing.rate };
-  const upstream = upstreamCharge(parts.catalog.current.settings, grounds);
-  if (told && upstream.basis === 'unknown') {
+  const cost_facts = { reported, rows: cost, units, held_units, rate: pricing.rate };
+  const upstream = upstreamCharge(parts.catalog.current.settings, cost_facts);
+  if (reported && upstream.basis === 'unknown') {
     parts.log.error(
-      { task_id: task.id, told },
+      { task_id: task.id, reported },
       'what the upstream says that it charges is no amount: its cost is unknown',
     );
   }
-  return { upstream, upstream_cost: told };
+  return { upstream, upstream_cost: reported };
 }
 
 /** The run is over, and its result link has given nothing until there was no time left. */
@@ -108,13 +113,13 @@ export async function outOfReach(
   started_at: Date,
 ) {
   await parts.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
-  const ending = failure('upstream_error', 'The model finished, but its output could not be fetched.');
-  return end(parts, task, { ...ending, counts: true, attempt: 'failed' }, { attempt, started_at });
+  const completion = failure('upstream_error', 'The model finished, but its output could not be fetched.');
+  return end(parts, task, { ...completion, counts: true, attempt: 'failed' }, { attempt, started_at });
 }
 
 /** The job was lost or failed so often that the next time would be no better. */
 export function giveUp(parts: EndingParts, task: Task): Promise<'done'> {
-  const ending = failure('internal_error', 'The service could not finish the task; it costs nothing.');
-  const reason = `given up after ${tries_max} tries`;
-  return end(parts, task, { ...ending, reason, counts: false, attempt: 'failed' }, {});
+  const completion = failure('internal_error', 'The service could not finish the task; it costs nothing.');
+  const reason = `given up after ${attempts_max} tries`;
+  return end(parts, task, { ...completion, reason, counts: false, attempt: 'failed' }, {});
 }

@@ -10,7 +10,7 @@ const repeat_after_ms = 10_000;
  * Logs failures that repeat many times per second while the database is away: the first of each
  * kind at once, then one line every 10 s with the number of those left out.
  */
-export class Complaints {
+export class ThrottledLog {
   readonly #log: EngineLog;
   readonly #seen = new Map<string, { at_ms: number; left_out: number }>();
 

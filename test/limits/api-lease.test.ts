@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
-import { openSoleNode, type SoleNode } from '../../src/limits/sole-node.ts';
+import { openApiLease, type ApiLease } from '../../src/limits/api-lease.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
 const lock = 7_633_529_004;
@@ -9,7 +9,7 @@ const until = (isTrue: () => boolean | Promise<boolean>) => vi.waitUntil(isTrue,
 
 describe('the API lease of a database', () => {
   let database: TestDatabase;
-  const nodes: SoleNode[] = [];
+  const nodes: ApiLease[] = [];
 
   beforeAll(async () => {
     database = await testDatabase({ state: 'empty' });
@@ -22,7 +22,7 @@ describe('the API lease of a database', () => {
   function open(options: { patience_ms?: number } = {}) {
     const said: string[] = [];
     const onReplaced = vi.fn<() => void>();
-    const node = openSoleNode(database.db, { ...options, say: (line) => said.push(line), onReplaced });
+    const node = openApiLease(database.db, { ...options, say: (line) => said.push(line), onReplaced });
     nodes.push(node);
     return { node, said, onReplaced };
   }

@@ -3,7 +3,7 @@ import { useEffect, type ReactNode } from 'react';
 import { below } from '../../below.ts';
 
 /** Frame of the pages before the dashboard: one form on an empty page. */
-export function Gate({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
+export function EntryPage({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Medley`;
   }, [title]);
