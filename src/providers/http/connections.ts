@@ -37,6 +37,7 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
     new Pool(origin, {
       connections: connections_max,
       pipelining: keep_alive ? 1 : 0,
+      allowH2: false, // the guard speaks HTTP/1.1 with all
       headersTimeout: 0, // whoever calls keeps the time
       bodyTimeout: 0,
       keepAliveTimeout: keep_alive_ms,
