@@ -48,7 +48,7 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
     ...failures.map((one) => `NOT CREATED for ${one.account}: ${one.message}`),
   ];
   return {
-    json: { month, created, existing, failed: failures },
+    json: { month, made: created, existing, failed: failures },
     text: text.join('\n'),
     exit_code: failures.length > 0 ? 1 : 0,
   };
