@@ -200,7 +200,7 @@ async function aftermath(service: Service, db: Db, place: Place, memory: readonl
   const growths = [
     { name: 'heap', growth: growthOf(memory, ({ heap_mb, external_mb }) => heap_mb + external_mb), max: growth_mb_max },
     { name: 'resident memory', growth: growthOf(memory, (m) => m.resident_mb), max: resident_growth_mb_max },
-    { name: 'the number of threads', growth: growthOf(memory, (m) => m.threads), max: threads_growth_max },
+    { name: 'the number of threads', growth: peakGrowthOf(memory, (m) => m.threads), max: threads_growth_max },
   ];
   for (const { name, growth: by } of growths.filter((each) => each.growth > each.max))
     complaints.push(`${name} grows by ${by}: ${memory.map(showMemory).join('; ')}`);
@@ -223,6 +223,11 @@ async function settle(db: Db): Promise<void> {
       where t.completed_at is null limit 20`,
   );
   throw new Error(`tasks are still open after 5 minutes: ${JSON.stringify(open, null, 1)}`);
+}
+
+/** The most of the last third less the most of the second one: idle threads of image workers end after a minute. */
+function peakGrowthOf(memory: readonly Memory[], value: (memory: Memory) => number): number {
+  return -growthOf(memory, (each) => -value(each));
 }
 
 /** The least of the last third less the least of the second one: what is collected is no growth. */
