@@ -3,34 +3,17 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync }
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   DataFolderInUse,
   embeddedConnection,
   openEmbedded,
   startEmbedded,
-  type Embedded,
 } from '../../src/embedded-postgres/embedded.ts';
-import { ask, keepBusy, quick, removeFolder, spawnChild, startChild, clusterFolder } from '../helpers/embedded.ts';
+import { ask, keepBusy, quick, spawnChild, startChild } from '../helpers/embedded.ts';
+import { data_dir, folder, log, logged, start, useOwnFolders } from './own-folder.ts';
 
-let folder: string;
-let data_dir: string;
-let log: string[];
-
-beforeEach(() => {
-  folder = clusterFolder();
-  data_dir = join(folder, 'data');
-  log = [];
-});
-
-afterEach(() => removeFolder(folder));
-
-const start = (): Promise<Embedded> => startEmbedded({ data_dir, settings: quick, log: (line) => log.push(line) });
-
-/** Resolves when the log has a line that fits. */
-async function logged(pattern: RegExp): Promise<void> {
-  await expect.poll(() => log.join('\n'), { timeout: 15_000, interval: 20 }).toMatch(pattern);
-}
+useOwnFolders();
 
 describe('a data folder', () => {
   test("sorts and upper-cases by code point and Unicode, whatever the host's locale", async () => {
@@ -44,13 +27,13 @@ describe('a data folder', () => {
   });
 
   test('with a path too long for a socket has its socket in a short private folder', async () => {
-    data_dir = join(folder, 'a'.repeat(120), 'data');
-    mkdirSync(join(data_dir, '..'));
-    const embedded = await start();
+    const deep_dir = join(folder, 'a'.repeat(120), 'data');
+    mkdirSync(join(deep_dir, '..'));
+    const embedded = await start(deep_dir);
     expect(Buffer.byteLength(embedded.connection.host)).toBeLessThan(90);
     expect(statSync(embedded.connection.host).mode & 0o777).toBe(0o700);
     expect(await ask(embedded.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
-    expect(await embeddedConnection(data_dir)).toEqual(embedded.connection);
+    expect(await embeddedConnection(deep_dir)).toEqual(embedded.connection);
     await embedded.stop();
   });
 });

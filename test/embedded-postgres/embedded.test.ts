@@ -1,33 +1,15 @@
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   embeddedConnection,
   openEmbedded,
   startEmbedded,
   type Connection,
-  type Embedded,
 } from '../../src/embedded-postgres/embedded.ts';
-import { ask, quick, removeFolder, startChild, clusterFolder } from '../helpers/embedded.ts';
+import { ask, quick, startChild } from '../helpers/embedded.ts';
+import { data_dir, logged, start, useOwnFolders } from './own-folder.ts';
 
-let folder: string;
-let data_dir: string;
-let log: string[];
-
-beforeEach(() => {
-  folder = clusterFolder();
-  data_dir = join(folder, 'data');
-  log = [];
-});
-
-afterEach(() => removeFolder(folder));
-
-const start = (): Promise<Embedded> => startEmbedded({ data_dir, settings: quick, log: (line) => log.push(line) });
-
-/** Resolves when the log has a line that fits. */
-async function logged(pattern: RegExp): Promise<void> {
-  await expect.poll(() => log.join('\n'), { timeout: 15_000, interval: 20 }).toMatch(pattern);
-}
+useOwnFolders();
 
 describe('a data folder', () => {
   test('is filled by the first start and kept by the second', async () => {
