@@ -13,7 +13,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../options.mjs';
 import { copySources, plantFault } from '../planting.mjs';
 import { hasTests, pinnedNode } from '../setup-process.mjs';
 
@@ -112,21 +112,19 @@ async function runPlanted(values) {
 
 async function main() {
   if (!hasTests(root)) return 1;
-  const { values } = parseArgs({
-    options: {
-      tasks: { type: 'string', default: '300' },
-      chats: { type: 'string' },
-      kills: { type: 'string', default: '12' },
-      outage: { type: 'string', default: '90' },
-      gap: { type: 'string', default: '2' },
-      seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
-      durable: { type: 'boolean', default: false },
-      report: { type: 'string' },
-      minutes: { type: 'string' },
-      keep: { type: 'boolean', default: false },
-      planted: { type: 'boolean', default: false },
-      only: { type: 'string' },
-    },
+  const values = readOptions({
+    tasks: { type: 'string', default: '300' },
+    chats: { type: 'string' },
+    kills: { type: 'string', default: '12' },
+    outage: { type: 'string', default: '90' },
+    gap: { type: 'string', default: '2' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+    durable: { type: 'boolean', default: false },
+    report: { type: 'string' },
+    minutes: { type: 'string' },
+    keep: { type: 'boolean', default: false },
+    planted: { type: 'boolean', default: false },
+    only: { type: 'string' },
   });
   if (values.planted) return runPlanted(values);
   const words = ['--tasks', values.tasks, '--faults', values.kills, '--seed', values.seed];

@@ -10,7 +10,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readOptions } from '../options.mjs';
 import { copySources, misplacement, plantFault } from '../planting.mjs';
 import { hasTests, pinnedNode } from '../setup-process.mjs';
 
@@ -140,9 +140,7 @@ async function plantAll(trees, cluster, mutants) {
 
 async function main() {
   if (!hasTests(root)) return 1;
-  const { values } = parseArgs({
-    options: { only: { type: 'string', multiple: true }, jobs: { type: 'string', default: '2' } },
-  });
+  const values = readOptions({ only: { type: 'string', multiple: true }, jobs: { type: 'string', default: '2' } });
   const mutants = plantable(readMutants(values.only));
   if (mutants.length === 0) return 1;
   const started = Date.now();

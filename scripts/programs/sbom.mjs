@@ -4,8 +4,8 @@
 //   npm run sbom -- [--out FOLDER]     the folder is sbom/ unless named
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { askNpm, packages, root } from '../lock-files.mjs';
+import { readOptions } from '../options.mjs';
 
 async function materialsOf({ folder }) {
   const words = ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', '--offline'];
@@ -18,8 +18,8 @@ async function materialsOf({ folder }) {
 }
 
 async function main() {
-  const { values } = parseArgs({ options: { out: { type: 'string', default: 'sbom' } } });
-  const out = resolve(root, values.out);
+  const { out: folder } = readOptions({ out: { type: 'string', default: 'sbom' } });
+  const out = resolve(root, folder);
   mkdirSync(out, { recursive: true });
   const all = await Promise.all(packages.map(materialsOf));
   for (const [index, part] of packages.entries()) {
