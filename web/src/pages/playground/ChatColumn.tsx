@@ -9,7 +9,7 @@ import { priceTexts } from '../../ui/price.ts';
 import { Failed } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
 import { AttachmentView } from './AttachmentView.tsx';
-import type { UserMessage, Turn } from './conversation.ts';
+import type { ModelAnswer, Turn } from './conversation.ts';
 
 /** The conversation with one model, with the cost of each answer. */
 export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }) {
@@ -40,7 +40,7 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
           )}
           {turns.map((turn, index) =>
             turn.role === 'assistant' ? (
-              <Answer key={index} user_message={turn} called={`answer ${index} of ${model.display_name}`} />
+              <Answer key={index} answer={turn} called={`answer ${index} of ${model.display_name}`} />
             ) : (
               <UserTurn key={index} turn={turn} />
             ),
@@ -54,7 +54,7 @@ export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }
 
 const wrapped = { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } as const;
 
-function UserTurn({ turn }: { turn: Exclude<Turn, UserMessage> }) {
+function UserTurn({ turn }: { turn: Exclude<Turn, ModelAnswer> }) {
   const files = turn.role === 'user' ? turn.files : [];
   return (
     <Box p="sm" style={{ background: 'var(--mantine-primary-color-light)', borderRadius: 8 }}>
@@ -73,8 +73,8 @@ function UserTurn({ turn }: { turn: Exclude<Turn, UserMessage> }) {
   );
 }
 
-function Answer({ user_message, called }: { user_message: UserMessage; called: string }) {
-  const { text, thinking, tools, state, error, finish, events } = user_message;
+function Answer({ answer, called }: { answer: ModelAnswer; called: string }) {
+  const { text, thinking, tools, state, error, finish, events } = answer;
   return (
     <Stack gap={6}>
       {thinking !== '' && (
@@ -86,12 +86,12 @@ function Answer({ user_message, called }: { user_message: UserMessage; called: s
         </details>
       )}
       {text !== '' && <Text style={wrapped}>{text}</Text>}
-      {tools.map(({ key, name, arguments: answer }) => (
+      {tools.map(({ key, name, arguments: input }) => (
         <div key={key}>
           <Text size="xs" fw={600} c="dimmed">
             Calls {name}
           </Text>
-          <Code block>{answer}</Code>
+          <Code block>{input}</Code>
         </div>
       ))}
       {state === 'streaming' && (
@@ -113,7 +113,7 @@ function Answer({ user_message, called }: { user_message: UserMessage; called: s
           It was cut at the limit of its tokens.
         </Text>
       )}
-      <BillLine user_message={user_message} />
+      <BillLine answer={answer} />
       {events.length > 0 && (
         <details>
           <summary style={{ fontSize: 'var(--mantine-font-size-xs)', color: 'var(--mantine-color-dimmed)' }}>
@@ -126,7 +126,7 @@ function Answer({ user_message, called }: { user_message: UserMessage; called: s
   );
 }
 
-function BillLine({ user_message: { bill, request_id } }: { user_message: UserMessage }) {
+function BillLine({ answer: { bill, request_id } }: { answer: ModelAnswer }) {
   if (!bill) return null;
   return (
     <Text size="xs" c="dimmed" className="figure">

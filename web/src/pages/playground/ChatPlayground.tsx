@@ -6,7 +6,7 @@ import { sizeOf, takenBy } from './attachments.ts';
 import { ChatColumn } from './ChatColumn.tsx';
 import { ChatPriceLine } from './ChatPriceLine.tsx';
 import { ChatSettings } from './ChatSettings.tsx';
-import { Composer, is_blank, type Draft } from './Composer.tsx';
+import { Composer, blank_draft, type Draft } from './Composer.tsx';
 import { attachmentsIn, readTools, settingsIn, type Settings, type Turn } from './conversation.ts';
 import { useChatPrice } from './useChatPrice.ts';
 import { useChats } from './useChats.ts';
@@ -27,16 +27,17 @@ const at_once_max = 3;
 export function ChatPlayground({ model, others, beside, setBeside, begin }: Props) {
   const { may } = usePlace();
   const [settings, setSettings] = useState<Settings>(() => settingsIn(begin));
-  const [draft, setDraft] = useState<Draft>(is_blank);
+  const [draft, setDraft] = useState<Draft>(blank_draft);
   const { turns, ask, stop, clear } = useChats();
   const compared = beside.flatMap((id) => others.filter((one) => one.id === id && id !== model.id));
   const models = [model, ...compared].slice(0, at_once_max);
   const is_streaming = models.some(({ id }) => isStreaming(turns[id]));
   const price = useChatPrice({ models, turns, draft, settings, is_streaming });
-  const is_wrong = price.state === 'told' && price.note.some((one) => !one.ok || one.obstacle === 'account_blocked');
+  const is_wrong =
+    price.state === 'known' && price.estimates.some((one) => !one.ok || one.obstacle === 'account_blocked');
   const send = () => {
     for (const { id } of models) void ask(id, draft, settings);
-    setDraft(is_blank);
+    setDraft(blank_draft);
   };
   return (
     <Grid gap="lg">

@@ -7,11 +7,11 @@ import type { ChatPrice } from './useChatPrice.ts';
 export function ChatPriceLine({ price }: { price: ChatPrice }) {
   if (price.state === 'none') return null;
   if (price.state === 'large') return <>For files of this size there is no estimate before the call.</>;
-  const { note } = price;
-  const problem = note.find((one) => !one.ok);
+  const { estimates } = price;
+  const problem = estimates.find((one) => !one.ok);
   if (problem && !problem.ok)
     return <>{problem.errors[0] ? problemText(problem.errors[0]) : 'The message cannot be sent yet.'}</>;
-  const fine = note.flatMap((one) => (one.ok ? [one] : []));
+  const fine = estimates.flatMap((one) => (one.ok ? [one] : []));
   const [first] = fine;
   if (!first) return null;
   const obstacle = fine.find((one) => one.obstacle !== null)?.obstacle;

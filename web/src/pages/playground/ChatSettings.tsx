@@ -4,7 +4,7 @@ import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { chatSamples, style_choices } from '../../ui/samples.ts';
 import { ChatSamples } from '../../ui/Samples.tsx';
-import { is_blank, type Draft } from './Composer.tsx';
+import { blank_draft, type Draft } from './Composer.tsx';
 import { fieldsOf, nextTurn, readTools, sharedSettings, withFields, type Settings, type Turn } from './conversation.ts';
 import { JsonBox } from './JsonBox.tsx';
 import { ShareButton } from './ShareButton.tsx';
@@ -56,7 +56,7 @@ export function ChatSettings(props: Props) {
 function Code({ model, settings, turns, draft }: Props) {
   const { me } = usePlace();
   const is_written = draft.text.trim() !== '' || draft.files.length > 0;
-  const { text, files } = is_written ? draft : { ...is_blank, text: 'Hello!' };
+  const { text, files } = is_written ? draft : { ...blank_draft, text: 'Hello!' };
   const sample_turns = is_written || turns.length === 0 ? [...turns, nextTurn(turns, text, files)] : turns;
   return (
     <ChatSamples

@@ -8,7 +8,7 @@ import { acceptOf, attach, attached_max_bytes, sizeOf, type Attachment, type Att
 /** The message being written. */
 export type Draft = { text: string; files: Attachment[] };
 
-export const is_blank: Draft = { text: '', files: [] };
+export const blank_draft: Draft = { text: '', files: [] };
 
 type Props = {
   draft: Draft;

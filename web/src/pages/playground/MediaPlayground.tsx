@@ -44,7 +44,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
   });
   const can_run = may('run') && !start.isPending && isRunnable(estimate);
   const go = () => can_run && start.mutate();
-  const problems = estimate.note && !estimate.note.ok ? estimate.note.errors : [];
+  const problems = estimate.view && !estimate.view.ok ? estimate.view.errors : [];
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 6 }}>
@@ -107,7 +107,7 @@ function useEstimate(model: string, input: Input): Estimating {
   });
   const { data, error, isPlaceholderData, isPending, refetch } = query;
   return {
-    note: data,
+    view: data,
     is_stale: settled !== input || isPlaceholderData || isPending,
     error,
     refetch: () => void refetch(),
@@ -115,10 +115,10 @@ function useEstimate(model: string, input: Input): Estimating {
 }
 
 /** The service decides in the end; what it said of an older input does not count. */
-function isRunnable({ note, is_stale, error }: Estimating): boolean {
+function isRunnable({ view, is_stale, error }: Estimating): boolean {
   if (is_stale) return true;
-  if (error || !note) return false;
-  return note.ok && note.obstacle === null;
+  if (error || !view) return false;
+  return view.ok && view.obstacle === null;
 }
 
 type InputProps = {

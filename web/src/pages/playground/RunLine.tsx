@@ -9,7 +9,7 @@ import { Time } from '../../ui/Time.tsx';
 import { problemText } from './form/problems.ts';
 
 export type Estimating = {
-  note: EstimateView | undefined;
+  view: EstimateView | undefined;
   /** It is not that of the input as it stands now. */
   is_stale: boolean;
   error: Error | null;
@@ -21,8 +21,8 @@ type Props = { estimate: Estimating; starting: boolean; can_run: boolean; error:
 /** The price, the button, and why it cannot be pressed. */
 export function RunLine({ estimate, starting, can_run, error, run }: Props) {
   const { may } = usePlace();
-  const { note, is_stale } = estimate;
-  const holds = note?.ok && !is_stale ? ` · holds ${exactText(note.estimated_cost)}` : '';
+  const { view, is_stale } = estimate;
+  const holds = view?.ok && !is_stale ? ` · holds ${exactText(view.estimated_cost)}` : '';
   const why = may('run') ? reasonOf(estimate) : 'Your role here does not run models.';
   return (
     <Stack gap="xs">
@@ -39,7 +39,7 @@ export function RunLine({ estimate, starting, can_run, error, run }: Props) {
           <span className="figure">Run{holds}</span>
         </Button>
         <Text size="sm" c="dimmed" id="run-why" component="div" role="status" flex={1} miw={160}>
-          {why ?? <Left note={note} />}
+          {why ?? <Left view={view} />}
         </Text>
       </Group>
       <Text size="xs" c="dimmed">
@@ -49,27 +49,27 @@ export function RunLine({ estimate, starting, can_run, error, run }: Props) {
   );
 }
 
-function Left({ note }: { note: EstimateView | undefined }) {
-  return note?.ok ? <>{moneyText(note.available)} available</> : null;
+function Left({ view }: { view: EstimateView | undefined }) {
+  return view?.ok ? <>{moneyText(view.available)} available</> : null;
 }
 
 /** Returns the reason why it cannot run; undefined if it can, or if that is being checked. */
-function reasonOf({ note, is_stale, error }: Estimating) {
+function reasonOf({ view, is_stale, error }: Estimating) {
   if (error) return error.message;
-  if (!note || is_stale) return undefined;
-  if (!note.ok) return note.errors[0] ? problemText(note.errors[0]) : 'The input has errors.';
-  if (note.obstacle === null) return undefined;
-  if (note.obstacle === 'insufficient_balance') {
+  if (!view || is_stale) return undefined;
+  if (!view.ok) return view.errors[0] ? problemText(view.errors[0]) : 'The input has errors.';
+  if (view.obstacle === null) return undefined;
+  if (view.obstacle === 'insufficient_balance') {
     return (
       <>
-        Only {moneyText(note.available)} are available.{' '}
+        Only {moneyText(view.available)} are available.{' '}
         <LinkTo href="/billing" underline="always" size="sm">
           Add funds
         </LinkTo>
       </>
     );
   }
-  if (note.obstacle === 'spend_limit') {
+  if (view.obstacle === 'spend_limit') {
     return (
       <>
         The monthly limit of the key “Playground” is reached.{' '}
@@ -79,11 +79,11 @@ function reasonOf({ note, is_stale, error }: Estimating) {
       </>
     );
   }
-  if (note.obstacle === 'account_blocked') return 'This account is blocked. Ask the operator of this service.';
+  if (view.obstacle === 'account_blocked') return 'This account is blocked. Ask the operator of this service.';
   return (
     <>
       Too many generations have failed. The pause ends:{' '}
-      {note.paused_until ? <Time at={note.paused_until} /> : 'tomorrow'}
+      {view.paused_until ? <Time at={view.paused_until} /> : 'tomorrow'}
     </>
   );
 }

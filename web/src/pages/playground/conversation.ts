@@ -9,9 +9,9 @@ export type Turn =
   | { role: 'user'; text: string; files: Attachment[] }
   /** Results of the tools that were just called, the same for each of them. */
   | { role: 'tool'; text: string; ids: string[] }
-  | UserMessage;
+  | ModelAnswer;
 
-export type UserMessage = {
+export type ModelAnswer = {
   role: 'assistant';
   text: string;
   thinking: string;
@@ -102,7 +102,7 @@ export function withFields(settings: Settings, fields: Record<string, unknown>):
   };
 }
 
-export const no_text: UserMessage = {
+export const empty_answer: ModelAnswer = {
   role: 'assistant',
   text: '',
   thinking: '',
@@ -115,8 +115,8 @@ export const no_text: UserMessage = {
   events: [],
 };
 
-export function withDelta(user_message: UserMessage, { text = '', thinking = '', tools = [] }: Delta): UserMessage {
-  const calls = [...user_message.tools];
+export function withDelta(answer: ModelAnswer, { text = '', thinking = '', tools = [] }: Delta): ModelAnswer {
+  const calls = [...answer.tools];
   for (const { key, id, name, arguments: more } of tools) {
     const at = calls.findIndex((call) => call.key === key);
     const before = calls[at] ?? { key, id: '', name: '', arguments: '' };
@@ -124,7 +124,7 @@ export function withDelta(user_message: UserMessage, { text = '', thinking = '',
     if (at === -1) calls.push(call);
     else calls[at] = call;
   }
-  return { ...user_message, text: user_message.text + text, thinking: user_message.thinking + thinking, tools: calls };
+  return { ...answer, text: answer.text + text, thinking: answer.thinking + thinking, tools: calls };
 }
 
 /** The next thing that a person says: to tools that were called, it is what they found. */

@@ -23,7 +23,7 @@ export type ChatPrice =
   | { state: 'none' }
   /** It would take long to find out. */
   | { state: 'large' }
-  | { state: 'told'; note: EstimateView[] };
+  | { state: 'known'; estimates: EstimateView[] };
 
 /** Returns the hold of this message with each model, requested when typing pauses. */
 export function useChatPrice({ models, turns, draft, settings, is_streaming }: PriceRequest): ChatPrice {
@@ -59,5 +59,5 @@ export function useChatPrice({ models, turns, draft, settings, is_streaming }: P
   if (is_large) return { state: 'large' };
   const estimates = queries.flatMap(({ data }) => (data ? [data] : []));
   const is_whole = estimates.length === models.length && settled === draft && with_settings === settings;
-  return is_whole ? { state: 'told', note: estimates } : { state: 'none' };
+  return is_whole ? { state: 'known', estimates } : { state: 'none' };
 }

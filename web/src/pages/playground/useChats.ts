@@ -5,7 +5,15 @@ import { api, Failure } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import type { Attachment } from './attachments.ts';
 import { streamChat } from './chat-stream.ts';
-import { nextTurn, no_text, withDelta, type Bill, type UserMessage, type Settings, type Turn } from './conversation.ts';
+import {
+  nextTurn,
+  empty_answer,
+  withDelta,
+  type Bill,
+  type ModelAnswer,
+  type Settings,
+  type Turn,
+} from './conversation.ts';
 import { styles } from './styles/styles.ts';
 
 type Conversations = Readonly<Record<string, Turn[]>>;
@@ -18,7 +26,7 @@ export function useChats() {
   const queries = useQueryClient();
   const [turns, setTurns] = useState<Conversations>({});
   const running = useRef(new Map<string, AbortController>());
-  const change = useCallback((model: string, make: (user_message: UserMessage) => UserMessage) => {
+  const change = useCallback((model: string, make: (answer: ModelAnswer) => ModelAnswer) => {
     setTurns((all) => {
       const own = all[model] ?? none;
       const last = own.at(-1);
@@ -32,8 +40,8 @@ export function useChats() {
 
   const ask = async (model: string, new_message: { text: string; files: Attachment[] }, settings: Settings) => {
     const before = turns[model] ?? none;
-    const conversations = [...before, nextTurn(before, new_message.text, new_message.files)];
-    setTurns((all) => ({ ...all, [model]: [...conversations, no_text] }));
+    const sent = [...before, nextTurn(before, new_message.text, new_message.files)];
+    setTurns((all) => ({ ...all, [model]: [...sent, empty_answer] }));
     const controller = new AbortController();
     running.current.set(model, controller);
     let request_id: string | undefined;
@@ -42,24 +50,24 @@ export function useChats() {
       await streamChat({
         path: `${base}/chat/${style}`,
         style,
-        body: styles[style].bodyOf(model, conversations, settings),
+        body: styles[style].bodyOf(model, sent, settings),
         signal: controller.signal,
         onBegin: (id) => (request_id = id),
         onEvent: (raw, { delta = {}, finish }) =>
-          change(model, (user_message) => ({
-            ...withDelta(user_message, delta),
-            finish: finish ?? user_message.finish,
-            events: [...user_message.events, raw],
+          change(model, (answer) => ({
+            ...withDelta(answer, delta),
+            finish: finish ?? answer.finish,
+            events: [...answer.events, raw],
           })),
       });
-      change(model, (user_message) => ({ ...user_message, state: 'done', request_id }));
+      change(model, (answer) => ({ ...answer, state: 'done', request_id }));
     } catch (error) {
       const cause = error instanceof Error ? error : new Error(String(error));
       const stopped = controller.signal.aborted;
       const failure =
         cause instanceof Failure ? cause : new Error('The service cannot be reached. It may be restarting.');
-      change(model, (user_message) => ({
-        ...user_message,
+      change(model, (answer) => ({
+        ...answer,
         state: stopped ? 'stopped' : 'failed',
         error: stopped ? undefined : failure,
         request_id,
@@ -68,9 +76,7 @@ export function useChats() {
       running.current.delete(model);
     }
     const bill = request_id === undefined ? undefined : await billOf(base, request_id);
-    change(model, (user_message) =>
-      user_message.request_id === request_id ? { ...user_message, bill } : user_message,
-    );
+    change(model, (answer) => (answer.request_id === request_id ? { ...answer, bill } : answer));
     void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
   };
   return { turns, ask, stop, clear: () => setTurns({}) };

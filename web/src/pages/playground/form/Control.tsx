@@ -8,7 +8,7 @@ import { MediaControl } from './MediaControl.tsx';
 import { NumberControl } from './NumberControl.tsx';
 import { ObjectControl } from './ObjectControl.tsx';
 import { VariantControl, variantsOf } from './VariantControl.tsx';
-import { itemsOf, validationMessage, type ControlProps } from './validation-message.ts';
+import { itemsOf, labelsOf, type ControlProps } from './control-labels.ts';
 
 /** The control that suits a field; JSON where none does, so that no field is out of reach. */
 export function Control(props: ControlProps) {
@@ -58,7 +58,7 @@ function ChoiceControl(props: ControlProps) {
   const texts = choices.map(String);
   const shown = value ?? schema['default'];
   const choose = (text: string | null) => onChange(choices.find((one) => String(one) === text));
-  const labels = validationMessage(props);
+  const labels = labelsOf(props);
   const is_short = texts.length <= 4 && texts.join('').length <= 36;
   if (is_short && shown !== undefined) {
     const { label, description, withAsterisk, error, disabled } = labels;
@@ -92,10 +92,10 @@ function ChoiceControl(props: ControlProps) {
 
 function SwitchControl(props: ControlProps) {
   const { field, value, onChange } = props;
-  const { withAsterisk: _, ...message } = validationMessage(props);
+  const { withAsterisk: _, ...labels } = labelsOf(props);
   const shown = value ?? field.schema['default'];
   return (
-    <Switch {...message} checked={shown === true} onChange={({ currentTarget }) => onChange(currentTarget.checked)} />
+    <Switch {...labels} checked={shown === true} onChange={({ currentTarget }) => onChange(currentTarget.checked)} />
   );
 }
 
@@ -110,7 +110,7 @@ function TextControl(props: ControlProps) {
   const example: unknown = Array.isArray(examples) ? examples[0] : undefined;
   const text = typeof value === 'string' ? value : '';
   const shown = {
-    ...validationMessage(props),
+    ...labelsOf(props),
     value: text,
     placeholder: typeof usual === 'string' ? usual : typeof example === 'string' ? example : '',
     onChange: ({ currentTarget }: { currentTarget: { value: string } }) =>

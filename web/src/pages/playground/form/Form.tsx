@@ -4,7 +4,7 @@ import { ChevronDownIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
 import { fieldsOf, mediaOf, typeOf, type Field } from '../../../ui/schema.ts';
 import { Control } from './Control.tsx';
 import { problemAt } from './problems.ts';
-import type { FormProps } from './validation-message.ts';
+import type { FormProps } from './control-labels.ts';
 
 /** Optional fields that are in sight; the rest is one click away. */
 const shown_max = 5;

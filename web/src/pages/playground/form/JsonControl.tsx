@@ -1,13 +1,13 @@
 import { Textarea } from '@mantine/core';
 import { useState } from 'react';
-import { validationMessage, type ControlProps } from './validation-message.ts';
+import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** For what no other control can show: the value as JSON. */
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props;
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, undefined, 2));
   const [wrong, setWrong] = useState(false);
-  const { label, error, ...message } = validationMessage(props);
+  const { label, error, ...labels } = labelsOf(props);
   const change = (next: string) => {
     setText(next);
     if (next.trim() === '') {
@@ -23,7 +23,7 @@ export function JsonControl(props: ControlProps) {
   };
   return (
     <Textarea
-      {...message}
+      {...labels}
       label={`${label} (JSON)`}
       error={wrong ? 'This is not JSON yet; the previous value is used.' : error}
       value={text}

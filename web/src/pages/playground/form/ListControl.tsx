@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core';
 import { ArrowDownIcon, ArrowUpIcon, PlusIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { mediaOf, numberOf, titleOf } from '../../../ui/schema.ts';
-import { itemsOf, validationMessage, type ControlProps } from './validation-message.ts';
+import { itemsOf, labelsOf, type ControlProps } from './control-labels.ts';
 import { MediaInput } from './MediaControl.tsx';
 import { problemAt } from './problems.ts';
 
@@ -14,7 +14,7 @@ export function ListControl(props: ControlProps) {
   const most = numberOf(field.schema, 'maxItems') ?? 64;
   const tell = (next: string[]) => onChange(next.length === 0 ? undefined : next);
   const set = (index: number, text: string) => tell(rows.map((row, at) => (at === index ? text : row)));
-  const { label, description, withAsterisk, error } = validationMessage(props);
+  const { label, description, withAsterisk, error } = labelsOf(props);
   return (
     <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
       <Stack gap="xs" mt={4} role="group" aria-label={title}>

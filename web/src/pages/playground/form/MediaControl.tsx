@@ -6,12 +6,12 @@ import type { UploadView } from '../../../../../src/dashboard/views/playground.t
 import { api } from '../../../api.ts';
 import { usePlace } from '../../../session.tsx';
 import { mediaOf, titleOf, type MediaKind } from '../../../ui/schema.ts';
-import { validationMessage, type ControlProps } from './validation-message.ts';
+import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** A field that takes one file. */
 export function MediaControl(props: ControlProps) {
   const { field, value, onChange, disabled } = props;
-  const { label, description, withAsterisk, error } = validationMessage(props);
+  const { label, description, withAsterisk, error } = labelsOf(props);
   return (
     <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
       <MediaInput

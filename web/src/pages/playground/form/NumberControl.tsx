@@ -1,7 +1,7 @@
 import { Group, Input, NumberInput, Slider } from '@mantine/core';
 import { useId } from 'react';
 import { numberOf, typeOf } from '../../../ui/schema.ts';
-import { validationMessage, type ControlProps } from './validation-message.ts';
+import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** More steps than these cannot be told apart on a slider. */
 const steps_max = 4_096;
@@ -16,7 +16,7 @@ export function NumberControl(props: ControlProps) {
   const step = numberOf(schema, 'multipleOf') ?? (whole ? 1 : fineStep(min, max));
   const usual = numberOf(schema, 'default');
   const shown = typeof value === 'number' ? value : usual;
-  const { label, description, withAsterisk, error, disabled } = validationMessage(props);
+  const { label, description, withAsterisk, error, disabled } = labelsOf(props);
   const box = {
     value: shown ?? '',
     onChange: (next: string | number) => onChange(typeof next === 'number' ? next : undefined),

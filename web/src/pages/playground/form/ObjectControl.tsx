@@ -1,12 +1,12 @@
 import { Fieldset, Text } from '@mantine/core';
 import { isRecord } from '../../../api.ts';
 
-import { validationMessage, type ControlProps } from './validation-message.ts';
+import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** An object in the input: a form in the form. */
 export function ObjectControl(props: ControlProps) {
   const { field, value, onChange, problems, path, disabled, renderForm } = props;
-  const { label, description } = validationMessage(props);
+  const { label, description } = labelsOf(props);
   return (
     <Fieldset legend={label} styles={{ legend: { fontWeight: 600, fontSize: 'var(--mantine-font-size-sm)' } }}>
       {description !== undefined && (

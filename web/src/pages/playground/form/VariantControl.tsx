@@ -2,7 +2,7 @@ import { Select, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { isRecord } from '../../../api.ts';
 import { textOf, titleOf, typeOf, type FieldSchema } from '../../../ui/schema.ts';
-import { validationMessage, type ControlProps } from './validation-message.ts';
+import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** The forms that a field may have, without that of being null. */
 export function variantsOf(schema: FieldSchema): FieldSchema[] {
@@ -22,7 +22,7 @@ export function VariantControl(props: ControlProps) {
     ),
   );
   const variant = variants[chosen] ?? {};
-  const { description } = validationMessage(props);
+  const { description } = labelsOf(props);
   return (
     <Stack gap="xs">
       {variants.length > 1 && (

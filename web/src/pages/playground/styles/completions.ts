@@ -23,8 +23,8 @@ function messagesOf(turn: Turn): object[] {
   }
   if (turn.role === 'tool') return turn.ids.map((id) => ({ role: 'tool', tool_call_id: id, content: turn.text }));
   if (turn.text === '' && turn.tools.length === 0) return [];
-  const tool_calls = turn.tools.map(({ id, name, arguments: part }) => {
-    return { id, type: 'function', function: { name, arguments: part } };
+  const tool_calls = turn.tools.map(({ id, name, arguments: input }) => {
+    return { id, type: 'function', function: { name, arguments: input } };
   });
   return [
     {

@@ -47,7 +47,7 @@ function messageOf(turn: Turn): object[] {
   const calls = turn.state === 'done' ? turn.tools : [];
   if (turn.text === '' && calls.length === 0) return [];
   const text = turn.text === '' ? [] : [{ type: 'text', text: turn.text }];
-  const uses = calls.map(({ id, name, arguments: part }) => ({ type: 'tool_use', id, name, input: objectIn(part) }));
+  const uses = calls.map(({ id, name, arguments: input }) => ({ type: 'tool_use', id, name, input: objectIn(input) }));
   return [{ role: 'assistant', content: [...text, ...uses] }];
 }
 

@@ -28,7 +28,7 @@ export type ControlProps = {
 };
 
 /** Returns the label, the help and the problem of a control's field. */
-export function validationMessage({ field, value, problems, path, disabled }: ControlProps) {
+export function labelsOf({ field, value, problems, path, disabled }: ControlProps) {
   const problem = problemAt(problems, path);
   // What is merely not there yet is said beside the button.
   const error = problem !== undefined && value !== undefined ? problem : undefined;
