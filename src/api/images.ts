@@ -119,15 +119,15 @@ function checkEdit(input: MediaInput): void {
 /** Base64 of all pictures together is a third more, and all in memory: what is larger is told by its links alone. */
 const inline_bytes_max = 50_000_000;
 
-async function imagesOf(app: Parts, task: Task, media_call: unknown): Promise<object[]> {
+async function imagesOf(app: Parts, task: Task, response_format: unknown): Promise<object[]> {
   if (task.files_removed_at) throw filesGone(task);
   const links = linkOutputs(app, task.files, new Date(app.clock.now()));
   const size_bytes = links.reduce((sum, item) => sum + item.size_bytes, 0);
-  if (media_call === 'url' || size_bytes > inline_bytes_max) return links.map(({ url }) => ({ url }));
+  if (response_format === 'url' || size_bytes > inline_bytes_max) return links.map(({ url }) => ({ url }));
   const images: object[] = [];
   for (const [index, file] of task.files.entries()) {
     const b64_json = (await bytesOf(app, task, file)).toString('base64');
-    images.push(media_call === 'b64_json' ? { b64_json } : { url: links[index]?.url, b64_json });
+    images.push(response_format === 'b64_json' ? { b64_json } : { url: links[index]?.url, b64_json });
   }
   return images;
 }

@@ -47,8 +47,8 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
     keyNames(db, account.id),
     listInvoices(db, { account_id: account.id, limit: invoices_max, before: undefined }),
   ]);
-  const manual_kinds = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
-  const bookings = await bookingsOf(db, account.id, manual_kinds);
+  const manual_refs = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
+  const bookings = await bookingsOf(db, account.id, manual_refs);
   const page: Page<LedgerLine> = {
     data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices })),
     has_more,
