@@ -20,7 +20,7 @@ import { readMediaRequest } from '../providers/sandbox/media-request.ts';
 
 /** The reason why a route cannot be tested. `is_input`: the input for it is wrong. */
 export class TestCallError extends Error {
-  override name = 'TrialError';
+  override name = 'TestCallError';
   readonly is_input: boolean;
 
   constructor(message: string, options: { is_input?: boolean } = {}) {
@@ -43,8 +43,8 @@ export type TestCallPlan = {
 };
 
 /**
- * Plans a trial with the given input (of models that answer at once: the message), or one of the schema's
- * examples. Throws TrialError naming wrong fields.
+ * Plans a test call with the given input (of models that answer at once: the message), or one of the schema's
+ * examples. Throws TestCallError naming wrong fields.
  */
 export async function planTestCall(
   { model, route, settings }: { model: Model; route: Route; settings: Settings },

@@ -10,7 +10,7 @@ import { runTask, type TestCall } from './run.ts';
 export type TestCallRoute = { model: Model; route: Route; provider: ProviderConfig; settings: Settings };
 
 /**
- * Makes the one call that was planned: the provider charges for it, and nobody else does. Throws TrialError
+ * Makes the one call that was planned: the provider charges for it, and nobody else does. Throws TestCallError
  * where it cannot even be tried; what becomes of it is told.
  */
 export async function testRoute(
