@@ -33,7 +33,7 @@ type Bench = { db: Db; wallets: Wallet[]; folder: string; embedded: Embedded; pg
 
 /** Callers, wallets and the way of a case. */
 type Case = { callers: number; wallets: 'many' | 'hot'; way: 'plain' | 'batched' | 'pgbench'; options?: BatchOptions };
-type BatchOptions = { lanes?: number; batch_max?: number };
+type BatchOptions = { shards?: number; batch_max?: number };
 /** `server_us`, `node_us`: CPU time per pair of PostgreSQL's processes and of this one; it tells more than the rate on a busy machine. */
 type Round = { pairs_per_s: number; p50_ms?: number; p99_ms?: number; server_us?: number; node_us?: number };
 
@@ -114,14 +114,14 @@ async function compareOptions(bench: Bench): Promise<string[][]> {
     options,
   });
   const cases = [
-    some('many', 256, { lanes: 1 }),
-    some('many', 256, { lanes: 2 }),
-    some('many', 32, { lanes: 1 }),
-    some('many', 32, { lanes: 2 }),
+    some('many', 256, { shards: 1 }),
+    some('many', 256, { shards: 2 }),
+    some('many', 32, { shards: 1 }),
+    some('many', 32, { shards: 2 }),
     some('many', 1_024, { batch_max: 128 }),
     some('many', 1_024, { batch_max: 256 }),
     some('many', 1_024, { batch_max: 1_024 }),
-    some('many', 1_024, { batch_max: 256, lanes: 2 }),
+    some('many', 1_024, { batch_max: 256, shards: 2 }),
     some('hot', 1_024, { batch_max: 256 }),
     some('hot', 1_024, { batch_max: 1_024 }),
   ];
@@ -129,11 +129,11 @@ async function compareOptions(bench: Bench): Promise<string[][]> {
   const rows = cases.map(({ wallets, callers, options }, i) => [
     wallets === 'many' ? `${accounts}` : 'one, hot',
     `${callers}`,
-    `${options?.lanes ?? 'as it is'}`,
+    `${options?.shards ?? 'as it is'}`,
     `${options?.batch_max ?? 'as it is'}`,
     show(medians[i]),
   ]);
-  return [['accounts', 'callers', 'lanes', 'batch_max', 'pairs/s'], ...rows];
+  return [['accounts', 'callers', 'shards', 'batch_max', 'pairs/s'], ...rows];
 }
 
 /** Every case once per round, so that a slow minute of the machine falls on all of them. */

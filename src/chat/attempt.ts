@@ -52,7 +52,7 @@ export type RouteFailure = {
   /** The model has done its work, or all that it had time for: a repeat would take and cost as much. */
   is_spent?: boolean;
   /** It says nothing about the route. */
-  is_blameless?: boolean;
+  is_not_route_fault?: boolean;
   simulated?: boolean | undefined;
   /** It was asked, and nobody knows whether it charges for that. */
   may_cost?: boolean;
@@ -64,10 +64,10 @@ export type RouteFailure = {
 
 /**
  * `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome.
- * `is_blameless`: that says nothing about the route.
+ * `is_not_route_fault`: that says nothing about the route.
  */
 export type Attempted =
-  | { answered: true; whole?: Buffer; is_blameless?: boolean }
+  | { answered: true; whole?: Buffer; is_not_route_fault?: boolean }
   | { answered: false; failure: RouteFailure };
 
 const line_bytes_max = 67_108_864;
@@ -163,7 +163,7 @@ function limitCaches({ model }: PricedChatRequest, style: Codec, allowance: Allo
 const unasked: RouteFailure = {
   cause: 'upstream_error',
   reason: 'the caller left before the route was asked',
-  is_blameless: true,
+  is_not_route_fault: true,
 };
 
 /**
@@ -202,7 +202,7 @@ async function fillLinks({ app, priced, timeouts }: RouteAttempt, links: readonl
     return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {
     if (!timeouts.signal.aborted) throw error;
-    return { problem: { ...failureOf(error, timeouts), is_blameless: true, is_spent: false, may_cost: false } }; // nothing was sent
+    return { problem: { ...failureOf(error, timeouts), is_not_route_fault: true, is_spent: false, may_cost: false } }; // nothing was sent
   }
 }
 
@@ -270,7 +270,7 @@ export function failureOf(error: unknown, timeouts: AttemptTimeouts): RouteFailu
     reason: `${error.reason}: ${error.message}`,
     retry_after_ms: error.retry_after_ms,
     rejected_credentials: error.reason === 'rejected_credentials',
-    is_blameless: error.is_not_route_fault,
+    is_not_route_fault: error.is_not_route_fault,
     simulated: error.simulated,
   };
 }
@@ -280,7 +280,7 @@ function unfinished(message: string): RouteFailure {
     cause: 'upstream_error',
     reason: message,
     public_message: message,
-    is_blameless: true,
+    is_not_route_fault: true,
     is_spent: true,
     may_cost: true,
   };
@@ -326,8 +326,8 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider cut its answer off.');
   // It wrote all the time that a call may take: there was much to write.
-  const is_blameless = simulated || timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type;
-  return { answered: true, is_blameless };
+  const is_not_route_fault = simulated || timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type;
+  return { answered: true, is_not_route_fault };
 }
 
 /** Returns the failure of a stream that ended before its first content. */
@@ -384,7 +384,7 @@ function since(outcome: ChatOutcome): number {
 }
 
 /** Copies the results of a response or a stream to the outcome. */
-function keep(answer: Kept, outcome: ChatOutcome): void {
+function keep(answer: AnswerResults, outcome: ChatOutcome): void {
   outcome.usage = answer.usage;
   outcome.has_content = answer.has_content;
   outcome.delivered = answer.delivered;
@@ -392,7 +392,7 @@ function keep(answer: Kept, outcome: ChatOutcome): void {
   outcome.upstream_id = answer.upstream_id;
 }
 
-type Kept = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
+type AnswerResults = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
 /** Returns the options for writing the response, whole or streamed. */
 function renderOptions({ app, priced, sent, outcome }: RouteAttempt): AnswerOptions {

@@ -52,7 +52,7 @@ export async function runCall<Priced extends PricedRequest>(
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
     const { hold, max_tokens } = await reserve(app, priced, routes);
-    if (max_tokens < priced.output.wanted) writer.headers['x-max-tokens'] = String(max_tokens);
+    if (max_tokens < priced.output.bound) writer.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
     let whole: Buffer | undefined;
@@ -159,7 +159,7 @@ async function tryRoutes(
         ...(upstream_id !== undefined && { upstream_id }),
         duration_ms: since_ms(),
       });
-      await noteAnswer(app, priced, name, outcome, attempted.is_blameless);
+      await noteAnswer(app, priced, name, outcome, attempted.is_not_route_fault);
       return attempted.whole;
     }
     const { failure } = attempted;
@@ -186,17 +186,18 @@ async function noteAnswer(
   priced: PricedRequest,
   name: string,
   { error, is_complete }: ChatOutcome,
-  is_blameless = false,
+  is_not_route_fault = false,
 ): Promise<void> {
   const account_id = priced.caller.account.id;
-  if (error && !is_blameless)
+  if (error && !is_not_route_fault)
     return app.health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
   return is_complete ? app.health.succeeded(name, account_id) : app.health.releaseProbe(name, account_id);
 }
 
 async function noteFailure(app: App, priced: PricedRequest, name: string, failure: RouteFailure): Promise<void> {
   const account_id = priced.caller.account.id;
-  if (failure.simulated || failure.refusal || failure.is_blameless) return app.health.releaseProbe(name, account_id);
+  if (failure.simulated || failure.refusal || failure.is_not_route_fault)
+    return app.health.releaseProbe(name, account_id);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
   await app.health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }

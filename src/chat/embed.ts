@@ -43,7 +43,7 @@ export function priceEmbeddingRequest(
     input_tokens_estimated: estimateInput(size) + request.tokens,
     input_tokens_most: mostInput(size) + request.tokens,
     input_tokens_counted: countInput(size) + request.tokens,
-    output: { wanted: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
+    output: { bound: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
     max_tokens: 0,
   };
 }
@@ -73,7 +73,7 @@ export async function attemptEmbedding(
     return failed({
       cause: 'upstream_error',
       reason: 'the caller left before the route was asked',
-      is_blameless: true,
+      is_not_route_fault: true,
     });
   }
   const onLeave = () => {
@@ -83,8 +83,8 @@ export async function attemptEmbedding(
   timeouts.begin({ onLeave, isReadOn: () => true });
   let is_simulated: boolean | undefined;
   try {
-    const asked = { request_id, model: upstream_model, body, timeout_ms, options };
-    const reply = await provider.embed(asked, timeouts.signal);
+    const embeddings_request = { request_id, model: upstream_model, body, timeout_ms, options };
+    const reply = await provider.embed(embeddings_request, timeouts.signal);
     is_simulated = reply.simulated;
     const bytes = await readBytes(reply.body, answer_bytes_max);
     const answer = await renderEmbeddings(request, bytes, priced.model.id, priced.input_tokens_counted);

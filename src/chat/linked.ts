@@ -95,6 +95,6 @@ async function fetchAll(
     if (!signal.aborted) throw error;
     const is_late = signal.reason === late.reason;
     const reason = is_late ? 'its files did not come in time' : 'the caller left before its files came';
-    return { problem: { cause: is_late ? 'timeout' : 'upstream_error', reason, is_blameless: true } };
+    return { problem: { cause: is_late ? 'timeout' : 'upstream_error', reason, is_not_route_fault: true } };
   }
 }

@@ -39,8 +39,8 @@ export type PricedRequest = {
 
 /** Bounds of the output in tokens, for the hold. */
 export type OutputBounds = {
-  /** By the caller, else by the model. */
-  wanted: number;
+  /** The caller's, else the model's. */
+  bound: number;
   /** With plenty of money: never more than the model's maximum. */
   most: number;
   /** With some money. Less than `most` if the caller set no bound. */
@@ -88,17 +88,17 @@ export function priceChatRequest(
 const output_tokens_max = 100_000_000;
 
 function boundsOf(
-  { max_tokens: asked, thinking_budget, style }: ChatRequest,
+  { max_tokens: caller_max, thinking_budget, style }: ChatRequest,
   { limits, routes }: Model,
   styles: readonly Codec[],
 ): OutputBounds {
   const { max_output_tokens, default_output_tokens = 4_096 } = limits;
   const within = (tokens: number) => Math.min(tokens, max_output_tokens ?? output_tokens_max);
-  const room = Math.min(asked ?? answer_tokens_min, answer_tokens_min) + thinking_budget;
-  const usual = within(asked ?? Math.max(default_output_tokens, room));
-  const most = within(asked ?? max_output_tokens ?? usual);
+  const room = Math.min(caller_max ?? answer_tokens_min, answer_tokens_min) + thinking_budget;
+  const usual = within(caller_max ?? Math.max(default_output_tokens, room));
+  const most = within(caller_max ?? max_output_tokens ?? usual);
   return {
-    wanted: asked ?? most,
+    bound: caller_max ?? most,
     most,
     usual,
     least: Math.min(usual, room),

@@ -23,7 +23,7 @@ export function useOf(
   const { route } = outcome;
   if (!route) return undefined;
   const rows = fitCosts(route.cost, () => ({}));
-  const grounds = {
+  const facts = {
     rows,
     units: charge && unitsOf({ rows }, charge.usage),
     held_units: {},
@@ -31,7 +31,7 @@ export function useOf(
     is_counted: charge?.counted_here ?? false,
   };
   return {
-    ...upstreamCharge(app.catalog.current.settings, grounds),
+    ...upstreamCharge(app.catalog.current.settings, facts),
     provider: route.provider,
     route: routeName(priced.model.id, route.id),
   };

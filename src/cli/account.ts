@@ -14,7 +14,7 @@ import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
-import { balanceOf, creditByHand, type Balance, type CreditByHandAnswer } from '../money/ledger.ts';
+import { balanceOf, creditManually, type Balance, type ManualCreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
 
@@ -83,7 +83,7 @@ async function creditOne(
   const type = amount > 0n ? 'topup' : 'adjustment';
   const now = new Date(app.clock.now());
   const answer = await app.db.tx(async (tx) => {
-    const booked = await creditByHand(tx, { account_id: account.id, type, amount, ref, reason }, now);
+    const booked = await creditManually(tx, { account_id: account.id, type, amount, ref, reason }, now);
     const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
     const details = { amount: exact(amount), reason, ref };
     if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
@@ -97,7 +97,7 @@ async function creditOne(
 }
 
 /** Returns the reason why nothing was booked; undefined if it was, now or earlier with the same reference. */
-function refusalOf({ outcome, available }: CreditByHandAnswer, account: Account, ref: string): string | undefined {
+function refusalOf({ outcome, available }: ManualCreditAnswer, account: Account, ref: string): string | undefined {
   switch (outcome) {
     case 'booked':
     case 'exists':

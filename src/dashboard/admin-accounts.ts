@@ -18,7 +18,7 @@ import type { Queryable, Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
-import { balanceOf, budgetsOf, creditByHand, setLimit } from '../money/ledger.ts';
+import { balanceOf, budgetsOf, creditManually, setLimit } from '../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
 import { countedFailures, clearFailures } from '../tasks/pause.ts';
@@ -169,7 +169,7 @@ export const admin_credit = session_endpoint(
     const type = amount > 0n ? 'topup' : 'adjustment';
     const movement = { account_id: account.id, type, amount, ref, reason } as const;
     const { outcome, available } = await app.db.tx(async (tx) => {
-      const answer = await creditByHand(tx, movement, new Date(app.clock.now()));
+      const answer = await creditManually(tx, movement, new Date(app.clock.now()));
       const details = { amount: exact(amount), reason, ref };
       if (answer.outcome === 'booked')
         await noteOn({ db: tx, clock: app.clock }, call, account.id, 'account.credit', details);

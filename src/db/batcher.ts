@@ -46,9 +46,9 @@ const batch_default = 256;
  * although it may have happened: both calls must be safe to repeat.
  */
 export function makeBatcher<Member, Answer>(options: BatcherOptions<Member, Answer>): Batcher<Member, Answer> {
-  const lanes = new Lanes(options);
-  const send = (member: Member) => new Promise<Answer>((resolve, reject) => lanes.add({ member, resolve, reject }));
-  return Object.assign(send, { oldest_ms: () => lanes.oldest_ms() });
+  const queue = new BatchQueue(options);
+  const send = (member: Member) => new Promise<Answer>((resolve, reject) => queue.add({ member, resolve, reject }));
+  return Object.assign(send, { oldest_ms: () => queue.oldest_ms() });
 }
 
 type Call<M, A> = { batch: readonly Waiter<M, A>[]; begun_at_ms: number };
@@ -56,14 +56,14 @@ type Call<M, A> = { batch: readonly Waiter<M, A>[]; begun_at_ms: number };
 /** The error if the database was unreachable; undefined if every member got its own answer or waits for its locks. */
 type Unreachable = { error: unknown } | undefined;
 
-class Lanes<M, A> {
+class BatchQueue<M, A> {
   readonly #options: BatcherOptions<M, A>;
   readonly #batch_max: number;
   readonly #calls = new Set<Call<M, A>>(); // oldest first
   readonly #locked: LockedGroups<M, A> | undefined;
   #waiting: Waiter<M, A>[] = [];
-  /** The lane that takes what comes now; none while all calls under way are slow. */
-  #lane: object | undefined;
+  /** The loop that sends what comes now; none while all calls under way are slow. */
+  #sender: object | undefined;
 
   constructor(options: BatcherOptions<M, A>) {
     const { groups, names, batch_max = batch_default } = options;
@@ -76,7 +76,7 @@ class Lanes<M, A> {
   add(waiter: Waiter<M, A>): void {
     if (this.#locked?.add(waiter)) return;
     this.#waiting.push(waiter);
-    this.#openLane();
+    this.#startSender();
   }
 
   oldest_ms(): number {
@@ -84,39 +84,39 @@ class Lanes<M, A> {
     return oldest ? performance.now() - oldest.begun_at_ms : 0;
   }
 
-  #openLane(): void {
-    if (this.#lane || this.#calls.size >= (this.#options.calls_max ?? 1)) return;
-    const lane = {};
-    this.#lane = lane;
+  #startSender(): void {
+    if (this.#sender || this.#calls.size >= (this.#options.calls_max ?? 1)) return;
+    const sender = {};
+    this.#sender = sender;
     // Not at once: requests read in the same turn of the event loop share a call.
-    setImmediate(() => void this.#run(lane));
+    setImmediate(() => void this.#run(sender));
   }
 
-  async #run(lane: object): Promise<void> {
+  async #run(sender: object): Promise<void> {
     const { linger_ms } = this.#options;
     while (this.#waiting.length > 0) {
       if (linger_ms !== undefined && this.#waiting.length < this.#batch_max) await sleep(linger_ms);
       const batch = this.#take();
-      if (batch.length === 0) break; // all are of groups that have a call under way, whose lane goes on with them
+      if (batch.length === 0) break; // all are of groups that have a call under way, whose sender goes on with them
       const call = { batch, begun_at_ms: performance.now() };
       this.#calls.add(call);
-      const timer = setTimeout(() => this.#leave(lane), this.#options.slow_ms ?? slow_default_ms);
+      const timer = setTimeout(() => this.#leave(sender), this.#options.slow_ms ?? slow_default_ms);
       const unreachable = await this.#deliver(batch);
       clearTimeout(timer);
       this.#calls.delete(call);
       // Whoever waits behind would learn the same, each batch a timeout later.
       if (unreachable) for (const waiter of this.#waiting.splice(0)) waiter.reject(unreachable.error);
-      if (this.#lane && this.#lane !== lane) return; // it was slow, and another has taken its place
-      this.#lane = lane;
+      if (this.#sender && this.#sender !== sender) return; // it was slow, and another has taken its place
+      this.#sender = sender;
     }
-    if (this.#lane === lane) this.#lane = undefined;
+    if (this.#sender === sender) this.#sender = undefined;
   }
 
   /** Its call is slow: what comes now need not wait for it. */
-  #leave(lane: object): void {
-    if (this.#lane !== lane) return;
-    this.#lane = undefined;
-    if (this.#waiting.length > 0) this.#openLane();
+  #leave(sender: object): void {
+    if (this.#sender !== sender) return;
+    this.#sender = undefined;
+    if (this.#waiting.length > 0) this.#startSender();
   }
 
   #take(): Waiter<M, A>[] {

@@ -102,8 +102,8 @@ function checkEarlier(applied: readonly NumberedName[]): boolean {
   );
 }
 
-function checkKnown(row: NumberedName, known: readonly NumberedName[]): void {
-  const ours = known.find((migration) => migration.number === row.number);
+function checkKnown(row: NumberedName, migrations: readonly NumberedName[]): void {
+  const ours = migrations.find((migration) => migration.number === row.number);
   if (!ours) {
     throw new MigrationError(
       `The database has migration ${row.name}, which this version does not know: start a newer Medley.`,
@@ -154,17 +154,15 @@ export async function withSteadySchema<T>(client: pg.Client, work: () => Promise
 
 /** Lists the database's migrations, lowest number first, as a backup names them; null if it never had a service. */
 export async function namedMigrations(client: pg.Client): Promise<MigrationName[] | null> {
-  const { rows: found } = await client.query<{ there: boolean }>(
-    `select to_regclass('migrations') is not null as there`,
-  );
-  if (!found[0]?.there) return null;
+  const { rows } = await client.query<{ there: boolean }>(`select to_regclass('migrations') is not null as there`);
+  if (!rows[0]?.there) return null;
   return (await client.query<MigrationName>('select name, checksum from migrations order by number')).rows;
 }
 
 /** Names of migrations that this program has and the database has not; [] when it is current. */
 export async function pendingMigrations(db: Db): Promise<string[]> {
-  const exists = await db.query<{ found: string | null }>(`select to_regclass('migrations')::text as found`);
-  if (exists[0]?.found == null) return readMigrations().map((migration) => migration.name);
+  const exists = await db.query<{ table_name: string | null }>(`select to_regclass('migrations')::text as table_name`);
+  if (exists[0]?.table_name == null) return readMigrations().map((migration) => migration.name);
   const rows = await db.query<{ number: number }>('select number from migrations');
   const applied = new Set(rows.map((row) => row.number));
   return readMigrations()

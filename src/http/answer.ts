@@ -7,14 +7,14 @@ const json = 'application/json; charset=utf-8';
 /** Names in lower case. */
 export type Headers = Record<string, string | string[]>;
 
-/** Sends what an endpoint answered, with `given` headers and its own. `fail` is told if a stream has no first byte. */
+/** Sends what an endpoint answered, with `common_headers` and its own. `fail` is told if a stream has no first byte. */
 export function sendAnswer(
   response: ServerResponse,
-  given: Headers,
+  common_headers: Headers,
   { status, headers: own, body }: Answer,
   fail: (error: Error) => void,
 ): void {
-  const headers = { ...given, ...own };
+  const headers = { ...common_headers, ...own };
   if (body === undefined) return sendHead(response, status, headers);
   if (isBodyWriter(body)) {
     setHead(response, status, headers);

@@ -20,7 +20,7 @@ export type PipelineOptions<App> = {
    * Returns the person of these headers if they may do this with the account; else throws ApiError. Absent:
    * there is no dashboard.
    */
-  admitPerson?(request: PersonRequest, asked: SessionUse): Promise<Person>;
+  admitPerson?(request: PersonRequest, use: SessionUse): Promise<Person>;
   windows: Windows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;

@@ -72,11 +72,11 @@ export function wholeNumber(query: Query, name: string, range: { min: number; ma
 export function oneOf<T extends string>(query: Query, name: string, values: readonly T[]): T | undefined {
   const text = query.get(name);
   if (text === undefined) return undefined;
-  const value = values.find((known) => known === text);
+  const value = values.find((candidate) => candidate === text);
   if (value !== undefined) return value;
   const near = nearest(text, values);
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
-  const list = values.map((known) => `"${known}"`).join(', ');
+  const list = values.map((each) => `"${each}"`).join(', ');
   throw wrong(name, `${name} must be one of ${list} (got ${shown(text)}).${hint}`);
 }
 

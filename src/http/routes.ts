@@ -13,7 +13,7 @@ export type RouteTable<App> = {
    * The decoded values of the endpoint's `{name}` parts, as the router found them; undefined if one
    * is empty, which the router takes for a match and we do not.
    */
-  params(endpoint: Endpoint<App>, found: Record<string, string | undefined>): Record<string, string> | undefined;
+  params(endpoint: Endpoint<App>, path_values: Record<string, string | undefined>): Record<string, string> | undefined;
 };
 
 const none: Record<string, string> = {};
@@ -40,10 +40,10 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
       const endpoints_there = at(asRouted(path));
       return endpoints_there.length > 0 ? wrongMethod(method, endpoints_there) : notFound(method, decodePath(path), at);
     },
-    params(endpoint, found) {
+    params(endpoint, path_values) {
       const names = namesOf.get(endpoint) ?? [];
       if (names.length === 0) return none;
-      const values = Object.values(found).map(String);
+      const values = Object.values(path_values).map(String);
       if (values.includes('')) return undefined;
       return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
     },
@@ -85,8 +85,8 @@ function asRouted(path: string): string {
   return decodePath(path.replaceAll(/%2f/gi, '%252F'));
 }
 
-function wrongMethod<App>(method: string, known: Endpoint<App>[]): ApiError {
-  const methods = known.flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
+function wrongMethod<App>(method: string, endpoints: Endpoint<App>[]): ApiError {
+  const methods = endpoints.flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   const allow = methods.join(', ');
   const message = `${method} is not allowed here; this path accepts ${allow}.`;
   return new ApiError('method_not_allowed', message, { headers: { allow } });

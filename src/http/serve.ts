@@ -60,12 +60,12 @@ export function receive<App>(
   void next(exchange);
 }
 
-/** The way of a request to a known endpoint; `found` are the parts of its path. */
+/** The way of a request to a known endpoint; `path_values` are the parts of its path. */
 export async function serve<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
   exchange: Exchange,
-  found: Record<string, string | undefined>,
+  path_values: Record<string, string | undefined>,
 ): Promise<void> {
   const { request } = exchange;
   try {
@@ -74,7 +74,7 @@ export async function serve<App>(
     if (!endpoint.public && endpoint.session === undefined)
       await admitCaller(context, endpoint.window ?? 'other', exchange, endpoint);
     checkHead(request);
-    exchange.params = paramsOf(context, endpoint, exchange, found);
+    exchange.params = paramsOf(context, endpoint, exchange, path_values);
     if (endpoint.session !== undefined) await admitPerson(context, endpoint, exchange);
     const declared = endpoint.docs.query ?? {};
     exchange.query = parseQuery(exchange.query_text, endpoint.lenient_query ? undefined : declared);
@@ -154,9 +154,9 @@ function paramsOf<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
   { method, path }: Exchange,
-  found: Record<string, string | undefined>,
+  path_values: Record<string, string | undefined>,
 ): Record<string, string> {
-  const params = context.routes.params(endpoint, found);
+  const params = context.routes.params(endpoint, path_values);
   if (!params) throw context.routes.unknown(method, path);
   return params;
 }

@@ -2,11 +2,11 @@ import type { Funds, HoldRequest, KeyName } from './holds.ts';
 import type { Money } from './money.ts';
 
 /** The last answer of the database, until when it is believed, and the epoch of its account in which it was asked for. */
-type Known<T> = { value: T; until_ms: number; epoch: number };
+type Snapshot<T> = { value: T; until_ms: number; epoch: number };
 
 /** The money of an account as far as this process knows it, and what has been answered out of it. */
 export type AccountFunds = {
-  available: Known<Money>;
+  available: Snapshot<Money>;
   /** The amount that the database may take of `available` without our knowing yet: reservations, and requests under way. */
   reserved: Money;
   /** By the key whose budget it is: keys that share one are one here. */
@@ -23,7 +23,7 @@ export type AccountFunds = {
 };
 
 /** The amount that a key may spend this month, null without a limit; what of it is reserved, and what its calls may cost beyond their holds. */
-export type KeyFunds = { remaining: Known<Money | null>; reserved: Money; exposed: Money };
+export type KeyFunds = { remaining: Snapshot<Money | null>; reserved: Money; exposed: Money };
 
 /** A hold that was answered out of memory, until the database has booked it. */
 export type Reservation = {
@@ -82,7 +82,7 @@ export function dropIdle(accounts: Map<string, AccountFunds>): void {
 /** Returns what the database said last, less all that was answered since; undefined if it may no longer be true. */
 export function knownFunds(account: AccountFunds, whose: KeyName, now_ms: number): Funds | undefined {
   const key = account.keys.get(budgetOf(whose));
-  if (!key || !isAllKnown(account, key, now_ms)) return undefined;
+  if (!key || !areAllCurrent(account, key, now_ms)) return undefined;
   return leftOf(account, key, { available: account.available.value, remaining: key.remaining.value });
 }
 
@@ -106,14 +106,15 @@ export function learn(
   if (key && answer.remaining !== undefined) key.remaining = { value: answer.remaining, ...since };
 }
 
-function isAllKnown(account: AccountFunds, key: KeyFunds, now_ms: number): boolean {
+function areAllCurrent(account: AccountFunds, key: KeyFunds, now_ms: number): boolean {
   return (
-    account.exclusive === 0 && [account.available, key.remaining].every((known) => isKnown(account, known, now_ms))
+    account.exclusive === 0 &&
+    [account.available, key.remaining].every((snapshot) => isCurrent(account, snapshot, now_ms))
   );
 }
 
-function isKnown({ epoch }: AccountFunds, known: Known<unknown>, now_ms: number): boolean {
-  return known.epoch === epoch && known.until_ms > now_ms;
+function isCurrent({ epoch }: AccountFunds, snapshot: Snapshot<unknown>, now_ms: number): boolean {
+  return snapshot.epoch === epoch && snapshot.until_ms > now_ms;
 }
 
 /**
@@ -123,7 +124,7 @@ function isKnown({ epoch }: AccountFunds, known: Known<unknown>, now_ms: number)
 export function reserve(account: AccountFunds, request: HoldRequest, now_ms: number): Reservation | undefined {
   const { amount, cost_max = amount, ref } = request;
   const key = account.keys.get(budgetOf(request));
-  if (!key || !isAllKnown(account, key, now_ms) || account.open.has(ref)) return undefined;
+  if (!key || !areAllCurrent(account, key, now_ms) || account.open.has(ref)) return undefined;
   const { value: remaining } = key.remaining;
   if ((account.reserved + account.exposed + cost_max) * 2n > account.available.value) return undefined;
   if (remaining !== null && (key.reserved + key.exposed + cost_max) * 2n > remaining) return undefined;

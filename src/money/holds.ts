@@ -167,10 +167,10 @@ export type HoldBatcher = {
 export function makeHoldBatcher(
   db: Db,
   now: () => Date,
-  options: { batch_max?: number; lanes?: number; node_id?: string } = {},
+  options: { batch_max?: number; shards?: number; node_id?: string } = {},
 ): HoldBatcher {
   const { node_id = null } = options;
-  const makeLane = () =>
+  const makeShard = () =>
     makeBatcher<Member, Answer>({
       together: (members) => callBatch(db, members, now(), node_id),
       alone: (member) => callAlone(db, member, now(), node_id),
@@ -181,15 +181,15 @@ export function makeHoldBatcher(
       calls_max: calls_under_way_max,
       ...(options.batch_max !== undefined && { batch_max: options.batch_max }),
     });
-  const lanes = Array.from({ length: options.lanes ?? 1 }, makeLane);
-  const laneOf = (account_id: string) => {
-    const lane = lanes[account_id.charCodeAt(account_id.length - 1) % lanes.length];
-    assert(lane, 'there is a lane for every account');
-    return lane;
+  const shards = Array.from({ length: options.shards ?? 1 }, makeShard);
+  const shardOf = (account_id: string) => {
+    const shard = shards[account_id.charCodeAt(account_id.length - 1) % shards.length];
+    assert(shard, 'there is a shard for every account');
+    return shard;
   };
   const send = (account_id: string, makeMember: () => Member): Promise<Answer> => {
     try {
-      return laneOf(account_id)(makeMember());
+      return shardOf(account_id)(makeMember());
     } catch (error) {
       return Promise.reject(error); // of what it cannot send, too
     }
@@ -199,7 +199,7 @@ export function makeHoldBatcher(
     close: (request) => send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request) })).then(ofClose),
     commit: (request) =>
       send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request) })).then(ofCommit),
-    oldest_ms: () => lanes.map((lane) => lane.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
+    oldest_ms: () => shards.map((shard) => shard.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
   };
 }
 

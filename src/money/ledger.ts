@@ -92,13 +92,13 @@ export async function credit(db: Queryable, movement: Credit, now: Date): Promis
 }
 
 /** `elsewhere`: the ref was booked before, for another account; nothing was booked now. */
-export type CreditByHandAnswer = CreditAnswer | { outcome: 'elsewhere'; available: Money };
+export type ManualCreditAnswer = CreditAnswer | { outcome: 'elsewhere'; available: Money };
 
 /**
  * `credit` for what a person books: their ref names one payment in the whole service, whoever it is booked for and
  * whatever its sign. Only a repeat of the very same words is `exists`.
  */
-export async function creditByHand(tx: Tx, movement: Credit, now: Date): Promise<CreditByHandAnswer> {
+export async function creditManually(tx: Tx, movement: Credit, now: Date): Promise<ManualCreditAnswer> {
   const { account_id, type, ref } = movement;
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('credit ' || $1, 0))`, [ref]); // two accounts have two locks
   const booked = await tx.query<{ account_id: string; type: string }>(

@@ -51,7 +51,7 @@ class MemoryHolds implements Holds {
   #is_stopped = false;
   /** The reason why the last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
   #outage: { error: unknown } | undefined;
-  #asked = 0;
+  #pending_calls = 0;
   #heard_at_ms = 0;
 
   constructor(holds: Holds, elapsed_ms: () => number) {
@@ -165,7 +165,7 @@ class MemoryHolds implements Holds {
     asking: Promise<A>,
   ): Promise<A> {
     const { epoch } = account;
-    if (this.#asked++ === 0) this.#heard_at_ms = this.#elapsed_ms();
+    if (this.#pending_calls++ === 0) this.#heard_at_ms = this.#elapsed_ms();
     count(account, key, amount);
     try {
       const answer = await asking;
@@ -178,14 +178,14 @@ class MemoryHolds implements Holds {
       account.epoch++;
       throw error;
     } finally {
-      this.#asked--;
+      this.#pending_calls--;
       count(account, key, -amount);
     }
   }
 
   #isSilent(): boolean {
     if (this.#outage) return true;
-    return this.#asked > 0 && this.#elapsed_ms() - this.#heard_at_ms > silent_ms;
+    return this.#pending_calls > 0 && this.#elapsed_ms() - this.#heard_at_ms > silent_ms;
   }
 
   /** Has the hold of a reservation written. */

@@ -255,7 +255,10 @@ test(
     const wallets = await Promise.all(
       Array.from({ length: 20 }, () => openWallet(db, { credit: 2_000n, limit: 1_500n })),
     );
-    const batchers = [makeHoldBatcher(db, () => noon, { lanes: 2 }), makeHoldBatcher(db, () => noon, { batch_max: 7 })];
+    const batchers = [
+      makeHoldBatcher(db, () => noon, { shards: 2 }),
+      makeHoldBatcher(db, () => noon, { batch_max: 7 }),
+    ];
     const charged = wallets.map(() => 0n);
     let refused = 0;
     const caller = async (c: number) => {

@@ -20,7 +20,7 @@ const room = 25;
 
 /** Calls that hold 7 each, every way there is, all at once: half plain, half through two batchers. */
 function holdManyTimes(db: Db, wallet: Wallet, times: number): Promise<HoldAnswer>[] {
-  const batchers = [makeHoldBatcher(db, () => noon), makeHoldBatcher(db, () => noon, { batch_max: 5, lanes: 2 })];
+  const batchers = [makeHoldBatcher(db, () => noon), makeHoldBatcher(db, () => noon, { batch_max: 5, shards: 2 })];
   return Array.from({ length: times }, (_, i) => {
     const request = holdOf(wallet, `h${i}`, 7n);
     return i % 2 === 0 ? hold(db, request, noon) : (batchers[(i >> 1) % 2]?.hold(request) ?? Promise.reject());
