@@ -1,3 +1,4 @@
+import { makeWellFormed } from '../../lib/well-formed.ts';
 import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
@@ -31,7 +32,7 @@ export function openChatClient(
   const secrets = config.api_key === undefined ? [] : [config.api_key];
   return {
     post: async (path, headers, body, { signal, connect_timeout_ms }) => {
-      const bytes = Buffer.from(JSON.stringify(body));
+      const bytes = Buffer.from(JSON.stringify(makeWellFormed(body)));
       const request = {
         path: prefix + path,
         method: 'POST',
