@@ -267,6 +267,19 @@ create table delivery_attempts (
   constraint delivery_attempts_number_check CHECK ((number >= 1))
 );
 
+create table delivery_slots (
+  account_id text not null,
+  delivery_id text not null,
+  endpoint text not null,
+  host text not null,
+  claim text,
+  taken_at timestamptz not null,
+  expires_at timestamptz,
+  constraint delivery_slots_pkey PRIMARY KEY (account_id, delivery_id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+CREATE INDEX delivery_slots_by_endpoint ON delivery_slots USING btree (endpoint);
+CREATE INDEX delivery_slots_by_host ON delivery_slots USING btree (host, account_id);
+
 create table email_claims (
   user_id text not null,
   hash bytea not null,
@@ -462,33 +475,6 @@ create table open_holds (
 );
 CREATE INDEX open_holds_expiring ON open_holds USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
-create table parked (
-  account_id text not null,
-  delivery_id text not null,
-  lane text not null,
-  host text not null,
-  retry boolean not null,
-  since timestamptz not null,
-  queue_for text not null,
-  constraint parked_pkey PRIMARY KEY (account_id, delivery_id),
-  constraint parked_queue_for_check CHECK ((queue_for = ANY (ARRAY['lane'::text, 'host'::text])))
-) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
-CREATE INDEX parked_by_host ON parked USING btree (host, queue_for, account_id, retry, since);
-CREATE INDEX parked_by_lane ON parked USING btree (lane, queue_for, retry, since);
-
-create table places (
-  account_id text not null,
-  delivery_id text not null,
-  lane text not null,
-  host text not null,
-  claim text,
-  taken_at timestamptz not null,
-  expires_at timestamptz,
-  constraint places_pkey PRIMARY KEY (account_id, delivery_id)
-) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
-CREATE INDEX places_by_host ON places USING btree (host, account_id);
-CREATE INDEX places_by_lane ON places USING btree (lane);
-
 create table route_health (
   route text not null,
   cause text not null,
@@ -508,12 +494,12 @@ create table settings (
   constraint settings_pkey PRIMARY KEY (name)
 );
 
-create table slow_lanes (
-  lane text not null,
+create table slow_endpoints (
+  endpoint text not null,
   since timestamptz not null,
-  constraint slow_lanes_pkey PRIMARY KEY (lane)
+  constraint slow_endpoints_pkey PRIMARY KEY (endpoint)
 );
-CREATE INDEX slow_lanes_by_age ON slow_lanes USING btree (since);
+CREATE INDEX slow_endpoints_by_age ON slow_endpoints USING btree (since);
 
 create table tasks (
   account_id text not null,
@@ -559,6 +545,22 @@ CREATE INDEX tasks_by_completion ON tasks USING btree (completed_at) WHERE (comp
 CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE counts_as_failure;
 CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_with_files ON tasks USING btree (completed_at) WHERE ((files_removed_at IS NULL) AND (files <> '[]'::jsonb));
+
+create table throttled_deliveries (
+  account_id text not null,
+  delivery_id text not null,
+  endpoint text not null,
+  host text not null,
+  retry boolean not null,
+  since timestamptz not null,
+  queue_for text not null,
+  constraint throttled_deliveries_pkey PRIMARY KEY (account_id, delivery_id),
+  constraint throttled_deliveries_queue_for_check CHECK ((queue_for = ANY (ARRAY['endpoint'::text, 'host'::text])))
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+CREATE INDEX throttled_deliveries_by_endpoint ON throttled_deliveries USING btree (endpoint, queue_for, retry, since);
+CREATE INDEX throttled_deliveries_by_host ON throttled_deliveries USING btree (host, queue_for, account_id, retry, since);
+CREATE TRIGGER throttled_deliveries_say_endpoint BEFORE INSERT OR UPDATE ON throttled_deliveries
+  FOR EACH ROW EXECUTE FUNCTION say_endpoint();
 
 create table usage_marks (
   account_id text not null,
@@ -617,6 +619,31 @@ UNION ALL
   WHERE ((e.type = 'release'::text) AND (NOT (EXISTS ( SELECT
            FROM ledger_entries l
           WHERE ((l.account_id = e.account_id) AND (l.ref = e.ref) AND (l.event = 'late'::text))))));
+
+create view parked as
+ SELECT account_id,
+    delivery_id,
+    endpoint AS lane,
+    host,
+    retry,
+    since,
+    queue_for
+   FROM throttled_deliveries;
+
+create view places as
+ SELECT account_id,
+    delivery_id,
+    endpoint AS lane,
+    host,
+    claim,
+    taken_at,
+    expires_at
+   FROM delivery_slots;
+
+create view slow_lanes as
+ SELECT endpoint AS lane,
+    since
+   FROM slow_endpoints;
 
 create table auth.account (
   id text not null,
@@ -851,6 +878,7 @@ end $function$;
 -- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
 -- function end_sessions() returns trigger
 -- function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text
+-- function endpoint_has_room(p_endpoint text, p_retry boolean, p_more bigint) returns boolean
 -- function engine_live_keys() returns TABLE(key text)
 -- function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz DEFAULT NULL::timestamptz, p_key text DEFAULT NULL::text) returns uuid
 -- function engine_send_many(p_queue text, p_data jsonb[], p_key text[]) returns void
@@ -874,6 +902,7 @@ end $function$;
 -- function money_limit(p_key text, p_limit bigint) returns boolean
 -- function money_upstream(p_now timestamptz, p_account text, p_ref text, p_number text, p_provider text, p_route text, p_model text, p_kind text, p_basis text) returns void
 -- function month_of(p_now timestamptz) returns date
+-- function move_backlog(p_host text, p_now timestamptz) returns void
 -- function move_lines(p_host text, p_now timestamptz) returns void
 -- function move_money(p_now timestamptz, p_clock timestamptz, p_members jsonb, p_node text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function note_caller_change() returns trigger
@@ -882,6 +911,7 @@ end $function$;
 -- function open_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_route text, p_provider text, p_settings text) returns boolean
 -- function open_test_delivery(p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text, p_timeout_ms double precision) returns void
 -- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz
+-- function promote_throttled(p_endpoint text) returns void
 -- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
 -- function queue_for_host(p_lane text) returns void
 -- function refuse_audit_change() returns trigger
@@ -889,8 +919,10 @@ end $function$;
 -- function refuse_invoice_change() returns trigger
 -- function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns integer
 -- function resend_delivery(p_now timestamptz, p_account text, p_id text) returns text
+-- function say_endpoint() returns trigger
 -- function send_delivery_job(p_queue text, p_account text, p_id text, p_job integer, p_after_ms double precision) returns void
 -- function send_next_job(p_account text, p_id text, p_after_ms double precision) returns void
 -- function stop_attempt(p_now timestamptz, p_account text, p_id text, p_number integer) returns void
 -- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text
+-- function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text
 -- function void_links() returns trigger

@@ -7,12 +7,12 @@ export const task_deliveries = `(select account_id, task_id, event, url, body, c
 /** Rules about deliveries for `medley books`. */
 export const delivery_rules: readonly Rule[] = [
   {
-    name: 'a delivery that waits has a job, a place or a line',
+    name: 'a delivery that waits has a job, a slot or a place in the backlog',
     sql: `select d.account_id || ' ' || d.id as subject, 'forgotten, the sweep will send it' as detail, 0 as off_by
             from deliveries d
            where d.state = 'waiting' and not exists (select from ${live_keys} live where live.key = d.id)
-             and not exists (select from places p where p.account_id = d.account_id and p.delivery_id = d.id)
-             and not exists (select from parked k where k.account_id = d.account_id and k.delivery_id = d.id)`,
+             and not exists (select from delivery_slots p where p.account_id = d.account_id and p.delivery_id = d.id)
+             and not exists (select from throttled_deliveries k where k.account_id = d.account_id and k.delivery_id = d.id)`,
   },
   {
     name: 'a delivery has as many attempts as it tells of',
@@ -24,9 +24,10 @@ export const delivery_rules: readonly Rule[] = [
            where d.attempts <> coalesce(a.made, 0) or (d.delivered_at is not null) <> coalesce(a.arrived, false)`,
   },
   {
-    name: 'nobody holds a place or a line for a delivery that does not wait',
-    sql: `select x.account_id || ' ' || x.delivery_id as subject, 'a place or a line is left' as detail, 0 as off_by
-            from (select account_id, delivery_id from places union all select account_id, delivery_id from parked) x
+    name: 'no slot and no place in the backlog is held for a delivery that does not wait',
+    sql: `select x.account_id || ' ' || x.delivery_id as subject, 'a slot or a place in the backlog is left' as detail, 0 as off_by
+            from (select account_id, delivery_id from delivery_slots
+                  union all select account_id, delivery_id from throttled_deliveries) x
             left join deliveries d on d.account_id = x.account_id and d.id = x.delivery_id and d.state = 'waiting'
            where d.id is null`,
   },

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { DeliveryAttempt, DeliveryRef, DeliveryState, Due } from './delivery.ts';
 import { secretsAt, type Secrets } from './sign.ts';
 
-/** An attempt that has its place: what to send, and the claim under which it may be ended. */
+/** An attempt that has its slot: what to send, and the claim under which it may be ended. */
 export type Begun = DeliveryRef & {
   claim: string;
   number: number;
@@ -19,17 +19,17 @@ export type Begun = DeliveryRef & {
 /** The end of an attempt. Without a status there was no response, and `error` has the reason. */
 export type Ended = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; timed_out: boolean };
 
-/** `lost`: the claim holds no place any more, and nothing was written. */
+/** `lost`: the claim holds no slot any more, and nothing was written. */
 export type AfterAttempt = { state: DeliveryState | 'lost'; next_at: Date | null };
 
 /** The limits on attempts in flight, kept by the database for all nodes (sql/functions/webhooks). */
 export type DeliverySlots = {
   /**
-   * Takes a place for an attempt that is due. Undefined: there is none, and whoever gives one up sends
+   * Takes a slot for an attempt that is due. Undefined: there is none, and whoever gives one up sends
    * a new job; or there is a newer job already, or nothing left to send.
    */
   begin(due: Due): Promise<Begun | undefined>;
-  /** Writes down how it ended, plans the next attempt, and hands the place on. */
+  /** Writes down how it ended, plans the next attempt, and hands the slot on. */
   end(begun: Begun, ended: Ended): Promise<AfterAttempt>;
 };
 
@@ -62,7 +62,7 @@ export function makeDeliverySlots({ db, clock, retry_delays_ms }: DeliverySlotsO
   };
 }
 
-type BeginRow = DeliveryRef & { answer: 'send' | 'parked' | 'stale'; number: number } & {
+type BeginRow = DeliveryRef & { answer: 'send' | 'throttled' | 'stale'; number: number } & {
   event: string;
   url: string;
   body: string;

@@ -12,7 +12,7 @@ import { secretsAt } from './sign.ts';
 type Parts = Sender & { readonly db: Db };
 
 /**
- * Sends a delivery once more, the same bytes, as soon as there is a place. `busy`: its first attempt is
+ * Sends a delivery once more, the same bytes, as soon as there is a slot. `busy`: its first attempt is
  * still to come, or one is under way.
  */
 export async function resend(app: Parts, { account_id, id }: Pick<Delivery, 'account_id' | 'id'>) {

@@ -17,8 +17,8 @@ const batch_max = 500;
 const day_ms = 86_400_000;
 
 /**
- * The net under all deliveries: what waits without a job, a place or a line gets a job, and lines
- * that nobody moves go on, after a few seconds of grace. Answers how many got a job.
+ * The net under all deliveries: what waits without a job, a slot or a place in the backlog gets a
+ * job, and a backlog that nobody moves goes on, after a few seconds of grace. Answers how many got a job.
  */
 export async function rescueDeliveries(app: Parts, grace_ms = settled_after_ms): Promise<number> {
   const now_ms = app.clock.now();
@@ -27,8 +27,8 @@ export async function rescueDeliveries(app: Parts, grace_ms = settled_after_ms):
     now,
     new Date(now_ms - grace_ms),
   ]);
-  const hosts = await app.db.query<{ host: string }>('select distinct host from parked');
-  for (const { host } of hosts) await app.db.query('select move_lines($1, $2)', [host, now]);
+  const hosts = await app.db.query<{ host: string }>('select distinct host from throttled_deliveries');
+  for (const { host } of hosts) await app.db.query('select move_backlog($1, $2)', [host, now]);
   const sent = rows[0]?.sent ?? 0;
   if (sent > 0) app.log.warn({ resent: sent }, 'webhook deliveries without a job: sent again');
   app.engine.wake('delivery.send');
@@ -38,11 +38,11 @@ export async function rescueDeliveries(app: Parts, grace_ms = settled_after_ms):
 
 /**
  * Removes deliveries that ended as long ago as finished tasks are kept, with their attempts, and forgets
- * which lanes were slow then. A day later: the books look for the delivery of every task that is still there.
+ * which endpoints were slow then. A day later: the books look for the delivery of every task that is still there.
  */
 export async function removeOldDeliveries(app: Parts, stopped?: AbortSignal): Promise<number> {
   const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms - day_ms);
-  await app.db.query('delete from slow_lanes where since < $1', [ended_before]);
+  await app.db.query('delete from slow_endpoints where since < $1', [ended_before]);
   for (let removed = 0; ;) {
     const rows = await app.db.query(
       `delete from deliveries where (account_id, id) in (

@@ -27,7 +27,7 @@ const connect_timeout_ms = 5_000;
 const answer_bytes_max = 16_384;
 const answer_stored_bytes = 2_048;
 
-/** The jobs `delivery.send` and `delivery.retry`: one attempt, if there is a place for it. */
+/** The jobs `delivery.send` and `delivery.retry`: one attempt, if there is a slot for it. */
 export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
   const begun = await app.delivery_slots.begin(readDue(job.data));
   if (!begun) return 'done';
@@ -84,7 +84,7 @@ function storedText(answer: Buffer): string {
   return answer.subarray(0, answer_stored_bytes).toString('utf8').replaceAll('\0', '�').toWellFormed();
 }
 
-/** The database has sent jobs: the retry of this delivery, or first attempts that were handed the place. */
+/** The database has sent jobs: the retry of this delivery, or first attempts that were handed the slot. */
 function wakeNext(app: Sender, after: AfterAttempt): void {
   if (after.next_at) app.engine.wake('delivery.retry', after.next_at.getTime() - app.clock.now() + alarm_margin_ms);
   app.engine.wake('delivery.send');

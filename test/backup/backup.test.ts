@@ -370,20 +370,26 @@ it('a backup includes every table of the migrations and uses only types that it 
     name.replaceAll('"', ''),
   );
   const dropped = [...text.matchAll(/^drop table (?:if exists )?(\S+?);?$/gim)].map(([, name]) => name);
+  const renamed = [...text.matchAll(/^alter table (\S+) rename to (\S+);$/gim)];
+  const nameNow = (name: string) => renamed.find(([, before]) => before === name)?.[2] ?? name;
   const expected = [...made.filter((name) => !dropped.includes(name)), 'migrations'].map((name) =>
-    name.includes('.') ? name : `public.${name}`,
+    name.includes('.') ? name : `public.${nameNow(name)}`,
   );
   await connected(service.app.config.database_url ?? '', async (connection) => {
     const names = (await listTables(connection, preserved_tables)).map(({ name }) => name);
     expect(names.toSorted()).toEqual([...expected, ...preserved_tables].toSorted());
-    // A sequence would have to be set, and a trigger would change what is put back.
+    // A sequence would have to be set, and a trigger would change what is put back. The one that there is changes what
+    // no backup has: a row of an older one is restored before the migration that renames its table.
     const { rows: sequences } = await connection.query(
       `select 1 from pg_sequences where schemaname in ('public', 'auth')`,
     );
     const { rows: triggers } = await connection.query(
-      `select tgname from pg_trigger where not tgisinternal and tgtype & 4 <> 0`,
+      `select tgname as name from pg_trigger where not tgisinternal and tgtype & 4 <> 0`,
     );
-    expect({ sequences, triggers }).toEqual({ sequences: [], triggers: [] });
+    expect({ sequences, triggers }).toEqual({
+      sequences: [],
+      triggers: [{ name: 'throttled_deliveries_say_endpoint' }],
+    });
   });
 });
 

@@ -38,8 +38,8 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
   const received = groupBy(notes, (note) => note.task_id);
   const accepted = (id: string) =>
     (received.get(id) ?? []).filter(({ answer }) => answer === 'accepted' || answer === 'lost');
-  const places = await ask<{ id: string }>(
-    'select delivery_id as id from places union all select delivery_id from parked',
+  const slots = await ask<{ id: string }>(
+    'select delivery_id as id from delivery_slots union all select delivery_id from throttled_deliveries',
   );
   return [
     row('webhooks wanted', wanted.length),
@@ -70,8 +70,8 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
     ...duplicates(folder, notes, deliveries, attempts),
     ...checkSchedule(attempts),
     none(
-      'places left over',
-      places.map(({ id }) => id),
+      'delivery slots left over',
+      slots.map(({ id }) => id),
     ),
   ];
 }

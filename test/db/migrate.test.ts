@@ -1,7 +1,3 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import type pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { withConnection, type Db } from '../../src/db/database.ts';
@@ -11,6 +7,7 @@ import { readFunctions, type FunctionFile } from '../../src/db/sql-files.ts';
 import { earlier_migrations } from '../../src/db/taken-over.ts';
 import { testDatabase, type TestDatabase, type TestDatabaseOptions } from '../helpers/database.ts';
 import { functionTexts, schemaText } from '../helpers/schema.ts';
+import { applyEarlier } from './earlier.ts';
 
 const databases: TestDatabase[] = [];
 
@@ -24,35 +21,10 @@ async function openTestDatabase(state: TestDatabaseOptions['state'] = 'migrated'
   return database.db;
 }
 
-/** The files that the baseline replaces, as they were. */
-function earlierFiles(): { number: number; name: string; sql: string; checksum: string }[] {
-  const text = gunzipSync(readFileSync(join(import.meta.dirname, 'before-baseline.sql.gz'))).toString();
-  return text
-    .split(/^-- file: (?=\d{4}_\w+\.sql\n)/m)
-    .slice(1)
-    .map((part) => {
-      const name = part.slice(0, part.indexOf('\n'));
-      const sql = part.slice(name.length + 1);
-      const checksum = createHash('sha256').update(sql).digest('hex');
-      return { number: Number(name.slice(0, 4)), name, sql, checksum };
-    });
-}
-
 /** A database as the version before the baseline left it, or one of the versions before that. */
-async function earlierDatabase(count: number = earlier_migrations.length): Promise<Db> {
+async function earlierDatabase(count?: number): Promise<Db> {
   const db = await openTestDatabase('empty');
-  await withConnection(db, async (client) => {
-    await client.query(`create table migrations (
-      number int primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())`);
-    for (const { sql, number, name, checksum } of earlierFiles().slice(0, count)) {
-      await client.query(sql);
-      await client.query('insert into migrations (number, name, checksum) values ($1, $2, $3)', [
-        number,
-        name,
-        checksum,
-      ]);
-    }
-  });
+  await applyEarlier(db, count);
   return db;
 }
 

@@ -205,8 +205,12 @@ describe('ARCHITECTURE.md', () => {
 
   it('has every table of the migrations, with its room', () => {
     const created = migrations().matchAll(/^-- room: (\w+)\ncreate table (?:(\w+)\.)?"?(\w+)/gm);
+    const renamed = [...migrations().matchAll(/^alter table (\w+) rename to (\w+);/gm)];
+    const nameNow = (table: string) => renamed.find(([, before]) => before === table)?.[2] ?? table;
     const there = new Set(
-      [...created].map(([, room = '', schema, table = '']) => `${schema ? `schema ${schema}` : table} ${room}`),
+      [...created].map(
+        ([, room = '', schema, table = '']) => `${schema ? `schema ${schema}` : nameNow(table)} ${room}`,
+      ),
     );
     const shown = tableRows(architecture, 'Table').flatMap(([tables = '', , room = '']) =>
       tables.split(', ').map((table) => `${table} ${room}`),

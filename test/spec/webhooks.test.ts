@@ -583,7 +583,7 @@ it('D-webhooks-23 a test delivery is signed and has an empty output', async () =
 
 const url = (receiver: Receiver, path: string) => receiver.url + path;
 
-/** A receiver on a host of its own, so that tests do not share its places. */
+/** A receiver on a host of its own, so that tests do not share its slots. */
 async function onHost(last: number, work: (receiver: Receiver) => Promise<void>): Promise<void> {
   const receiver = await startReceiver(`127.0.0.${last}`);
   try {
@@ -596,15 +596,15 @@ async function onHost(last: number, work: (receiver: Receiver) => Promise<void>)
 const finishTasks = (count: number, where: (i: number) => string, client = stage.client) =>
   Promise.all(Array.from({ length: count }, (_, i) => finishTask(client, where(i))));
 
-async function parkedAt(receiver: Receiver): Promise<number> {
-  const text = 'select count(*)::int as n from parked where host = $1';
+async function throttledAt(receiver: Receiver): Promise<number> {
+  const text = 'select count(*)::int as n from throttled_deliveries where host = $1';
   const rows = await stage.app.db.query<{ n: number }>(text, [new URL(receiver.url).host]);
   return rows[0]?.n ?? 0;
 }
 
-/** Waits until so many attempts are being answered and so many deliveries wait for a place. */
-async function expectFlying(receiver: Receiver, path: string, open: number, parked: number): Promise<void> {
-  const reached = async () => receiver.open(path) === open && (await parkedAt(receiver)) === parked;
+/** Waits until so many attempts are being answered and so many deliveries wait for a slot. */
+async function expectFlying(receiver: Receiver, path: string, open: number, throttled: number): Promise<void> {
+  const reached = async () => receiver.open(path) === open && (await throttledAt(receiver)) === throttled;
   await vi.waitUntil(reached, { interval: 20, timeout: 8_000 });
 }
 
@@ -682,7 +682,7 @@ it('D-webhooks-31 first attempts never wait behind retries', () =>
     for (const task of tasks) await listed(stage, task);
     receiver.answer('/a', 'hang');
     await pass(stage, 10 * second);
-    await vi.waitUntil(async () => receiver.open('/a') + (await parkedAt(receiver)) === 6, { timeout: 8_000 });
+    await vi.waitUntil(async () => receiver.open('/a') + (await throttledAt(receiver)) === 6, { timeout: 8_000 });
     const first = await finishTask(stage.client, url(receiver, '/a'));
     await vi.waitUntil(() => receiver.received.at(-1)?.body.toString().includes(first), { timeout: 8_000 });
     expect(receiver.open('/a')).toBe(4);

@@ -113,6 +113,7 @@ export const bad: readonly Example[] = [
   ...functionFiles(),
   ...foreignSql(),
   ...foreignFunctions(),
+  ...renamedTable(),
   ...floats(),
   { rule: 'environment', why: 'process.env', files: { 'src/app.ts': '\nf(process.env.PORT);' }, at: 'src/app.ts:2' },
   {
@@ -291,6 +292,17 @@ function foreignFunctions(): Example[] {
     rule: 'sql owner',
     why: path,
     files: { [path]: '', 'src/accounts/a.ts': "query('select a($1)')" },
+    at: 'src/accounts/a.ts:1',
+  }));
+}
+
+/** A table by its new name, and by the old one, which is a view for older nodes. */
+function renamedTable(): Example[] {
+  const renamed = '-- room: tasks\nalter table jobs rename to tasks;\n-- room: former\ncreate view jobs as select 1;';
+  return ['tasks', 'jobs'].map((name) => ({
+    rule: 'sql owner',
+    why: `renamed: ${name}`,
+    files: { 'sql/migrations/0001_a.sql': renamed, 'src/accounts/a.ts': `query('select id from ${name}')` },
     at: 'src/accounts/a.ts:1',
   }));
 }

@@ -12,12 +12,16 @@ type Literal = { text: string; offset: number };
 
 const creation =
   /^create (?:or replace )?(?:unlogged )?(table|view|function|procedure) (?:if not exists )?(?:public\.)?((?:\w+\.)?"?\w+)/i;
+const renaming = /^alter (table) \w+ rename to (\w+)/i;
+
+/** Functions and views that only nodes of the version before this one use: in no room, so that no source may name them. */
+const former = 'former';
 
 export const declared_rooms: Rule = {
   name: 'table owner',
   findings: (tree) =>
     migrationDeclarations(tree)
-      .filter(({ room }) => room === undefined || !rooms.includes(room))
+      .filter(({ room }) => room === undefined || !(rooms.includes(room) || room === former))
       .map(({ file, line, kind, name }) => ({
         file,
         line,
@@ -43,7 +47,7 @@ function migrationDeclarations(tree: Tree): Declaration[] {
     .flatMap(([file, text]) => {
       const lines = text.split('\n');
       return lines.flatMap((line, index): Declaration[] => {
-        const match = creation.exec(line);
+        const match = creation.exec(line) ?? renaming.exec(line);
         if (!match) return [];
         const kind = /table|view/i.test(match[1] ?? '') ? 'table' : 'function';
         return [{ file, line: index + 1, kind, name: nameOf(match[2]), room: roomAbove(lines, index) }];
@@ -57,9 +61,6 @@ function functionFiles(tree: Tree): { path: string; folder: string; name: string
     return name === '' ? [] : [{ path, folder, name, text }];
   });
 }
-
-/** Functions that only nodes of the version before this one call: in no room, so that no source may name them. */
-const former = 'former';
 
 export const function_files: Rule = {
   name: 'sql function',
@@ -126,7 +127,7 @@ function foreignSql(source: Source, owners: Owners): Finding[] {
     if (owner === undefined || owner === room) return;
     const advice =
       owner === former
-        ? `function ${name} is for nodes of the version before this one; call the one that replaces it`
+        ? `${kind} ${name} is for nodes of the version before this one; use what replaces it`
         : `${kind} ${name} belongs to room ${owner}; call a function of src/${owner} instead`;
     findings.push({ file: source.path, line: lineAt(source.text, offset), advice });
   };

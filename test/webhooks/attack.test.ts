@@ -21,13 +21,13 @@ type Host = {
   url: string;
   accepted: Set<string>;
   /** The most requests in flight at once: on the whole host, on any path, of any delivery. */
-  most: { host: number; lane: number; delivery: number };
+  most: { host: number; endpoint: number; delivery: number };
   stop(): Promise<void>;
 };
 
 async function startHost(address: string, random: Random): Promise<Host> {
   const accepted = new Set<string>();
-  const most = { host: 0, lane: 0, delivery: 0 };
+  const most = { host: 0, endpoint: 0, delivery: 0 };
   const open = new Set<{ path: string; delivery: string }>();
   const server = createServer((request, response) => {
     const delivery = String(request.headers['x-service-delivery']);
@@ -37,7 +37,7 @@ async function startHost(address: string, random: Random): Promise<Host> {
     response.once('close', () => open.delete(one));
     const all = [...open];
     most.host = Math.max(most.host, all.length);
-    most.lane = Math.max(most.lane, all.filter((other) => other.path === path).length);
+    most.endpoint = Math.max(most.endpoint, all.filter((other) => other.path === path).length);
     most.delivery = Math.max(most.delivery, all.filter((other) => other.delivery === delivery).length);
     request.resume().once('end', () => answer(response, delivery));
   });
@@ -87,7 +87,7 @@ test('two nodes that stop, start and lose the database midway lose no delivery, 
 
   const queueOne = async () => {
     const account_id = accounts[random.whole(0, 1)]?.account_id ?? '';
-    // 48 lanes of one host have more places than the host; 4 of the other have fewer.
+    // 48 endpoints of one host have more slots than the host; 4 of the other have fewer.
     const [host, paths] = random.chance(0.7) ? [hosts[0], 24] : [hosts[1], 2];
     const url = `${host?.url}/${account_id}/${random.whole(1, paths)}`;
     await queueDelivery({ db, clock: service.app.clock }, account_id, url);
@@ -121,7 +121,10 @@ test('two nodes that stop, start and lose the database midway lose no delivery, 
       (await count(`deliveries where state = 'waiting'`)) === 0 &&
       (await count(`pgboss.job where name like 'delivery.%' and state < 'completed'`)) === 0;
     await until('all deliveries have ended, and so have their jobs', ended);
-    expect({ places: await count('places'), parked: await count('parked') }).toEqual({ places: 0, parked: 0 });
+    expect({ slots: await count('delivery_slots'), throttled: await count('throttled_deliveries') }).toEqual({
+      slots: 0,
+      throttled: 0,
+    });
     const rows = await db.query<{ id: string; state: string; failures: number }>('select * from deliveries');
     const accepted = new Set(hosts.flatMap((host) => [...host.accepted]));
     expect(rows).toHaveLength(deliveries);
@@ -129,7 +132,7 @@ test('two nodes that stop, start and lose the database midway lose no delivery, 
     expect(rows.filter(({ state, failures }) => state === 'dropped' && failures < 6)).toEqual([]);
     for (const { most } of hosts) {
       expect(most.host).toBeLessThanOrEqual(64);
-      expect(most.lane).toBeLessThanOrEqual(4);
+      expect(most.endpoint).toBeLessThanOrEqual(4);
       expect(most.delivery).toBe(1);
     }
     await expectExactBooks(service.app);

@@ -16,7 +16,7 @@ afterAll(() => stage.stop());
 const finishTasks = (client: Client, count: number, url: (i: number) => string) =>
   Promise.all(Array.from({ length: count }, (_, i) => finishTask(client, url(i))));
 
-/** A receiver under a host of its own, so that tests do not share its 64 places. */
+/** A receiver under a host of its own, so that tests do not share its 64 slots. */
 async function withReceiver(last: number, work: (receiver: Receiver) => Promise<void>): Promise<void> {
   const receiver = await startReceiver(`127.0.0.${last}`);
   try {
@@ -26,8 +26,8 @@ async function withReceiver(last: number, work: (receiver: Receiver) => Promise<
   }
 }
 
-async function parked(): Promise<number> {
-  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from parked');
+async function throttled(): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from throttled_deliveries');
   return rows[0]?.n ?? 0;
 }
 
@@ -35,7 +35,7 @@ test('8 hanging deliveries to one host do not delay a ninth to another path, and
   withReceiver(2, async (receiver) => {
     receiver.answer('/hang', 'hang');
     await finishTasks(stage.client, 8, (i) => `${receiver.url}/hang?task=${i}`);
-    await until('four are in flight', async () => receiver.open('/hang') === 4 && (await parked()) === 4);
+    await until('four are in flight', async () => receiver.open('/hang') === 4 && (await throttled()) === 4);
     const begun_at_ms = performance.now();
     await finishTask(stage.client, `${receiver.url}/other`);
     await receiver.nth('/other', 1);
@@ -45,11 +45,11 @@ test('8 hanging deliveries to one host do not delay a ninth to another path, and
     receiver.release('/hang', 204);
     await receiver.nth('/hang', 8);
     expect(receiver.most('/hang')).toBe(4);
-    await until('all places are free', async () => (await placesTaken()) === 0);
+    await until('all slots are free', async () => (await slotsTaken()) === 0);
   }));
 
-async function placesTaken(): Promise<number> {
-  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from places');
+async function slotsTaken(): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from delivery_slots');
   return rows[0]?.n ?? 0;
 }
 
@@ -59,7 +59,7 @@ test('two accounts with the same URL have 4 slots each', () =>
     const other = await stage.test.client();
     await finishTasks(stage.client, 6, () => `${receiver.url}/shared`);
     await finishTasks(other, 6, () => `${receiver.url}/shared`);
-    await until('eight are in flight', async () => receiver.open('/shared') === 8 && (await parked()) === 4);
+    await until('eight are in flight', async () => receiver.open('/shared') === 8 && (await throttled()) === 4);
     receiver.answer('/shared', 204);
     receiver.release('/shared', 204);
     await receiver.nth('/shared', 12);
@@ -71,10 +71,10 @@ test('a host has 64 slots, and an account with one delivery does not wait behind
     const paths = Array.from({ length: 100 }, (_, i) => `/many/${i}`);
     for (const path of paths) receiver.answer(path, 'hang');
     await finishTasks(stage.client, 100, (i) => `${receiver.url}${paths[i]}`);
-    await until('64 are in flight', async () => receiver.open() === 64 && (await parked()) === 36);
+    await until('64 are in flight', async () => receiver.open() === 64 && (await throttled()) === 36);
     const other = await stage.test.client();
     await finishTask(other, `${receiver.url}/small`);
-    await until('the other queues', async () => (await parked()) === 37);
+    await until('the other queues', async () => (await throttled()) === 37);
     const [first] = receiver.received;
     receiver.release(first?.path ?? '', 204);
     await receiver.nth('/small', 1);
@@ -106,10 +106,10 @@ webhooks: { timeout: 400ms, retry_delays: [10s, 1m, 5m, 30m, 2h] }
     await finishTask(stage.client, `${receiver.url}/slow`);
     await receiver.nth('/slow', 5);
     receiver.answer('/slow', 'hang');
-    await until('the last one is written down', async () => (await placesTaken()) === 0);
+    await until('the last one is written down', async () => (await slotsTaken()) === 0);
     await finishTasks(stage.client, 4, () => `${receiver.url}/slow`);
     await until('four are in flight again', () => receiver.open('/slow') === 4);
-    await until('and have timed out', async () => (await placesTaken()) === 0);
+    await until('and have timed out', async () => (await slotsTaken()) === 0);
   });
   await stage.test.configure(yaml);
 });
@@ -135,7 +135,7 @@ test('retries leave slots for first attempts and come after them', () =>
     await until('a first attempt is beside them', () => receiver.open('/mixed') === 4);
     receiver.answer('/mixed', 204);
     receiver.release('/mixed', 204);
-    await until('all are through', async () => (await placesTaken()) === 0 && (await parked()) === 0);
+    await until('all are through', async () => (await slotsTaken()) === 0 && (await throttled()) === 0);
   }));
 
 test('two nodes keep the limits together', () =>
@@ -145,12 +145,12 @@ test('two nodes keep the limits together', () =>
       await startWorker(second.app);
       receiver.answer('/both', 'hang');
       await finishTasks(stage.client, 40, () => `${receiver.url}/both`);
-      await until('four are in flight', async () => receiver.open('/both') === 4 && (await parked()) === 36);
+      await until('four are in flight', async () => receiver.open('/both') === 4 && (await throttled()) === 36);
       receiver.answer('/both', 204);
       receiver.release('/both', 204);
       await receiver.nth('/both', 40);
       expect(receiver.most('/both')).toBe(4);
-      await until('all are written down', async () => (await placesTaken()) === 0);
+      await until('all are written down', async () => (await slotsTaken()) === 0);
       expect(receiver.received).toHaveLength(40);
     } finally {
       await second.stop();
@@ -180,7 +180,7 @@ test('200 receivers that begin to hang and 300 deliveries for a dead one do not 
     } finally {
       for (const one of hanging) await one.stop();
     }
-    await until('all places are free', async () => (await placesTaken()) === 0);
+    await until('all slots are free', async () => (await slotsTaken()) === 0);
   }));
 
 test('jobs, slots and queues that an operator deletes are restored', () =>
@@ -188,13 +188,13 @@ test('jobs, slots and queues that an operator deletes are restored', () =>
     const { app, client, clock } = stage;
     receiver.answer('/torn', 'hang');
     await finishTasks(client, 6, () => `${receiver.url}/torn`);
-    await until('two are parked', async () => (await parked()) === 2);
-    await app.db.query('delete from parked');
+    await until('two are throttled', async () => (await throttled()) === 2);
+    await app.db.query('delete from throttled_deliveries');
     receiver.answer('/torn', 204);
     receiver.release('/torn', 204);
-    await until('four are through', async () => (await placesTaken()) === 0);
+    await until('four are through', async () => (await slotsTaken()) === 0);
     clock.pass(10_000);
     expect(await rescueDeliveries(app)).toBe(2);
     await receiver.nth('/torn', 6);
-    await until('all are through', async () => (await placesTaken()) === 0);
+    await until('all are through', async () => (await slotsTaken()) === 0);
   }));

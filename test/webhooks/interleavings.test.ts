@@ -20,9 +20,9 @@ beforeAll(async () => {
   account_id = stage.client.account_id;
 });
 afterEach(async () => {
-  await stage.app.db.query('delete from places');
-  await stage.app.db.query('delete from parked');
-  await stage.app.db.query('delete from slow_lanes');
+  await stage.app.db.query('delete from delivery_slots');
+  await stage.app.db.query('delete from throttled_deliveries');
+  await stage.app.db.query('delete from slow_endpoints');
   await stage.app.db.query('delete from deliveries');
   await expectExactBooks(stage.app);
 });
@@ -38,7 +38,8 @@ const queueMany = (size: number, url: string) => Promise.all(Array.from({ length
 
 const beginMany = async (size: number, url: string) => Promise.all((await queueMany(size, url)).map(begin));
 
-const park = async (id: string) => expect(await stage.app.delivery_slots.begin(await newestJob(id))).toBeUndefined();
+const throttle = async (id: string) =>
+  expect(await stage.app.delivery_slots.begin(await newestJob(id))).toBeUndefined();
 
 /** What the jobs of a delivery name, oldest first. */
 async function jobsOf(id: string): Promise<Due[]> {
@@ -57,7 +58,7 @@ async function newestJob(id: string): Promise<Due> {
 
 async function begin(id: string): Promise<Begun> {
   const begun = await stage.app.delivery_slots.begin(await newestJob(id));
-  if (!begun) throw new Error(`${id} has no place`);
+  if (!begun) throw new Error(`${id} has no slot`);
   return begun;
 }
 
@@ -83,10 +84,10 @@ const stateOf = async (id: string) =>
     )
   )[0];
 
-/** Fills a host with as many places as it has, or as it has for retries. */
+/** Fills a host with as many slots as it has, or as it has for retries. */
 async function fillHost(host: string, size = 64): Promise<void> {
   await stage.app.db.query(
-    `insert into places (account_id, delivery_id, lane, host, claim, taken_at)
+    `insert into delivery_slots (account_id, delivery_id, endpoint, host, claim, taken_at)
        select $1, 'other_' || i, 'other_' || i, $2, 'x', now() from generate_series(1, $3) i`,
     [account_id, host, size],
   );
@@ -94,7 +95,7 @@ async function fillHost(host: string, size = 64): Promise<void> {
 
 /** Ends one of the attempts that fill a host. */
 const freeOne = async (host: string, i: number) => {
-  await stage.app.db.query(`delete from places where delivery_id = $1`, [`other_${i}`]);
+  await stage.app.db.query(`delete from delivery_slots where delivery_id = $1`, [`other_${i}`]);
   await stage.app.db.query('select hand_on($1, now())', [host]);
 };
 
@@ -107,16 +108,16 @@ test('a manual attempt that is in flight when the scheduled retry is due is the 
   expect(await stage.app.delivery_slots.begin(scheduled)).toBeUndefined();
   expect(await stage.app.delivery_slots.end(by_hand, ended(delivered))).toMatchObject({ state: 'delivered' });
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 2 });
-  expect(await count('places')).toBe(0);
+  expect(await count('delivery_slots')).toBe(0);
 });
 
 test('a job whose worker died after it throttled a delivery does not send beside the one that got the slot', async () => {
-  const url = 'http://two.test/parked';
+  const url = 'http://two.test/throttled';
   const [first] = await beginMany(4, url);
   const id = await queue(url);
   const job = await newestJob(id);
-  expect(await stage.app.delivery_slots.begin(job)).toBeUndefined(); // parked; the worker dies, the job stays
-  if (first) await stage.app.delivery_slots.end(first, ended(delivered)); // the place is handed on, with a new job
+  expect(await stage.app.delivery_slots.begin(job)).toBeUndefined(); // throttled; the worker dies, the job stays
+  if (first) await stage.app.delivery_slots.end(first, ended(delivered)); // the slot is handed on, with a new job
   expect(await stage.app.delivery_slots.begin(job)).toBeUndefined();
   const begun = await begin(id);
   expect(await stage.app.delivery_slots.begin(job)).toBeUndefined();
@@ -127,7 +128,7 @@ test('a job that moves to another worker takes over its own slot, and the first 
   const id = await queue('http://three.test/over');
   const lost = await begin(id);
   const begun = await begin(id);
-  expect(await count('places')).toBe(1);
+  expect(await count('delivery_slots')).toBe(1);
   expect(await stage.app.delivery_slots.end(lost, ended())).toMatchObject({ state: 'lost' });
   expect(await stage.app.delivery_slots.end(begun, ended(delivered))).toMatchObject({ state: 'delivered' });
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 1 });
@@ -137,36 +138,36 @@ test('several deliveries of an endpoint that end in one batch leave it slow or f
   const url = 'http://four.test/batch';
   const firsts = await beginMany(4, url);
   const more = await queueMany(6, url);
-  for (const id of more) await park(id);
+  for (const id of more) await throttle(id);
   const outcomes = [timed_out, delivered, timed_out];
   await Promise.all(firsts.slice(0, 3).map((first, i) => stage.app.delivery_slots.end(first, ended(outcomes[i]))));
-  expect(await count('slow_lanes')).toBe(1);
-  expect(await count('places where lane = $1', [targetOf(account_id, url).endpoint])).toBe(1); // the fourth, still under way
+  expect(await count('slow_endpoints')).toBe(1);
+  expect(await count('delivery_slots where endpoint = $1', [targetOf(account_id, url).endpoint])).toBe(1); // the fourth, still under way
 });
 
 test('an endpoint that becomes slow while its deliveries queue for the host gets one slot, not four', async () => {
   const url = 'http://five.test/slow';
-  const { endpoint: lane, host } = targetOf(account_id, url);
+  const { endpoint, host } = targetOf(account_id, url);
   const first = await begin(await queue(url));
   await fillHost(host);
-  for (const id of await queueMany(3, url)) await park(id);
+  for (const id of await queueMany(3, url)) await throttle(id);
   await stage.app.delivery_slots.end(first, ended(timed_out));
   for (let i = 1; i <= 8; i++) await freeOne(host, i);
-  expect(await count('places where lane = $1', [lane])).toBe(1);
-  expect(await count('parked where lane = $1', [lane])).toBe(2);
+  expect(await count('delivery_slots where endpoint = $1', [endpoint])).toBe(1);
+  expect(await count('throttled_deliveries where endpoint = $1', [endpoint])).toBe(2);
 });
 
 test('a first attempt does not wait behind a retry that is next for the only slot of a slow endpoint', async () => {
   const url = 'http://ten.test/retry';
-  const { endpoint: lane, host } = targetOf(account_id, url);
+  const { endpoint, host } = targetOf(account_id, url);
   const retry = await queue(url);
   await stage.app.delivery_slots.end(await begin(retry), ended(timed_out));
   await fillHost(host, 48);
-  await park(retry);
+  await throttle(retry);
   await begin(await queue(url));
   for (let i = 1; i <= 8; i++) await freeOne(host, i);
-  expect(await count('places where lane = $1', [lane])).toBe(1);
-  expect(await count(`parked where delivery_id = $1 and queue_for = 'lane'`, [retry])).toBe(1);
+  expect(await count('delivery_slots where endpoint = $1', [endpoint])).toBe(1);
+  expect(await count(`throttled_deliveries where delivery_id = $1 and queue_for = 'endpoint'`, [retry])).toBe(1);
 });
 
 test('an attempt whose slot was lost in a crash of the server is repeated at once', async () => {
@@ -177,7 +178,7 @@ test('an attempt whose slot was lost in a crash of the server is repeated at onc
   const job = { id: 'x', queue: 'delivery.send', data, attempt: 0, signal: never };
   atFailpoint('delivery.begun', async () => {
     atFailpoint('delivery.begun');
-    await app.db.query('delete from places');
+    await app.db.query('delete from delivery_slots');
   });
   expect(await sendDelivery(app, job)).toEqual({ again_after_ms: 0 });
   expect(await sendDelivery(app, job)).toBe('done');
@@ -200,26 +201,26 @@ test('a delivery that an operator removed does not delay those that end with it'
   await stage.app.db.query('delete from deliveries where id = $1', [both[0]?.id]);
   const ends = both.map((begun) => stage.app.delivery_slots.end(begun, ended(delivered)));
   expect(await Promise.all(ends)).toMatchObject([{ state: 'lost' }, { state: 'delivered' }]);
-  expect(await count('places')).toBe(0);
+  expect(await count('delivery_slots')).toBe(0);
 });
 
 test('the sweep waits for one host at a time, and a locked host does not stop the others', async () => {
   const { app } = stage;
   for (const host of ['aaa.test', 'zzz.test']) {
     await fillHost(host);
-    await park(await queue(`http://${host}/`));
-    await app.db.query('delete from places'); // nobody hands these on
+    await throttle(await queue(`http://${host}/`));
+    await app.db.query('delete from delivery_slots'); // nobody hands these on
   }
   let rescued: Promise<number> | undefined;
   await app.db.tx(async (tx) => {
     await tx.query(`select lock_hosts(array['zzz.test'])`);
     rescued = rescueDeliveries(app);
-    await until('the first host moved on', async () => (await count(`places where host = 'aaa.test'`)) === 1);
+    await until('the first host moved on', async () => (await count(`delivery_slots where host = 'aaa.test'`)) === 1);
     await begin(await queue('http://aaa.test/other'));
   });
   await rescued;
-  expect(await count(`places where host = 'zzz.test'`)).toBe(1);
-  expect(await count('parked')).toBe(0);
+  expect(await count(`delivery_slots where host = 'zzz.test'`)).toBe(1);
+  expect(await count('throttled_deliveries')).toBe(0);
 });
 
 test('old deliveries are removed, but not while they are being sent again', async () => {
@@ -244,7 +245,7 @@ test('old deliveries are removed, but not while they are being sent again', asyn
   expect(await removal).toBe(1);
   expect(await stateOf(kept)).toEqual({ state: 'waiting', attempts: 2 });
   expect(await stateOf(removed)).toBeUndefined();
-  expect(await count('slow_lanes')).toBe(0); // nor does anybody remember that it was slow
+  expect(await count('slow_endpoints')).toBe(0); // nor does anybody remember that it was slow
   clock.pass(-93 * day_ms);
 });
 

@@ -22,11 +22,11 @@ async function accountOf({ app, client }: Stage): Promise<Account> {
   return found;
 }
 
-/** As by a process that dies once it has its place: the attempt never ends. */
+/** As by a process that dies once it has its slot: the attempt never ends. */
 async function beginAndDie(url: string, count: number): Promise<void> {
   const dead = { ...stage.app, guard: { ...stage.app.guard, send: () => new Promise<never>(() => undefined) } };
   for (let i = 0; i < count; i++) void sendTest(dead, account, url, '{}');
-  await until('they have places', async () => (await testsOf(stage, url)).length === count);
+  await until('they have slots', async () => (await testsOf(stage, url)).length === count);
 }
 
 async function testsOf({ app }: Stage, url: string): Promise<Delivery[]> {
@@ -38,8 +38,8 @@ async function testsOf({ app }: Stage, url: string): Promise<Delivery[]> {
   return found.filter((delivery) => delivery !== undefined);
 }
 
-async function parked(): Promise<number> {
-  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from parked');
+async function throttled(): Promise<number> {
+  const rows = await stage.app.db.query<{ n: number }>('select count(*)::int as n from throttled_deliveries');
   return rows[0]?.n ?? 0;
 }
 
@@ -48,13 +48,13 @@ test('slots of test deliveries whose sender died are free at their timeout for w
   const url = `${receiver.url}/died`;
   await beginAndDie(url, 4);
   await finishTask(client, url);
-  await until('it waits for a place', async () => (await parked()) === 1);
+  await until('it waits for a slot', async () => (await throttled()) === 1);
   await pass(stage, 10_000); // as long as an attempt may take
   await rescueDeliveries(app);
   await receiver.nth('/died', 1);
   await finishTask(client, url);
   await receiver.nth('/died', 2);
-  expect(await parked()).toBe(0);
+  expect(await throttled()).toBe(0);
 });
 
 test('a test delivery whose sender died is not sent by another node, reports what happened, and can be sent again', async () => {

@@ -7,6 +7,6 @@ declare
 begin
   insert into deliveries (account_id, id, event, url, body, lane, host, by_hand, next_at, created_at)
     values (d.account_id, d.id, 'task.succeeded', d.url, d.body, d.lane, d.host, true, p_now, p_now);
-  insert into places (account_id, delivery_id, lane, host, claim, taken_at, expires_at)
+  insert into delivery_slots (account_id, delivery_id, endpoint, host, claim, taken_at, expires_at)
     values (d.account_id, d.id, d.lane, d.host, p_claim, p_now, pgboss.job_now() + p_timeout_ms * interval '1 ms');
 end $$;

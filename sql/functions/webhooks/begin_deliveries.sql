@@ -1,6 +1,6 @@
 -- Takes delivery slots for attempts that are due: p_items is [{account_id, id, job, claim}]. Locks the hosts, then the
--- deliveries' slots. Returns an answer for each: send (the slot is the claim's), parked (no slot: whoever gives one up
--- sends a new job) or stale (nothing to do).
+-- deliveries' slots. Returns an answer for each: send (the slot is the claim's), throttled (no slot: whoever gives one
+-- up sends a new job) or stale (nothing to do).
 --
 -- A slot that is taken already was handed on, or its worker is believed dead: the queue gave the job to somebody else.
 -- enable_seqscan is off for plans that were made while the tables were empty.
@@ -14,7 +14,7 @@ declare
   d deliveries;
   v_hosts text[];
 begin
-  -- A place that a crash of the server forgets is taken again by the job that comes back.
+  -- A slot that a crash of the server forgets is taken again by the job that comes back.
   perform set_config('synchronous_commit', 'off', true);
   v_hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
     join deliveries x on x.account_id = r.account_id and x.id = r.id);
@@ -23,7 +23,7 @@ begin
     account_id := i.account_id;
     id := i.id;
     select * into d from deliveries x where x.account_id = i.account_id and x.id = i.id;
-    answer := case when d.state = 'waiting' and d.jobs = i.job then take_place(d, i.claim, p_now) else 'stale' end;
+    answer := case when d.state = 'waiting' and d.jobs = i.job then take_slot(d, i.claim, p_now) else 'stale' end;
     if answer = 'send' then
       number := d.attempts + 1;
       event := d.event;

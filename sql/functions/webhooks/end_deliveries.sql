@@ -9,8 +9,8 @@ declare
   d deliveries;
   v_hosts text[];
   v_host text;
-  v_lanes text[];
-  v_lane text;
+  v_endpoints text[];
+  v_endpoint text;
 begin
   v_hosts := array(select x.host from jsonb_to_recordset(p_items) as r (account_id text, id text)
     join deliveries x on x.account_id = r.account_id and x.id = r.id);
@@ -18,7 +18,7 @@ begin
   for i in select * from jsonb_to_recordset(p_items) as r (account_id text, id text, claim text, started_at timestamptz,
       ended_at timestamptz, duration_ms int, status int, error text, answer text, delivered boolean, timed_out boolean) loop
     d := null;
-    delete from places p where p.account_id = i.account_id and p.delivery_id = i.id and p.claim = i.claim;
+    delete from delivery_slots p where p.account_id = i.account_id and p.delivery_id = i.id and p.claim = i.claim;
     if found then
       d := end_attempt(i.account_id, i.id, i.ended_at, i.delivered, p_delays_ms);
     end if;
@@ -26,16 +26,17 @@ begin
       insert into delivery_attempts (account_id, delivery_id, number, started_at, ended_at, duration_ms, status, error, answer)
         values (i.account_id, i.id, d.attempts, i.started_at, i.ended_at, i.duration_ms, i.status, i.error, i.answer);
       if i.timed_out then
-        insert into slow_lanes (lane, since) values (d.lane, p_now) on conflict (lane) do update set since = p_now;
+        insert into slow_endpoints (endpoint, since) values (d.lane, p_now)
+          on conflict (endpoint) do update set since = p_now;
       else
-        delete from slow_lanes s where s.lane = d.lane;
+        delete from slow_endpoints s where s.endpoint = d.lane;
       end if;
-      v_lanes := v_lanes || d.lane;
+      v_endpoints := v_endpoints || d.lane;
     end if;
     return query select i.account_id, i.id, coalesce(d.state, 'lost'), d.next_at;
   end loop;
-  for v_lane in select distinct u.l from unnest(v_lanes) as u (l) loop
-    perform queue_for_host(v_lane);
+  for v_endpoint in select distinct u.l from unnest(v_endpoints) as u (l) loop
+    perform promote_throttled(v_endpoint);
   end loop;
   for v_host in select distinct u.h from unnest(v_hosts) as u (h) order by 1 loop
     perform hand_on(v_host, p_now);

@@ -9,8 +9,8 @@ begin
   if d.id is null then
     return 'missing';
   elsif d.attempts = 0 or d.by_hand
-      or exists (select from places p where p.account_id = p_account and p.delivery_id = p_id)
-      or exists (select from parked k where k.account_id = p_account and k.delivery_id = p_id) then
+      or exists (select from delivery_slots p where p.account_id = p_account and p.delivery_id = p_id)
+      or exists (select from throttled_deliveries k where k.account_id = p_account and k.delivery_id = p_id) then
     return 'busy';
   end if;
   update deliveries x set state = 'waiting', by_hand = true, next_at = p_now, ended_at = null
