@@ -1,13 +1,18 @@
-import type { App } from '../app.ts';
 import type { ChatCaller } from '../chat/attempt.ts';
-import { runCall, type AttemptRoute } from '../chat/call.ts';
-import { countTokens } from '../chat/count.ts';
-import { priceChatRequest, type PricedRequest, type PricedChatRequest } from '../chat/priced-request.ts';
+import { runCall, type AttemptRoute, type CallParts } from '../chat/call.ts';
+import { countTokens, type CountParts } from '../chat/count.ts';
+import {
+  priceChatRequest,
+  type PricedRequest,
+  type PricedChatRequest,
+  type PricingParts,
+} from '../chat/priced-request.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
-import { attemptWithLinks } from '../chat/linked.ts';
+import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { RequestMemory } from '../chat/request-memory.ts';
+import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
@@ -15,6 +20,9 @@ import type { CallerCodec, CallerHalf, ChatEndpoint, Codec } from '../styles/cod
 import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
+
+/** The parts of the app that answering a chat takes. */
+type ChatParts = PricingParts & LinkedParts & CallParts;
 
 export const body_limit_bytes = 32_000_000;
 
@@ -36,7 +44,7 @@ const chat_headers = {
 };
 
 /** The chat endpoint of each style that callers are offered, and its call that counts tokens. */
-export function chatEndpoints(styles: readonly Codec[]): Endpoint<App>[] {
+export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts>[] {
   return styles.filter(isOffered).flatMap((style) => {
     const { count } = style.caller.endpoint;
     return count ? [chatEndpoint(style), countEndpoint(style, count)] : [chatEndpoint(style)];
@@ -51,7 +59,7 @@ const no_model = { description: 'There is no chat model with this id.' };
 
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
 
-function chatEndpoint(style: CallerCodec): Endpoint<App> {
+function chatEndpoint(style: CallerCodec): Endpoint<ChatParts> {
   const { path, summary, description, body: schema, examples, response } = style.caller.endpoint;
   return {
     ...base,
@@ -71,7 +79,7 @@ function chatEndpoint(style: CallerCodec): Endpoint<App> {
 }
 
 /** Free of charge, so it counts with the reads. */
-function countEndpoint(style: CallerCodec, count: NonNullable<ChatEndpoint['count']>): Endpoint<App> {
+function countEndpoint(style: CallerCodec, count: NonNullable<ChatEndpoint['count']>): Endpoint<CountParts> {
   return {
     ...base,
     path: count.path,
@@ -91,7 +99,7 @@ function countEndpoint(style: CallerCodec, count: NonNullable<ChatEndpoint['coun
 }
 
 /** Completions are not kept; without this, the path would be a chat call named "completions". */
-export const stored_completions: Endpoint<App> = {
+export const stored_completions: Endpoint<unknown> = {
   method: 'GET',
   path: '/v1/chat/completions',
   window: 'chat',
@@ -105,7 +113,7 @@ export const stored_completions: Endpoint<App> = {
   },
 };
 
-export const chat_record: Endpoint<App> = {
+export const chat_record: Endpoint<{ readonly db: Db }> = {
   method: 'GET',
   path: '/v1/chat/{request_id}',
   docs: {
@@ -124,15 +132,16 @@ export const chat_record: Endpoint<App> = {
 };
 
 /** A call of a chat, in any style: whole or streamed. */
-export function answerChat(app: App, style: CallerCodec, call: Call): Promise<Answer> {
+export function answerChat(app: ChatParts, style: CallerCodec, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const priced = priceChatRequest(app, style, call);
   const caller = callerOf(style.caller, call);
   caller.memory.add(() => (priced.request.body = {}));
   const ignored = ignoredHeader(priced, caller);
+  const attempt: AttemptRoute<PricedChatRequest> = (...args) => attemptWithLinks(app, ...args);
   const answer = priced.request.stream
-    ? streamed(app, priced, caller)
-    : answerWhole(app, priced, attemptWithLinks, caller);
+    ? streamed(app, priced, attempt, caller)
+    : answerWhole(app, priced, attempt, caller);
   if (!ignored) return answer;
   return answer.then(({ headers, ...rest }) => ({ ...rest, headers: { ...headers, ...ignored } }));
 }
@@ -151,7 +160,7 @@ export function callerOf(style: Pick<CallerHalf, 'headers'>, call: Call): ChatCa
 
 /** The answer to a call that is not streamed, with its cost. */
 export function answerWhole<Priced extends PricedRequest>(
-  app: App,
+  app: CallParts,
   priced: Priced,
   attempt: AttemptRoute<Priced>,
   caller: ChatCaller,
@@ -172,9 +181,14 @@ const stream_headers = {
 };
 
 /** Answers as soon as there is content, or the caller has to hear that we are alive; until then errors are HTTP errors. */
-async function streamed(app: App, priced: PricedChatRequest, caller: ChatCaller): Promise<Answer> {
+async function streamed(
+  app: CallParts,
+  priced: PricedChatRequest,
+  attempt: AttemptRoute<PricedChatRequest>,
+  caller: ChatCaller,
+): Promise<Answer> {
   const writer = new StreamWriter();
-  const running = runCall(app, priced, attemptWithLinks, caller, writer);
+  const running = runCall(app, priced, attempt, caller, writer);
   void running.catch(() => undefined).finally(() => writer.end());
   await Promise.race([writer.opened, running]);
   return { status: 200, headers: { ...stream_headers, ...writer.headers }, body: writer };

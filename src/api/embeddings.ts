@@ -1,12 +1,17 @@
-import type { App } from '../app.ts';
-import { attemptEmbedding, priceEmbeddingRequest } from '../chat/embed.ts';
+import type { AttemptRoute, CallParts } from '../chat/call.ts';
+import {
+  attemptEmbedding,
+  priceEmbeddingRequest,
+  type EmbeddingParts,
+  type PricedEmbeddingRequest,
+} from '../chat/embed.ts';
 import { refuseBlocked } from './blocked.ts';
 import { embeddings_answer, embeddings_body } from './call-schemas.ts';
 import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
-export const embeddings: Endpoint<App> = {
+export const embeddings: Endpoint<CallParts & EmbeddingParts> = {
   method: 'POST',
   path: '/v1/embeddings',
   window: 'chat',
@@ -35,6 +40,9 @@ export const embeddings: Endpoint<App> = {
   },
   handle: (app, call) => {
     refuseBlocked(call.caller);
-    return answerWhole(app, priceEmbeddingRequest(app, call), attemptEmbedding, callerOf({}, call));
+    const priced = priceEmbeddingRequest(app.catalog, call);
+    const attempt: AttemptRoute<PricedEmbeddingRequest> = (request, route, caller, outcome) =>
+      attemptEmbedding(app, request, route, caller, outcome);
+    return answerWhole(app, priced, attempt, callerOf({}, call));
   },
 };

@@ -1,4 +1,3 @@
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import type { Endpoint, EndpointDocs } from '../http/endpoint.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
@@ -20,7 +19,7 @@ function nothingStored(): never {
 const base = { format: completions_errors, lenient_query: true, docs, handle: nothingStored } as const;
 
 /** Responses are not kept. */
-export const stored_responses: readonly Endpoint<App>[] = [
+export const stored_responses: readonly Endpoint<unknown>[] = [
   { ...base, method: 'GET', path: '/v1/responses/{id}' },
   { ...base, method: 'DELETE', path: '/v1/responses/{id}' },
   { ...base, method: 'POST', path: '/v1/responses/{id}/cancel' },

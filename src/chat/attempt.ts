@@ -1,8 +1,10 @@
-import type { App } from '../app.ts';
+import type { Logger } from 'pino';
 import type { Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { readBytes } from '../lib/read-bytes.ts';
+import type { Providers } from '../providers/open.ts';
 import { refusalError } from '../providers/http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
@@ -25,7 +27,7 @@ import { mayReason } from '../styles/thinking.ts';
 import { openRelay, type Relay } from '../styles/relay.ts';
 import { upstreamBody } from '../styles/request.ts';
 import { headersFor } from './ignored.ts';
-import { fetchLinks } from './links.ts';
+import { fetchLinks, type LinkParts } from './links.ts';
 import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
@@ -73,8 +75,17 @@ export type Attempted =
 const line_bytes_max = 67_108_864;
 export const answer_bytes_max = 67_108_864;
 
+/** The parts of the app that asking a route takes. */
+export type AttemptParts = LinkParts & {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly providers: Pick<Providers, 'chat'>;
+  readonly secret: string;
+  readonly stopping: AbortSignal;
+};
+
 type RouteAttempt = {
-  app: App;
+  parts: AttemptParts;
   priced: PricedChatRequest;
   route: Route;
   provider: ChatProvider;
@@ -94,14 +105,14 @@ type RouteAttempt = {
  * other route is tried then.
  */
 export async function attemptRoute(
-  app: App,
+  parts: AttemptParts,
   priced: PricedChatRequest,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
   writer: StreamWriter,
 ): Promise<Attempted> {
-  const provider = app.providers.chat(route.provider);
+  const provider = parts.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
   const quirks = quirksOf(route.options);
   const style = styleFor(priced.request, provider, quirks);
@@ -125,10 +136,10 @@ export async function attemptRoute(
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
   outcome.writes_for_an_hour = limitCaches(priced, style, allowance, sent);
-  sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: app.secret });
-  const timeouts = new AttemptTimeouts(route.timeout_ms, priced.request.stream, caller.gone, app.stopping);
+  sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: parts.secret });
+  const timeouts = new AttemptTimeouts(route.timeout_ms, priced.request.stream, caller.gone, parts.stopping);
   const reasons = mayReason(priced.model.capabilities, quirks, { requested: priced.request.body, sent: sent.body });
-  const attempt: RouteAttempt = { app, priced, route, provider, style, sent, caller, outcome, timeouts, reasons };
+  const attempt: RouteAttempt = { parts, priced, route, provider, style, sent, caller, outcome, timeouts, reasons };
   let files: Files | undefined;
   try {
     files = sent.links && (await fillLinks(attempt, sent.links));
@@ -195,9 +206,9 @@ function forget(sent: UpstreamBody): void {
 type Files = Permit | { problem: RouteFailure };
 
 /** Fills in the files that the upstream does not fetch itself; why that cannot be done says nothing about the route. */
-async function fillLinks({ app, priced, timeouts }: RouteAttempt, links: readonly Link[]): Promise<Files> {
+async function fillLinks({ parts, priced, timeouts }: RouteAttempt, links: readonly Link[]): Promise<Files> {
   try {
-    const files = await fetchLinks(app, priced.caller.account.id, links, timeouts.signal);
+    const files = await fetchLinks(parts, priced.caller.account.id, links, timeouts.signal);
     if (!(files instanceof ApiError)) return files;
     return { problem: { cause: 'upstream_error', reason: files.message, refusal: files } };
   } catch (error) {
@@ -292,7 +303,7 @@ function lateness(phase: Phase): string {
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: StreamWriter): Promise<Attempted> {
-  const { app, priced, style, outcome, timeouts } = attempt;
+  const { parts, priced, style, outcome, timeouts } = attempt;
   const { simulated = false, secrets = [] } = reply;
   const relay = openRelay(priced.request, style, { ...renderOptions(attempt), line_bytes_max });
   attempt.relay = relay;
@@ -321,7 +332,7 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
     return failed({ ...emptyStream(relay.failure, problem, timeouts), simulated });
   }
   const facts = { request_id: priced.request_id, route: attempt.route.id, problem: withoutWords(problem) };
-  app.log.warn(facts, 'a chat stream broke off');
+  parts.log.warn(facts, 'a chat stream broke off');
   outcome.error = timeouts.timed_out
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
     : new ApiError('upstream_error', 'The model provider cut its answer off.');
@@ -395,11 +406,11 @@ function keep(answer: AnswerResults, outcome: ChatOutcome): void {
 type AnswerResults = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | 'finish' | 'upstream_id'>;
 
 /** Returns the options for writing the response, whole or streamed. */
-function renderOptions({ app, priced, sent, outcome }: RouteAttempt): AnswerOptions {
+function renderOptions({ parts, priced, sent, outcome }: RouteAttempt): AnswerOptions {
   return {
     model: priced.model.id,
     request_id: priced.request_id,
-    created: Math.floor(app.clock.now() / 1000),
+    created: Math.floor(parts.clock.now() / 1000),
     input_tokens_estimated: priced.input_tokens_counted, // what is charged, unlike the hold's estimate
     writes_for_an_hour: outcome.writes_for_an_hour,
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),

@@ -1,18 +1,19 @@
-import type { App } from '../app.ts';
+import type { Logger } from 'pino';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
-import type { Permit } from '../concurrency/semaphore.ts';
+import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import { credentials_pause_ms } from '../routing/health.ts';
+import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
-import { takeHold, type Held } from './hold.ts';
+import { takeHold, type Held, type HoldParts } from './hold.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import { withoutWords } from '../lib/without-words.ts';
-import { writeRecord } from './record.ts';
-import { retryAfter, routesOf, type NamedRoute, type Routing } from './routes.ts';
-import { chargeOf, settle, type Settled } from './settle.ts';
-import { noteLost, useOf } from './upstream.ts';
+import { writeRecord, type RecordParts } from './record.ts';
+import { retryAfter, routesOf, type NamedRoute, type Routing, type RoutingParts } from './routes.ts';
+import { chargeOf, settle, type Settled, type SettleParts } from './settle.ts';
+import { noteLost, useOf, type LostCostParts } from './upstream.ts';
 
 /** Silence of a stream after which the caller gets a sign of life. */
 const heartbeat_ms = 15_000;
@@ -20,9 +21,19 @@ const heartbeat_ms = 15_000;
 /** A whole answer; undefined after a stream, and when the caller is gone. */
 export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
 
+/** The parts of the app that a call takes, beside those that its attempts take. */
+export type CallParts = RoutingParts &
+  HoldParts &
+  SettleParts &
+  RecordParts &
+  LostCostParts & {
+    readonly catalog: CatalogHolder;
+    readonly limits: { readonly chat_calls: Semaphore };
+    track(work: Promise<unknown>): void;
+  };
+
 /** Asks one route. Throws ApiError 400 for the caller's own mistake: no other route is tried then. */
 export type AttemptRoute<Priced extends PricedRequest> = (
-  app: App,
   priced: Priced,
   route: Route,
   caller: ChatCaller,
@@ -36,45 +47,46 @@ export type AttemptRoute<Priced extends PricedRequest> = (
  * its last event tells the error.
  */
 export async function runCall<Priced extends PricedRequest>(
-  app: App,
+  parts: CallParts,
   priced: Priced,
   attemptRoute: AttemptRoute<Priced>,
   caller: ChatCaller,
   writer: StreamWriter,
 ): Promise<ChatResult> {
-  const permit = enter(app, priced);
-  const end = app.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
+  const permit = enter(parts, priced);
+  const end = parts.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
   let routing: Routing | undefined;
   try {
-    const created_at = new Date(app.clock.now());
+    const created_at = new Date(parts.clock.now());
     const outcome = newOutcome();
-    routing = await routesOf(app, priced);
+    routing = await routesOf(parts, priced);
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
-    const { hold, max_tokens } = await reserve(app, priced, routes);
+    const { hold, max_tokens } = await reserve(parts, priced, routes);
     if (max_tokens < priced.output.bound) writer.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
     let whole: Buffer | undefined;
     try {
-      const attempt = ({ route }: NamedRoute) => attemptRoute(app, paid, route, caller, outcome, writer);
-      whole = await tryRoutes(app, paid, routes, attempt, caller, outcome);
+      const attempt = ({ route }: NamedRoute) => attemptRoute(paid, route, caller, outcome, writer);
+      whole = await tryRoutes(parts, paid, routes, attempt, caller, outcome);
     } catch (error) {
-      outcome.error = error instanceof ApiError ? error : unexpected(app, priced, error);
+      outcome.error = error instanceof ApiError ? error : unexpected(parts.log, priced, error);
     }
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
     const charge = chargeOf(priced, outcome);
     let settled: Settled;
     try {
-      settled = await settle(app, priced, { hold, charge, upstream: useOf(app, priced, outcome, charge) });
+      const upstream = useOf(parts.catalog.current.settings, priced, outcome, charge);
+      settled = await settle(parts, priced, { hold, charge, upstream });
     } catch (error) {
-      app.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
+      parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) writer.cut(); // nobody is told an error any more: it must not look like an end
       throw error;
     }
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    writeRecord(app, priced, { outcome, charge, ...settled, created_at, total_ms });
+    writeRecord(parts, priced, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();
     if (error && !writer.is_open) throw error;
@@ -92,10 +104,10 @@ export async function runCall<Priced extends PricedRequest>(
 const retry_after_s = 1;
 
 /** Takes one of the permits that a key has. Throws ApiError 429. */
-function enter(app: App, { caller }: PricedRequest): Permit {
-  const permit = app.limits.chat_calls.tryAcquire(caller.key.id);
+function enter(parts: Pick<CallParts, 'catalog' | 'limits'>, { caller }: PricedRequest): Permit {
+  const permit = parts.limits.chat_calls.tryAcquire(caller.key.id);
   if (permit) return permit;
-  const { chat_at_once } = app.catalog.current.settings.limits;
+  const { chat_at_once } = parts.catalog.current.settings.limits;
   const message = `Too many calls at once with this key: at most ${chat_at_once} may be in progress. Wait until one of them ends.`;
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }
@@ -104,28 +116,32 @@ function typeAndMessage({ type, message }: ApiError): { type: string; message: s
   return { type, message };
 }
 
-function unexpected(app: App, priced: PricedRequest, error: unknown): ApiError {
-  app.log.error({ request_id: priced.request_id, err: error }, 'a chat call failed');
+function unexpected(log: Logger, priced: PricedRequest, error: unknown): ApiError {
+  log.error({ request_id: priced.request_id, err: error }, 'a chat call failed');
   return new ApiError(
     'internal_error',
     'The service could not finish this call; output that was not delivered costs nothing.',
   );
 }
 
+type ReserveParts = HoldParts & SettleParts & Pick<CallParts, 'health' | 'track'>;
+
 /** Holds the money. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(app: App, priced: PricedRequest, [first]: readonly NamedRoute[]): Promise<Held> {
+async function reserve(parts: ReserveParts, priced: PricedRequest, [first]: readonly NamedRoute[]): Promise<Held> {
   try {
-    return await takeHold(app, priced);
+    return await takeHold(parts, priced);
   } catch (error) {
-    if (first) await app.health.releaseProbe(first.name, priced.caller.account.id);
+    if (first) await parts.health.releaseProbe(first.name, priced.caller.account.id);
     // The hold may be there all the same: only its answer was lost.
-    if (!(error instanceof ApiError)) app.track(settle(app, priced, {}));
+    if (!(error instanceof ApiError)) parts.track(settle(parts, priced, {}));
     throw error;
   }
 }
 
+type TryParts = LostCostParts & Pick<CallParts, 'health' | 'track'>;
+
 async function tryRoutes(
-  app: App,
+  parts: TryParts,
   priced: PricedRequest,
   routes: readonly NamedRoute[],
   attempt: (route: NamedRoute) => Promise<Attempted>,
@@ -138,7 +154,7 @@ async function tryRoutes(
     const begun_at_ms = performance.now();
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
     if (caller.gone.aborted) {
-      await app.health.releaseProbe(name, priced.caller.account.id);
+      await parts.health.releaseProbe(name, priced.caller.account.id);
       return undefined;
     }
     let attempted;
@@ -147,7 +163,7 @@ async function tryRoutes(
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
-      await app.health.releaseProbe(name, priced.caller.account.id);
+      await parts.health.releaseProbe(name, priced.caller.account.id);
       throw error;
     }
     if (attempted.answered) {
@@ -159,30 +175,30 @@ async function tryRoutes(
         ...(upstream_id !== undefined && { upstream_id }),
         duration_ms: since_ms(),
       });
-      await noteAnswer(app, priced, name, outcome, attempted.is_not_route_fault);
+      await noteAnswer(parts.health, priced, name, outcome, attempted.is_not_route_fault);
       return attempted.whole;
     }
     const { failure } = attempted;
     failures.push(failure);
     outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
-    if (failure.may_cost) app.track(noteLost(app, priced, route, outcome.attempts.length));
+    if (failure.may_cost) parts.track(noteLost(parts, priced, route, outcome.attempts.length));
     if (caller.gone.aborted) {
-      await app.health.releaseProbe(name, priced.caller.account.id);
+      await parts.health.releaseProbe(name, priced.caller.account.id);
       return undefined;
     }
     // Perhaps a setting is missing, or it is down: these words are our own, and say what to do.
     const is_unreachable = failure.reason.startsWith('unreachable:');
     const reason = is_unreachable ? failure.reason : withoutWords(failure.reason);
     const level = is_unreachable ? 'warn' : 'info';
-    app.log[level]({ request_id: priced.request_id, route: name, reason }, 'a route gave no answer');
-    await noteFailure(app, priced, name, failure);
+    parts.log[level]({ request_id: priced.request_id, route: name, reason }, 'a route gave no answer');
+    await noteFailure(parts.health, priced, name, failure);
   }
   throw allFailed(priced, failures);
 }
 
 /** Notes what an answer says of its route. */
 async function noteAnswer(
-  app: App,
+  health: RouteHealth,
   priced: PricedRequest,
   name: string,
   { error, is_complete }: ChatOutcome,
@@ -190,16 +206,20 @@ async function noteAnswer(
 ): Promise<void> {
   const account_id = priced.caller.account.id;
   if (error && !is_not_route_fault)
-    return app.health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
-  return is_complete ? app.health.succeeded(name, account_id) : app.health.releaseProbe(name, account_id);
+    return health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
+  return is_complete ? health.succeeded(name, account_id) : health.releaseProbe(name, account_id);
 }
 
-async function noteFailure(app: App, priced: PricedRequest, name: string, failure: RouteFailure): Promise<void> {
+async function noteFailure(
+  health: RouteHealth,
+  priced: PricedRequest,
+  name: string,
+  failure: RouteFailure,
+): Promise<void> {
   const account_id = priced.caller.account.id;
-  if (failure.simulated || failure.refusal || failure.is_not_route_fault)
-    return app.health.releaseProbe(name, account_id);
+  if (failure.simulated || failure.refusal || failure.is_not_route_fault) return health.releaseProbe(name, account_id);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
-  await app.health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
+  await health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }
 
 /** Returns the error for a call whose routes all failed: never an upstream's own text about our account. */

@@ -1,6 +1,7 @@
+import type { Logger } from 'pino';
 import type { Caller } from '../accounts/authenticate.ts';
-import type { App } from '../app.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
+import type { AddressRules } from '../net/address.ts';
 import { allowanceOf, allowedRequest } from '../styles/allowed.ts';
 import type { CallerCodec, ChatRequest, Codec } from '../styles/codec.ts';
 import { inputSize } from '../styles/input-size.ts';
@@ -9,33 +10,36 @@ import { readChatRequest, upstreamBody } from '../styles/request.ts';
 import { findLinks, judgeLinks, type BodyLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
 import { headersFor } from './ignored.ts';
-import { checkPolicy, linkPolicy } from './linked.ts';
+import { checkPolicy, linkPolicy, type LinkPolicyParts } from './linked.ts';
 import { findModel } from './priced-request.ts';
 import { countInput } from './price.ts';
 
 const upstream_patience_ms = 10_000;
+
+/** The parts of the app that counting tokens takes. */
+export type CountParts = LinkPolicyParts & { readonly log: Logger; addressRules(): AddressRules };
 
 /**
  * Tokens of a conversation in one of these styles: by the first route whose upstream counts them, else by
  * their bytes. Runs no model and costs nothing. Throws ApiError 400 and 404.
  */
 export async function countTokens(
-  app: App,
+  parts: CountParts,
   style: CallerCodec,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
   caller: ChatCaller,
 ): Promise<number> {
   const request = readChatRequest(style, call.body ?? {}, 'count');
-  const model = findModel(app, request.model, 'chat');
+  const model = findModel(parts.catalog, request.model, 'chat');
   const links = findLinks(request.body);
-  judgeLinks(links, app.addressRules());
+  judgeLinks(links, parts.addressRules());
   for (const route of model.routes) {
-    const provider = app.providers.chat(route.provider);
+    const provider = parts.providers.chat(route.provider);
     if (!provider?.countTokens) continue;
     const counted = provider.styles.find((each) => countsFor(each, style));
     if (!counted) continue;
     try {
-      if (links.length > 0) checkCounted(links, linkPolicy(app, route));
+      if (links.length > 0) checkCounted(links, linkPolicy(parts, route));
       const allowed = allowedRequest(request, allowanceOf(route.options));
       return await provider.countTokens(
         {
@@ -50,7 +54,10 @@ export async function countTokens(
         AbortSignal.any([caller.gone, AbortSignal.timeout(upstream_patience_ms)]),
       );
     } catch (error) {
-      app.log.info({ request_id: call.request_id, route: route.id, error: String(error) }, 'an upstream did not count');
+      parts.log.info(
+        { request_id: call.request_id, route: route.id, error: String(error) },
+        'an upstream did not count',
+      );
     }
   }
   return countInput(inputSize(request));

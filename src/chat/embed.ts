@@ -1,8 +1,9 @@
 import type { Caller } from '../accounts/authenticate.ts';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
+import type { Providers } from '../providers/open.ts';
 import { InputRefused } from '../providers/provider.ts';
 import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
@@ -26,12 +27,12 @@ export type PricedEmbeddingRequest = PricedRequest & { request: EmbeddingRequest
 
 /** Reads a body of POST /v1/embeddings. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceEmbeddingRequest(
-  app: App,
+  catalog: CatalogHolder,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
 ): PricedEmbeddingRequest {
   const request = readEmbeddingRequest(call.body ?? {});
-  const model = findModel(app, request.model, 'embedding');
-  const pricing = pricingOf(model, call.caller.account.currency, app.catalog.current.settings);
+  const model = findModel(catalog, request.model, 'embedding');
+  const pricing = pricingOf(model, call.caller.account.currency, catalog.current.settings);
   const size = { ...request.text_size, images: 0, documents: 0, document_bytes: 0 };
   return {
     caller: call.caller,
@@ -48,26 +49,33 @@ export function priceEmbeddingRequest(
   };
 }
 
+/** The parts of the app that asking a route for vectors takes. */
+export type EmbeddingParts = {
+  readonly providers: Pick<Providers, 'chat'>;
+  readonly secret: string;
+  readonly stopping: AbortSignal;
+};
+
 /** Asks one route for the vectors. Throws ApiError 400 for what is the caller's own mistake. */
 export async function attemptEmbedding(
-  app: App,
+  { providers, secret, stopping }: EmbeddingParts,
   priced: PricedEmbeddingRequest,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
 ): Promise<Attempted> {
-  const provider = app.providers.chat(route.provider);
+  const provider = providers.chat(route.provider);
   if (!provider?.embed) return failed({ cause: 'upstream_error', reason: `${route.provider} makes no embeddings` });
   const { request, request_id } = priced;
   const { timeout_ms, options, upstream_model } = route;
   let body: JsonObject;
   try {
-    body = scopeEndUsers(bodyFor(request, route), { account_id: priced.caller.account.id, secret: app.secret });
+    body = scopeEndUsers(bodyFor(request, route), { account_id: priced.caller.account.id, secret });
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  const timeouts = new AttemptTimeouts(route.timeout_ms, false, caller.gone, app.stopping);
+  const timeouts = new AttemptTimeouts(route.timeout_ms, false, caller.gone, stopping);
   if (timeouts.signal.aborted) {
     timeouts.stop();
     return failed({

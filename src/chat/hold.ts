@@ -1,6 +1,5 @@
-import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
-import type { Funds, HoldRequest } from '../money/holds.ts';
+import type { Funds, HoldRequest, Holds } from '../money/holds.ts';
 import { balanceView, estimateView } from '../money/money.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
@@ -14,27 +13,30 @@ const grace_ms = 300_000;
 /** The hold of a call, and the most tokens that each answer may have for it. */
 export type Held = { hold: HoldRequest; max_tokens: number };
 
+/** The part of the app that holding money takes. */
+export type HoldParts = { readonly holds: Holds };
+
 /**
  * Reserves the money of a call, by the plan for the money that there is. Answers what is held, and what each answer may have:
  * upstreams are sent that, or a hundred calls at once would each write what the balance pays once. Rejects with ApiError
  * 402 or 403.
  */
-export async function takeHold(app: App, priced: PricedRequest): Promise<Held> {
-  let plan = fullPlan(app, priced) ?? planNow(app, priced, await readFunds(app, priced));
+export async function takeHold({ holds }: HoldParts, priced: PricedRequest): Promise<Held> {
+  let plan = fullPlan(holds, priced) ?? planNow(holds, priced, await readFunds(holds, priced));
   for (let tries = 1; ; tries++) {
     if ('outcome' in plan) throw refusal(priced, plan);
     const hold = requestOf(priced, plan);
-    const answer = await app.holds.hold(hold);
+    const answer = await holds.hold(hold);
     const { outcome } = answer;
     if (outcome === 'held' || outcome === 'exists') return { hold, max_tokens: plan.max_tokens };
     if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
-    plan = planNow(app, priced, answer);
+    plan = planNow(holds, priced, answer);
   }
 }
 
 /** The plan for what is known to be there, if it is full: a smaller hold has to be true of this moment, as the account may have been topped up. */
-function fullPlan(app: App, priced: PricedRequest): HoldPlan | undefined {
-  const funds = app.holds.funds(priced.caller.account.id, keyNameOf(priced));
+function fullPlan(holds: Holds, priced: PricedRequest): HoldPlan | undefined {
+  const funds = holds.funds(priced.caller.account.id, keyNameOf(priced));
   const plan = funds && planHold(priced, funds);
   return plan && !('outcome' in plan) && plan.is_full ? plan : undefined;
 }
@@ -55,17 +57,17 @@ function requestOf(priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldR
 }
 
 /** Others may have been answered along with this one, and have taken their part by now. */
-function planNow(app: App, priced: PricedRequest, answered: Funds): HoldPlan | Shortage {
-  return planHold(priced, app.holds.funds(priced.caller.account.id, keyNameOf(priced)) ?? answered);
+function planNow(holds: Holds, priced: PricedRequest, answered: Funds): HoldPlan | Shortage {
+  return planHold(priced, holds.funds(priced.caller.account.id, keyNameOf(priced)) ?? answered);
 }
 
 function keyNameOf({ caller }: PricedRequest): Pick<HoldRequest, 'key_id' | 'budget_id'> {
   return { key_id: caller.key.id, budget_id: caller.key.budget_id };
 }
 
-function readFunds(app: App, priced: PricedRequest): Promise<Funds> {
+function readFunds(holds: Holds, priced: PricedRequest): Promise<Funds> {
   const { caller, request_id, model } = priced;
-  return app.holds.readFunds({
+  return holds.readFunds({
     account_id: caller.account.id,
     ...keyNameOf(priced),
     ref: request_id,

@@ -1,11 +1,19 @@
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { LinkPolicy, Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
+import type { Providers } from '../providers/open.ts';
 import { mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
 import type { Link } from '../styles/codec.ts';
-import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
+import {
+  attemptRoute,
+  failed,
+  type Attempted,
+  type AttemptParts,
+  type ChatCaller,
+  type RouteFailure,
+} from './attempt.ts';
 import { fetchLinks } from './links.ts';
 import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
@@ -14,12 +22,18 @@ import type { StreamWriter } from './stream-writer.ts';
 /** Literal addresses that are private are given to no upstream: what `net.allow` permits is fetched by us alone. */
 const public_only = { allow: [], allow_private: false };
 
+/** The parts of the app that decide about links. */
+export type LinkPolicyParts = { readonly catalog: CatalogHolder; readonly providers: Pick<Providers, 'chat'> };
+
+/** The parts of the app that an attempt with links takes. */
+export type LinkedParts = AttemptParts & LinkPolicyParts;
+
 /**
  * Asks one route, with the caller's links as its provider wants them: as they are, or as the files behind them. Throws
  * like `attemptRoute`; links that the route does not take are a failure of the route with its refusal.
  */
 export async function attemptWithLinks(
-  app: App,
+  parts: LinkedParts,
   priced: PricedChatRequest,
   route: Route,
   caller: ChatCaller,
@@ -27,16 +41,16 @@ export async function attemptWithLinks(
   writer: StreamWriter,
 ): Promise<Attempted> {
   const { links } = priced;
-  if (links.length === 0) return attemptRoute(app, priced, route, caller, outcome, writer);
-  const policy = linkPolicy(app, route);
+  if (links.length === 0) return attemptRoute(parts, priced, route, caller, outcome, writer);
+  const policy = linkPolicy(parts, route);
   try {
     checkPolicy(links, policy);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return failed(refused(error));
   }
-  if (policy !== 'fetch') return attemptRoute(app, priced, route, caller, outcome, writer);
-  const files = await fetchAll(app, priced, route, caller.gone);
+  if (policy !== 'fetch') return attemptRoute(parts, priced, route, caller, outcome, writer);
+  const files = await fetchAll(parts, priced, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
   const fetched: PricedChatRequest = { ...priced, request: { ...priced.request, body }, links: [] };
@@ -45,17 +59,17 @@ export async function attemptWithLinks(
     permit.release();
   });
   try {
-    return await attemptRoute(app, fetched, route, caller, outcome, writer);
+    return await attemptRoute(parts, fetched, route, caller, outcome, writer);
   } finally {
     letGo();
   }
 }
 
 /** `own`: the adapter's style has no links, and files are fetched where it is written. */
-export function linkPolicy(app: App, route: Route): LinkPolicy | 'own' {
-  const config = app.catalog.current.providers.get(route.provider);
+export function linkPolicy({ catalog, providers }: LinkPolicyParts, route: Route): LinkPolicy | 'own' {
+  const config = catalog.current.providers.get(route.provider);
   if (config?.links === 'refuse') return 'refuse';
-  if (app.providers.chat(route.provider)?.styles.every(({ upstream }) => upstream.has_no_links) === true) return 'own';
+  if (providers.chat(route.provider)?.styles.every(({ upstream }) => upstream.has_no_links) === true) return 'own';
   return config?.links ?? (config?.allow_private === true ? 'fetch' : 'pass');
 }
 
@@ -77,17 +91,17 @@ type Fetched = { permit: Permit; body: PricedChatRequest['request']['body'] } | 
 
 /** Within the time that the route has for its first byte: nothing is asked before the files are here. */
 async function fetchAll(
-  app: App,
+  parts: AttemptParts,
   { request, caller, links }: PricedChatRequest,
   { timeout_ms }: Route,
   gone: AbortSignal,
 ): Promise<Fetched> {
   const late_ms = request.stream ? Math.min(timeout_ms.first_byte, timeout_ms.total) : timeout_ms.total;
   const late = AbortSignal.timeout(late_ms);
-  const signal = AbortSignal.any([gone, app.stopping, late]);
+  const signal = AbortSignal.any([gone, parts.stopping, late]);
   const inlined = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
   try {
-    const permit = await fetchLinks(app, caller.account.id, inlined, signal);
+    const permit = await fetchLinks(parts, caller.account.id, inlined, signal);
     if (permit instanceof ApiError) return { problem: refused(permit) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
     return { permit, body: withFiles(request.body, files, request.style.caller.replaceLink) };

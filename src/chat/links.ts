@@ -1,7 +1,7 @@
-import type { App } from '../app.ts';
-import type { Permit } from '../concurrency/semaphore.ts';
+import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
-import { GuardError } from '../net/guard.ts';
+import type { AddressRules } from '../net/address.ts';
+import { GuardError, type Guard } from '../net/guard.ts';
 import { mistake } from '../styles/fields.ts';
 import type { Link } from '../styles/codec.ts';
 import { sniff, sniff_bytes, type Container } from '../storage/sniff.ts';
@@ -16,13 +16,18 @@ const at_once = 4;
 
 const limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 10_000, timeout_ms: 30_000, redirects_max: 5 };
 
+/** The parts of the app that fetching files behind links takes. */
+export type LinkParts = FetchParts & { readonly limits: { readonly link_memory: Semaphore } };
+
+type FetchParts = { readonly guard: Guard; addressRules(): AddressRules };
+
 /**
  * Fetches an account's files for an upstream that fetches none, and writes them into its body. Answers what they have
  * of the memory for them, which is to be released when they were sent; or what is wrong with a link, naming its field:
  * an upstream that fetches by itself may still take it.
  */
 export async function fetchLinks(
-  app: App,
+  parts: LinkParts,
   account_id: string,
   links: readonly Link[],
   signal: AbortSignal,
@@ -31,11 +36,11 @@ export async function fetchLinks(
     return mistake(links[links_max]?.at ?? 'messages', `is one link too many: this model accepts ${links_max}`);
   }
   const weight = Math.min(links.length * file_bytes_max, files_bytes_max);
-  const permit = await app.limits.link_memory.acquire(account_id, { weight, signal });
+  const permit = await parts.limits.link_memory.acquire(account_id, { weight, signal });
   if (!permit) throw signal.reason;
   let fetched: number | ApiError = 0;
   try {
-    fetched = await fetchAll(app, links, signal);
+    fetched = await fetchAll(parts, links, signal);
   } finally {
     permit.shrink(fetched instanceof ApiError ? 0 : fetched);
   }
@@ -43,12 +48,12 @@ export async function fetchLinks(
 }
 
 /** Downloads all links and returns their bytes together, or the error. */
-async function fetchAll(app: App, links: readonly Link[], signal: AbortSignal): Promise<number | ApiError> {
+async function fetchAll(parts: FetchParts, links: readonly Link[], signal: AbortSignal): Promise<number | ApiError> {
   let left_bytes = files_bytes_max;
   for (let from = 0; from < links.length; from += at_once) {
     const some = links.slice(from, from + at_once);
     const size_bytes_max = Math.min(left_bytes, file_bytes_max);
-    const files = await Promise.all(some.map((link) => fetchLink(app, link, size_bytes_max, signal)));
+    const files = await Promise.all(some.map((link) => fetchLink(parts, link, size_bytes_max, signal)));
     for (const [index, file] of files.entries()) {
       const link = some[index];
       if (file instanceof ApiError) return file;
@@ -63,14 +68,14 @@ async function fetchAll(app: App, links: readonly Link[], signal: AbortSignal): 
 }
 
 async function fetchLink(
-  app: App,
+  { guard, addressRules }: FetchParts,
   { url, at }: Link,
   size_bytes_max: number,
   signal: AbortSignal,
 ): Promise<{ bytes: Buffer; type: string } | ApiError> {
   try {
-    const rules = app.addressRules();
-    const { bytes, content_type } = await app.guard.download(url, { ...limits, rules, size_bytes_max, signal });
+    const rules = addressRules();
+    const { bytes, content_type } = await guard.download(url, { ...limits, rules, size_bytes_max, signal });
     const type = typeOf(bytes, content_type);
     return type === undefined ? mistake(at, 'does not lead to an image or a document') : { bytes, type };
   } catch (error) {

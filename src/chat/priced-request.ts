@@ -1,8 +1,9 @@
 import type { Caller } from '../accounts/authenticate.ts';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import { unknownModel, wrongKind } from '../catalog/model-errors.ts';
+import type { AddressRules } from '../net/address.ts';
 import type { CallerCodec, CallerHalf, ChatRequest, Codec } from '../styles/codec.ts';
 import { inputSize } from '../styles/input-size.ts';
 import { findLinks, judgeLinks, type BodyLink } from '../styles/links.ts';
@@ -54,18 +55,25 @@ export type OutputBounds = {
 /** A chat request that has passed all checks that need no database. */
 export type PricedChatRequest = PricedRequest & { request: ChatRequest; links: readonly BodyLink[] };
 
+/** The parts of the app that pricing a chat request takes. */
+export type PricingParts = {
+  readonly catalog: CatalogHolder;
+  readonly styles: readonly Codec[];
+  addressRules(): AddressRules;
+};
+
 /** Reads a body of a chat path. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceChatRequest(
-  app: App,
+  parts: PricingParts,
   style: CallerCodec,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
 ): PricedChatRequest {
   const request = readChatRequest(style, call.body ?? {});
-  const model = findModel(app, request.model, 'chat');
+  const model = findModel(parts.catalog, request.model, 'chat');
   const links = findLinks(request.body);
-  judgeLinks(links, app.addressRules());
-  const { settings } = app.catalog.current;
-  const output = boundsOf(request, model, app.styles);
+  judgeLinks(links, parts.addressRules());
+  const { settings } = parts.catalog.current;
+  const output = boundsOf(request, model, parts.styles);
   const input_size = inputSize(request);
   const pricing = pricingOf(model, call.caller.account.currency, settings);
   return {
@@ -116,8 +124,8 @@ function outputMin({ options }: Route, caller_style: CallerCodec, styles: readon
 }
 
 /** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */
-export function findModel(app: App, id: string, kind: CallKind): Model {
-  const model = app.catalog.current.models.get(id);
+export function findModel({ current }: CatalogHolder, id: string, kind: CallKind): Model {
+  const model = current.models.get(id);
   if (!model) throw unknownModel(id, 'model');
   if (model.kind !== kind) throw wrongKind(model);
   return model;

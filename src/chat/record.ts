@@ -1,9 +1,11 @@
 import pg from 'pg';
-import type { App } from '../app.ts';
+import type { Logger } from 'pino';
 import { makeBatcher } from '../db/batcher.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Money } from '../money/money.ts';
+import type { Journal } from '../storage/journal.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -56,30 +58,39 @@ const nothing = {
   reasoning_tokens: 0,
 };
 
+/** The parts of the app that writing a record takes. */
+export type RecordParts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly journal: Journal;
+  begin(): () => void;
+};
+
 /**
  * Writes the record of a call, together with those of its neighbours. A failure is logged:
  * the money is right without it.
  */
-export function writeRecord(app: App, priced: PricedRequest, finished: Finished): void {
+export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: Finished): void {
   const row = rowOf(priced, finished);
-  const end = app.begin();
+  const end = parts.begin();
   const writing = finished.is_journaled
-    ? writeDown(app, [row], true).catch(() => writerOf(app.db).write(row))
-    : writerOf(app.db, (rows) => writeDown(app, rows, false)).write(row);
+    ? writeDown(parts, [row], true).catch(() => writerOf(parts.db).write(row))
+    : writerOf(parts.db, (rows) => writeDown(parts, rows, false)).write(row);
   writing.then(end, (error: unknown) => {
     end();
     const { request_id } = priced;
-    if (!isThere(error)) app.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
+    if (!isThere(error)) parts.log.error({ request_id, err: error }, 'the record of a chat call could not be written');
   });
 }
 
 type Row = StoredRecord & { id: string; account_id: string };
 
-async function writeDown(app: App, rows: readonly Row[], is_unsettled: boolean): Promise<void> {
+async function writeDown({ clock, journal }: RecordParts, rows: readonly Row[], is_unsettled: boolean): Promise<void> {
   const entries = rows.map((record) =>
-    unrecordedEntry(app, { account_id: record.account_id, ref: record.id, is_unsettled, record }),
+    unrecordedEntry(clock, { account_id: record.account_id, ref: record.id, is_unsettled, record }),
   );
-  await app.journal.write(entries);
+  await journal.write(entries);
 }
 
 /** A repeat after a lost answer. To refuse it is an eighth cheaper for all others than `on conflict do nothing`. */

@@ -1,9 +1,9 @@
-import type { App } from '../app.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import { unavailableText } from '../catalog/model-errors.ts';
+import type { Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { rememberByObject } from '../lib/remember.ts';
-import { routeName, type Blocked } from '../routing/health.ts';
+import { routeName, type Blocked, type RouteHealth } from '../routing/health.ts';
 import type { PricedRequest } from './priced-request.ts';
 
 /** A route under its name in health, attempts and logs. */
@@ -12,22 +12,25 @@ export type NamedRoute = { name: string; route: Route };
 /** The routes to try, in order. `leaveProbe`: this call alone tests routes that fail; to be called at its first content. */
 export type Routing = { routes: readonly NamedRoute[]; leaveProbe?: () => void };
 
+/** The parts of the app that choosing routes takes. */
+export type RoutingParts = { readonly health: RouteHealth; readonly limits: { readonly route_probes: Semaphore } };
+
 /**
  * Puts the routes of a call into the order in which they are tried. Rejects with ApiError 502. A model whose every route
  * is open is never refused outright: one call at a time of an account passes, so that the model heals with the first
  * that works (DECISIONS, breakers). Only a model without routes is refused at once.
  */
-export async function routesOf(app: App, priced: PricedRequest): Promise<Routing> {
+export async function routesOf({ health, limits }: RoutingParts, priced: PricedRequest): Promise<Routing> {
   const { names, by_name } = namedRoutes(priced.model);
   const account_id = priced.caller.account.id;
-  const inOrder = async () => (await app.health.order(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
-  const blocked = await app.health.blocked(names, account_id);
+  const inOrder = async () => (await health.order(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
+  const blocked = await health.blocked(names, account_id);
   if (!blocked) return { routes: await inOrder() };
   if (names.length === 0) throw unavailable(priced.model, blocked);
-  const leaveProbe = await enterProbe(app, account_id, priced.model);
+  const leaveProbe = await enterProbe(limits.route_probes, account_id, priced.model);
   if (!leaveProbe) throw unavailable(priced.model, blocked);
   try {
-    const is_still_blocked = await app.health.blocked(names, account_id);
+    const is_still_blocked = await health.blocked(names, account_id);
     if (!is_still_blocked) leaveProbe(); // a probe worked while this call waited
     return { routes: await inOrder(), leaveProbe };
   } catch (error) {
@@ -40,8 +43,12 @@ export async function routesOf(app: App, priced: PricedRequest): Promise<Routing
 const probe_wait_ms = 2_000;
 
 /** Resolves to the end of the probe, which ends by itself when no route can begin any more; undefined if another still probes. */
-async function enterProbe(app: App, account_id: string, { id, routes }: Model): Promise<(() => void) | undefined> {
-  const permit = await app.limits.route_probes.acquire(`${account_id} ${id}`, { timeout_ms: probe_wait_ms });
+async function enterProbe(
+  probes: Semaphore,
+  account_id: string,
+  { id, routes }: Model,
+): Promise<(() => void) | undefined> {
+  const permit = await probes.acquire(`${account_id} ${id}`, { timeout_ms: probe_wait_ms });
   if (!permit) return undefined;
   const timer = setTimeout(permit.release, Math.max(...routes.map((route) => route.timeout_ms.first_byte)));
   return () => {

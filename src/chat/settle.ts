@@ -1,10 +1,12 @@
-import type { App } from '../app.ts';
+import type { Logger } from 'pino';
 import type { Units } from '../catalog/price.ts';
 import { isUnavailable } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
-import type { CloseAnswer, CloseRequest, HoldRequest } from '../money/holds.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { CloseAnswer, CloseRequest, HoldRequest, Holds } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
+import type { Journal } from '../storage/journal.ts';
 import type { Usage } from '../styles/conversation.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
@@ -39,6 +41,15 @@ export type Settled = {
   is_journaled?: boolean;
 };
 
+/** The parts of the app that settling a call takes. */
+export type SettleParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly holds: Holds;
+  readonly journal: Journal;
+  readonly stopping: AbortSignal;
+};
+
 /** The end of a call. `hold`: the request of its hold, if that is known. Without a charge the hold is released. */
 export type Ending = { hold?: HoldRequest; charge?: Charge | undefined; upstream?: UpstreamUse | undefined };
 
@@ -46,7 +57,7 @@ export type Ending = { hold?: HoldRequest; charge?: Charge | undefined; upstream
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one; and books what the upstream charges for it along with that.
  */
-export async function settle(app: App, priced: PricedRequest, ending: Ending): Promise<Settled> {
+export async function settle(parts: SettleParts, priced: PricedRequest, ending: Ending): Promise<Settled> {
   const { hold, charge, upstream } = ending;
   const { caller, request_id } = priced;
   const ref = { account_id: caller.account.id, ref: request_id };
@@ -54,13 +65,13 @@ export async function settle(app: App, priced: PricedRequest, ending: Ending): P
     ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
     : { ...ref, cost: null, upstream };
   const given_up = new AbortController();
-  const closing = retryWhileUnavailable(() => app.holds.settle(end, hold), given_up.signal);
-  const settling = closing.then((closed) => booked(app, priced, charge, closed));
+  const closing = retryWhileUnavailable(() => parts.holds.settle(end, hold), given_up.signal);
+  const settling = closing.then((closed) => booked(parts.log, priced, charge, closed));
   try {
-    return await inTime(app, settling);
+    return await inTime(settling, parts.stopping);
   } catch (error) {
-    if (isUnavailable(error)) return await settleLater(app, priced, { charge, end, hold, settling, given_up });
-    tellUnsettled(app, priced, charge, error);
+    if (isUnavailable(error)) return await settleLater(parts, priced, { charge, end, hold, settling, given_up });
+    tellUnsettled(parts.log, priced, charge, error);
     throw error;
   }
 }
@@ -75,9 +86,9 @@ class Late extends Error {
 }
 
 /** Rejects with Late when that takes too long. */
-async function inTime<T>(app: App, settling: Promise<T>): Promise<T> {
+async function inTime<T>(settling: Promise<T>, stopping: AbortSignal): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const wait_ms = app.stopping.aborted ? settle_wait_stopping_ms : settle_wait_ms;
+  const wait_ms = stopping.aborted ? settle_wait_stopping_ms : settle_wait_ms;
   const timer = setTimeout(() => reject(new Late('the database does not settle in time')), wait_ms);
   try {
     return await Promise.race([settling, late]);
@@ -98,19 +109,19 @@ type Unsettled = {
  * The end goes to the journal, from which it is settled when the database is back, whatever becomes of this process:
  * so the caller has the answer as if it were settled. A release goes there too: else its money stays held for an hour.
  */
-async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled): Promise<Settled> {
+async function settleLater(parts: SettleParts, priced: PricedRequest, unsettled: Unsettled): Promise<Settled> {
   const { charge, end, hold, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
-    if (!given_up.signal.aborted) tellUnsettled(app, priced, charge, error);
+    if (!given_up.signal.aborted) tellUnsettled(parts.log, priced, charge, error);
     throw error;
   });
   reported.catch(() => undefined); // it may end while the journal is written, when nobody waits for it
   const upstream_cost = end.upstream && end.upstream.basis !== 'unknown' ? end.upstream.cost : null;
   try {
-    await app.journal.write([unsettledEntry(app, end, hold)]);
+    await parts.journal.write([unsettledEntry(parts.clock, end, hold)]);
   } catch (error) {
     const ref = { account_id: end.account_id, ref: end.ref, cost: exact(charge?.cost ?? 0n) };
-    app.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');
+    parts.log.error({ ...ref, err: error }, 'the end of a chat call could not be written to the journal');
     return reported;
   }
   given_up.abort();
@@ -119,18 +130,18 @@ async function settleLater(app: App, priced: PricedRequest, unsettled: Unsettled
 
 /** So that an operator can book by hand what was given for nothing. */
 function tellUnsettled(
-  app: App,
+  log: Logger,
   { caller, request_id, model }: PricedRequest,
   charge: Charge | undefined,
   err: unknown,
 ) {
   const { id, currency } = caller.account;
   const facts = { account_id: id, ref: request_id, model: model.id, cost: exact(charge?.cost ?? 0n), currency, err };
-  app.log.error(facts, 'a chat call could not be settled: its hold is given back later, and its cost is lost');
+  log.error(facts, 'a chat call could not be settled: its hold is given back later, and its cost is lost');
 }
 
 function booked(
-  app: App,
+  log: Logger,
   { caller, request_id, model }: PricedRequest,
   charge: Charge | undefined,
   closed: CloseAnswer,
@@ -143,7 +154,7 @@ function booked(
       closed.state === 'settled'
         ? 'cost more than its account has, or its key may spend'
         : 'was settled after its hold was given back or lost';
-    app.log.error(facts, `a chat call ${why}: the difference is lost`);
+    log.error(facts, `a chat call ${why}: the difference is lost`);
   }
   return { charged: closed.charged, upstream_cost: closed.upstream_cost };
 }

@@ -1,9 +1,10 @@
-import type { App } from '../app.ts';
-import { isLocked, isUnavailable } from '../db/database.ts';
+import type { Logger } from 'pino';
+import { isLocked, isUnavailable, type Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import { closedHold, type Closed } from '../money/closed.ts';
-import type { CloseRequest, HoldRequest } from '../money/holds.ts';
+import type { CloseRequest, HoldRequest, Holds } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
-import type { JournalEntry } from '../storage/journal.ts';
+import type { Journal, JournalEntry } from '../storage/journal.ts';
 import { insertRecord, type StoredRecord } from './record-row.ts';
 
 /** The end of a call, and what was held for it, if that is known; under the name that journals have had for it. */
@@ -19,48 +20,59 @@ const adopt_every = 10;
 const batch_max = 200;
 
 /** An end as the journal keeps it. */
-export function unsettledEntry(app: App, end: CloseRequest, held: HoldRequest | undefined): JournalEntry {
+export function unsettledEntry(clock: Clock, end: CloseRequest, held: HoldRequest | undefined): JournalEntry {
   const body: Unsettled = { kind: 'end', end, pledge: held };
-  return { id: `end ${end.ref}`, at: nowText(app), body };
+  return { id: `end ${end.ref}`, at: nowText(clock), body };
 }
 
 /** A record as the journal keeps it. */
-export function unrecordedEntry(app: App, unrecorded: Omit<Unrecorded, 'kind'>): JournalEntry {
-  return { id: `record ${unrecorded.ref}`, at: nowText(app), body: { kind: 'record', ...unrecorded } };
+export function unrecordedEntry(clock: Clock, unrecorded: Omit<Unrecorded, 'kind'>): JournalEntry {
+  return { id: `record ${unrecorded.ref}`, at: nowText(clock), body: { kind: 'record', ...unrecorded } };
 }
 
-function nowText(app: App): string {
-  return new Date(app.clock.now()).toISOString();
+function nowText(clock: Clock): string {
+  return new Date(clock.now()).toISOString();
 }
+
+/** The parts of the app that settling out of the journal takes. */
+export type ReplayParts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly holds: Holds;
+  readonly journal: Journal;
+};
+
+type Life = { readonly stopping: AbortSignal; onStop(close: () => void): void };
 
 /** From now on, until the app stops, what is in the journal is done as soon as the database is there. */
-export function startReplay(app: App): void {
+export function startReplay(parts: ReplayParts & Life): void {
   let is_replaying = false;
   let rounds = 0;
   const round = async () => {
     if (is_replaying) return;
     is_replaying = true;
     try {
-      await replayJournal(app, { adopts: rounds++ % adopt_every === 0 });
+      await replayJournal(parts, { adopts: rounds++ % adopt_every === 0 });
     } catch (error) {
-      if (!isUnavailable(error) && !app.stopping.aborted)
-        app.log.error({ err: error }, 'the journal could not be replayed');
+      if (!isUnavailable(error) && !parts.stopping.aborted)
+        parts.log.error({ err: error }, 'the journal could not be replayed');
     }
     is_replaying = false;
   };
   const timer = setInterval(() => void round(), replay_every_ms);
   void round();
-  app.onStop(() => clearInterval(timer));
+  parts.onStop(() => clearInterval(timer));
 }
 
 /**
  * Settles and records what is in the journal; once each, whoever does so beside this process. Rejects when the database
  * is away. What the database refuses stays in the journal, and is told to the operator.
  */
-export async function replayJournal(app: App, { adopts = true } = {}): Promise<number> {
-  const { journal } = app;
+export async function replayJournal(parts: ReplayParts, { adopts = true } = {}): Promise<number> {
+  const { journal } = parts;
   const adopted = adopts ? await journal.adopt() : 0;
-  if (adopted > 0) app.log.warn({ entries: adopted }, 'a process left ends of chat calls in its journal');
+  if (adopted > 0) parts.log.warn({ entries: adopted }, 'a process left ends of chat calls in its journal');
   await journal.touch();
   let count = 0;
   const kinds = ['end', 'record'] as const;
@@ -73,7 +85,7 @@ export async function replayJournal(app: App, { adopts = true } = {}): Promise<n
       (entry) => entry.id.startsWith(`${kind} `) && !refused.has(entry.id) && isReady(entry),
     );
     for (let at = 0; at < entries.length; at += batch_max) {
-      const done = await replayAll(app, entries.slice(at, at + batch_max));
+      const done = await replayAll(parts, entries.slice(at, at + batch_max));
       await journal.done(done);
       count += done.length;
     }
@@ -84,8 +96,8 @@ export async function replayJournal(app: App, { adopts = true } = {}): Promise<n
 /** Entries that the database refuses for good: each process tries them once. */
 const refused = new Set<string>();
 
-async function replayAll(app: App, entries: readonly JournalEntry[]): Promise<string[]> {
-  const outcomes = await Promise.allSettled(entries.map((entry) => replayOne(app, entry)));
+async function replayAll(parts: ReplayParts, entries: readonly JournalEntry[]): Promise<string[]> {
+  const outcomes = await Promise.allSettled(entries.map((entry) => replayOne(parts, entry)));
   const done: string[] = [];
   let away: { error: unknown } | undefined;
   for (const [i, outcome] of outcomes.entries()) {
@@ -95,19 +107,19 @@ async function replayAll(app: App, entries: readonly JournalEntry[]): Promise<st
     else if (isUnavailable(outcome.reason)) away ??= { error: outcome.reason };
     else {
       refused.add(id);
-      app.log.error({ id, err: outcome.reason }, 'an entry of the journal could not be booked: it stays there');
+      parts.log.error({ id, err: outcome.reason }, 'an entry of the journal could not be booked: it stays there');
     }
   }
   if (!away) return done;
-  await app.journal.done(done);
+  await parts.journal.done(done);
   throw away.error;
 }
 
-async function replayOne(app: App, { at, body }: JournalEntry): Promise<void> {
+async function replayOne(parts: ReplayParts, { at, body }: JournalEntry): Promise<void> {
   const entry = body as Unsettled | Unrecorded;
-  if (entry.kind === 'end') return replayEnd(app, entry);
-  const closed = entry.is_unsettled ? await closedOf(app, entry, at) : undefined;
-  await insertRecord(app.db, entry.record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
+  if (entry.kind === 'end') return replayEnd(parts, entry);
+  const closed = entry.is_unsettled ? await closedOf(parts, entry, at) : undefined;
+  await insertRecord(parts.db, entry.record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
 }
 
 /** The end that this record waits for is in the journal of another process, which has not settled it yet. */
@@ -119,17 +131,17 @@ class NotSettledYet extends Error {
 const end_lost_after_ms = 24 * 60 * 60_000;
 
 /** Returns the settlement of the call. Never releases a hold whose end may still come. */
-async function closedOf(app: App, { account_id, ref }: Unrecorded, at: string): Promise<Closed> {
-  const closed = await closedHold(app.db, account_id, ref);
+async function closedOf(parts: ReplayParts, { account_id, ref }: Unrecorded, at: string): Promise<Closed> {
+  const closed = await closedHold(parts.db, account_id, ref);
   if (closed) return closed;
-  if (app.clock.now() - Date.parse(at) < end_lost_after_ms) throw new NotSettledYet(ref);
-  return app.holds.settle({ account_id, ref, cost: null });
+  if (parts.clock.now() - Date.parse(at) < end_lost_after_ms) throw new NotSettledYet(ref);
+  return parts.holds.settle({ account_id, ref, cost: null });
 }
 
-async function replayEnd(app: App, { end, pledge: held }: Unsettled): Promise<void> {
-  const { charged } = await app.holds.settle(end, held);
+async function replayEnd(parts: ReplayParts, { end, pledge: held }: Unsettled): Promise<void> {
+  const { charged } = await parts.holds.settle(end, held);
   const facts = { account_id: end.account_id, request_id: end.ref, charged: exact(charged) };
   const lost: Money = (end.cost ?? 0n) - charged;
-  if (lost <= 0n) return app.log.info(facts, 'a chat call was settled out of the journal');
-  app.log.error({ ...facts, loss: exact(lost) }, 'a chat call was settled out of the journal for less than its cost');
+  if (lost <= 0n) return parts.log.info(facts, 'a chat call was settled out of the journal');
+  parts.log.error({ ...facts, loss: exact(lost) }, 'a chat call was settled out of the journal for less than its cost');
 }

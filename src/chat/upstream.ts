@@ -1,7 +1,9 @@
-import type { App } from '../app.ts';
-import type { Route } from '../catalog/model.ts';
+import type { Logger } from 'pino';
+import type { Route, Settings } from '../catalog/model.ts';
 import { fitCosts, upstreamCharge } from '../catalog/upstream-cost.ts';
+import type { Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
+import type { Clock } from '../lib/clock.ts';
 import { noteUnknownCost } from '../money/ledger.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import { routeName } from '../routing/health.ts';
@@ -15,7 +17,7 @@ import type { Charge } from './settle.ts';
  * charged by. Undefined if no route answered. Unknown if nothing was delivered.
  */
 export function useOf(
-  app: App,
+  settings: Settings,
   priced: PricedRequest,
   outcome: ChatOutcome,
   charge: Charge | undefined,
@@ -31,14 +33,22 @@ export function useOf(
     is_counted: charge?.counted_here ?? false,
   };
   return {
-    ...upstreamCharge(app.catalog.current.settings, facts),
+    ...upstreamCharge(settings, facts),
     provider: route.provider,
     route: routeName(priced.model.id, route.id),
   };
 }
 
+/** The parts of the app that noting a cost takes. */
+export type LostCostParts = { readonly db: Db; readonly clock: Clock; readonly log: Logger };
+
 /** A route was asked and gave nothing, which it may charge for all the same: told to the operator by the ledger. */
-export async function noteLost(app: App, priced: PricedRequest, route: Route, number: number): Promise<void> {
+export async function noteLost(
+  parts: LostCostParts,
+  priced: PricedRequest,
+  route: Route,
+  number: number,
+): Promise<void> {
   const lost = {
     account_id: priced.caller.account.id,
     ref: priced.request_id,
@@ -49,8 +59,8 @@ export async function noteLost(app: App, priced: PricedRequest, route: Route, nu
     kind: priced.model.kind,
   };
   try {
-    await retryWhileUnavailable(() => noteUnknownCost(app.db, lost, new Date(app.clock.now())));
+    await retryWhileUnavailable(() => noteUnknownCost(parts.db, lost, new Date(parts.clock.now())));
   } catch (error) {
-    app.log.error({ request_id: lost.ref, route: lost.route, err: error }, 'an unknown cost could not be noted');
+    parts.log.error({ request_id: lost.ref, route: lost.route, err: error }, 'an unknown cost could not be noted');
   }
 }

@@ -1,17 +1,30 @@
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { App } from '../app.ts';
 import { currenciesInUse } from '../accounts/accounts.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import { stranded } from '../catalog/check-settings.ts';
 import { showProblem } from '../catalog/problem.ts';
+import type { Config } from '../config.ts';
+import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
-import { systemClock } from '../lib/clock.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { checkBooks } from '../money/books.ts';
 import { readJournals } from '../storage/journal.ts';
 import { storageKey } from '../storage/key.ts';
+import type { Storage } from '../storage/storage.ts';
 import { service_rules } from '../chat/books.ts';
 import { says, withEngine, type CommandResult } from './command.ts';
+
+/** The parts of the app that are examined. */
+type DoctorParts = {
+  readonly config: Config;
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly storage: Storage;
+  readonly catalog: CatalogHolder;
+  base_url(): string;
+};
 
 type Check = { name: string; ok: boolean; detail: string };
 
@@ -35,7 +48,7 @@ export function migrateCommand(migration: Command): void {
   );
 }
 
-async function examine(app: App): Promise<CommandResult> {
+async function examine(app: DoctorParts): Promise<CommandResult> {
   const checks: Check[] = [];
   for (const [name, examineOne] of Object.entries(examinations)) {
     try {
@@ -49,7 +62,7 @@ async function examine(app: App): Promise<CommandResult> {
   return { json: { ok, checks }, text, exit_code: ok ? 0 : 1 };
 }
 
-const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: string }>> = {
+const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; detail: string }>> = {
   node: async () => ({ ok: Number(process.versions.node.split('.')[0]) >= 24, detail: process.version }),
   database: async (app) => {
     const rows = await app.db.query<{ version: string; fsync: string; sync: string; place: string | null }>(
@@ -73,7 +86,7 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
     };
   },
   storage: async (app) => {
-    const is_file_readable = await keepsFiles(app);
+    const is_file_readable = await keepsFiles(app.storage);
     const { bavail, bsize } = await statfs(app.config.data_dir);
     const free_bytes = bavail * bsize;
     const detail = `${(free_bytes / 1e9).toFixed(1)} GB free in ${app.config.data_dir}`;
@@ -106,13 +119,13 @@ const examinations: Record<string, (app: App) => Promise<{ ok: boolean; detail: 
 };
 
 /** Writes a file as an output is written, looks for it, and takes it away again. */
-async function keepsFiles(app: App): Promise<boolean> {
+async function keepsFiles(storage: Storage): Promise<boolean> {
   const key = storageKey({ account_id: newId('acct'), owner_id: newId('task'), index: 0, extension: 'bin' });
   const bytes = Buffer.from('medley');
   try {
-    await app.storage.put(key, bytes, { content_type: 'application/octet-stream', size_limit_bytes: bytes.length });
-    return (await app.storage.stat(key))?.size_bytes === bytes.length;
+    await storage.put(key, bytes, { content_type: 'application/octet-stream', size_limit_bytes: bytes.length });
+    return (await storage.stat(key))?.size_bytes === bytes.length;
   } finally {
-    await app.storage.remove([key]);
+    await storage.remove([key]);
   }
 }

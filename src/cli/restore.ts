@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { App } from '../app.ts';
 import { silent, withDatabase } from '../app/data.ts';
 import type { Manifest } from '../backup/manifest.ts';
 import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts';
@@ -11,9 +10,9 @@ import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
 import { openDiskStorage } from '../storage/disk.ts';
 import { tasksOverview } from '../tasks/overview.ts';
-import { rescueTasks } from '../tasks/sweep.ts';
+import { rescueTasks, type SweepParts } from '../tasks/sweep.ts';
 import { countWaiting } from '../webhooks/delivery.ts';
-import { rescueDeliveries } from '../webhooks/rescue.ts';
+import { rescueDeliveries, type RescueParts } from '../webhooks/rescue.ts';
 import { contentSummary, progressOnStderr, summaryOf } from './backup.ts';
 import { says, withEngine, type CommandResult } from './command.ts';
 
@@ -43,7 +42,7 @@ async function restoreFrom(dir: string): Promise<CommandResult> {
 
 /** Reports the restored data, and what the service does with it at its next start. */
 async function lookAt(
-  app: App,
+  app: SweepParts & RescueParts & { readonly config: { readonly secret?: string | undefined } },
   dir: string,
   manifest: Manifest,
   restored: Restored | undefined,
@@ -86,7 +85,7 @@ function goesOn(tasks: number, deliveries: number): string[] {
 }
 
 /** The jobs of another version's engine cannot be read: whatever is not over gets a new one, as after a loss. */
-async function giveJobs(app: App): Promise<void> {
+async function giveJobs(app: SweepParts & RescueParts): Promise<void> {
   while ((await rescueTasks(app, 0)).resent > 0);
   while ((await rescueDeliveries(app, 0)) > 0);
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { App } from '../app.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import type { Queryable } from '../db/database.ts';
 import { exact } from '../money/money.ts';
 import { findTask, listAllTasks } from '../tasks/list.ts';
+import type { FinishParts } from '../tasks/finish.ts';
 import { failManually } from '../tasks/manual.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
@@ -95,7 +95,7 @@ async function webhookOf(app: CommandApp, task: Task) {
   return { id, state, url, next_at, attempts: await listDeliveryAttempts(app.db, delivery) };
 }
 
-async function failOne(app: App, id: string, options: { reason?: string }): Promise<CommandResult> {
+async function failOne(app: FinishParts, id: string, options: { reason?: string }): Promise<CommandResult> {
   const reason = readText(options.reason, '--reason', 500);
   const task = await requireTask(app, id);
   const ended = await failManually(app, task, reason);

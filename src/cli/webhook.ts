@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
 import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
-import type { App } from '../app.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { withDatabase } from '../app/data.ts';
 import { readCommandConfig } from '../app/running.ts';
@@ -10,7 +9,7 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
-import { resend, sendTest } from '../webhooks/manual.ts';
+import { resend, sendTest, type ManualSendParts } from '../webhooks/manual.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { hasSignature } from '../webhooks/sign.ts';
 import { requireAccount as foundAccount } from './account.ts';
@@ -48,7 +47,7 @@ async function rotateSecret(app: CommandApp, options: { account?: string }): Pro
   };
 }
 
-async function resendOne(app: App, id: string): Promise<CommandResult> {
+async function resendOne(app: ManualSendParts, id: string): Promise<CommandResult> {
   const delivery = await findDelivery(app.db, id);
   const answer = delivery ? await resend(app, delivery) : 'missing';
   if (answer === 'missing')
@@ -59,7 +58,7 @@ async function resendOne(app: App, id: string): Promise<CommandResult> {
   return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
 }
 
-async function testOne(app: App, options: { account?: string; url?: string }): Promise<CommandResult> {
+async function testOne(app: ManualSendParts, options: { account?: string; url?: string }): Promise<CommandResult> {
   const account = await foundAccount(app, options.account ?? '');
   const url = options.url ?? '';
   const problem = checkUserUrl(url, app.addressRules());

@@ -6,7 +6,7 @@ import { finish, type FinishParts } from './finish.ts';
 import type { Task, TaskRef } from './task.ts';
 
 /** The parts of the app that sweeping takes. */
-type SweepParts = FinishParts &
+export type SweepParts = FinishParts &
   TaskFileParts & {
     readonly config: { data_dir: string };
   };

@@ -8,14 +8,14 @@ import type { Ended } from './delivery-slots.ts';
 import { attempt, type Sender } from './send.ts';
 import { secretsAt } from './sign.ts';
 
-/** Sends what a person asks for, outside the schedule. */
-type Parts = Sender & { readonly db: Db };
+/** The parts of the app that sending outside the schedule takes. */
+export type ManualSendParts = Sender & { readonly db: Db };
 
 /**
  * Sends a delivery once more, the same bytes, as soon as there is a slot. `busy`: its first attempt is
  * still to come, or one is under way.
  */
-export async function resend(app: Parts, { account_id, id }: Pick<Delivery, 'account_id' | 'id'>) {
+export async function resend(app: ManualSendParts, { account_id, id }: Pick<Delivery, 'account_id' | 'id'>) {
   const rows = await app.db.query<{ answer: 'sent' | 'missing' | 'busy' }>(
     'select resend_delivery($1, $2, $3) as answer',
     [new Date(app.clock.now()), account_id, id],
@@ -30,7 +30,7 @@ export async function resend(app: Parts, { account_id, id }: Pick<Delivery, 'acc
  * waits to see how the receiver answers. The address must have passed `checkUserUrl`.
  */
 export async function sendTest(
-  app: Parts,
+  app: ManualSendParts,
   account: Account,
   url: string,
   body: string,

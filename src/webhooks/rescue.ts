@@ -4,7 +4,8 @@ import type { Db } from '../db/database.ts';
 import type { Engine } from '../queue/queue.ts';
 import type { Clock } from '../lib/clock.ts';
 
-type Parts = {
+/** The parts of the app that looking after deliveries takes. */
+export type RescueParts = {
   readonly db: Db;
   readonly engine: Engine;
   readonly clock: Clock;
@@ -20,7 +21,7 @@ const day_ms = 86_400_000;
  * The net under all deliveries: what waits without a job, a slot or a place in the backlog gets a
  * job, and a backlog that nobody moves goes on, after a few seconds of grace. Answers how many got a job.
  */
-export async function rescueDeliveries(app: Parts, grace_ms = settled_after_ms): Promise<number> {
+export async function rescueDeliveries(app: RescueParts, grace_ms = settled_after_ms): Promise<number> {
   const now_ms = app.clock.now();
   const now = new Date(now_ms);
   const rows = await app.db.query<{ sent: number }>('select rescue_deliveries($1, $2) as sent', [
@@ -40,7 +41,7 @@ export async function rescueDeliveries(app: Parts, grace_ms = settled_after_ms):
  * Removes deliveries that ended as long ago as finished tasks are kept, with their attempts, and forgets
  * which endpoints were slow then. A day later: the books look for the delivery of every task that is still there.
  */
-export async function removeOldDeliveries(app: Parts, stopped?: AbortSignal): Promise<number> {
+export async function removeOldDeliveries(app: RescueParts, stopped?: AbortSignal): Promise<number> {
   const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms - day_ms);
   await app.db.query('delete from slow_endpoints where since < $1', [ended_before]);
   for (let removed = 0; ;) {

@@ -214,7 +214,7 @@ test('a record whose end another process still has to settle releases no hold, a
     expires_in_ms: 3_600_000,
   });
   const record = { ...row?.record, id: ref, cost: '2010000' };
-  await app.journal.write([unrecordedEntry(app, { account_id, ref, is_unsettled: true, record })]);
+  await app.journal.write([unrecordedEntry(app.clock, { account_id, ref, is_unsettled: true, record })]);
 
   expect(await replayJournal(app)).toBe(0);
   expect(await db.query('select * from ledger_entries where ref = $1 and event <> $2', [ref, 'hold'])).toEqual([]);
