@@ -37,18 +37,18 @@ type Alert = { account_id: string; threshold: Money; notified_at: Date | null; s
 /** Holds come and go: what only they lifted above the threshold is told of again no sooner than this. */
 const again_after_ms = 3_600_000;
 
-/** Much longer than a mail takes. Whoever claimed it before has died, or could not tell. */
+/** Much longer than a mail takes. Whoever claimed it before has died, or could not notify. */
 const claim_ms = 300_000;
 
 /**
- * Calls `tell` for each account that is low and has not been told since it last had more, once; whether it was told is
- * what `tell` answers. Returns how many were. What could not be told is tried again some minutes later; those that are
- * left when `tell` throws, or `signal` aborts, in the next run.
+ * Calls `notify` once for each account that is low and has not been notified since it last had more; `notify` returns
+ * whether it did. Returns how many were notified. An account that was not is tried again some minutes later; those that
+ * are left when `notify` throws, or `signal` aborts, in the next run.
  */
-export async function tellOfLowBalances(
+export async function notifyLowBalances(
   db: Db,
   now: Date,
-  tell: (low: LowBalance) => Promise<boolean>,
+  notify: (low: LowBalance) => Promise<boolean>,
   signal?: AbortSignal,
 ): Promise<number> {
   const alerts = await db.query<Alert>(
@@ -58,20 +58,20 @@ export async function tellOfLowBalances(
   for (const alert of alerts) {
     if (signal?.aborted) break;
     const { account_id, threshold, notified_at } = alert;
-    const after = notified_at === null ? null : alert.seen_entry; // before it was told of, credits say nothing
+    const after = notified_at === null ? null : alert.seen_entry; // before the notice, credits say nothing
     const standing = await standingOf(db, { account_id, available: threshold, after });
     if (!standing) continue;
     const { available, currency } = standing;
     if (notified_at !== null && !(await isOver(db, alert, standing, now))) continue;
     if (available >= threshold || !(await claim(db, alert, now))) continue;
-    if (!(await tell({ account_id, threshold, available, currency }))) continue;
+    if (!(await notify({ account_id, threshold, available, currency }))) continue;
     await markNotified(db, account_id, standing, now);
     sent_count += 1;
   }
   return sent_count;
 }
 
-/** Has the account had more since it was told? Money that came in counts even if it is gone again. */
+/** Has the account had more since it was notified? Money that came in counts even if it is gone again. */
 async function isOver(db: Queryable, alert: Alert, standing: Standing, now: Date): Promise<boolean> {
   const { account_id, threshold, notified_at, seen_entry } = alert;
   const notified_ms = notified_at?.getTime() ?? 0;
@@ -86,7 +86,7 @@ async function isOver(db: Queryable, alert: Alert, standing: Standing, now: Date
   return is_over;
 }
 
-/** False if somebody else tells, or has told. */
+/** Returns false if somebody else notifies, or has notified. */
 async function claim(db: Queryable, { account_id, threshold }: Alert, now: Date): Promise<boolean> {
   const rows = await db.query(
     `update balance_alerts set telling_at = $2 where account_id = $1 and threshold = $3 and told_at is null

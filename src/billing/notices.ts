@@ -6,7 +6,7 @@ import { moneyAddresses } from '../accounts/members.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { balanceView, costView, parseMoney, type Money } from '../money/money.ts';
-import { tellOfLowBalances, type LowBalance } from './alerts.ts';
+import { notifyLowBalances, type LowBalance } from './alerts.ts';
 import { findDetails } from './details.ts';
 import type { Invoice } from './invoice.ts';
 import { markMailed, unmailedInvoices } from './invoices.ts';
@@ -39,7 +39,7 @@ export async function mailInvoices(app: Parts, signal: AbortSignal): Promise<voi
     for (const invoice of unsent) {
       if (signal.aborted) return;
       const outcome = await mailInvoice(app, invoice);
-      if (outcome === 'told') await markMailed(app.db, invoice.number, new Date(app.clock.now()));
+      if (outcome === 'done') await markMailed(app.db, invoice.number, new Date(app.clock.now()));
       if (outcome === 'failed' && ++failures === failures_max) return;
     }
     after = unsent.at(-1)?.number;
@@ -65,34 +65,34 @@ async function mailInvoice(app: Parts, invoice: Invoice): Promise<Outcome> {
 }
 
 /**
- * `told`: also where the server refuses the address for good, which is not tried again. `untold`: there is nobody, or
- * this mail was put off. `failed`: the server takes none, as far as one can see.
+ * `done`: the mail is sent, or the server refuses its address for good, which is not tried again. `deferred`: there is
+ * no recipient, or the server defers this mail. `failed`: the server seems to take no mail at all.
  */
-type Outcome = 'told' | 'untold' | 'failed';
+type Outcome = 'done' | 'deferred' | 'failed';
 
 async function send({ mailer, log }: Parts, mail: Mail, about: object): Promise<Outcome> {
-  if (mail.to.length === 0) return 'untold';
+  if (mail.to.length === 0) return 'deferred';
   try {
     await mailer.send(mail);
-    return 'told';
+    return 'done';
   } catch (error) {
     log.warn({ ...about, subject: mail.subject, err: error }, 'a mail could not be sent');
-    if (isRefusal(error)) return 'told';
-    return isAboutMail(error) ? 'untold' : 'failed';
+    if (isRefusal(error)) return 'done';
+    return isAboutMail(error) ? 'deferred' : 'failed';
   }
 }
 
-/** Without mail the dashboard alone tells. */
+/** Mails the people of accounts whose balance is low. Without a mail server only the dashboard says so. */
 export async function mailLowBalances(app: Parts, stopped: AbortSignal): Promise<void> {
   if (!app.mailer.ready()) return;
   const leaving = new AbortController();
   let failures = 0;
-  const tell = async (low: LowBalance): Promise<boolean> => {
+  const notify = async (low: LowBalance): Promise<boolean> => {
     const outcome = await mailLowBalance(app, low);
     if (outcome === 'failed' && ++failures === failures_max) leaving.abort();
-    return outcome === 'told';
+    return outcome === 'done';
   };
-  await tellOfLowBalances(app.db, new Date(app.clock.now()), tell, AbortSignal.any([stopped, leaving.signal]));
+  await notifyLowBalances(app.db, new Date(app.clock.now()), notify, AbortSignal.any([stopped, leaving.signal]));
 }
 
 async function mailLowBalance(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tellOfLowBalances } from '../../src/billing/alerts.ts';
+import { notifyLowBalances } from '../../src/billing/alerts.ts';
 import type { BillingView, LedgerLine } from '../../src/dashboard/views/billing.ts';
 import { credit } from '../../src/money/ledger.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -181,7 +181,7 @@ describe('a balance alert', () => {
     const told: string[] = [];
     const later = () => new Date(Date.now() + 600_000);
     const look = (now = new Date()) =>
-      tellOfLowBalances(test.app.db, now, async ({ account_id, available: left, threshold }) => {
+      notifyLowBalances(test.app.db, now, async ({ account_id, available: left, threshold }) => {
         told.push(`${account_id} ${left < threshold}`);
         return true;
       });
@@ -192,7 +192,7 @@ describe('a balance alert', () => {
     expect((await Promise.all([look(), look()])).toSorted()).toEqual([0, 1]);
     expect(await look()).toBe(0);
     await expect(
-      setAlert('6000').then(() => tellOfLowBalances(test.app.db, new Date(), () => Promise.reject(new Error('mail')))),
+      setAlert('6000').then(() => notifyLowBalances(test.app.db, new Date(), () => Promise.reject(new Error('mail')))),
     ).rejects.toThrow('mail');
     expect(await look()).toBe(0); // whoever tells may still be about it
     expect(await look(later())).toBe(1);

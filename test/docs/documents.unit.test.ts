@@ -228,6 +228,15 @@ it('a name that ARCHITECTURE.md says is in a file is in that file', () => {
   expect(wrong).toEqual([]);
 });
 
+it('a name of a function, a table or a field in ARCHITECTURE.md is a name in the code', () => {
+  const { text } = readDocument('ARCHITECTURE.md');
+  const names = [...text.matchAll(/`([a-z]+(?:[A-Z]|_[a-z])\w*)`/g)].map(([, name = '']) => name);
+  const code = ['sql/schema.sql', ...['src', 'scripts', 'web/src'].flatMap(sourcesBelow)].map(textBelow).join('\n');
+  const words = new Set(code.match(/\w+/g));
+  expect(names.length).toBeGreaterThan(50);
+  expect(names.filter((name) => !words.has(name))).toEqual([]);
+});
+
 /** The text of a file, or of all files in a folder. */
 function textBelow(path: string): string {
   const target = join(repository, path);
