@@ -368,7 +368,7 @@ function throwIfCallersMistake({ type, message }: { type: string; message: strin
   if (refusal instanceof InputRefused) throw refusedInput(refusal);
 }
 
-/** Writes what the caller is sent. False without more room: the upstream is read at the caller's pace. */
+/** Writes what the caller is sent. False if the buffer is full: the upstream is read at the caller's pace. */
 function pass(bytes: Buffer | undefined, relay: Relay, attempt: RouteAttempt, writer: StreamWriter): boolean {
   if (relay.has_content) noteContent(attempt);
   if (attempt.timeouts.is_left || !bytes || bytes.length === 0) return true;
@@ -383,7 +383,7 @@ async function untilRoom(timeouts: AttemptTimeouts, writer: StreamWriter): Promi
   timeouts.beat(true);
 }
 
-/** From here on no other route is asked, so nobody needs what was asked: a stream may go on for minutes. */
+/** Frees the request at the first content: no other route is asked from here on, and a stream may go on for minutes. */
 function noteContent({ outcome, caller }: RouteAttempt): void {
   if (outcome.first_content_ms !== undefined) return;
   outcome.first_content_ms = since(outcome);
@@ -436,6 +436,6 @@ function takeAnswer(attempt: RouteAttempt, bytes: Buffer): Attempted {
 }
 
 function noAnswer({ timeouts, outcome }: RouteAttempt, { simulated }: ChatReply, error: unknown): Attempted {
-  if (error instanceof ApiError) throw error; // found unfit, told with status 200
+  if (error instanceof ApiError) throw error; // an error that came with status 200
   return abandoned(error, timeouts, outcome) ?? failed({ ...failureOf(error, timeouts), simulated });
 }

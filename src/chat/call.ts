@@ -21,7 +21,7 @@ const heartbeat_ms = 15_000;
 /** A whole answer; undefined after a stream, and when the caller is gone. */
 export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
 
-/** The parts of the app that a call takes, beside those that its attempts take. */
+/** The parts of the app that a call takes, without those that its attempts take. */
 export type CallParts = RoutingParts &
   HoldParts &
   SettleParts &
@@ -44,7 +44,7 @@ export type AttemptRoute<Priced extends PricedRequest> = (
 /**
  * One call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever becomes of the
  * routes, the hold is ended once, behind them. Throws ApiError if nothing has been sent yet; once the answer has begun,
- * its last event tells the error.
+ * its last event is the error.
  */
 export async function runCall<Priced extends PricedRequest>(
   parts: CallParts,
@@ -82,7 +82,7 @@ export async function runCall<Priced extends PricedRequest>(
       settled = await settle(parts, priced, { hold, charge, upstream });
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
-      if (!outcome.is_complete) writer.cut(); // nobody is told an error any more: it must not look like an end
+      if (!outcome.is_complete) writer.cut(); // the caller gets no error any more: it must not look like an end
       throw error;
     }
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
@@ -239,7 +239,7 @@ function allFailed(priced: PricedRequest, failures: readonly RouteFailure[]): Ap
   return new ApiError('upstream_error', message, { headers });
 }
 
-/** Tells the caller of a silent stream that it is alive; the first time also that it has begun. */
+/** Sends the caller of a silent stream signs of life; the first one also begins the answer. */
 function startHeartbeat(priced: PricedRequest, writer: StreamWriter, { gone }: ChatCaller): { stop(): void } {
   const bytes = priced.request.style.caller?.heartbeat;
   const timer = setInterval(() => {

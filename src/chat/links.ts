@@ -92,7 +92,7 @@ const types: { readonly [container in Container]?: string } = {
   avif: 'image/avif',
 };
 
-/** By its bytes first: servers say anything. A page about a picture is none. */
+/** The type of a file, by its bytes first: servers say anything. A page about an image is none. */
 function typeOf(bytes: Buffer, content_type: string | undefined): string | undefined {
   const container = sniff(bytes.subarray(0, sniff_bytes));
   const sniffed = container && types[container];

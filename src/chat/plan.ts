@@ -22,7 +22,7 @@ const plenty = 20n;
 /**
  * The hold of a call by the money of its account and what its key may spend. With plenty, for the input as it usually
  * comes out and the longest answer that may be; without, for the usual answer and every byte as a token, as far as the
- * money goes. So no call costs more than was held for it, or than there is beside all other holds.
+ * money goes. So no call costs more than was held for it, or than there is apart from all other holds.
  */
 export function planHold(priced: PricedRequest, funds: Funds): HoldPlan | Shortage {
   const affordable = affordableOf(funds);

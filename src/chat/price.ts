@@ -16,15 +16,15 @@ import type { InputSize } from '../styles/input-size.ts';
 import type { Usage } from '../styles/conversation.ts';
 import { tokensOf } from '../styles/usage.ts';
 
-/** Tokens of one picture or document of unknown size, for holds and where the upstream counts nothing. */
+/** Tokens of one image or document of unknown size, for holds and where the upstream counts nothing. */
 const image_tokens = 1_600;
 const document_tokens = 10_000;
 
-/** For holds: a text of a hundred pages is in a file of one megabyte; pages that are pictures take more bytes for less. */
+/** For holds: a text of a hundred pages is in a file of one megabyte; scanned pages take more bytes for less. */
 const document_bytes_per_token = 10;
 const document_tokens_max = 200_000;
 
-/** As many as an upstream may tell: what a body of nothing but pictures comes to is a number still, not a joke. */
+/** Upper bound for a plausible token count; an upstream may report as many. */
 const tokens_max = 1_000_000_000;
 
 /** The input's tokens for the hold of an account that has plenty: rather too many, since what is not needed goes back. */
@@ -42,7 +42,7 @@ function mediaTokens({ images, documents, document_bytes }: InputSize): number {
   return images * image_tokens + Math.max(documents * document_tokens, large);
 }
 
-/** The input's tokens where the upstream told nothing: as they usually come out. */
+/** The input's tokens where the upstream reported none: as they usually come out. */
 export function countInput(size: InputSize): number {
   return Math.min(tokens_max, tokensOf(size) + size.images * image_tokens + size.documents * document_tokens);
 }
@@ -90,7 +90,7 @@ export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: n
   return amount < money_max ? amount : money_max;
 }
 
-/** Returns the output tokens that this money buys beside so many input tokens; undefined if they are free. */
+/** Returns the output tokens that this money buys in addition to so many input tokens; undefined if they are free. */
 export function outputTokensFor(pricing: Pricing, input_tokens: number, money: Money): bigint | undefined {
   const { request, input, output, denominator } = ratesFor(pricing, input_tokens);
   const left = money * denominator - request - input * BigInt(input_tokens);

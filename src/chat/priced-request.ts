@@ -31,7 +31,7 @@ export type PricedRequest = {
   /** For the hold: about as many as it will be, and the most that it can be. */
   input_tokens_estimated: number;
   input_tokens_most: number;
-  /** For the charge, where the upstream tells none. */
+  /** For the charge, where the upstream reports none. */
   input_tokens_counted: number;
   output: OutputBounds;
   /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */

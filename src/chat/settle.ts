@@ -128,7 +128,7 @@ async function settleLater(parts: SettleParts, priced: PricedRequest, unsettled:
   return { charged: charge?.cost ?? 0n, upstream_cost, is_journaled: true };
 }
 
-/** So that an operator can book by hand what was given for nothing. */
+/** Logs a lost charge, so that an operator can book it manually. */
 function tellUnsettled(
   log: Logger,
   { caller, request_id, model }: PricedRequest,
@@ -137,7 +137,7 @@ function tellUnsettled(
 ) {
   const { id, currency } = caller.account;
   const facts = { account_id: id, ref: request_id, model: model.id, cost: exact(charge?.cost ?? 0n), currency, err };
-  log.error(facts, 'a chat call could not be settled: its hold is given back later, and its cost is lost');
+  log.error(facts, 'a chat call could not be settled: its hold is released later, and its cost is lost');
 }
 
 function booked(
@@ -153,7 +153,7 @@ function booked(
     const why =
       closed.state === 'settled'
         ? 'cost more than its account has, or its key may spend'
-        : 'was settled after its hold was given back or lost';
+        : 'was settled after its hold was released or lost';
     log.error(facts, `a chat call ${why}: the difference is lost`);
   }
   return { charged: closed.charged, upstream_cost: closed.upstream_cost };

@@ -47,7 +47,7 @@ export class StreamWriter {
     return this.#written_at_ms;
   }
 
-  /** Opens. False if there is no more room: `drained` resolves when there is. */
+  /** Opens. False if the buffer is full: `drained` resolves when it is not any more. */
   write(bytes: Buffer): boolean {
     if (!this.#is_open) this.#opened?.resolve();
     this.#is_open = true;
@@ -61,7 +61,7 @@ export class StreamWriter {
     return this.#response.write(bytes);
   }
 
-  /** Resolves when there is room again, or when the caller is gone. */
+  /** Resolves when more can be written, or when the caller is gone. */
   drained(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

@@ -7,7 +7,7 @@ import { replayJournal, type ReplayParts } from './unsettled.ts';
 const batch_max = 500;
 
 /**
- * Gives the money of calls back whose node died before it could settle them. Answers how many. The clock of this node
+ * Releases the holds of calls whose node died before it could settle them. Answers how many. The clock of this node
  * counts for nothing here; `now` replaces that of the database in tests.
  */
 export async function releaseForgotten(parts: ReplayParts, now?: Date): Promise<number> {

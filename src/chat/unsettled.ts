@@ -66,8 +66,8 @@ export function startReplay(parts: ReplayParts & Life): void {
 }
 
 /**
- * Settles and records what is in the journal; once each, whoever does so beside this process. Rejects when the database
- * is away. What the database refuses stays in the journal, and is told to the operator.
+ * Settles and records what is in the journal; once each, even if another process does so at the same time. Rejects when
+ * the database is away. Entries that the database refuses stay in the journal and are logged.
  */
 export async function replayJournal(parts: ReplayParts, { adopts = true } = {}): Promise<number> {
   const { journal } = parts;

@@ -42,7 +42,7 @@ export function useOf(
 /** The parts of the app that noting a cost takes. */
 export type LostCostParts = { readonly db: Db; readonly clock: Clock; readonly log: Logger };
 
-/** A route was asked and gave nothing, which it may charge for all the same: told to the operator by the ledger. */
+/** Notes in the ledger, for the operator, that a route was asked, gave nothing, and may charge for it all the same. */
 export async function noteLost(
   parts: LostCostParts,
   priced: PricedRequest,

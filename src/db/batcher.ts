@@ -18,11 +18,11 @@ export type BatcherOptions<Member, Answer> = {
    * locks somebody else holds waits by itself: `together` must fail soon with 55P03 then.
    */
   groups?: Groups<Member>;
-  /** 256 unless told: larger ones were hardly cheaper (bench/results/money.md) and hold their locks longer. */
+  /** By default 256: larger ones were hardly cheaper (bench/results/money.md) and hold their locks longer. */
   batch_max?: number;
   /** For writes that nobody waits for: each call waits this long for company, unless it is full already. */
   linger_ms?: number;
-  /** One call is under way at a time, and one more for each that has become slow, so many at most: 1 unless told. */
+  /** One call is under way at a time, and one more for each that has become slow, so many at most; by default 1. */
   calls_max?: number;
   /** Duration after which a call counts as slow: 0 for calls that need not wait for each other. */
   slow_ms?: number;

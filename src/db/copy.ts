@@ -26,7 +26,7 @@ export async function copyOut(
   return rows.rowCount;
 }
 
-/** Feeds `copy … from stdin`. Answers the number of rows; throws what either side complains of. */
+/** Feeds `copy … from stdin`. Answers the number of rows; throws the error of either side. */
 export async function copyIn(client: pg.Client, statement: string, source: AsyncIterable<Buffer>): Promise<number> {
   const rows = client.query(copyFrom(statement));
   await unlessMute(client, () => pipeline(source, rows));

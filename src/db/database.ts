@@ -36,7 +36,7 @@ export type Db = Queryable & {
 export type DatabaseOptions = {
   connection: pg.ClientConfig;
   connections_max?: number;
-  /** Told about errors of idle connections; the pool replaces them by itself. */
+  /** Called with errors of idle connections; the pool replaces them by itself. */
   onError?: (error: Error) => void;
   /** Nobody else waits for its statements, as in an operator's command: each that is not `brief` may take an hour. */
   is_patient?: boolean;
@@ -105,7 +105,7 @@ function openPoolOf(
   });
 }
 
-/** The same for all statements of whoever takes a database and sends long ones: sums, books, removals. */
+/** The same for all statements of whoever takes a database and sends long ones: sums, reconciliation, removals. */
 export function patient(db: Db): Db {
   return {
     ...db,
@@ -151,7 +151,7 @@ async function runTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
 async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   // The pool listens to idle clients only: a server that dies between two statements of ours would
-  // end the process by an `error` nobody hears. The next statement tells us anyway.
+  // end the process by an `error` nobody hears. The next statement notices it anyway.
   const onError = () => undefined;
   client.on('error', onError);
   let broken: Error | undefined;
@@ -184,7 +184,7 @@ function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
 
 /**
  * Runs `work` on a connection of its own, for advisory locks that last longer than a transaction. A
- * server that goes away between two statements is told by the next one.
+ * server that goes away between two statements is noticed by the next one.
  */
 export async function withConnection<T>(db: Db, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await openConnection(db, 'medley', { limit_ms: hour_ms });
@@ -196,7 +196,7 @@ export async function withConnection<T>(db: Db, work: (client: pg.Client) => Pro
 }
 
 /**
- * A connection beside the pool, for whoever keeps it: errors between two statements are for its own listeners. A
+ * A connection outside the pool, for whoever keeps it: errors between two statements are for its own listeners. A
  * statement without an answer after `limit_ms` is unavailable; whoever keeps the connection ends it then. Without a
  * limit only the system notices a server that is gone: for what copies as much as there is.
  */

@@ -6,7 +6,7 @@ export type Groups<Member> = {
   groupOf(member: Member): string;
   /** Those of `groups` whose locks nobody holds now. It waits for none. */
   findFree(groups: readonly string[]): Promise<readonly string[]>;
-  /** So long a member waits for its group's locks before it fails with 55P03: 5 s unless told. */
+  /** So long a member waits for its group's locks before it fails with 55P03; by default 5 s. */
   locked_max_ms?: number;
 };
 

@@ -25,7 +25,7 @@ export type Subscription = {
 export type Listener = {
   /**
    * Answers once the server listens, with the function that ends the subscription. Never throws:
-   * while the database is away it goes on trying, and tells `onError`.
+   * while the database is away it goes on trying, and calls `onError`.
    */
   subscribe(channel: string, subscription: Subscription): Promise<() => void>;
   close(): Promise<void>;

@@ -8,7 +8,7 @@ export type PoolOptions = {
   limit_ms: number;
   /** Statements that a new connection begins with. */
   settings?: string;
-  /** Told about errors of idle connections; the pool replaces them by itself. */
+  /** Called with errors of idle connections; the pool replaces them by itself. */
   onError?: ((error: Error) => void) | undefined;
 };
 
@@ -26,7 +26,7 @@ const keepalive_settings =
 
 /**
  * Opens a pool whose statements end in time, whatever becomes of the server or of the network before it. A connection
- * that was given back without its answer is destroyed, and all that are idle with it.
+ * that was released without its answer is destroyed, and all that are idle with it.
  */
 export function openPool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({

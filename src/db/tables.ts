@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** A table as the catalogue of the database tells of it. */
+/** A table as the catalogue of the database describes it. */
 export type Table = {
   /** `public.tasks`; what its part of a backup is called. */
   name: string;
@@ -12,7 +12,7 @@ export type Table = {
 const schemas = ['public', 'auth'];
 
 /**
- * Every table of ours, as the database itself tells, so that none can be forgotten: those of our schemas,
+ * Lists every table of ours from the database itself, so that none can be forgotten: those of our schemas,
  * and `more` by their full names. Whoever refers to another one comes after it. Throws if they refer to
  * each other in a circle.
  */

@@ -7,7 +7,7 @@ const json = 'application/json; charset=utf-8';
 /** Names in lower case. */
 export type Headers = Record<string, string | string[]>;
 
-/** Sends what an endpoint answered, with `common_headers` and its own. `fail` is told if a stream has no first byte. */
+/** Sends what an endpoint answered, with `common_headers` and its own. `fail` is called if a stream has no first byte. */
 export function sendAnswer(
   response: ServerResponse,
   common_headers: Headers,

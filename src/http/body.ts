@@ -36,7 +36,7 @@ export async function readBody(raw: IncomingMessage, reading: BodyReading): Prom
   return takeWhole(raw, length_bytes) ?? collect(raw, reading);
 }
 
-/** Nothing of it is read before there is room for it, so that the sender waits. */
+/** Receives a large body. Nothing of it is read before it has memory, so that the sender waits. */
 async function receiveLarge(raw: IncomingMessage, length_bytes: number, reading: BodyReading): Promise<Buffer> {
   const permit = await reading.takeMemory(length_bytes);
   reading.sendContinue();

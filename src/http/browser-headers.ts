@@ -32,7 +32,7 @@ const unused_features = [
   'xr-spatial-tracking',
 ];
 
-/** Headers of every HTML page, beside its own. */
+/** Headers of every HTML page, in addition to its own. */
 export const page_headers = {
   'content-type': 'text/html; charset=utf-8',
   'permissions-policy': unused_features.map((feature) => `${feature}=()`).join(', '),

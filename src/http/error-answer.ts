@@ -4,7 +4,7 @@ import { SpoolError } from '../files/spool.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { styles } from '../styles/index.ts';
 
-/** Calls beside chat that the SDKs of chat completions have. */
+/** Calls other than chat that the SDKs of chat completions have. */
 const other_paths = ['/v1/embeddings', '/v1/images', '/v1/audio', '/v1/videos'];
 
 const formats: readonly { path: string; format: ErrorFormat }[] = [
@@ -62,7 +62,7 @@ function databaseAway(): ApiError {
   });
 }
 
-/** Disks take longer than databases to come back: somebody must make room. */
+/** Disks take longer than databases to come back: somebody must free space. */
 function cannotStore(): ApiError {
   const headers = { 'retry-after': '10' };
   return new ApiError('unavailable', 'The service cannot store files at the moment. Try again later.', { headers });

@@ -35,7 +35,7 @@ const part_headers_max = 16;
 const part_header_bytes_max = 4_096;
 const filename_length_max = 255;
 
-/** Bytes allowed beside the files: fields, names and boundaries. */
+/** Bytes allowed in addition to the files: fields, names and boundaries. */
 const overhead_bytes_max = parts_max * (field_bytes_max + part_header_bytes_max);
 
 /**
@@ -113,7 +113,7 @@ async function readForm<T>(
     else fields.set(name, value);
   });
   parser.on('file', (name, stream, filename) => {
-    stream.on('error', () => {}); // told by the parser too
+    stream.on('error', () => {}); // the parser reports it too
     if (name === undefined) {
       stream.resume();
       return reject(malformed('it has a part without a name'));

@@ -16,7 +16,7 @@ const headers_max = 1_000;
 const path_part_length_max = 65_536;
 
 export type Pipeline = {
-  /** Starts to accept connections and tells where: port 0 is chosen by the system. */
+  /** Starts to accept connections and returns its address: port 0 is chosen by the system. */
   listen(address: { host: string; port: number }): Promise<AddressInfo>;
   /** Aborted as soon as `close` is called. */
   readonly draining: AbortSignal;

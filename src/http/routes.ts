@@ -2,7 +2,7 @@ import { ApiError } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
 import type { Endpoint, KeyedEndpoint } from './endpoint.ts';
 
-/** Facts about paths, beside their endpoints. */
+/** Facts about paths that their endpoints do not state. */
 export type RouteTable<App> = {
   /** Tells whether an unknown path or method at `path` needs a key first. */
   needsKey(path: string): boolean;

@@ -10,12 +10,12 @@ import type { Form, FormLimits } from './form.ts';
 
 /** Forms with files, which lie on the disk while they are looked at. */
 
-/** Reads the form of a call and does `use` with it; its files are in the spool, at the paths it is given. */
+/** Reads the form of a call and calls `use` with it; its files are temporary, at the paths in the form. */
 export async function withForm<T>(
   { config, limits }: TempFileParts,
   call: Call,
   form_limits: FormLimits,
-  use: (form: Form<string>, spool: RequestTempFiles) => Promise<T>,
+  use: (form: Form<string>, temp_files: RequestTempFiles) => Promise<T>,
 ): Promise<T> {
   const { caller, readForm } = call;
   assert(readForm, 'an endpoint with a form can read it');

@@ -29,7 +29,7 @@ type Violation = { name: string; subject: string; detail: string; total: bigint 
 /**
  * Recomputes what must hold from the ledger's entries alone, in one snapshot. Incremental: an
  * account's entries before its mark were checked by an earlier run and cannot have changed since
- * (a trigger refuses it); `full` reads them all again. `more` are the rules of later rooms.
+ * (a trigger refuses it); `full` reads them all again. `more` are the rules of later modules.
  */
 export async function checkBooks(
   db: Db,
@@ -84,7 +84,7 @@ async function counts(tx: Queryable): Promise<{ accounts: number; entries: numbe
   return rows[0] ?? { accounts: 0, entries: 0, open_holds: 0 };
 }
 
-/** For the rules of later rooms: account_id, ref, kind, amount, state and cost of every hold. */
+/** For the rules of later modules: account_id, ref, kind, amount, state and cost of every hold. */
 export const all_holds = `(select account_id, ref, kind, amount, state, cost from holds)`;
 
 /** For the same: account_id, ref and what the upstream charges for the run or call that ended with it. */
@@ -332,7 +332,7 @@ const usage = lookOf({
         from charges group by account_id, step, start, key_id, model, kind),
     counted as (select account_id, step, start, unit, sum(amount::numeric) as amount
         from charges, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit),
-    told as (select account_id, step, start, unit, sum(amount::numeric) as amount
+    summed as (select account_id, step, start, unit, sum(amount::numeric) as amount
         from usage_sums, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit)
     select account_id || ' ' || step || ' ' || start as subject, 'sum and charges differ' as detail,
            abs(coalesce(s.cost, 0) - coalesce(c.cost, 0)) as off_by
@@ -340,10 +340,10 @@ const usage = lookOf({
      where c.cost is distinct from s.cost or c.charges is distinct from s.charges
     union all
     select account_id || ' ' || step || ' ' || start, unit || ' differs', 0
-      from counted c full join told t using (account_id, step, start, unit) where c.amount is distinct from t.amount`,
+      from counted c full join summed t using (account_id, step, start, unit) where c.amount is distinct from t.amount`,
 });
 
 const full_looks: readonly Look[] = [strangers, usage];
 
-/** The names of this room's rules, as findings tell them. */
+/** The names of this module's rules, as findings have them. */
 export const money_rule_names: readonly string[] = [...money_looks, ...full_looks].flatMap((look) => look.names);

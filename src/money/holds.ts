@@ -146,7 +146,7 @@ export async function commit(db: Queryable, request: CommitRequest, now: Date): 
 export type HoldBatcher = {
   /**
    * Reserves. Everybody sees it at once, but it is on the disk with what is closed next, at the latest with its own
-   * end: a server that crashes before that has lost the hold, and whoever closes it is told that there never was one.
+   * end: a server that crashes before that has lost the hold, and whoever closes it learns that there never was one.
    */
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
@@ -295,7 +295,7 @@ function rowOfCommit({ hold: held, end }: CommitRequest): CommitRow {
   return { ...rowOfClose(end), key_id, reserved: amount, model, kind };
 }
 
-/** `column` is selected beside the answer. */
+/** `column` is selected in addition to the answer. */
 type HoldOptions = { column: string; node_id: string | null };
 
 /** now() is the time from which a hold expires, by the clock of the database: a node's may be wrong. */

@@ -44,13 +44,13 @@ export async function marginsOf(db: Queryable, month: string, by: MarginGroup): 
     `with used as (
        select ${names[by]} as name, currency, type, revenue + loss as revenue, upstream_cost, base_currency,
               coalesce(upstream_base, 0) as base, upstream_unknown,
-              type = 'settle' and upstream_basis is null as is_untold
+              type = 'settle' and upstream_basis is null as is_unreported
          from ledger_entries
         where month = $1::date and (type = 'settle' or upstream_basis is not null)),
      summed as (
        select name, currency, count(*) filter (where type <> 'upstream') as runs, sum(revenue)::bigint as revenue,
               sum(upstream_cost)::bigint as upstream_cost, (sum(revenue) - sum(upstream_cost))::bigint as margin,
-              (sum(upstream_unknown) + count(*) filter (where is_untold))::bigint as unknown
+              (sum(upstream_unknown) + count(*) filter (where is_unreported))::bigint as unknown
          from used group by name, currency),
      based as (
        select name, currency, jsonb_agg(jsonb_build_object('currency', base_currency, 'cost', cost::text)

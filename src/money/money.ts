@@ -1,12 +1,12 @@
 /**
- * Money is a bigint of millionths of the currency unit. No floating point exists in this room:
+ * Money is a bigint of millionths of the currency unit. No floating point exists in this module:
  * test/tidy.test.ts forbids it. Amounts enter and leave as decimal strings.
  */
 export type Money = bigint;
 
 export const million = 1_000_000n;
 
-/** The largest amount that fits a bigint column with room for sums: one billion units. */
+/** The largest amount that fits a bigint column and leaves a margin for sums: one billion units. */
 export const money_max: Money = 1_000_000_000n * million;
 
 /** A Cost of the specification (2.3) with the extra field `exact`, six digits, what the ledger books. */

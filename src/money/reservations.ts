@@ -23,7 +23,7 @@ import type { Money } from './money.ts';
 const unwritten_ms = 250;
 
 /** Should the NOTIFY about a withdrawal or a new limit be lost, it may go unnoticed for so long. */
-const known_ms = 60_000;
+const trusted_ms = 60_000;
 
 /** A database that says nothing for so long although it was asked is waited for. */
 const silent_ms = 1_000;
@@ -171,7 +171,7 @@ class MemoryHolds implements Holds {
       const answer = await asking;
       this.#heard_at_ms = this.#elapsed_ms();
       this.#outage = undefined;
-      learn(account, key, answer, { until_ms: this.#heard_at_ms + known_ms, epoch });
+      learn(account, key, answer, { until_ms: this.#heard_at_ms + trusted_ms, epoch });
       return answer;
     } catch (error) {
       if (isUnavailable(error) && !isLocked(error)) this.#outage = { error };
