@@ -14,7 +14,7 @@ import type { Embedded } from '../src/embedded-postgres/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newId } from '../src/lib/ids.ts';
 import { checkBooks } from '../src/money/books.ts';
-import { close, hold, makeHoldBatcher, type CloseAnswer, type HoldAnswer } from '../src/money/holds.ts';
+import { close, hold, makeHoldBatcher, type CloseAnswer, type HoldOrLeased } from '../src/money/holds.ts';
 import type { CloseRequest, HoldRequest } from '../src/money/holds.ts';
 import { cpuOfChildren_us } from './cpu.ts';
 import { openHome } from './home.ts';
@@ -151,7 +151,7 @@ async function runAll(bench: Bench, cases: Case[]): Promise<(Round | undefined)[
 }
 
 type Calls = {
-  hold(request: HoldRequest): Promise<HoldAnswer>;
+  hold(request: HoldRequest): Promise<HoldOrLeased>;
   close(request: CloseRequest): Promise<CloseAnswer>;
 };
 

@@ -114,6 +114,7 @@ create table balances (
   amount bigint not null default 0,
   held bigint not null default 0,
   entries bigint not null default 0,
+  exposed bigint not null default 0,
   constraint balances_pkey PRIMARY KEY (account_id),
   constraint balances_account_id_currency_fkey FOREIGN KEY (account_id, currency) REFERENCES accounts(id, currency),
   constraint balances_are_sound CHECK (is_sound(balances.*))
@@ -166,6 +167,7 @@ create table budgets (
   limited_month date,
   limited_spent bigint not null default 0,
   limited_held bigint not null default 0,
+  exposed bigint not null default 0,
   constraint budgets_pkey PRIMARY KEY (key_id),
   constraint budgets_key_id_account_id_fkey FOREIGN KEY (key_id, account_id) REFERENCES api_keys(id, account_id),
   constraint budgets_shares_fkey FOREIGN KEY (shares) REFERENCES budgets(key_id),
@@ -377,6 +379,18 @@ CREATE TRIGGER invoices_immutable BEFORE DELETE OR UPDATE ON invoices
 CREATE TRIGGER invoices_not_truncated BEFORE TRUNCATE ON invoices
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_invoice_change();
 
+create table leases (
+  account_id text not null,
+  resource text not null,
+  node_id text not null,
+  amount bigint not null,
+  in_use bigint not null default 0,
+  ends_at timestamptz not null,
+  constraint leases_pkey PRIMARY KEY (account_id, resource, node_id),
+  constraint leases_check CHECK (((in_use >= 0) AND (amount >= in_use)))
+) with (fillfactor=50);
+CREATE INDEX leases_by_end ON leases USING btree (ends_at);
+
 create table ledger_entries (
   account_id text not null,
   number bigint not null,
@@ -470,6 +484,7 @@ create table open_holds (
   created_at timestamptz not null,
   expires_at timestamptz,
   node_id text,
+  exposed bigint not null default 0,
   constraint open_holds_pkey PRIMARY KEY (account_id, ref),
   constraint open_holds_are_sound CHECK (hold_is_sound(open_holds.*))
 );
@@ -777,7 +792,7 @@ CREATE OR REPLACE FUNCTION hold_is_sound(r open_holds)
  IMMUTABLE
 AS $function$
 begin
-  return r.amount >= 0 and r.kind in ('chat', 'image', 'video', 'audio', 'embedding');
+  return r.amount >= 0 and r.exposed >= 0 and r.kind in ('chat', 'image', 'video', 'audio', 'embedding');
 end $function$;
 
 CREATE OR REPLACE FUNCTION is_sound(r balances)
@@ -786,7 +801,7 @@ CREATE OR REPLACE FUNCTION is_sound(r balances)
  IMMUTABLE
 AS $function$
 begin
-  return r.held >= 0 and r.amount >= r.held and r.amount <= 1000000000000000;
+  return r.held >= 0 and r.exposed >= 0 and r.amount >= r.held + r.exposed and r.amount <= 1000000000000000;
 end $function$;
 
 CREATE OR REPLACE FUNCTION is_sound(r budgets)
@@ -797,10 +812,10 @@ AS $function$
 begin
   if r.spent + r.held > r.limit_month
       and r.spent + r.held > r.limited_held + (case when r.month = r.limited_month then r.limited_spent else 0 end)
-    or r.shares is not null and (r.spent <> 0 or r.held <> 0 or r.limit_month is not null) then
+    or r.shares is not null and (r.spent <> 0 or r.held <> 0 or r.exposed <> 0 or r.limit_month is not null) then
     return false;
   end if;
-  return r.spent >= 0 and r.held >= 0 and coalesce(r.limit_month, 0) between 0 and 1000000000000000
+  return r.spent >= 0 and r.held >= 0 and r.exposed >= 0 and coalesce(r.limit_month, 0) between 0 and 1000000000000000
     and r.month = date_trunc('month', r.month::timestamp);
 end $function$;
 
@@ -876,6 +891,7 @@ end $function$;
 -- function delete_account(p_account_id text) returns text
 -- function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms double precision[]) returns deliveries
 -- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
+-- function end_leases(p_node text) returns void
 -- function end_sessions() returns trigger
 -- function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text
 -- function endpoint_has_room(p_endpoint text, p_retry boolean, p_more bigint) returns boolean
@@ -886,6 +902,7 @@ end $function$;
 -- function expired_holds(p_now timestamptz, p_silent interval, p_late interval, p_count integer) returns TABLE(account_id text, ref text)
 -- function fail_attempt(p_now timestamptz, p_attempt jsonb, p_send_start boolean) returns boolean
 -- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
+-- function grant_lease(p_account text, p_resource text, p_node text, p_amount bigint, p_in_use bigint, p_clock timestamptz) returns void
 -- function hand_on(p_host text, p_now timestamptz) returns void
 -- function hold_money(p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function host_has_room(p_host text, p_retry boolean) returns boolean
@@ -893,6 +910,10 @@ end $function$;
 -- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
+-- function lease_share(p_free bigint, p_own bigint, p_others bigint) returns bigint
+-- function lease_to(p_account text, p_resource text, p_node text, p_clock timestamptz, p_free bigint, p_in_use bigint, p_least bigint) returns bigint
+-- function leased(p_account text, p_resource text, p_node text, p_clock timestamptz, OUT own bigint, OUT others bigint, OUT lost bigint) returns record
+-- function leases_of(p_account text, p_resource text, p_clock timestamptz) returns TABLE(node_id text, amount bigint, is_lost boolean)
 -- function lock_hosts(p_hosts text[]) returns void
 -- function money_batch(p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[], p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[], p_upstream jsonb[] DEFAULT NULL::jsonb[], p_pledge bigint[] DEFAULT NULL::bigint[], p_node text DEFAULT NULL::text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function money_close(p_now timestamptz, p_account text, p_ref text, p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb DEFAULT NULL::jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
@@ -914,6 +935,7 @@ end $function$;
 -- function promote_throttled(p_endpoint text) returns void
 -- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
 -- function queue_for_host(p_lane text) returns void
+-- function recall_leases(p_account text, p_resource text, p_clock timestamptz) returns void
 -- function refuse_audit_change() returns trigger
 -- function refuse_change() returns trigger
 -- function refuse_invoice_change() returns trigger

@@ -28,6 +28,8 @@ import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { memoryBackoff, type Backoff } from './limits/backoff.ts';
 import { memoryWindows, type Windows } from './limits/window.ts';
+import { endLeases } from './leases/leases.ts';
+import { leases_channel } from './leases/while-leased.ts';
 import { databaseHolds, makeHoldBatcher, money_channel, type Holds } from './money/holds.ts';
 import { reserveInMemory } from './money/reservations.ts';
 import { adapterFacts } from './providers/facts.ts';
@@ -322,6 +324,15 @@ async function hearOthers(
     onPayload: (account_id) => holds.invalidate(account_id),
     onGap: () => holds.invalidate(),
   });
+  await listener.subscribe(leases_channel, {
+    onPayload: (payload) => {
+      const [account_id = '', ...resource] = payload.split(' ');
+      // What cannot be given back now ends by itself.
+      holds
+        .giveBack(account_id, resource.join(' '))
+        .catch((error: unknown) => log.warn({ err: error }, leases_channel));
+    },
+  });
   await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
   const onError = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
   const overrides = await watchOverrides(db, catalog, listener, onError);
@@ -339,7 +350,11 @@ function openMoney(
   const of_database = databaseHolds(makeHoldBatcher(db, () => new Date(clock.now()), { node_id }));
   const in_memory = catalog.current.settings.money.reservations === 'memory';
   const holds = in_memory ? reserveInMemory(of_database) : of_database;
-  onStop(() => holds.stop());
+  onStop(async () => {
+    holds.stop();
+    // A node that dies does not come here: then its leases end by themselves.
+    await endLeases(db, node_id).catch(() => undefined);
+  });
   const journal = openJournal(data_dir);
   onStop(() => journal.close());
   return { holds, journal };

@@ -5,7 +5,7 @@ import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
-import { takeHold, type Held, type HoldParts } from './hold.ts';
+import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
@@ -68,7 +68,10 @@ export async function runCall<Priced extends PricedRequest>(
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
     let whole: Buffer | undefined;
     try {
-      const attempt = ({ route }: NamedRoute) => attemptRoute(paid, route, caller, outcome, writer);
+      const attempt = async ({ route }: NamedRoute) => {
+        await confirmHold(parts, priced, hold);
+        return attemptRoute(paid, route, caller, outcome, writer);
+      };
       whole = await tryRoutes(parts, paid, routes, attempt, caller, outcome);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(parts.log, priced, error);

@@ -34,6 +34,15 @@ export async function takeHold({ holds }: HoldParts, priced: PricedRequest): Pro
   }
 }
 
+/**
+ * Looks at a hold again, before an upstream is asked: while this process stood still, the lease that the hold was answered
+ * out of may have ended. Rejects with ApiError 402 if others have taken its money.
+ */
+export async function confirmHold({ holds }: HoldParts, priced: PricedRequest, hold: HoldRequest): Promise<void> {
+  if (await holds.confirm(hold)) return;
+  throw refusal(priced, { outcome: 'insufficient', least: hold.amount, affordable: 0n });
+}
+
 /** The plan for what is known to be there, if it is full: a smaller hold has to be true of this moment, as the account may have been topped up. */
 function fullPlan(holds: Holds, priced: PricedRequest): HoldPlan | undefined {
   const funds = holds.funds(priced.caller.account.id, keyNameOf(priced));

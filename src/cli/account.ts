@@ -14,6 +14,7 @@ import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
+import { whileLeased } from '../leases/while-leased.ts';
 import { balanceOf, creditManually, type Balance, type ManualCreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
@@ -82,13 +83,15 @@ async function creditOne(
   const account = await requireAccount(app, id);
   const type = amount > 0n ? 'topup' : 'adjustment';
   const now = new Date(app.clock.now());
-  const answer = await app.db.tx(async (tx) => {
-    const booked = await creditManually(tx, { account_id: account.id, type, amount, ref, reason }, now);
-    const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
-    const details = { amount: exact(amount), reason, ref };
-    if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
-    return booked;
-  });
+  const answer = await whileLeased(() =>
+    app.db.tx(async (tx) => {
+      const booked = await creditManually(tx, { account_id: account.id, type, amount, ref, reason }, now);
+      const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
+      const details = { amount: exact(amount), reason, ref };
+      if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
+      return booked;
+    }),
+  );
   const refusal = refusalOf(answer, account, ref);
   if (refusal !== undefined) throw new CommandError(`${refusal} Nothing was booked.`);
   const json = { ...(await described(app, account)), booked: answer.outcome === 'booked' };
@@ -108,6 +111,8 @@ function refusalOf({ outcome, available }: ManualCreditAnswer, account: Account,
       return `--ref ${ref} was booked before, for another account.`;
     case 'insufficient':
       return `Only ${exact(available)} ${account.currency} is available.`;
+    case 'leased':
+      return 'The service has reserved the money for calls. Try again in a few seconds.';
     case 'too_large':
       return `The account would have more than ${exact(money_max)} ${account.currency}.`;
   }

@@ -18,6 +18,7 @@ import type { Queryable, Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
+import { whileLeased } from '../leases/while-leased.ts';
 import { balanceOf, budgetsOf, creditManually, setLimit } from '../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
@@ -168,13 +169,18 @@ export const admin_credit = session_endpoint(
     const ref = fields.optionalText('ref', 100) ?? randomUUID();
     const type = amount > 0n ? 'topup' : 'adjustment';
     const movement = { account_id: account.id, type, amount, ref, reason } as const;
-    const { outcome, available } = await app.db.tx(async (tx) => {
-      const answer = await creditManually(tx, movement, new Date(app.clock.now()));
-      const details = { amount: exact(amount), reason, ref };
-      if (answer.outcome === 'booked')
-        await noteOn({ db: tx, clock: app.clock }, call, account.id, 'account.credit', details);
-      return answer;
-    });
+    const { outcome, available } = await whileLeased(() =>
+      app.db.tx(async (tx) => {
+        const answer = await creditManually(tx, movement, new Date(app.clock.now()));
+        const details = { amount: exact(amount), reason, ref };
+        if (answer.outcome === 'booked')
+          await noteOn({ db: tx, clock: app.clock }, call, account.id, 'account.credit', details);
+        return answer;
+      }),
+    );
+    if (outcome === 'leased') {
+      throw wrong('amount', 'The service has reserved the money for calls. Try again in a few seconds.');
+    }
     if (outcome === 'insufficient') {
       throw wrong('amount', `Only ${exact(available)} ${account.currency} is available. Nothing was booked.`);
     }

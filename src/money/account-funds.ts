@@ -1,38 +1,65 @@
-import type { Funds, HoldRequest, KeyName } from './holds.ts';
+import type { Funds, HoldRequest, KeyName, LeaseAnswer, LeaseOwner, LeaseRequest } from './holds.ts';
 import type { Money } from './money.ts';
 
 /** The last answer of the database, until when it is believed, and the epoch of its account in which it was asked for. */
-type Snapshot<T> = { value: T; until_ms: number; epoch: number };
+type Cached<T> = { value: T; until_ms: number; epoch: number };
 
-/** The money of an account as far as this process knows it, and what has been answered out of it. */
-export type AccountFunds = {
-  available: Snapshot<Money>;
-  /** The amount that the database may take of `available` without our knowing yet: reservations, and requests under way. */
-  reserved: Money;
-  /** By the key whose budget it is: keys that share one are one here. */
-  keys: Map<string, KeyFunds>;
-  /** One more whenever something may have changed: what was known or asked before counts no longer. */
-  epoch: number;
-  /** While above zero, others take money; nothing is reserved. */
-  exclusive: number;
-  /** Reservations that are not booked, by ref. */
-  open: Map<string, Reservation>;
-  /** The cost of calls under way beyond their holds, at the most: of all together, and of each by its ref. */
-  exposed: Money;
-  exposures: Map<string, { key: KeyFunds; amount: Money }>;
+/** Two clocks: the monotonic one stands still while the machine sleeps, the other one may be set. */
+export type Time = { elapsed_ms: number; wall_ms: number };
+
+/** Money that this node may reserve without asking, until its end. */
+export type Lease = {
+  amount: Money;
+  /** Reserved of it since it was leased, with the amount that was in use then. */
+  used: Money;
+  leased_at: Time;
 };
 
-/** The amount that a key may spend this month, null without a limit; what of it is reserved, and what its calls may cost beyond their holds. */
-export type KeyFunds = { remaining: Snapshot<Money | null>; reserved: Money; exposed: Money };
+/** An account, or a key with a limit: money that nodes lease. */
+export type Leasable = {
+  lease: Lease | undefined;
+  /** The amount that the database may take without our knowing yet: reservations, and requests under way. */
+  reserved: Money;
+  /** Of that, reservations that the database does not have yet. */
+  unwritten: Money;
+  /** One more at each recall: an answer to what was asked before it is not used. */
+  recalls: number;
+  /** Until then no lease is asked for. */
+  recalled_until_ms: number;
+};
 
-/** A hold that was answered out of memory, until the database has booked it. */
+/** The money of an account as far as this node knows it, and what has been answered out of its lease. */
+export type AccountFunds = Leasable & {
+  available: Cached<Money>;
+  /** By the key whose budget it is: keys that share one are one here. */
+  keys: Map<string, KeyFunds>;
+  /** One more whenever something may have changed: what was cached or asked before counts no longer. */
+  epoch: number;
+  /** Reservations that are not booked, by ref. */
+  open: Map<string, Reservation>;
+  /** Time of the last hold: who calls again soon gets a lease. */
+  held_at_ms: number;
+  /** A request for leases under way; never two, since each begins with what the one before has left. */
+  leasing: Promise<void> | undefined;
+};
+
+/** The amount that a key may spend this month, null without a limit. */
+export type KeyFunds = Leasable & {
+  remaining: Cached<Money | null>;
+  /** The last answer to a request for leases said that the key has no limit. */
+  is_unlimited: boolean;
+};
+
+/** A hold that was answered out of a lease, until the database has booked it. */
 export type Reservation = {
   request: HoldRequest;
   account: AccountFunds;
   made_at_ms: number;
+  /** The lease that it was answered out of. */
+  lease: Lease;
   /** Its hold or its end is being written; or its hold was refused, and it waits for its end. */
   busy: Promise<unknown> | undefined;
-  /** The database had no money for its hold, since an operator took it out: its end takes what there is. */
+  /** The database had no money for its hold, since its lease had ended: its end takes what there is. */
   is_refused: boolean;
   /** Its end could not be booked, and may not come again. */
   has_failed: boolean;
@@ -40,28 +67,34 @@ export type Reservation = {
   failure: { error: unknown } | undefined;
 };
 
-const unknown = { until_ms: Number.NEGATIVE_INFINITY, epoch: -1 };
+/** For so long a node may spend of a lease, from before it asked for it. The database counts from when it heard. */
+const lease_ms = 3_000;
 
-/** Makes an account of which nothing is known. */
+const never = { until_ms: Number.NEGATIVE_INFINITY, epoch: -1 };
+
+/** Makes an account of which nothing is cached. */
 export function newAccount(): AccountFunds {
   return {
-    available: { value: 0n, ...unknown },
-    reserved: 0n,
+    ...newLeasable(),
+    available: { value: 0n, ...never },
     keys: new Map(),
     epoch: 0,
-    exclusive: 0,
     open: new Map(),
-    exposed: 0n,
-    exposures: new Map(),
+    held_at_ms: Number.NEGATIVE_INFINITY,
+    leasing: undefined,
   };
 }
 
-/** Returns the key of an account, of which perhaps nothing is known. */
+function newLeasable(): Leasable {
+  return { lease: undefined, reserved: 0n, unwritten: 0n, recalls: 0, recalled_until_ms: Number.NEGATIVE_INFINITY };
+}
+
+/** Returns the key of an account, of which perhaps nothing is cached. */
 export function keyOf(account: AccountFunds, whose: KeyName): KeyFunds {
   const id = budgetOf(whose);
   const existing = account.keys.get(id);
   if (existing) return existing;
-  const key: KeyFunds = { remaining: { value: null, ...unknown }, reserved: 0n, exposed: 0n };
+  const key: KeyFunds = { ...newLeasable(), remaining: { value: null, ...never }, is_unlimited: false };
   account.keys.set(id, key);
   return key;
 }
@@ -70,27 +103,28 @@ function budgetOf({ key_id, budget_id = key_id }: KeyName): string {
   return budget_id;
 }
 
-/** Forgets the oldest account with nothing under way. */
+/** Drops the oldest account with nothing under way. */
 export function dropIdle(accounts: Map<string, AccountFunds>): void {
-  for (const [id, { open, exposures, exclusive, reserved }] of accounts) {
-    if (open.size + exposures.size + exclusive > 0 || reserved > 0n) continue;
+  for (const [id, { open, reserved, leasing }] of accounts) {
+    if (open.size > 0 || reserved > 0n || leasing) continue;
     accounts.delete(id);
     return;
   }
 }
 
 /** Returns what the database said last, less all that was answered since; undefined if it may no longer be true. */
-export function knownFunds(account: AccountFunds, whose: KeyName, now_ms: number): Funds | undefined {
+export function cachedFunds(account: AccountFunds, whose: KeyName, now_ms: number): Funds | undefined {
   const key = account.keys.get(budgetOf(whose));
-  if (!key || !areAllCurrent(account, key, now_ms)) return undefined;
+  if (!key || !isFresh(account, account.available, now_ms) || !isFresh(account, key.remaining, now_ms))
+    return undefined;
   return leftOf(account, key, { available: account.available.value, remaining: key.remaining.value });
 }
 
 /** Returns what is left for one more hold of what the database said. */
 export function leftOf(account: AccountFunds, key: KeyFunds, { available, remaining }: Funds): Funds {
   return {
-    available: available - account.reserved - account.exposed,
-    remaining: remaining === null ? null : remaining - key.reserved - key.exposed,
+    available: available - account.reserved,
+    remaining: remaining === null ? null : remaining - key.reserved,
   };
 }
 
@@ -106,47 +140,59 @@ export function learn(
   if (key && answer.remaining !== undefined) key.remaining = { value: answer.remaining, ...since };
 }
 
-function areAllCurrent(account: AccountFunds, key: KeyFunds, now_ms: number): boolean {
-  return (
-    account.exclusive === 0 &&
-    [account.available, key.remaining].every((snapshot) => isCurrent(account, snapshot, now_ms))
+function isFresh({ epoch }: AccountFunds, cached: Cached<unknown>, now_ms: number): boolean {
+  return cached.epoch === epoch && cached.until_ms > now_ms;
+}
+
+/** Returns whether a lease has not ended, by either clock. */
+export function isLive({ leased_at }: Lease, now: Time): boolean {
+  return ageOf(leased_at, now) < lease_ms;
+}
+
+function ageOf(then: Time, now: Time): number {
+  const [by_elapsed, by_wall] = [now.elapsed_ms - then.elapsed_ms, now.wall_ms - then.wall_ms];
+  return by_elapsed > by_wall ? by_elapsed : by_wall;
+}
+
+/** Returns whether a lease should be renewed: half of its time or of its amount is gone. */
+export function isStale(account: AccountFunds, key: KeyFunds, now: Time): boolean {
+  return [account.lease, key.is_unlimited ? account.lease : key.lease].some(
+    (lease) => !lease || ageOf(lease.leased_at, now) * 2 > lease_ms || lease.used * 2n > lease.amount,
   );
 }
 
-function isCurrent({ epoch }: AccountFunds, snapshot: Snapshot<unknown>, now_ms: number): boolean {
-  return snapshot.epoch === epoch && snapshot.until_ms > now_ms;
-}
-
-/**
- * Reserves, if with it no more than half of what the account and the key are known to have is reserved or may be taken
- * beyond holds: beyond that the database decides, so that who has money for exactly a hundred calls gets exactly a hundred.
- */
-export function reserve(account: AccountFunds, request: HoldRequest, now_ms: number): Reservation | undefined {
-  const { amount, cost_max = amount, ref } = request;
+/** Reserves the highest cost of a call, if that fits into the leases of the account and of the key. */
+export function reserve(account: AccountFunds, request: HoldRequest, now: Time): Reservation | undefined {
+  const { ref } = request;
   const key = account.keys.get(budgetOf(request));
-  if (!key || !areAllCurrent(account, key, now_ms) || account.open.has(ref)) return undefined;
-  const { value: remaining } = key.remaining;
-  if ((account.reserved + account.exposed + cost_max) * 2n > account.available.value) return undefined;
-  if (remaining !== null && (key.reserved + key.exposed + cost_max) * 2n > remaining) return undefined;
-  count(account, key, amount);
-  expose(account, request);
+  const { lease } = account;
+  if (!key || !lease || account.open.has(ref)) return undefined;
+  const leases = key.is_unlimited ? [lease] : [lease, key.lease];
+  const most = mostOf(request);
+  if (!leases.every((each) => each && isLive(each, now) && each.amount - each.used >= most)) return undefined;
+  for (const each of leases) if (each) each.used += most;
+  count(account, key, most);
+  account.unwritten += most;
+  key.unwritten += most;
   const state = { busy: undefined, is_refused: false, has_failed: false, failure: undefined };
-  const reservation: Reservation = { request, account, made_at_ms: now_ms, ...state };
+  const reservation: Reservation = { request, account, lease, made_at_ms: now.elapsed_ms, ...state };
   account.open.set(ref, reservation);
   return reservation;
 }
 
-/** Ends a reservation: it is booked, and the database counts it from now on; or it never will be. True if it was one until now. */
-export function endReservation({ account, request }: Reservation): boolean {
-  const was_open = account.open.delete(request.ref);
-  if (was_open) count(account, keyOf(account, request), -request.amount);
-  return was_open;
+/** Returns the highest cost of a call: what is kept free for it. */
+export function mostOf({ amount, cost_max = amount }: HoldRequest): Money {
+  return cost_max > amount ? cost_max : amount;
 }
 
-/** Ends a reservation of which nothing was booked, and nothing will be. */
-export function giveUp(reservation: Reservation): void {
-  endReservation(reservation);
-  cover(reservation.account, reservation.request.ref);
+/** Ends a reservation: it is booked, and the database counts it from now on; or it never will be. */
+export function endReservation({ account, request }: Reservation): void {
+  if (!account.open.delete(request.ref)) return;
+  const key = keyOf(account, request);
+  const most = mostOf(request);
+  count(account, key, -most);
+  account.unwritten -= most;
+  key.unwritten -= most;
 }
 
 /** Counts `amount` as taken, or as no longer taken if it is negative. */
@@ -155,22 +201,49 @@ export function count(account: AccountFunds, key: KeyFunds | undefined, amount: 
   if (key) key.reserved += amount;
 }
 
-/** Keeps what a call may cost beyond its hold from other holds, until the call has ended. */
-export function expose(account: AccountFunds, request: HoldRequest): void {
-  const { ref, amount, cost_max = amount } = request;
-  if (cost_max <= amount || account.exposures.has(ref)) return;
-  const key = keyOf(account, request);
-  const beyond = cost_max - amount;
-  account.exposures.set(ref, { key, amount: beyond });
-  account.exposed += beyond;
-  key.exposed += beyond;
+/** A request for leases, and what is done with its answer. */
+export type Leasing = { request: LeaseRequest; take(answer: LeaseAnswer): void };
+
+/**
+ * Asks for leases in place of those that there are. Half of what is left of them stays usable while the database is asked,
+ * and is promised; the database decides about the rest, so that a node that has much leaves some to others.
+ */
+export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, at: Time): Leasing {
+  const own = promiseHalf(account);
+  const of_key = promiseHalf(key);
+  return {
+    request: { ...whose, in_use: own.in_use, least: own.least, key_in_use: of_key.in_use, key_least: of_key.least },
+    take({ amount, key_amount }) {
+      own.take(amount, at);
+      key.is_unlimited = key_amount === null;
+      if (key_amount !== null) of_key.take(key_amount, at);
+    },
+  };
 }
 
-/** The opposite of `expose`: the call has ended. */
-export function cover(account: AccountFunds, ref: string): void {
-  const exposure = account.exposures.get(ref);
-  if (!exposure) return;
-  account.exposures.delete(ref);
-  account.exposed -= exposure.amount;
-  exposure.key.exposed -= exposure.amount;
+function promiseHalf(whose: Leasable): { in_use: Money; least: Money; take: (amount: Money, leased_at: Time) => void } {
+  const { lease, unwritten: in_use, recalls } = whose;
+  const used_before = lease?.used ?? 0n;
+  const left = lease ? (lease.amount - lease.used) / 2n : 0n;
+  if (lease) lease.amount = lease.used + left;
+  return {
+    in_use,
+    least: in_use + left,
+    take(amount, leased_at) {
+      if (whose.recalls !== recalls) return; // it is being given back
+      whose.lease = { amount, used: in_use + (lease?.used ?? 0n) - used_before, leased_at };
+    },
+  };
+}
+
+/** Drops a lease: nothing is reserved out of it any more, and none is asked for until `recalled_until_ms`. */
+export function dropLease(whose: Leasable, recalled_until_ms: number): void {
+  whose.recalls += 1;
+  whose.lease = undefined;
+  whose.recalled_until_ms = recalled_until_ms;
+}
+
+/** Returns whether leases of both may be asked for now. */
+export function mayLease(account: AccountFunds, key: KeyFunds, now: Time): boolean {
+  return account.recalled_until_ms <= now.elapsed_ms && key.recalled_until_ms <= now.elapsed_ms;
 }

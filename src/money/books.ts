@@ -264,8 +264,8 @@ const sums: Look = {
 const standing_rules: readonly Rule[] = [
   {
     name: 'no balance and no budget is below zero',
-    sql: `select account_id as subject, 'below zero' as detail, greatest(-held, 0) + greatest(held - amount, 0) as off_by
-            from balances where held < 0 or amount < held
+    sql: `select account_id as subject, 'below zero' as detail, greatest(-held, 0) + greatest(held + exposed - amount, 0) as off_by
+            from balances where held < 0 or exposed < 0 or amount < held + exposed
           union all
           select key_id, 'spent or held below zero', greatest(-held, 0) + greatest(-spent, 0)
             from budgets where held < 0 or spent < 0`,
@@ -296,6 +296,21 @@ const standing_rules: readonly Rule[] = [
                 from open_holds h left join budgets using (key_id) group by 1, 2) h
                  using (account_id, key_id)
            where coalesce(k.held, 0) <> coalesce(h.amount, 0)`,
+  },
+  {
+    name: 'exposed is what the open holds of the account and of the key may cost beyond them',
+    sql: `select account_id as subject, 'exposed differs from open holds' as detail,
+                 coalesce(b.exposed, 0) - coalesce(h.exposed, 0) as off_by
+            from balances b full join (select account_id, sum(o.exposed) as exposed from open_holds o group by account_id) h
+                 using (account_id)
+           where coalesce(b.exposed, 0) <> coalesce(h.exposed, 0)
+          union all
+          select key_id, 'exposed differs from open holds', coalesce(k.exposed, 0) - coalesce(h.exposed, 0)
+            from budgets k full join (
+              select h.account_id, coalesce(shares, key_id) as key_id, sum(h.exposed) as exposed
+                from open_holds h left join budgets using (key_id) group by 1, 2) h
+                 using (account_id, key_id)
+           where coalesce(k.exposed, 0) <> coalesce(h.exposed, 0)`,
   },
   {
     name: 'every open hold has its entry, and no end',

@@ -2,6 +2,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { oneRow } from '../db/one-row.ts';
 import { assert } from '../lib/assert.ts';
+import { whileLeased } from '../leases/while-leased.ts';
 import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
 import { useRecord, type UpstreamUse } from './upstream.ts';
@@ -15,8 +16,10 @@ export type HoldRequest = {
   ref: string;
   /** Never below zero; more than any account can have is refused like more than this one has. */
   amount: Money;
-  /** The highest cost of its end, if above the amount (chat): `Holds` keep the difference free. */
+  /** The highest cost of its end, if above the amount (chat): the difference is kept free. */
   cost_max?: Money;
+  /** It was answered out of the leases of the node, which may be used for it. */
+  is_leased?: boolean;
   model: string;
   kind: string;
   /** A chat hold whose node died is released after this, by the database's clock; a task's hold stays. */
@@ -25,15 +28,19 @@ export type HoldRequest = {
 
 /**
  * `held`: reserved. `exists`: this ref had a hold already, by an earlier call or by this one whose
- * answer was lost; nothing new happened. `insufficient`: the available money is less than the amount
+ * answer was lost; nothing new happened. `insufficient`: the available money is less than what it takes
  * (402). `over_limit`: the key's monthly limit (403).
  */
 export type HoldAnswer = {
   outcome: 'held' | 'exists' | 'insufficient' | 'over_limit';
+  /** The money for one more hold: beside all holds, and all that their calls may cost beyond them. */
   available: Money;
   /** The rest of the key's limit of this month; null without a limit. Below zero after a limit was lowered. */
   remaining: Money | null;
 };
+
+/** `leased`: nodes have leased what the hold takes, and are asked for it. */
+export type HoldOrLeased = HoldAnswer | (Omit<HoldAnswer, 'outcome'> & { outcome: 'leased' });
 
 /** The end of a hold: a cost (settled) or null (released, everything goes back). */
 export type CloseRequest = {
@@ -76,14 +83,33 @@ export type KeyName = Pick<HoldRequest, 'key_id' | 'budget_id'>;
 /** The available money of an account, and what its key may still spend this month: null without a limit. */
 export type Funds = Pick<HoldAnswer, 'available' | 'remaining'>;
 
+/** An account and one of its keys, which have leases. */
+export type LeaseOwner = { account_id: string } & KeyName;
+
+/**
+ * Leases to have in place of those that there are, of the account's money and of the key's limit. `in_use`: what is
+ * reserved and not written. `least`: what may be reserved in any case, since it is leased now.
+ */
+export type LeaseRequest = LeaseOwner & { in_use: Money; least: Money; key_in_use: Money; key_least: Money };
+
+/** The amounts that may be reserved without asking, with what is in use; `key_amount` is null without a limit. */
+export type LeaseAnswer = { amount: Money; key_amount: Money | null };
+
 /** The channel on which money_credit and money_limit name the account whose money an operator took out or limited. */
 export const money_channel = 'money_changed';
 
 /** The money of calls: held before an upstream is asked, settled or released when the call has ended. */
 export type Holds = {
-  /** Reserves what the call may cost. Each ref is asked for once. */
+  /** Reserves what the call may cost. Each ref is asked for once. What nodes have leased is asked back before the answer is no. */
   hold(request: HoldRequest): Promise<HoldAnswer>;
-  /** Returns what a hold may take, if that is known without asking the database. The cost of calls under way beyond their holds is left out. */
+  /** Leases money to this node. */
+  lease(request: LeaseRequest): Promise<LeaseAnswer>;
+  /**
+   * Resolves when the hold of a call is sure: at once, unless the lease that it was answered out of has ended, since this
+   * process was stopped for a while. Resolves to false if its money is gone.
+   */
+  confirm(request: HoldRequest): Promise<boolean>;
+  /** Returns what a hold may take, if that is known without asking the database. */
   funds(account_id: string, whose: KeyName): Funds | undefined;
   /** Reads the same from the database. */
   readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
@@ -94,41 +120,47 @@ export type Holds = {
   settle(end: CloseRequest, held?: HoldRequest): Promise<CloseAnswer & Partial<Pick<HoldAnswer, 'remaining'>>>;
   /** Resolves when all holds of an account are written: for whoever reads its money. */
   flush(account_id: string): Promise<void>;
-  /** Runs what takes money of an account in another way: all its holds are written before, and none is answered out of memory meanwhile. */
-  withExclusiveAccess<T>(account_id: string, work: () => Promise<T>): Promise<T>;
   /** Forgets what is known of the account, or of all: it may no longer be true. */
   invalidate(account_id?: string): void;
+  /**
+   * Gives back what this node has leased and does not use, and leases no more for 2 s: `money` of an account, or
+   * `limit <key>` of one of its keys.
+   */
+  giveBack(account_id: string, resource: string): Promise<void>;
   /** Returns for how long the oldest call of the database under way has had no answer; 0 without one. */
   oldest_ms(): number;
   /** Writes no more by itself. */
   stop(): void;
 };
 
-/** Makes holds that the database answers, each of them: of all that their calls may cost, so that nothing has to be remembered. */
+/** Makes holds that the database answers, each of them. */
 export function databaseHolds(batcher: HoldBatcher): Holds {
   return {
-    hold: (request) => batcher.hold(wholeHold(request)),
+    hold: async (request) => endLeased(await whileLeased(() => batcher.hold(request))),
+    lease: (request) => batcher.lease(request),
+    confirm: () => Promise.resolve(true),
     funds: () => undefined,
     // By a hold that nobody can have: it is answered in its turn, like all that takes money, and changes nothing.
     readFunds: async (whose) => {
       const { available, remaining } = await batcher.hold({ ...whose, amount: money_max + 1n });
       return { available, remaining };
     },
-    settle: (end, held) => (held ? batcher.commit({ hold: wholeHold(held), end }) : batcher.close(end)),
+    settle: (end, held) => (held ? batcher.commit({ hold: held, end }) : batcher.close(end)),
     flush: async () => {},
-    withExclusiveAccess: (_, work) => work(),
     invalidate: () => {},
+    giveBack: async () => {},
     oldest_ms: () => batcher.oldest_ms(),
     stop: () => {},
   };
 }
 
-function wholeHold({ cost_max = 0n, ...request }: HoldRequest): HoldRequest {
-  return { ...request, amount: cost_max > request.amount ? cost_max : request.amount };
+/** An amount that is leased for longer than leases last is not there. */
+function endLeased({ outcome, ...funds }: HoldOrLeased): HoldAnswer {
+  return { outcome: outcome === 'leased' ? 'insufficient' : outcome, ...funds };
 }
 
 /** Reserves within the caller's transaction. `now` decides the month. */
-export async function hold(db: Queryable, request: HoldRequest, now: Date): Promise<HoldAnswer> {
+export async function hold(db: Queryable, request: HoldRequest, now: Date): Promise<HoldOrLeased> {
   return holdRow(db, rowOfHold(request), now);
 }
 
@@ -148,7 +180,9 @@ export type HoldBatcher = {
    * Reserves. Everybody sees it at once, but it is on the disk with what is closed next, at the latest with its own
    * end: a server that crashes before that has lost the hold, and whoever closes it learns that there never was one.
    */
-  hold(request: HoldRequest): Promise<HoldAnswer>;
+  hold(request: HoldRequest): Promise<HoldOrLeased>;
+  /** Leases money to the node. */
+  lease(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
   /** Holds what was reserved, as far as it is there, and settles or releases it; on the disk when it resolves. */
@@ -196,9 +230,11 @@ export function makeHoldBatcher(
   };
   return {
     hold: (request) => send(request.account_id, () => ({ verb: 'hold', row: rowOfHold(request) })).then(ofHold),
-    close: (request) => send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request) })).then(ofClose),
+    lease: (request) => send(request.account_id, () => ({ verb: 'lease', row: rowOfLease(request) })).then(ofLease),
+    close: (request) =>
+      send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request, node_id) })).then(ofClose),
     commit: (request) =>
-      send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request) })).then(ofCommit),
+      send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request, node_id) })).then(ofCommit),
     oldest_ms: () => shards.map((shard) => shard.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
   };
 }
@@ -206,15 +242,24 @@ export function makeHoldBatcher(
 /** Each has a connection. */
 const calls_under_way_max = 4;
 
-function groupOf({ row }: Member): string {
+function groupOf({ row }: { row: { account_id: string } }): string {
   return row.account_id;
 }
 
-type Member = { verb: 'hold'; row: HoldRow } | { verb: 'close'; row: CloseRow } | { verb: 'commit'; row: CommitRow };
-type Answer = HoldAnswer | CloseAnswer | CommitAnswer;
+type Member =
+  | { verb: 'hold'; row: HoldRow }
+  | { verb: 'lease'; row: LeaseRow }
+  | { verb: 'close'; row: CloseRow }
+  | { verb: 'commit'; row: CommitRow };
+type Answer = HoldOrLeased | LeaseAnswer | CloseAnswer | CommitAnswer;
 
-function ofHold(answer: Answer): HoldAnswer {
-  assert(!('state' in answer), 'a hold gets the answer of a hold');
+function ofHold(answer: Answer): HoldOrLeased {
+  assert('outcome' in answer && !('state' in answer), 'a hold gets the answer of a hold');
+  return answer;
+}
+
+function ofLease(answer: Answer): LeaseAnswer {
+  assert('amount' in answer, 'a lease gets the answer of a lease');
   return answer;
 }
 
@@ -230,6 +275,7 @@ function ofCommit(answer: Answer): CommitAnswer {
 
 async function callAlone(db: Queryable, member: Member, now: Date, node_id: string | null): Promise<Answer> {
   if (member.verb === 'hold') return holdRow(db, member.row, now, { column: unflushed, node_id });
+  if (member.verb === 'lease') return oneAnswer(await callBatch(db, [member], now, node_id));
   return member.verb === 'close' ? closeRow(db, member.row, now) : commitRow(db, member.row, now);
 }
 
@@ -238,6 +284,11 @@ async function callAlone(db: Queryable, member: Member, now: Date, node_id: stri
  * flushed has flushed its hold (decision 23): 1.1 to 1.3 times the calls at 32 connections, 0.9 of a lone call's time.
  */
 const unflushed = `set_config('synchronous_commit', 'off', true), `;
+
+function oneAnswer([answer]: readonly Answer[]): Answer {
+  assert(answer, 'a call answers each of its members');
+  return answer;
+}
 
 async function callBatch(
   db: Queryable,
@@ -258,6 +309,17 @@ type HoldRow = {
   model: string;
   kind: string;
   expires_in_ms?: number;
+  exposed?: string;
+  is_leased?: true;
+};
+type LeaseRow = {
+  account_id: string;
+  key_id: string;
+  ref: string;
+  amount: string;
+  reserved: string;
+  key_in_use: string;
+  key_least: string;
 };
 type CloseRow = {
   account_id: string;
@@ -266,18 +328,41 @@ type CloseRow = {
   beyond_hold: boolean;
   units: CloseRequest['units'];
   upstream: object | null;
+  node_id: string | null;
 };
-type CommitRow = CloseRow & { key_id: string; reserved: string; model: string; kind: string };
+type CommitRow = CloseRow & Pick<HoldRow, 'key_id' | 'exposed' | 'model' | 'kind'> & { reserved: string };
 
-function rowOfHold({ account_id, key_id, ref, amount, model, kind, expires_in_ms }: HoldRequest): HoldRow {
+function rowOfHold(request: HoldRequest): HoldRow {
+  const { account_id, key_id, ref, amount, cost_max = amount, model, kind, expires_in_ms, is_leased } = request;
   assert(amount >= 0n, 'a hold is never below zero');
-  // Nobody has more than money_max, so the answer is the same, and the number fits a bigint column.
-  const amount_text = String(amount > money_max ? money_max + 1n : amount);
-  const row = { account_id, key_id, ref, amount: amount_text, model, kind };
-  return expires_in_ms === undefined ? row : { ...row, expires_in_ms };
+  const row: HoldRow = { account_id, key_id, ref, amount: boundedText(amount), model, kind };
+  if (expires_in_ms !== undefined) row.expires_in_ms = expires_in_ms;
+  if (cost_max > amount) row.exposed = boundedText(cost_max - amount);
+  if (is_leased) row.is_leased = true;
+  return row;
 }
 
-function rowOfClose({ account_id, ref, cost, beyond_hold = false, units, upstream }: CloseRequest): CloseRow {
+/** Nobody has more than money_max, so the answer is the same, and the number fits a bigint column. */
+function boundedText(amount: Money): string {
+  return String(amount > money_max ? money_max + 1n : amount);
+}
+
+function rowOfLease({ account_id, key_id, in_use, least, key_in_use, key_least }: LeaseRequest): LeaseRow {
+  return {
+    account_id,
+    key_id,
+    ref: `lease ${account_id}`, // two of one account never share a call, so that each renews the one before
+    amount: String(in_use),
+    reserved: String(least),
+    key_in_use: String(key_in_use),
+    key_least: String(key_least),
+  };
+}
+
+function rowOfClose(
+  { account_id, ref, cost, beyond_hold = false, units, upstream }: CloseRequest,
+  node_id: string | null = null,
+): CloseRow {
   assert(cost === null || (cost >= 0n && cost <= money_max), 'a cost is from zero to money_max');
   return {
     account_id,
@@ -286,13 +371,14 @@ function rowOfClose({ account_id, ref, cost, beyond_hold = false, units, upstrea
     beyond_hold,
     units,
     upstream: useRecord(upstream),
+    node_id,
   };
 }
 
-function rowOfCommit({ hold: held, end }: CommitRequest): CommitRow {
-  const { key_id, amount, model, kind } = rowOfHold(held);
+function rowOfCommit({ hold: held, end }: CommitRequest, node_id: string | null = null): CommitRow {
+  const { key_id, amount, exposed, model, kind } = rowOfHold(held);
   assert(held.account_id === end.account_id && held.ref === end.ref, 'a hold is settled for whom it was made');
-  return { ...rowOfClose(end), key_id, reserved: amount, model, kind };
+  return { ...rowOfClose(end, node_id), key_id, reserved: amount, ...(exposed && { exposed }), model, kind };
 }
 
 /** `column` is selected in addition to the answer. */
@@ -304,8 +390,8 @@ async function holdRow(
   row: HoldRow,
   now: Date,
   { column, node_id }: HoldOptions = { column: '', node_id: null },
-): Promise<HoldAnswer> {
-  const rows = await db.query<HoldAnswer>(
+): Promise<HoldOrLeased> {
+  const rows = await db.query<HoldOrLeased>(
     `select ${column}outcome, available, remaining from hold_money($1, now(), $2, $3)`,
     [now, JSON.stringify(row), node_id],
     'brief',
@@ -371,7 +457,8 @@ function answerOf(member: Member, answer: BatchRow, i: number): Answer {
   const outcome = answer.outcome[i];
   const available = BigInt(answer.available[i] ?? 0n);
   const remaining = answer.remaining[i] ? BigInt(answer.remaining[i]) : null;
-  if (member.verb === 'hold') return { outcome: outcome as HoldAnswer['outcome'], available, remaining };
+  if (member.verb === 'lease') return { amount: available, key_amount: remaining };
+  if (member.verb === 'hold') return { outcome: outcome as HoldOrLeased['outcome'], available, remaining };
   const end = {
     outcome: outcome as CloseAnswer['outcome'],
     state: (answer.state[i] || null) as CloseAnswer['state'],

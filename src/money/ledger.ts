@@ -67,10 +67,10 @@ export type Credit = {
 /**
  * `exists`: this ref was booked before. `conflict`: it was, but with another amount; nothing was booked
  * now. `insufficient`: it would take more than is available. `too_large`: the account would have more
- * than money_max.
+ * than money_max. `leased`: nodes have leased what it takes, and are asked for it; try again, in another transaction.
  */
 export type CreditAnswer = {
-  outcome: 'booked' | 'exists' | 'conflict' | 'insufficient' | 'too_large';
+  outcome: 'booked' | 'exists' | 'conflict' | 'insufficient' | 'too_large' | 'leased';
   available: Money;
 };
 

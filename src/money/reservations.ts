@@ -1,22 +1,37 @@
 import { isLocked, isUnavailable } from '../db/database.ts';
 import {
+  beginLease,
+  cachedFunds,
   count,
-  cover,
   dropIdle,
+  dropLease,
   endReservation,
-  expose,
-  giveUp,
+  isLive,
+  isStale,
   keyOf,
-  knownFunds,
   learn,
   leftOf,
+  mayLease,
+  mostOf,
   newAccount,
   reserve,
   type AccountFunds,
   type KeyFunds,
   type Reservation,
+  type Time,
 } from './account-funds.ts';
-import type { CloseAnswer, CloseRequest, Funds, HoldAnswer, HoldRequest, Holds, KeyName } from './holds.ts';
+import type {
+  CloseAnswer,
+  CloseRequest,
+  Funds,
+  HoldAnswer,
+  HoldRequest,
+  Holds,
+  KeyName,
+  LeaseAnswer,
+  LeaseOwner,
+  LeaseRequest,
+} from './holds.ts';
 import type { Money } from './money.ts';
 
 /** A call that lasts longer has its hold written: for the balance that people see, and should this process die. */
@@ -28,24 +43,32 @@ const trusted_ms = 60_000;
 /** A database that says nothing for so long although it was asked is waited for. */
 const silent_ms = 1_000;
 
+/** An account that calls again within this gets a lease. */
+const busy_ms = 3_000;
+
+/** The database leases nothing of what it has recalled for so long. */
+const recalled_ms = 2_000;
+
 const accounts_max = 20_000;
 
+const node_time = (): Time => ({ elapsed_ms: performance.now(), wall_ms: Date.now() });
+
 /**
- * Makes holds of which most are answered out of what this process knows of the account, and booked together with their end
- * (decision 24). PostgreSQL remains the only truth: it never books what is not there. Everybody else sees a hold
- * 250 ms later. That a ref had a hold before is not noticed until its end, which happens once in any case. `elapsed_ms`
- * is a monotonic clock.
+ * Makes holds of which most are answered out of what this node has leased of the account and of the key's limit, and
+ * booked together with their end (decision 74). PostgreSQL remains the only truth: it never books what is not there, and
+ * gives what is leased to one node to no other. Everybody else sees a hold 250 ms later. That a ref had a hold before is
+ * not noticed until its end, which happens once in any case.
  */
-export function reserveInMemory(holds: Holds, elapsed_ms: () => number = () => performance.now()): Holds {
-  return new MemoryHolds(holds, elapsed_ms);
+export function reserveInMemory(holds: Holds, time: () => Time = node_time): Holds {
+  return new LeasedHolds(holds, time);
 }
 
 /** The part of an answer about the account, and about the key if it says anything of one. */
 type Answered = { available: Money; remaining?: Money | null };
 
-class MemoryHolds implements Holds {
+class LeasedHolds implements Holds {
   readonly #holds: Holds;
-  readonly #elapsed_ms: () => number;
+  readonly #time: () => Time;
   readonly #accounts = new Map<string, AccountFunds>(); // oldest first
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
@@ -54,14 +77,14 @@ class MemoryHolds implements Holds {
   #pending_calls = 0;
   #heard_at_ms = 0;
 
-  constructor(holds: Holds, elapsed_ms: () => number) {
+  constructor(holds: Holds, time: () => Time) {
     this.#holds = holds;
-    this.#elapsed_ms = elapsed_ms;
+    this.#time = time;
   }
 
   funds(account_id: string, whose: KeyName): Funds | undefined {
     const account = this.#accounts.get(account_id);
-    return account && !this.#isSilent() ? knownFunds(account, whose, this.#elapsed_ms()) : undefined;
+    return account && !this.#isSilent() ? cachedFunds(account, whose, this.#time().elapsed_ms) : undefined;
   }
 
   async readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds> {
@@ -72,41 +95,71 @@ class MemoryHolds implements Holds {
 
   async hold(request: HoldRequest): Promise<HoldAnswer> {
     const account = this.#find(request.account_id);
-    const now_ms = this.#elapsed_ms();
-    if (this.#isSilent() || !reserve(account, request, now_ms)) return this.#holdInDatabase(account, request);
+    const key = keyOf(account, request);
+    const now = this.#time();
+    const is_silent = this.#isSilent();
+    const is_reserved = !is_silent && reserve(account, request, now) !== undefined;
+    const is_busy = now.elapsed_ms - account.held_at_ms < busy_ms;
+    account.held_at_ms = now.elapsed_ms;
+    const holding = is_reserved ? undefined : this.#holdInDatabase(account, request);
+    // Behind the hold, in the same call of the database.
+    if (is_busy && !is_silent && isStale(account, key, now)) this.#renew(account, key, request, now);
+    if (holding) return holding;
     this.#arm(unwritten_ms);
     const { value: available } = account.available;
-    const { value: remaining } = keyOf(account, request).remaining;
-    return { outcome: 'held', ...leftOf(account, keyOf(account, request), { available, remaining }) };
+    const { value: remaining } = key.remaining;
+    return { outcome: 'held', ...leftOf(account, key, { available, remaining }) };
   }
 
   async #holdInDatabase(account: AccountFunds, request: HoldRequest): Promise<HoldAnswer> {
-    this.#writeUnwritten(account); // so that the database knows of it when it comes to this one
     const key = keyOf(account, request);
-    expose(account, request);
-    let is_held = false;
+    const answer = await this.#ask(account, key, mostOf(request), this.#holds.hold(request));
+    const { outcome } = answer;
+    return outcome === 'held' || outcome === 'exists' ? answer : { outcome, ...leftOf(account, key, answer) };
+  }
+
+  lease(request: LeaseRequest): Promise<LeaseAnswer> {
+    return this.#holds.lease(request);
+  }
+
+  /** Asks for new leases, unless that is being done, or they are recalled. */
+  #renew(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: Time): void {
+    if (account.leasing || !mayLease(account, key, now)) return;
+    this.#lease(account, key, whose, now).catch(() => undefined); // calls ask the database themselves
+  }
+
+  async #lease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: Time): Promise<void> {
+    const { account_id, key_id, budget_id } = whose;
+    const { request, take } = beginLease(account, key, { account_id, key_id, budget_id }, now);
+    account.leasing = this.#holds.lease(request).then(take);
     try {
-      const answer = await this.#ask(account, key, request.amount, this.#holds.hold(asWritten(request)));
-      is_held = answer.outcome === 'held' || answer.outcome === 'exists';
-      return is_held ? answer : { outcome: answer.outcome, ...leftOf(account, key, answer) };
+      await account.leasing;
     } finally {
-      if (!is_held) cover(account, request.ref);
+      account.leasing = undefined;
     }
+  }
+
+  async confirm(request: HoldRequest): Promise<boolean> {
+    const reservation = this.#accounts.get(request.account_id)?.open.get(request.ref);
+    if (!reservation || isLive(reservation.lease, this.#time())) return true;
+    if (!reservation.busy) this.#write(reservation);
+    await reservation.busy;
+    if (reservation.failure) throw reservation.failure.error;
+    return !reservation.is_refused;
   }
 
   async settle(end: CloseRequest, held?: HoldRequest): Promise<CloseAnswer> {
     const account = this.#find(end.account_id);
     const reservation = account.open.get(end.ref);
     const request = reservation?.request ?? held;
-    const beyond = request && end.beyond_hold && end.cost !== null ? beyondOf(end.cost, request.amount) : 0n;
-    if (beyond > 0n) this.#writeUnwritten(account, reservation); // so that it takes nothing that others have reserved
-    const asking = this.#holds.settle(end, request && asWritten(request));
-    const settling = this.#ask(account, request && keyOf(account, request), beyond, asking);
+    const beyond = request && end.beyond_hold && end.cost !== null ? end.cost - mostOf(request) : 0n;
+    if (beyond > 0n) this.#makeRoom(account, request && keyOf(account, request), reservation);
+    const asking = this.#holds.settle(end, request);
+    const settling = this.#ask(account, request && keyOf(account, request), beyond > 0n ? beyond : 0n, asking);
     if (reservation) reservation.busy = settling;
     try {
       const answer = await settling;
       if (reservation) endReservation(reservation);
-      cover(account, end.ref);
       return answer;
     } catch (error) {
       if (reservation) this.#failed(reservation, settling, error);
@@ -114,28 +167,31 @@ class MemoryHolds implements Holds {
     }
   }
 
+  /** For a cost above all that was kept free: what is leased here is charged for it, but nothing that others have reserved. */
+  #makeRoom(account: AccountFunds, key: KeyFunds | undefined, reservation: Reservation | undefined): void {
+    for (const each of key ? [account, key] : [account]) dropLease(each, this.#time().elapsed_ms);
+    this.#writeUnwritten(account, reservation);
+  }
+
   async flush(account_id: string): Promise<void> {
     const account = this.#accounts.get(account_id);
     if (account) await this.#writeAll(account);
   }
 
-  async withExclusiveAccess<T>(account_id: string, work: () => Promise<T>): Promise<T> {
-    const account = this.#find(account_id);
-    account.exclusive++;
-    try {
-      await this.#writeAll(account);
-      const put_off = [...account.open.values()].find(({ busy }) => !busy);
-      if (put_off?.failure) throw put_off.failure.error;
-      return await work();
-    } finally {
-      account.epoch++;
-      account.exclusive--;
-    }
-  }
-
   invalidate(account_id?: string): void {
     const chosen = account_id === undefined ? this.#accounts.values() : [this.#accounts.get(account_id)];
     for (const account of chosen) if (account) account.epoch++;
+  }
+
+  async giveBack(account_id: string, resource: string): Promise<void> {
+    const account = this.#accounts.get(account_id);
+    const budget_id = resource === 'money' ? account?.keys.keys().next().value : /^limit (.+)$/.exec(resource)?.[1];
+    const key = budget_id === undefined ? undefined : account?.keys.get(budget_id);
+    if (!account || budget_id === undefined || !key) return; // nothing of it was ever leased here
+    dropLease(resource === 'money' ? account : key, this.#time().elapsed_ms + recalled_ms);
+    await this.#writeAll(account);
+    while (account.leasing) await account.leasing.catch(() => undefined); // one begins where the one before ended
+    await this.#lease(account, key, { account_id, key_id: budget_id }, this.#time());
   }
 
   oldest_ms(): number {
@@ -165,11 +221,11 @@ class MemoryHolds implements Holds {
     asking: Promise<A>,
   ): Promise<A> {
     const { epoch } = account;
-    if (this.#pending_calls++ === 0) this.#heard_at_ms = this.#elapsed_ms();
+    if (this.#pending_calls++ === 0) this.#heard_at_ms = this.#time().elapsed_ms;
     count(account, key, amount);
     try {
       const answer = await asking;
-      this.#heard_at_ms = this.#elapsed_ms();
+      this.#heard_at_ms = this.#time().elapsed_ms;
       this.#outage = undefined;
       learn(account, key, answer, { until_ms: this.#heard_at_ms + trusted_ms, epoch });
       return answer;
@@ -185,18 +241,19 @@ class MemoryHolds implements Holds {
 
   #isSilent(): boolean {
     if (this.#outage) return true;
-    return this.#pending_calls > 0 && this.#elapsed_ms() - this.#heard_at_ms > silent_ms;
+    return this.#pending_calls > 0 && this.#time().elapsed_ms - this.#heard_at_ms > silent_ms;
   }
 
   /** Has the hold of a reservation written. */
   #write(reservation: Reservation): void {
     const { request, account } = reservation;
     // It is counted already, as what it is: a reservation.
-    const asking = this.#ask(account, keyOf(account, request), 0n, this.#holds.hold(asWritten(request)));
+    const holding = this.#holds.hold({ ...request, is_leased: true });
+    const asking = this.#ask(account, keyOf(account, request), 0n, holding);
     const writing: Promise<void> = asking.then(
       ({ outcome }) => {
         if (outcome !== 'held' && outcome !== 'exists') this.#refused(reservation);
-        else if (endReservation(reservation) && reservation.has_failed) cover(account, request.ref);
+        else endReservation(reservation);
       },
       (error: unknown) => {
         if (isUnavailable(error)) this.#putOff(reservation, writing, error);
@@ -219,13 +276,13 @@ class MemoryHolds implements Holds {
 
   #refused(reservation: Reservation): void {
     reservation.is_refused = true;
-    if (reservation.has_failed) giveUp(reservation);
+    if (reservation.has_failed) endReservation(reservation);
   }
 
   /** Its end was not booked. What can be written is, for the sweep to find should the end not come again. */
   #failed(reservation: Reservation, settling: Promise<unknown>, error: unknown): void {
     reservation.has_failed = true;
-    if (reservation.is_refused) giveUp(reservation);
+    if (reservation.is_refused) endReservation(reservation);
     else this.#putOff(reservation, settling, error);
   }
 
@@ -235,7 +292,7 @@ class MemoryHolds implements Holds {
     if (reservation.busy !== work || !is_open) return; // it is being settled, or was written meanwhile
     reservation.busy = undefined;
     reservation.failure = { error };
-    reservation.made_at_ms = this.#elapsed_ms();
+    reservation.made_at_ms = this.#time().elapsed_ms;
     this.#arm(unwritten_ms);
   }
 
@@ -246,7 +303,7 @@ class MemoryHolds implements Holds {
   /** Looks at all accounts, eight times a second at most, which is 0.2 ms for 20,000 of them. */
   #writeOld(): void {
     this.#timer = undefined;
-    const before_ms = this.#elapsed_ms() - unwritten_ms;
+    const before_ms = this.#time().elapsed_ms - unwritten_ms;
     let is_any_left = false;
     for (const { open } of this.#accounts.values()) {
       for (const reservation of open.values()) {
@@ -257,13 +314,4 @@ class MemoryHolds implements Holds {
     }
     if (is_any_left) this.#arm(unwritten_ms / 2);
   }
-}
-
-/** The hold as the database has it: what its call may cost beyond it is kept free here. */
-function asWritten(request: HoldRequest): HoldRequest {
-  return { ...request, cost_max: request.amount };
-}
-
-function beyondOf(cost: Money, amount: Money): Money {
-  return cost > amount ? cost - amount : 0n;
 }

@@ -4,13 +4,13 @@ import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
 import type { Clock } from '../lib/clock.ts';
+import { whileLeased } from '../leases/while-leased.ts';
 import { lockedBy } from '../money/locked.ts';
-import type { Holds } from '../money/holds.ts';
 import type { Money } from '../money/money.ts';
 import { loadTask } from './task.ts';
 
 /** The parts of the app that inserting a task takes. */
-export type InsertParts = { readonly db: Db; readonly holds: Holds; readonly inserter: Inserter };
+export type InsertParts = { readonly db: Db; readonly inserter: Inserter };
 
 /** A task as insert_task and insert_tasks take it: the columns of its row. */
 export type NewTask = {
@@ -33,9 +33,18 @@ export type NewTask = {
 /** The header Idempotency-Key, and the hash of the body that came with it. */
 export type KeyOnce = { key: string; body_hash: Buffer };
 
-/** `exists` never leaves this file: see isOurs. */
+/** `exists` and `leased` never leave this file: see isOurs and whileLeased. */
 export type CreateAnswer = {
-  outcome: 'created' | 'replayed' | 'mismatched' | 'in_flight' | 'paused' | 'insufficient' | 'over_limit' | 'exists';
+  outcome:
+    | 'created'
+    | 'replayed'
+    | 'mismatched'
+    | 'in_flight'
+    | 'paused'
+    | 'insufficient'
+    | 'over_limit'
+    | 'leased'
+    | 'exists';
   task_id: string | null;
   retry_after: number | null;
   available: Money | null;
@@ -57,7 +66,9 @@ export async function insertTask(parts: InsertParts, task: NewTask, once?: KeyOn
   const goes_alone = once !== undefined || task.input.length > batched_length_max;
   const { together, alone } = parts.inserter;
   const insert = () => (goes_alone ? alone({ task, once }) : together({ task, once }));
-  const answer = await parts.holds.withExclusiveAccess(task.account_id, insert);
+  const last = await whileLeased(insert);
+  // What is leased for longer than leases last is not there.
+  const answer: CreateAnswer = last.outcome === 'leased' ? { ...last, outcome: 'insufficient' } : last;
   return (await isOurs(parts.db, task, answer)) ? { ...answer, outcome: 'created' } : answer;
 }
 

@@ -77,10 +77,10 @@ test('a call leaves the same transactions whether or not its hold was a reservat
 /** Of one call, newest first. */
 const movements = ['charge', 'hold'];
 
-test('with reservations switched off, the hold of a call is in the database before its upstream is asked, and covers the most that it may cost', async () => {
+test('with reservations switched off, the hold of a call is in the database before its upstream is asked, and the most that it may cost is kept free', async () => {
   const place = await setStage({ providers: 'money: { reservations: database }\n' });
   onTestFinished(() => place.stop());
-  const holds = () => place.test.app.db.query<{ amount: bigint }>('select amount from open_holds');
+  const holds = () => place.test.app.db.query<{ amount: bigint }>('select amount + exposed as amount from open_holds');
   const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
   place.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 500, usage, done] });
   const content = '~'.repeat(9_000); // nobody knows how few tokens these are

@@ -255,7 +255,14 @@ test('a stream whose reserved hold the database refused pays what its key still 
   const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } });
   onTestFinished(() => service.stop());
   const client = await service.client({ limit: '50.00' });
-  await (await begin(service.url, client.key)).rest(); // from here on its money is known, and holds are reserved in memory
+  await (await begin(service.url, client.key)).rest(); // from here on its money is known
+  const { account_id } = client;
+  const [{ key_id } = { key_id: '' }] = await database.db.query<{ key_id: string }>('select key_id from budgets');
+  for (const ref of ['first', 'second']) {
+    // From here on its money is leased, and holds are reserved in memory.
+    await service.app.holds.hold({ account_id, key_id, ref, amount: 1n, model: 'acme/oai', kind: 'chat' });
+    await service.app.holds.settle({ account_id, ref, cost: null });
+  }
   const { id, rest } = await begin(service.url, client.key);
   const [{ spent } = { spent: 0n }] = await database.db.query<{ spent: bigint }>('select spent from budgets');
   await database.db.query('update budgets set limit_month = $1', [spent + 1_000n]); // less than the hold

@@ -144,6 +144,15 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
     () => `update open_holds set key_id = '${second_key}' where ${own()} and amount > 0`,
   ],
   [
+    'exposed is what the open holds of the account and of the key may cost beyond them',
+    () => `update balances set exposed = exposed + 1, amount = amount + 1 where ${own()}`,
+  ],
+  [
+    'exposed is what the open holds of the account and of the key may cost beyond them',
+    () => `update budgets set exposed = exposed + 1 where key_id = '${second_key}'`,
+    '0.000001',
+  ],
+  [
     'what a key spent in its month is the sum of its charges',
     () => `update budgets set spent = spent + 1 where key_id = '${dollars.key_id}'`,
     '0.000001',

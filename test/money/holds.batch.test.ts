@@ -8,7 +8,7 @@ import {
   makeHoldBatcher,
   type CloseAnswer,
   type CloseRequest,
-  type HoldAnswer,
+  type HoldOrLeased,
   type HoldRequest,
   type CommitAnswer,
   type CommitRequest,
@@ -30,7 +30,7 @@ type Member =
   | { verb: 'hold'; request: HoldRequest }
   | { verb: 'close'; request: CloseRequest }
   | { verb: 'commit'; request: CommitRequest };
-type Answer = HoldAnswer | CloseAnswer | CommitAnswer;
+type Answer = HoldOrLeased | CloseAnswer | CommitAnswer;
 
 /** A member before its wallet is known. */
 type Plan = {

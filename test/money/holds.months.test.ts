@@ -6,7 +6,7 @@ import {
   makeHoldBatcher,
   type CloseAnswer,
   type CloseRequest,
-  type HoldAnswer,
+  type HoldOrLeased,
   type HoldRequest,
 } from '../../src/money/holds.ts';
 import { budgetsOf, nextMonth } from '../../src/money/ledger.ts';
@@ -23,7 +23,7 @@ afterAll(() => database.drop());
 
 /** Both ways to the same money: the plain call, and a batch with somebody else's members around it. */
 type Way = {
-  hold(db: Db, request: HoldRequest, now: Date): Promise<HoldAnswer>;
+  hold(db: Db, request: HoldRequest, now: Date): Promise<HoldOrLeased>;
   close(db: Db, request: CloseRequest, now: Date): Promise<CloseAnswer>;
 };
 const ways: [string, Way][] = [

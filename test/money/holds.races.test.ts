@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
-import { close, hold, makeHoldBatcher, type HoldAnswer } from '../../src/money/holds.ts';
+import { close, hold, makeHoldBatcher, type HoldOrLeased } from '../../src/money/holds.ts';
 import { credit } from '../../src/money/ledger.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -19,7 +19,7 @@ afterAll(() => database.drop());
 const room = 25;
 
 /** Calls that hold 7 each, every way there is, all at once: half plain, half through two batchers. */
-function holdManyTimes(db: Db, wallet: Wallet, times: number): Promise<HoldAnswer>[] {
+function holdManyTimes(db: Db, wallet: Wallet, times: number): Promise<HoldOrLeased>[] {
   const batchers = [makeHoldBatcher(db, () => noon), makeHoldBatcher(db, () => noon, { batch_max: 5, shards: 2 })];
   return Array.from({ length: times }, (_, i) => {
     const request = holdOf(wallet, `h${i}`, 7n);
@@ -27,7 +27,7 @@ function holdManyTimes(db: Db, wallet: Wallet, times: number): Promise<HoldAnswe
   });
 }
 
-function count(answers: HoldAnswer[], outcome: HoldAnswer['outcome']): number {
+function count(answers: HoldOrLeased[], outcome: HoldOrLeased['outcome']): number {
   return answers.filter((answer) => answer.outcome === outcome).length;
 }
 

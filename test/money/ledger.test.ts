@@ -282,7 +282,7 @@ function lost(wallet: Wallet): object {
 }
 
 function holdRow(wallet: Wallet, wrong: object): string {
-  const row = { ...wallet, ref: 'x', amount: 1, model: 'm', kind: 'chat', created_at: noon, ...wrong };
+  const row = { ...wallet, ref: 'x', amount: 1, exposed: 0, model: 'm', kind: 'chat', created_at: noon, ...wrong };
   return `insert into open_holds select * from jsonb_populate_record(null::open_holds, '${JSON.stringify(row)}')`;
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
 import {
@@ -11,27 +12,41 @@ import {
   type Holds,
 } from '../../src/money/holds.ts';
 import { credit, setLimit } from '../../src/money/ledger.ts';
+import type { Time } from '../../src/money/account-funds.ts';
 import { reserveInMemory } from '../../src/money/reservations.ts';
 import { expectExactBooks } from '../helpers/books.ts';
+import { openListener, type Listener } from '../../src/db/notify.ts';
+import { leases_channel, whileLeased } from '../../src/leases/while-leased.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
 
 let database: TestDatabase;
+let listener: Listener;
 beforeAll(async () => {
   database = await testDatabase({ connections_max: 20 });
+  listener = openListener(database.db);
+  await listener.subscribe(leases_channel, {
+    onPayload: (payload) => {
+      const [account_id = '', ...resource] = payload.split(' ');
+      for (const holds of made) void holds.giveBack(account_id, resource.join(' '));
+    },
+  });
 });
 const made: Holds[] = [];
 afterEach(async () => {
   for (const holds of made.splice(0)) holds.stop();
   await expectExactBooks(database.db);
 });
-afterAll(() => database.drop());
+afterAll(async () => {
+  await listener.close();
+  await database.drop();
+});
 
 /** Settles as a call does, which knows what was held for it. */
 type CallHolds = Omit<Holds, 'settle'> & { settle(end: CloseRequest): ReturnType<Holds['settle']> };
 
 /** Reservations over a database whose calls are counted. */
-function openHolds(db: Db = database.db, elapsed_ms?: () => number): { holds: CallHolds; calls: () => number } {
+function openHolds(db: Db = database.db, time?: () => Time): { holds: CallHolds; calls: () => number } {
   let calls = 0;
   const counted: Db = {
     ...db,
@@ -40,7 +55,8 @@ function openHolds(db: Db = database.db, elapsed_ms?: () => number): { holds: Ca
       return db.query(text, values);
     },
   };
-  const all = reserveInMemory(databaseHolds(makeHoldBatcher(counted, () => noon)), elapsed_ms);
+  const node_id = randomUUID();
+  const all = reserveInMemory(databaseHolds(makeHoldBatcher(counted, () => noon, { node_id })), time);
   made.push(all);
   const requests = new Map<string, HoldRequest>();
   const holds: CallHolds = {
@@ -52,7 +68,9 @@ function openHolds(db: Db = database.db, elapsed_ms?: () => number): { holds: Ca
     funds: (account_id, whose) => all.funds(account_id, whose),
     readFunds: (whose) => all.readFunds(whose),
     flush: (account_id) => all.flush(account_id),
-    withExclusiveAccess: (account_id, work) => all.withExclusiveAccess(account_id, work),
+    lease: (request) => all.lease(request),
+    confirm: (request) => all.confirm(request),
+    giveBack: (account_id, resource) => all.giveBack(account_id, resource),
     invalidate: (account_id) => all.invalidate(account_id),
     oldest_ms: () => all.oldest_ms(),
     stop: () => all.stop(),
@@ -68,10 +86,12 @@ function openFlaky(db: Db): { db: Db; is_away: boolean } {
   return flaky;
 }
 
-/** So that the account and its key are known. */
-async function callOnce(holds: CallHolds, wallet: Wallet, ref = 'first'): Promise<void> {
-  expect((await holds.hold(holdOf(wallet, ref, 1n))).outcome).toBe('held');
-  await holds.settle(closeOf(wallet, ref, 0n));
+/** So that the account and its key are leased: who calls twice gets a lease. */
+async function callTwice(holds: CallHolds, wallet: Wallet, ref = 'first'): Promise<void> {
+  for (const each of [ref, `${ref} again`]) {
+    expect((await holds.hold(holdOf(wallet, each, 1n))).outcome).toBe('held');
+    await holds.settle(closeOf(wallet, each, 0n));
+  }
 }
 
 async function entriesOf(wallet: Wallet, ref: string): Promise<unknown[]> {
@@ -92,10 +112,10 @@ const tick = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 test('a hold of a cached account is reserved in memory without a query, and its end books both', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 900n });
   const { holds, calls } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   const before = calls();
-  const answer = await holds.hold(holdOf(wallet, 'a', 300n));
-  expect(answer).toEqual({ outcome: 'held', available: 700n, remaining: 600n });
+  const answer = await holds.hold(holdOf(wallet, 'a', 200n));
+  expect(answer).toEqual({ outcome: 'held', available: 800n, remaining: 700n });
   expect(calls()).toBe(before);
   expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
   expect(await holds.settle(closeOf(wallet, 'a', 120n))).toEqual({
@@ -108,8 +128,8 @@ test('a hold of a cached account is reserved in memory without a query, and its 
   });
   expect(calls()).toBe(before + 1);
   expect(await entriesOf(wallet, 'a')).toEqual([
-    { type: 'hold', available: -300n, held: 300n, revenue: 0n, loss: 0n, held_after: 300n },
-    { type: 'settle', available: 180n, held: -300n, revenue: 120n, loss: 0n, held_after: 0n },
+    { type: 'hold', available: -200n, held: 200n, revenue: 0n, loss: 0n, held_after: 200n },
+    { type: 'settle', available: 80n, held: -200n, revenue: 120n, loss: 0n, held_after: 0n },
   ]);
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 880n, held: 0n, spent: 120n, key_held: 0n });
 });
@@ -117,7 +137,7 @@ test('a hold of a cached account is reserved in memory without a query, and its 
 test('a reservation that costs nothing is booked as held and released, and its money is available again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { holds } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 500n));
   expect(await holds.settle(closeOf(wallet, 'a', null))).toMatchObject({ outcome: 'released', available: 1_000n });
   expect((await entriesOf(wallet, 'a')).map((entry) => Object(entry).type)).toEqual(['hold', 'release']);
@@ -128,22 +148,21 @@ test('the database decides the first hold of an account or a key', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const second = { ...wallet, key_id: await openKey(database.db, wallet.account_id, 50n) };
   const { holds, calls } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   const before = calls();
   expect(await holds.hold(holdOf(second, 'b', 51n))).toEqual({
     outcome: 'over_limit',
-    available: 900n, // the database knew of what had been reserved
+    available: 900n, // without what is reserved in memory
     remaining: 50n,
   });
   expect(calls()).toBe(before + 1);
-  expect(await standingOf(database.db, wallet)).toMatchObject({ held: 100n });
 });
 
 test('the hold of a call that lasts is written after 250 ms and settled from there', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { holds } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   await expect.poll(() => standingOf(database.db, wallet), { timeout: 5_000 }).toMatchObject({ held: 100n });
   expect(await holds.settle(closeOf(wallet, 'a', 130n, true))).toMatchObject({ outcome: 'settled', charged: 130n });
@@ -153,7 +172,7 @@ test('the hold of a call that lasts is written after 250 ms and settled from the
 test('a reader waits until all reservations are written, also those that are being settled', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { holds } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   await holds.hold(holdOf(wallet, 'b', 100n));
   const ended = holds.settle(closeOf(wallet, 'b', 40n));
@@ -165,7 +184,7 @@ test('a reader waits until all reservations are written, also those that are bei
 test('a call that ends while its hold is being written ends it once', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { holds } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   const refs = Array.from({ length: 20 }, (_, i) => `a${i}`);
   for (const ref of refs) await holds.hold(holdOf(wallet, ref, 10n));
   const writing = holds.flush(wallet.account_id);
@@ -175,7 +194,6 @@ test('a call that ends while its hold is being written ends it once', async () =
   expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 860n, held: 0n, spent: 140n, key_held: 0n });
   // Nothing of it stays reserved.
   expect(await holds.hold(holdOf(wallet, 'b', 430n))).toMatchObject({ outcome: 'held', available: 430n });
-  expect(await standingOf(database.db, wallet)).toMatchObject({ held: 0n });
 });
 
 function count(answers: HoldAnswer[], outcome: HoldAnswer['outcome']): number {
@@ -189,7 +207,7 @@ test('money for exactly K calls, by balance or by limit, accepts exactly K of 20
     for (const limit of [null, exactly]) {
       const wallet = await openWallet(database.db, { credit: limit === null ? exactly : 1_000_000n, limit });
       const { holds } = openHolds();
-      if (known) await callOnce(holds, wallet);
+      if (known) await callTwice(holds, wallet);
       const asked = Array.from({ length: 20 * room }, (_, i) => holds.hold(holdOf(wallet, `h${i}`, 7n)));
       const answers = await Promise.all(asked);
       expect(count(answers, 'held')).toBe(room);
@@ -230,9 +248,7 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
     const amount = BigInt(upTo(40));
     const is_task = random() < 0.1;
     const request = holdOf(wallet, ref, is_task ? amount * 3n : amount);
-    const { outcome } = is_task
-      ? await holds.withExclusiveAccess(wallet.account_id, () => hold(database.db, request, noon))
-      : await holds.hold(request);
+    const { outcome } = is_task ? await whileLeased(() => hold(database.db, request, noon)) : await holds.hold(request);
     if (outcome !== 'held') {
       refused += 1;
       return;
@@ -256,19 +272,19 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
 test('a cost beyond the hold of a long call counts at once, and nobody spends it again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 100n });
   const { holds } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'long', 10n));
   await holds.flush(wallet.account_id);
   expect((await holds.settle(closeOf(wallet, 'long', 95n, true))).charged).toBe(95n);
   const answers = await Promise.all(['a', 'b', 'c'].map((ref) => holds.hold(holdOf(wallet, ref, 3n))));
-  expect(answers.map(({ outcome }) => outcome)).toEqual(['held', 'over_limit', 'over_limit']);
+  expect(answers.map(({ outcome }) => outcome).toSorted()).toEqual(['held', 'over_limit', 'over_limit']);
 });
 
 test('a cost beyond a hold is not taken from the reservations of others', async () => {
   for (const is_written of [false, true]) {
     const wallet = await openWallet(database.db, { credit: 100n });
     const { holds } = openHolds();
-    await callOnce(holds, wallet);
+    await callTwice(holds, wallet);
     await holds.hold(holdOf(wallet, 'greedy', 10n));
     if (is_written) await holds.flush(wallet.account_id);
     const others = ['a', 'b', 'c', 'd'];
@@ -318,14 +334,14 @@ test('no task takes reserved money while the reservation cannot be written', asy
   const { db } = database;
   const flaky = openFlaky(db);
   const { holds } = openHolds(flaky.db);
-  await callOnce(holds, wallet);
-  await holds.hold(holdOf(wallet, 'a', 50n));
+  await callTwice(holds, wallet);
+  await holds.hold(holdOf(wallet, 'a', 45n));
   flaky.is_away = true;
   const take = () => hold(db, holdOf(wallet, 'task', 60n), noon);
-  await expect(holds.withExclusiveAccess(wallet.account_id, take)).rejects.toThrow('connection refused');
+  expect((await take()).outcome).toBe('leased');
   flaky.is_away = false;
-  expect((await holds.withExclusiveAccess(wallet.account_id, take)).outcome).toBe('insufficient');
-  expect((await holds.settle(closeOf(wallet, 'a', 50n))).charged).toBe(50n);
+  expect((await whileLeased(take)).outcome).toBe('insufficient');
+  expect((await holds.settle(closeOf(wallet, 'a', 45n))).charged).toBe(45n);
 });
 
 test('a hold that can no longer be written, of a call whose end failed, blocks no money of others', async () => {
@@ -333,15 +349,14 @@ test('a hold that can no longer be written, of a call whose end failed, blocks n
   const { db } = database;
   const flaky = openFlaky(db);
   const { holds } = openHolds(flaky.db);
-  await callOnce(holds, wallet);
-  await holds.hold({ ...holdOf(wallet, 'a', 50n), kind: 'smell' }); // the table refuses such a hold
+  await callTwice(holds, wallet);
+  await holds.hold({ ...holdOf(wallet, 'a', 45n), kind: 'smell' }); // the table refuses such a hold
   flaky.is_away = true;
-  await expect(holds.settle(closeOf(wallet, 'a', 50n))).rejects.toThrow('connection refused');
+  await expect(holds.settle(closeOf(wallet, 'a', 45n))).rejects.toThrow('connection refused');
   flaky.is_away = false;
   await holds.flush(wallet.account_id);
-  await callOnce(holds, wallet, 'second');
+  await callTwice(holds, wallet, 'second');
   expect(await holds.hold(holdOf(wallet, 'b', 50n))).toEqual({ outcome: 'held', available: 50n, remaining: null });
-  expect(await standingOf(db, wallet)).toMatchObject({ held: 0n });
 });
 
 test('a database that is silent for a second is waited for', async () => {
@@ -349,6 +364,7 @@ test('a database that is silent for a second is waited for', async () => {
   let now_ms = 0;
   let [is_silent, wake] = [false, () => {}];
   const { db } = database;
+  const time = () => ({ elapsed_ms: now_ms, wall_ms: 0 });
   const slow: Db = {
     ...db,
     query: async (text, values) => {
@@ -356,8 +372,8 @@ test('a database that is silent for a second is waited for', async () => {
       return db.query(text, values);
     },
   };
-  const { holds } = openHolds(slow, () => now_ms);
-  await callOnce(holds, wallet);
+  const { holds } = openHolds(slow, time);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 1n));
   is_silent = true;
   const ended = holds.settle(closeOf(wallet, 'a', 1n));
@@ -372,25 +388,33 @@ test('a database that is silent for a second is waited for', async () => {
   expect((await waiting).outcome).toBe('held');
 });
 
-test('a withdrawal and a new limit reach every node, and earlier reservations are settled as far as the money lasts', async () => {
+test('a withdrawal takes what nodes have leased, but nothing that is reserved, and a new limit counts at once', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
   const { holds } = openHolds();
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 400n));
-  const taken = { account_id: wallet.account_id, type: 'adjustment', amount: -900n, ref: 'x', reason: 'x' } as const;
-  expect((await credit(db, taken, noon)).outcome).toBe('booked');
+  const take = (amount: bigint) => {
+    const taken = {
+      account_id: wallet.account_id,
+      type: 'adjustment',
+      amount,
+      ref: `x ${amount}`,
+      reason: 'x',
+    } as const;
+    return whileLeased(() => credit(db, taken, noon));
+  };
+  expect((await take(-601n)).outcome).toBe('insufficient');
+  expect((await take(-600n)).outcome).toBe('booked');
   holds.invalidate(wallet.account_id);
-  expect(await holds.hold(holdOf(wallet, 'b', 90n))).toMatchObject({ outcome: 'held', available: 10n });
-  // The database has refused the hold of `a`; its end takes what is left.
-  expect(await holds.settle(closeOf(wallet, 'a', 300n, true))).toMatchObject({ outcome: 'settled', charged: 10n });
-  expect(await holds.settle(closeOf(wallet, 'b', 90n, true))).toMatchObject({ charged: 90n });
-  expect(await standingOf(db, wallet)).toMatchObject({ amount: 0n, held: 0n });
+  expect(await holds.hold(holdOf(wallet, 'b', 1n))).toMatchObject({ outcome: 'insufficient' });
+  expect(await holds.settle(closeOf(wallet, 'a', 300n, true))).toMatchObject({ outcome: 'settled', charged: 300n });
+  expect(await standingOf(db, wallet)).toMatchObject({ amount: 100n, held: 0n });
 
   const limited = await openWallet(db, { credit: 1_000n, limit: 500n });
-  await callOnce(holds, limited);
+  await callTwice(holds, limited);
   await setLimit(db, limited.key_id, 10n);
-  holds.invalidate();
+  await holds.giveBack(limited.account_id, `limit ${limited.key_id}`); // as NOTIFY says
   expect((await holds.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
 });
 
@@ -413,19 +437,21 @@ test('NOTIFY reports a withdrawal and a new limit in their own commit, and nothi
   expect(heard).toEqual([`money_changed ${wallet.account_id}`, `money_changed ${wallet.account_id}`]);
 });
 
-test('a cached balance is used for a minute', async () => {
-  const wallet = await openWallet(database.db, { credit: 1_000n });
-  let now_ms = 0;
-  const { holds, calls } = openHolds(database.db, () => now_ms);
-  await callOnce(holds, wallet);
-  now_ms = 59_999;
-  const before = calls();
-  await holds.hold(holdOf(wallet, 'a', 1n));
-  expect(calls()).toBe(before);
-  now_ms = 60_000;
-  await holds.hold(holdOf(wallet, 'b', 1n));
-  expect(calls()).toBe(before + 1); // it, and with it the hold of `a`
-  expect(await standingOf(database.db, wallet)).toMatchObject({ held: 2n });
+test('a lease is spent for 3 s, by the clock that went further', async () => {
+  for (const clock of ['elapsed_ms', 'wall_ms'] as const) {
+    const wallet = await openWallet(database.db, { credit: 1_000_000n });
+    const now = { elapsed_ms: 0, wall_ms: 0 };
+    const { holds, calls } = openHolds(database.db, () => ({ ...now }));
+    await callTwice(holds, wallet);
+    const before = calls();
+    now[clock] = 1_499;
+    await holds.hold(holdOf(wallet, 'a', 1n));
+    expect(calls()).toBe(before);
+    now[clock] = 3_000;
+    await holds.hold(holdOf(wallet, 'b', 1n));
+    expect(calls()).toBeGreaterThan(before);
+    expect(await standingOf(database.db, wallet)).toMatchObject({ held: 1n });
+  }
 });
 
 test('no money is reserved while the database is away, and open reservations are settled when it is back', async () => {
@@ -433,7 +459,7 @@ test('no money is reserved while the database is away, and open reservations are
   const { db } = database;
   const flaky = openFlaky(db);
   const { holds } = openHolds(flaky.db);
-  await callOnce(holds, wallet);
+  await callTwice(holds, wallet);
   for (const ref of ['a', 'b', 'c']) await holds.hold(holdOf(wallet, ref, 100n));
   flaky.is_away = true;
   await expect(holds.settle(closeOf(wallet, 'a', 60n))).rejects.toThrow('connection refused');
@@ -445,7 +471,7 @@ test('no money is reserved while the database is away, and open reservations are
   await expect.poll(() => standingOf(db, wallet), { timeout: 5_000 }).toMatchObject({ held: 200n });
   expect(await holds.settle(closeOf(wallet, 'b', 100n))).toMatchObject({ charged: 100n });
   expect(await holds.settle(closeOf(wallet, 'c', null))).toMatchObject({ outcome: 'released' });
-  await callOnce(holds, wallet, 'later');
+  await callTwice(holds, wallet, 'later');
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 840n, held: 0n });
 });
 

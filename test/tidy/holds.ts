@@ -1,18 +1,11 @@
 import type { Node } from 'oxc-parser';
 import { inSource, judgeNodes, memberName, type Rule } from './tree.ts';
 
-/** Where money is held and closed: the walk of a call and its sweep, the creation of tasks, and app, which opens it. */
-const holders = [
-  'src/chat/hold.ts',
-  'src/chat/settle.ts',
-  'src/chat/unsettled.ts',
-  'src/chat/sweep.ts',
-  'src/tasks/create-batch.ts',
-  'src/app.ts',
-];
+/** Where money is held and closed: the walk of a call and its sweep, and app, which opens it. */
+const holders = ['src/chat/hold.ts', 'src/chat/settle.ts', 'src/chat/unsettled.ts', 'src/chat/sweep.ts', 'src/app.ts'];
 
 /** Methods of `app.holds` that move no money: anybody may call them. */
-const readers = ['funds', 'readFunds', 'flush', 'invalidate', 'oldest_ms'];
+const readers = ['funds', 'readFunds', 'flush', 'invalidate', 'giveBack', 'oldest_ms'];
 
 /**
  * Looks at calls: of `holds` others may only call what reads, and they may neither keep it, nor hand it on, nor name its

@@ -1,6 +1,6 @@
--- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units and upstream. With
--- beyond_hold, what exceeds the hold is charged to what is available, within the key's limit, else it is the operator's
--- loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened now, and state,
+-- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units, upstream and node_id. With
+-- beyond_hold, what exceeds the hold is charged to what is available and not leased to others than node_id, within the
+-- key's limit, else it is the operator's loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened now, and state,
 -- charged and upstream say how the hold was closed before (state is null if there never was one).
 --
 -- A hold that was released and is now to be settled with beyond_hold is settled out of what is available. upstream is
@@ -18,16 +18,17 @@ declare
   past ledger_entries;
   v_event text := 'close';
   v_owed bigint;
+  v_beyond bigint := 0;
 begin
   select * into e from jsonb_to_record(p_end) as x (account_id text, ref text, cost bigint, beyond_hold boolean,
-    units jsonb, upstream jsonb);
+    units jsonb, upstream jsonb, node_id text);
   select * into b from balances where account_id = e.account_id for update;
   if b.account_id is null then
     raise exception 'there is no account %', e.account_id using errcode = 'foreign_key_violation';
   elsif e.cost not between 0 and 1000000000000000 then
     raise exception 'a cost of % is not an amount', e.cost using errcode = 'numeric_value_out_of_range';
   end if;
-  available := b.amount - b.held;
+  available := b.amount - b.held - b.exposed;
   delete from open_holds where account_id = e.account_id and ref = e.ref returning * into h;
   if h.ref is null then
     select * into past from ledger_entries
@@ -43,6 +44,7 @@ begin
     v_event := 'late';
     h.key_id := past.key_id;
     h.amount := 0;
+    h.exposed := 0;
     h.model := past.model;
     h.kind := past.kind;
   end if;
@@ -56,20 +58,28 @@ begin
   end if;
   outcome := case when e.cost is null then 'released' else 'settled' end;
   state := outcome;
-  charged := least(coalesce(e.cost, 0), h.amount + case when e.beyond_hold
-    then greatest(least(available, k.limit_month - k.spent - k.held), 0) else 0 end);
+  if e.beyond_hold and e.cost > h.amount then
+    v_beyond := greatest(0, least(
+      available + h.exposed - (select others + lost from leased(e.account_id, 'money', e.node_id, now())),
+      k.limit_month - k.spent - k.held - k.exposed + h.exposed
+        - (select others + lost from leased(e.account_id, 'limit ' || k.key_id, e.node_id, now()))));
+  end if;
+  charged := least(coalesce(e.cost, 0), h.amount + v_beyond);
   v_owed := coalesce((e.upstream ->> 'cost')::bigint, 0);
   upstream := case when e.upstream ->> 'basis' <> 'unknown' then v_owed end;
-  available := available + h.amount - charged;
-  update balances set amount = b.amount - charged, held = b.held - h.amount, entries = b.entries + 1
+  available := available + h.amount + h.exposed - charged;
+  update balances set amount = b.amount - charged, held = b.held - h.amount, exposed = b.exposed - h.exposed,
+      entries = b.entries + 1
     where account_id = e.account_id;
-  update budgets set month = k.month, spent = k.spent + charged, held = k.held - h.amount where key_id = k.key_id;
+  update budgets set month = k.month, spent = k.spent + charged, held = k.held - h.amount,
+      exposed = k.exposed - h.exposed
+    where key_id = k.key_id;
   insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,
       available_after, held_after, key_id, model, kind, units, month, created_at,
       provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown)
     values (e.account_id, b.entries + 1, case outcome when 'settled' then 'settle' else 'release' end, e.ref, v_event,
       b.currency, h.amount - charged, -h.amount, coalesce(e.cost, 0), charged - coalesce(e.cost, 0),
-      available, b.held - h.amount, h.key_id, h.model, h.kind,
+      b.amount - charged - b.held + h.amount, b.held - h.amount, h.key_id, h.model, h.kind,
       case outcome when 'settled' then e.units end, k.month, p_now,
       e.upstream ->> 'provider', e.upstream ->> 'route', v_owed, -v_owed,
       e.upstream ->> 'basis', (e.upstream ->> 'base')::bigint, e.upstream ->> 'currency',

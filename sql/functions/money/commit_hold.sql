@@ -1,5 +1,5 @@
 -- Holds what a node has promised to a call, and ends the hold at once, as hold_money and close_hold would: p_call has
--- what both take, with reserved as the amount of the hold. What the account no longer has, or the key may no longer
+-- what both take, with reserved as the amount of the hold, and node_id, which has leased it. What the account no longer has, or the key may no longer
 -- spend, is not held. Locks the account's balance. Returns outcome, state and charged as close_hold does, remaining as
 -- hold_money.
 --
@@ -15,10 +15,12 @@ declare
   v_key text;
   v_hold bigint;
   v_free bigint; -- what the account has and its key may spend
+  v_key_free bigint;
+  v_reserved bigint; -- the same for what was reserved
   v_owed bigint;
 begin
-  select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, reserved bigint, model text,
-    kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb);
+  select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, reserved bigint, exposed bigint, model text,
+    kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb, node_id text);
   select * into b from balances where account_id = c.account_id for update;
   select * into k from budgets where key_id = c.key_id and account_id = c.account_id;
   if k.shares is not null then
@@ -36,7 +38,7 @@ begin
   if found then
     select e.outcome, e.state, e.charged, e.available, e.upstream into outcome, state, charged, available, upstream
       from close_hold(p_now, p_call) e;
-    select limit_month - case when month < month_of(p_now) then 0 else spent end - held into remaining
+    select limit_month - case when month < month_of(p_now) then 0 else spent end - held - exposed into remaining
       from budgets where key_id = case when v_key = c.key_id then k.key_id
         else (select coalesce(shares, key_id) from budgets where key_id = v_key) end;
     return;
@@ -45,15 +47,23 @@ begin
     k.month := month_of(p_now);
     k.spent := 0;
   end if;
-  v_free := greatest(least(b.amount - b.held, k.limit_month - k.spent - k.held), 0);
+  v_free := b.amount - b.held - b.exposed;
+  v_key_free := k.limit_month - k.spent - k.held - k.exposed;
+  select least(v_free - others - lost, v_key_free), lease_share(v_free - lost, own, others)
+    into v_free, v_reserved from leased(c.account_id, 'money', c.node_id, now());
+  if v_key_free is not null then
+    select least(v_free, v_key_free - others - lost), least(v_reserved, lease_share(v_key_free - lost, own, others))
+      into v_free, v_reserved from leased(c.account_id, 'limit ' || k.key_id, c.node_id, now());
+  end if;
+  v_free := greatest(v_free, least(v_reserved, c.reserved + coalesce(c.exposed, 0)), 0);
   v_hold := least(c.reserved, v_free);
   outcome := case when c.cost is null then 'released' else 'settled' end;
   state := outcome;
   charged := least(coalesce(c.cost, 0), case when c.beyond_hold then v_free else v_hold end);
   v_owed := coalesce((c.upstream ->> 'cost')::bigint, 0);
   upstream := case when c.upstream ->> 'basis' <> 'unknown' then v_owed end;
-  available := b.amount - b.held - charged;
-  remaining := k.limit_month - k.spent - charged - k.held;
+  available := b.amount - b.held - b.exposed - charged;
+  remaining := k.limit_month - k.spent - charged - k.held - k.exposed;
   update balances set amount = b.amount - charged, entries = b.entries + 2 where account_id = c.account_id;
   update budgets set month = k.month, spent = k.spent + charged where key_id = k.key_id;
   insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,
@@ -64,7 +74,7 @@ begin
       null, null, 0, 0, null, null, null, 0),
     (c.account_id, b.entries + 2, case outcome when 'settled' then 'settle' else 'release' end, c.ref, 'close',
       b.currency, v_hold - charged, -v_hold, coalesce(c.cost, 0), charged - coalesce(c.cost, 0),
-      available, b.held, c.key_id, c.model, c.kind,
+      b.amount - b.held - charged, b.held, c.key_id, c.model, c.kind,
       case outcome when 'settled' then c.units end, k.month, p_now,
       c.upstream ->> 'provider', c.upstream ->> 'route', v_owed, -v_owed,
       c.upstream ->> 'basis', (c.upstream ->> 'base')::bigint, c.upstream ->> 'currency',

@@ -1,7 +1,7 @@
 -- Books money in (type topup) or a correction by an operator (either sign, never below what is available). Locks the
 -- account's balance, and notifies the nodes of a withdrawal in the same commit. Returns outcome booked; exists (this
 -- type and ref was booked before); conflict (it was, with another amount); insufficient; too_large (more than a
--- billion).
+-- billion); leased (nodes have leased what it takes, and are asked for it: try again in a moment).
 create or replace function money_credit(
   p_now timestamptz, p_account text, p_type text, p_amount bigint, p_ref text, p_reason text,
   out outcome text, out available bigint
@@ -9,6 +9,7 @@ create or replace function money_credit(
 declare
   b balances;
   booked bigint;
+  v_free bigint;
 begin
   select * into b from balances where account_id = p_account for update;
   if b.account_id is null then
@@ -17,12 +18,16 @@ begin
     raise exception 'a % of % is not an amount', p_type, p_amount using errcode = 'numeric_value_out_of_range';
   end if;
   available := b.amount - b.held;
+  v_free := available - b.exposed;
   select e.available into booked from ledger_entries e
     where e.ref = p_ref and e.event = p_type and e.account_id is not distinct from p_account;
   if booked is not null then
     outcome := case when booked = p_amount then 'exists' else 'conflict' end;
-  elsif p_amount < -available then
+  elsif p_amount < -v_free then
     outcome := 'insufficient';
+  elsif p_amount < 0 and p_amount < (select others + lost from leased(p_account, 'money', null, now())) - v_free then
+    outcome := 'leased';
+    perform recall_leases(p_account, 'money', now());
   elsif p_amount > 1000000000000000 - b.amount then
     outcome := 'too_large';
   else

@@ -8,6 +8,7 @@ begin
   perform from balances b join budgets k using (account_id) where k.key_id = v_budget for update of b;
   update budgets set limit_month = p_limit, limited_month = month, limited_spent = spent, limited_held = held
     where key_id = v_budget;
-  perform pg_notify('money_changed', account_id) from budgets where key_id = v_budget;
+  perform pg_notify('money_changed', account_id), recall_leases(account_id, 'limit ' || v_budget, now())
+    from budgets where key_id = v_budget;
   return found;
 end $$;

@@ -1,5 +1,5 @@
 -- Does many movements of many callers, as hold_money (verb hold), close_hold (close) and commit_hold (commit) would one
--- after the other in the order of the members; but an error (an account that is not there, an amount below zero) fails
+-- after the other in the order of the members, and lease the money to p_node (lease); but an error (an account that is not there, an amount below zero) fails
 -- all. Locks the balances in the order of the accounts' ids. Returns arrays: member i's answer is at i.
 --
 -- p_members is an array of what those functions take, each with its verb. No two members may have the same account and
@@ -22,6 +22,7 @@ create or replace function move_money(
   set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
+  v_clock constant timestamptz := coalesce(p_clock, now());
   v_count constant int := jsonb_array_length(p_members);
   no_numbers constant bigint[] := array_fill(null::bigint, array[v_count]);
   no_texts constant text[] := array_fill(null::text, array[v_count]);
@@ -34,17 +35,21 @@ declare
   v_accounts text[]; v_refs text[];
   -- The accounts as they were locked, and which entry is the last of each.
   a int := 0; a_tid tid[]; a_id text[]; a_currency text[]; a_amount bigint[]; a_held bigint[]; a_entries bigint[];
+  a_exposed bigint[]; a_others bigint[]; a_own bigint[]; -- leased to other nodes, and to this one
+  a_lost bigint[]; -- reserved by nodes that died
   a_last int[] := array_fill(null::int, array[v_count]);
   -- The budgets that something was written for.
   k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
+  k_exposed bigint[]; k_own bigint[]; k_others bigint[]; k_lost bigint[];
   repeated boolean; -- some member asks for a hold, or commits one, that was booked before
   -- The account and the key of the member at hand.
   m record;
   v_account text;
-  v_currency text; v_available bigint; v_held bigint; v_entries bigint;
+  v_currency text; v_available bigint; v_held bigint; v_entries bigint; v_exposed bigint; v_others bigint; v_own bigint;
+  v_lost bigint; v_key_lost bigint;
   k_first int; k_at int;
-  v_month date; v_spent bigint; v_key_held bigint;
-  v_outcome text; v_remaining bigint; v_charged bigint;
+  v_month date; v_spent bigint; v_key_held bigint; v_key_exposed bigint; v_key_own bigint; v_key_others bigint;
+  v_outcome text; v_amount bigint; v_share bigint; v_key_share bigint; v_remaining bigint; v_charged bigint;
   v_hold bigint; v_free bigint; v_upstream jsonb; v_owed bigint; v_basis text;
   is_new boolean; -- nothing was written for this member before
   is_late boolean; -- its hold is gone, released by somebody who believed its call to be dead
@@ -57,21 +62,32 @@ begin
   select array_agg(u.account_id), array_agg(u.ref) filter (where u.verb <> 'close') into v_accounts, v_refs
     from jsonb_to_recordset(p_members) u (verb text, account_id text, ref text);
   select array_agg(tid), array_agg(account_id), array_agg(currency), array_agg(amount), array_agg(held),
-         array_agg(entries)
-    into a_tid, a_id, a_currency, a_amount, a_held, a_entries
+         array_agg(entries), array_agg(exposed)
+    into a_tid, a_id, a_currency, a_amount, a_held, a_entries, a_exposed
     from (select ctid as tid, * from balances where account_id = any (v_accounts) order by account_id for update) b;
+  -- In a statement behind the locks: nobody leases these accounts' money meanwhile.
+  select array_agg(coalesce(l.others, 0) order by u.i), array_agg(coalesce(l.own, 0) order by u.i),
+         array_agg(coalesce(l.lost, 0) order by u.i)
+    into a_others, a_own, a_lost
+    from unnest(a_id) with ordinality u (id, i)
+    cross join lateral (select sum(amount) filter (where node_id is distinct from p_node and not is_lost) as others,
+      sum(amount) filter (where node_id = p_node) as own,
+      sum(amount) filter (where node_id is distinct from p_node and is_lost) as lost
+      from leases_of(u.id, 'money', v_clock)) l;
   repeated := exists (select from ledger_entries e where e.event = 'hold' and e.ref = any (v_refs));
   for m in
-    select u.i, u.verb, u.account_id, u.ref, case u.verb when 'hold' then u.amount else u.cost end as amount, u.beyond,
-           u.reserved, u.model as call_model, u.kind as call_kind, u.expires_in_ms, u.units, u.upstream,
+    select u.i, u.verb, u.account_id, u.ref, case when u.verb in ('hold', 'lease') then u.amount else u.cost end as amount,
+           u.beyond, u.reserved, u.exposed, u.is_leased, u.key_in_use, u.key_least, u.model as call_model,
+           u.kind as call_kind, u.expires_in_ms, u.units, u.upstream,
            coalesce(h.key_id, u.key_id) as key_id,
            k.ctid as k_tid, k.key_id as k_key, k.shares, k.limit_month, k.spent, k.held as k_held, k.month as k_month,
-           h.ctid as h_tid, h.amount as hold, h.model, h.kind
+           k.exposed as k_exposed,
+           h.ctid as h_tid, h.amount as hold, h.exposed as hold_exposed, h.model, h.kind
       from rows from (jsonb_to_recordset(p_members) as (verb text, account_id text, key_id text, ref text,
-             amount bigint, reserved bigint, cost bigint, beyond_hold boolean, model text, kind text,
-             expires_in_ms float8, units jsonb, upstream jsonb))
-           with ordinality u (verb, account_id, key_id, ref, amount, reserved, cost, beyond, model, kind, expires_in_ms,
-             units, upstream, i)
+             amount bigint, reserved bigint, exposed bigint, is_leased boolean, key_in_use bigint, key_least bigint,
+             cost bigint, beyond_hold boolean, model text, kind text, expires_in_ms float8, units jsonb, upstream jsonb))
+           with ordinality u (verb, account_id, key_id, ref, amount, reserved, exposed, is_leased, key_in_use,
+             key_least, cost, beyond, model, kind, expires_in_ms, units, upstream, i)
       left join lateral (select ctid, * from open_holds h
         where u.verb <> 'hold' and h.account_id = u.account_id and h.ref = u.ref offset 0) h on true
       left join lateral (select ctid, * from budgets k
@@ -85,12 +101,17 @@ begin
       v_held := a_held[a];
       v_available := a_amount[a] - v_held;
       v_entries := a_entries[a];
+      v_exposed := a_exposed[a];
+      v_others := a_others[a];
+      v_own := a_own[a];
+      v_lost := a_lost[a];
       k_first := k + 1;
     end if;
     if v_account is null or m.k_tid is null and (m.verb <> 'close' or m.h_tid is not null) then
       raise exception 'there is no account % with a key %', m.account_id, m.key_id
         using errcode = 'foreign_key_violation';
-    elsif m.amount < 0 or m.amount is null and m.verb = 'hold' or m.amount > 1000000000000000 and m.verb <> 'hold' then
+    elsif m.amount < 0 or m.exposed < 0 or m.amount is null and m.verb = 'hold'
+        or m.amount > 1000000000000000 and m.verb <> 'hold' then
       raise exception 'a % of % is not an amount', m.verb, m.amount using errcode = 'numeric_value_out_of_range';
     elsif m.verb = 'commit' and coalesce(m.reserved, -1) < 0 then
       raise exception 'a hold of % is not an amount', m.reserved using errcode = 'numeric_value_out_of_range';
@@ -110,6 +131,7 @@ begin
         is_late := true;
         m.key_id := past.key_id;
         m.hold := 0;
+        m.hold_exposed := 0;
         m.model := past.model;
         m.kind := past.kind;
       elsif past.key_id is not null then
@@ -118,8 +140,8 @@ begin
     end if;
     v_budget := coalesce(m.shares, m.key_id);
     if m.shares is not null or m.key_id is not null and m.k_key is distinct from m.key_id then
-      select r.ctid, r.key_id, r.limit_month, r.spent, r.held, r.month
-        into m.k_tid, v_budget, m.limit_month, m.spent, m.k_held, m.k_month
+      select r.ctid, r.key_id, r.limit_month, r.spent, r.held, r.month, r.exposed
+        into m.k_tid, v_budget, m.limit_month, m.spent, m.k_held, m.k_month, m.k_exposed
         from budgets s join budgets r on r.key_id = coalesce(s.shares, s.key_id)
         where s.key_id = m.key_id and s.account_id = m.account_id;
     end if;
@@ -131,30 +153,70 @@ begin
       v_month := k_month[k_at];
       v_spent := k_spent[k_at];
       v_key_held := k_held[k_at];
+      v_key_exposed := k_exposed[k_at];
+      v_key_own := k_own[k_at];
+      v_key_others := k_others[k_at];
+      v_key_lost := k_lost[k_at];
     else
       v_month := m.k_month;
       v_spent := m.spent;
       v_key_held := m.k_held;
+      v_key_exposed := m.k_exposed;
+      v_key_own := 0;
+      v_key_others := 0;
+      v_key_lost := 0;
+      if m.limit_month is not null then
+        select own, others, lost into v_key_own, v_key_others, v_key_lost
+          from leased(m.account_id, 'limit ' || v_budget, p_node, v_clock);
+      end if;
       if v_month < this_month then
         v_month := this_month;
         v_spent := 0;
       end if;
     end if;
 
-    v_remaining := m.limit_month - v_spent - v_key_held;
-    if m.verb = 'hold' then
+    v_remaining := m.limit_month - v_spent - v_key_held - v_key_exposed - v_key_lost;
+    if m.verb = 'lease' then
+      outcome[m.i] := 'granted';
+      v_own := lease_to(m.account_id, 'money', p_node, v_clock, v_available - v_exposed - v_lost, m.amount, m.reserved);
+      available[m.i] := v_own;
+      if m.limit_month is not null then
+        -- What a key may spend ends with the month: a lease of it ends before.
+        v_key_own := lease_to(m.account_id, 'limit ' || v_budget, p_node, v_clock,
+          case when month_of(p_now + interval '5 s') = v_month then v_remaining else 0 end, m.key_in_use, m.key_least);
+        remaining[m.i] := v_key_own;
+        if k_at <= k then
+          k_own[k_at] := v_key_own;
+        end if;
+      end if;
+      continue;
+    elsif m.verb = 'hold' then
+      m.exposed := coalesce(m.exposed, 0);
+      v_amount := m.amount + m.exposed;
+      -- A hold that was answered out of this node's leases may use them; any other leaves them, too.
+      v_share := lease_share(v_available - v_exposed - v_lost,
+        case when m.is_leased then v_own else 0 end, v_others + case when m.is_leased then 0 else v_own end);
+      v_key_share := lease_share(v_remaining,
+        case when m.is_leased then v_key_own else 0 end, v_key_others + case when m.is_leased then 0 else v_key_own end);
       v_outcome := case
         when not is_new then 'exists'
-        when v_available < m.amount then 'insufficient'
-        when v_remaining < m.amount then 'over_limit'
+        when v_available - v_exposed - v_lost < v_amount then 'insufficient'
+        when v_remaining < v_amount then 'over_limit'
+        when v_share < v_amount or v_key_share < v_amount then 'leased'
         else 'held' end;
       outcome[m.i] := v_outcome;
       if v_outcome <> 'held' then
-        available[m.i] := v_available;
+        if v_outcome = 'leased' then
+          perform recall_leases(m.account_id,
+            case when v_share < v_amount then 'money' else 'limit ' || v_budget end, v_clock);
+        end if;
+        available[m.i] := v_available - v_exposed - v_lost;
         remaining[m.i] := v_remaining;
         continue;
       end if;
-      remaining[m.i] := v_remaining - m.amount;
+      remaining[m.i] := v_remaining - v_amount;
+      v_exposed := v_exposed + m.exposed;
+      v_key_exposed := v_key_exposed + m.exposed;
       v_available := v_available - m.amount;
       v_held := v_held + m.amount;
       v_entries := v_entries + 1;
@@ -165,10 +227,10 @@ begin
         null, null, 0, 0, null, null, null, 0)::ledger_entries;
       opened := opened
         || row(m.account_id, m.ref, m.key_id, m.amount, m.call_model, m.call_kind, p_now,
-          p_clock + m.expires_in_ms * interval '1 ms', p_node)::open_holds;
+          p_clock + m.expires_in_ms * interval '1 ms', p_node, m.exposed)::open_holds;
     elsif m.h_tid is null and not is_late and not (m.verb = 'commit' and is_new) then
       outcome[m.i] := 'closed';
-      available[m.i] := v_available;
+      available[m.i] := v_available - v_exposed - v_lost;
       remaining[m.i] := v_remaining;
       state[m.i] := case past.type when 'settle' then 'settled' when 'release' then 'released' end;
       charged[m.i] := past.revenue + past.loss;
@@ -177,10 +239,13 @@ begin
     else
       if is_late then
         v_hold := 0;
-        v_free := v_remaining;
+        v_free := least(v_available - v_exposed - v_lost - v_others, v_remaining - v_key_others);
       elsif m.h_tid is null then -- its hold was answered out of memory, and is booked now
-        v_hold := greatest(least(m.reserved, v_available, v_remaining), 0);
-        v_free := v_remaining - v_hold;
+        v_free := greatest(least(v_available - v_exposed - v_lost - v_others, v_remaining - v_key_others),
+          least(m.reserved + coalesce(m.exposed, 0), lease_share(v_available - v_exposed - v_lost, v_own, v_others),
+            lease_share(v_remaining, v_key_own, v_key_others)));
+        v_hold := greatest(least(m.reserved, v_free), 0);
+        v_free := v_free - v_hold;
         v_available := v_available - v_hold;
         v_entries := v_entries + 1;
         n := n + 1;
@@ -189,7 +254,9 @@ begin
           null, null, 0, 0, null, null, null, 0)::ledger_entries;
       else
         v_hold := m.hold;
-        v_free := v_remaining;
+        v_exposed := v_exposed - m.hold_exposed;
+        v_key_exposed := v_key_exposed - m.hold_exposed;
+        v_free := least(v_available - v_exposed - v_lost - v_others, v_remaining + m.hold_exposed - v_key_others);
         v_held := v_held - v_hold;
         v_key_held := v_key_held - v_hold;
         closed_tid := closed_tid || m.h_tid;
@@ -198,12 +265,12 @@ begin
       outcome[m.i] := v_outcome;
       state[m.i] := v_outcome;
       v_charged := least(coalesce(m.amount, 0), v_hold
-        + case when m.beyond then greatest(least(v_available, v_free), 0) else 0 end);
+        + case when m.beyond then greatest(v_free, 0) else 0 end);
       charged[m.i] := v_charged;
       v_available := v_available + v_hold - v_charged;
       v_entries := v_entries + 1;
       v_spent := v_spent + v_charged;
-      remaining[m.i] := m.limit_month - v_spent - v_key_held;
+      remaining[m.i] := m.limit_month - v_spent - v_key_held - v_key_exposed - v_key_lost;
       v_upstream := m.upstream;
       v_owed := coalesce((v_upstream ->> 'cost')::bigint, 0);
       v_basis := v_upstream ->> 'basis';
@@ -218,8 +285,9 @@ begin
         (v_upstream ->> 'base')::bigint, v_upstream ->> 'currency',
         case v_basis when 'unknown' then 1 else 0 end)::ledger_entries;
     end if;
-    available[m.i] := v_available;
+    available[m.i] := v_available - v_exposed - v_lost;
     a_last[a] := n;
+    a_exposed[a] := v_exposed;
     if k_at > k then
       k := k_at;
       k_id[k] := v_budget;
@@ -228,16 +296,23 @@ begin
     end if;
     k_spent[k_at] := v_spent;
     k_held[k_at] := v_key_held;
+    k_exposed[k_at] := v_key_exposed;
+    k_own[k_at] := v_key_own;
+    k_others[k_at] := v_key_others;
+    k_lost[k_at] := v_key_lost;
   end loop;
 
   update balances b
-    set amount = (l.last).available_after + (l.last).held_after, held = (l.last).held_after, entries = (l.last).number
-    from (select l.tid, entry[l.n] as last from (select unnest(a_tid) as tid, unnest(a_last) as n) l
+    set amount = (l.last).available_after + (l.last).held_after, held = (l.last).held_after, entries = (l.last).number,
+        exposed = l.exposed
+    from (select l.tid, entry[l.n] as last, l.exposed
+      from (select unnest(a_tid) as tid, unnest(a_last) as n, unnest(a_exposed) as exposed) l
       where l.n is not null offset 0) l
     where b.ctid = l.tid;
   get diagnostics v_rows = row_count;
-  update budgets k set month = n.month, spent = n.spent, held = n.held
-    from (select unnest(k_tid) as tid, unnest(k_month) as month, unnest(k_spent) as spent, unnest(k_held) as held) n
+  update budgets k set month = n.month, spent = n.spent, held = n.held, exposed = n.exposed
+    from (select unnest(k_tid) as tid, unnest(k_month) as month, unnest(k_spent) as spent, unnest(k_held) as held,
+        unnest(k_exposed) as exposed) n
     where k.ctid = n.tid;
   get diagnostics v_key_rows = row_count;
   -- Else somebody wrote to the tables by hand, without the account's lock.

@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openListener, type Listener } from '../../src/db/notify.ts';
+import { endLeases } from '../../src/leases/leases.ts';
+import { leases_channel, whileLeased } from '../../src/leases/while-leased.ts';
+import { databaseHolds, hold, makeHoldBatcher, type HoldAnswer, type Holds } from '../../src/money/holds.ts';
+import { reserveInMemory } from '../../src/money/reservations.ts';
+import { expectExactBooks } from '../helpers/books.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { closeOf, holdOf, noon, openWallet, standingOf, type Wallet } from './setup.ts';
+
+/** A node as far as money goes: its holds, and what it hears of recalls, unless it is deaf. */
+type Node = { id: string; holds: Holds; is_deaf: boolean; skewed_ms: number };
+
+let database: TestDatabase;
+let listener: Listener;
+let nodes: Node[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase({ connections_max: 20 });
+  listener = openListener(database.db);
+  await listener.subscribe(leases_channel, {
+    onPayload: (payload) => {
+      const [account_id = '', ...resource] = payload.split(' ');
+      for (const node of nodes) if (!node.is_deaf) void node.holds.giveBack(account_id, resource.join(' '));
+    },
+  });
+});
+
+afterEach(async () => {
+  for (const node of nodes) node.holds.stop();
+  nodes = [];
+  await expectExactBooks(database.db);
+});
+
+afterAll(async () => {
+  await listener.close();
+  await database.drop();
+});
+
+function openNode(): Node {
+  const id = randomUUID();
+  const time = () => ({ elapsed_ms: performance.now() + node.skewed_ms, wall_ms: Date.now() });
+  const batcher = makeHoldBatcher(database.db, () => noon, { node_id: id });
+  const node: Node = { id, holds: reserveInMemory(databaseHolds(batcher), time), is_deaf: false, skewed_ms: 0 };
+  nodes.push(node);
+  return node;
+}
+
+const openNodes = (count: number) => Array.from({ length: count }, openNode);
+
+let calls = 0;
+
+/** A call of `amount` that costs as much, on one node. */
+async function callOn(node: Node, wallet: Wallet, amount: bigint): Promise<HoldAnswer['outcome']> {
+  const ref = `call ${calls++}`;
+  const { outcome } = await node.holds.hold(holdOf(wallet, ref, amount));
+  const charged = outcome === 'held' ? (await node.holds.settle(closeOf(wallet, ref, amount, true))).charged : amount;
+  expect(charged).toBe(amount);
+  return outcome;
+}
+
+/** Until the node has a lease: it answers without asking. */
+async function lease(node: Node, wallet: Wallet): Promise<void> {
+  for (let i = 0; i < 3; i++) await callOn(node, wallet, 0n);
+}
+
+async function leasedTo(wallet: Wallet, resource = 'money'): Promise<Map<string, bigint>> {
+  const rows = await database.db.query<{ node_id: string; amount: bigint }>(
+    `select node_id, amount from leases where account_id = $1 and resource = $2 and node_id <> ''`,
+    [wallet.account_id, resource],
+  );
+  return new Map(rows.map(({ node_id, amount }) => [node_id, amount]));
+}
+
+test(
+  '200 calls over three nodes race for money, or a limit, that pays for exactly 100',
+  { timeout: 60_000 },
+  async () => {
+    for (const by of ['balance', 'limit'] as const) {
+      for (const is_leased of [true, false]) {
+        const exactly = 700n;
+        const wallet = await openWallet(
+          database.db,
+          by === 'balance' ? { credit: exactly } : { credit: 1_000_000n, limit: exactly },
+        );
+        const three = openNodes(3);
+        if (is_leased) await Promise.all(three.map((node) => lease(node, wallet)));
+        const racing = Array.from({ length: 200 }, (_, i) => callOn(three[i % 3] ?? openNode(), wallet, 7n));
+        const outcomes = await Promise.all(racing);
+        expect(outcomes.filter((outcome) => outcome === 'held')).toHaveLength(100);
+        const refusal = by === 'balance' ? 'insufficient' : 'over_limit';
+        expect(outcomes.filter((outcome) => outcome === refusal)).toHaveLength(100);
+        expect(await standingOf(database.db, wallet)).toMatchObject({ spent: exactly, held: 0n, key_held: 0n });
+      }
+    }
+  },
+);
+
+test('what is leased to all nodes together is never more than there is, and each gets a share', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 500_000n });
+  const three = openNodes(3);
+  for (let round = 0; round < 6; round++) {
+    for (const node of three) {
+      node.skewed_ms += 1_600; // its leases are stale: it renews them
+      await callOn(node, wallet, 10n);
+      await callOn(node, wallet, 10n);
+    }
+    for (const resource of ['money', `limit ${wallet.key_id}`]) {
+      const leased = await leasedTo(wallet, resource);
+      const { amount, spent } = await standingOf(database.db, wallet);
+      const there = resource === 'money' ? amount : 500_000n - spent;
+      expect([...leased.values()].reduce((sum, each) => sum + each, 0n)).toBeLessThanOrEqual(there);
+    }
+  }
+  const shares = [...(await leasedTo(wallet)).values()].map((amount) => Number(amount) / 1_000_000);
+  expect(shares).toHaveLength(3);
+  for (const share of shares) expect(share).toBeGreaterThan(0.1);
+});
+
+test('a call beside leases of other nodes gets what they do not use, within milliseconds', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n });
+  const [first, second] = [openNode(), openNode()];
+  await lease(first, wallet);
+  await first.holds.hold(holdOf(wallet, 'reserved', 300n));
+  const begun_ms = performance.now();
+  expect((await second.holds.hold(holdOf(wallet, 'large', 701n))).outcome).toBe('insufficient');
+  expect((await second.holds.hold(holdOf(wallet, 'fits', 700n))).outcome).toBe('held');
+  expect(performance.now() - begun_ms).toBeLessThan(2_000); // a lease lasts 3 s, and 2 s more
+  expect((await first.holds.settle(closeOf(wallet, 'reserved', 300n, true))).charged).toBe(300n);
+  expect((await second.holds.settle(closeOf(wallet, 'fits', 700n, true))).charged).toBe(700n);
+});
+
+test('a task takes money that chat has leased and not reserved', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n });
+  const node = openNode();
+  await lease(node, wallet);
+  const take = (ref: string, amount: bigint) => whileLeased(() => hold(database.db, holdOf(wallet, ref, amount), noon));
+  await node.holds.hold(holdOf(wallet, 'chat', 100n));
+  expect((await take('too large', 901n)).outcome).toBe('insufficient');
+  expect((await take('task', 900n)).outcome).toBe('held');
+  expect((await node.holds.settle(closeOf(wallet, 'chat', 100n, true))).charged).toBe(100n);
+});
+
+test(
+  'the lease of a node that died ends after 5 s, but what it had reserved stays reserved',
+  { timeout: 20_000 },
+  async () => {
+    const wallet = await openWallet(database.db, { credit: 1_000n });
+    const [dead, alive] = [openNode(), openNode()];
+    await lease(dead, wallet);
+    await dead.holds.hold(holdOf(wallet, 'a', 100n));
+    dead.skewed_ms += 1_600;
+    await callOn(dead, wallet, 0n); // renews, and says what it has reserved
+    dead.is_deaf = true;
+    dead.holds.stop();
+    const begun_ms = performance.now();
+    expect((await alive.holds.hold(holdOf(wallet, 'all', 1_000n))).outcome).toBe('insufficient');
+    expect((await alive.holds.hold(holdOf(wallet, 'rest', 900n))).outcome).toBe('held');
+    expect(performance.now() - begun_ms).toBeLessThan(10_000);
+    // It comes back, or its journal is read: its call pays.
+    expect((await dead.holds.settle(closeOf(wallet, 'a', 100n, true))).charged).toBe(100n);
+  },
+);
+
+test(
+  'a node that stood still beyond its lease sends no call whose money others have taken',
+  { timeout: 20_000 },
+  async () => {
+    const wallet = await openWallet(database.db, { credit: 1_000n });
+    const [frozen, other] = [openNode(), openNode()];
+    await lease(frozen, wallet);
+    const request = holdOf(wallet, 'a', 100n); // too little to renew the lease
+    frozen.is_deaf = true;
+    expect((await frozen.holds.hold(request)).outcome).toBe('held');
+    frozen.holds.stop(); // it writes nothing meanwhile
+    expect(await frozen.holds.confirm(request)).toBe(true);
+    expect((await other.holds.hold(holdOf(wallet, 'all', 1_000n))).outcome).toBe('held');
+    frozen.skewed_ms += 6_000;
+    expect(await frozen.holds.confirm(request)).toBe(false);
+    expect((await frozen.holds.hold(holdOf(wallet, 'b', 1n))).outcome).toBe('insufficient');
+    expect((await frozen.holds.settle(closeOf(wallet, 'a', null))).state).toBe('released');
+  },
+);
+
+test('a node that stops leaves no lease behind', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n, limit: 500n });
+  const node = openNode();
+  await lease(node, wallet);
+  expect((await leasedTo(wallet)).size).toBe(1);
+  await endLeases(database.db, node.id);
+  expect((await leasedTo(wallet)).size + (await leasedTo(wallet, `limit ${wallet.key_id}`)).size).toBe(0);
+});
+
+test('no lease of a limit is granted in the last five seconds of a month', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n, limit: 500n });
+  const nearly = new Date('2026-11-30T23:59:56Z');
+  const batcher = makeHoldBatcher(database.db, () => nearly, { node_id: randomUUID() });
+  const nothing = { in_use: 0n, least: 0n, key_in_use: 0n, key_least: 0n };
+  expect(await batcher.lease({ ...wallet, ...nothing })).toEqual({ amount: 500n, key_amount: 0n });
+});
+
+test('what a call may cost beyond its hold is kept from all nodes', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n });
+  const [first, second] = [openNode(), openNode()];
+  const request = { ...holdOf(wallet, 'a', 100n), cost_max: 800n };
+  expect(await first.holds.hold(request)).toMatchObject({ outcome: 'held', available: 200n });
+  expect(await standingOf(database.db, wallet)).toMatchObject({ held: 100n });
+  expect(await second.holds.hold(holdOf(wallet, 'b', 201n))).toMatchObject({
+    outcome: 'insufficient',
+    available: 200n,
+  });
+  expect((await second.holds.hold(holdOf(wallet, 'c', 200n))).outcome).toBe('held');
+  expect((await first.holds.settle(closeOf(wallet, 'a', 800n, true), request)).charged).toBe(800n);
+  expect(await standingOf(database.db, wallet)).toMatchObject({ amount: 200n, held: 200n });
+});
