@@ -329,7 +329,7 @@ async function hearOthers(
       const [account_id = '', ...resource] = payload.split(' ');
       // What cannot be given back now ends by itself.
       holds
-        .giveBack(account_id, resource.join(' '))
+        .returnLeases(account_id, resource.join(' '))
         .catch((error: unknown) => log.warn({ err: error }, leases_channel));
     },
   });

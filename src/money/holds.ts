@@ -126,7 +126,7 @@ export type Holds = {
    * Gives back what this node has leased and does not use, and leases no more for 2 s: `money` of an account, or
    * `limit <key>` of one of its keys.
    */
-  giveBack(account_id: string, resource: string): Promise<void>;
+  returnLeases(account_id: string, resource: string): Promise<void>;
   /** Returns for how long the oldest call of the database under way has had no answer; 0 without one. */
   oldest_ms(): number;
   /** Writes no more by itself. */
@@ -148,7 +148,7 @@ export function databaseHolds(batcher: HoldBatcher): Holds {
     settle: (end, held) => (held ? batcher.commit({ hold: held, end }) : batcher.close(end)),
     flush: async () => {},
     invalidate: () => {},
-    giveBack: async () => {},
+    returnLeases: async () => {},
     oldest_ms: () => batcher.oldest_ms(),
     stop: () => {},
   };

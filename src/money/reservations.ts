@@ -55,7 +55,7 @@ const node_time = (): Time => ({ elapsed_ms: performance.now(), wall_ms: Date.no
 
 /**
  * Makes holds of which most are answered out of what this node has leased of the account and of the key's limit, and
- * booked together with their end (decision 74). PostgreSQL remains the only truth: it never books what is not there, and
+ * booked together with their end (decision 75). PostgreSQL remains the only truth: it never books what is not there, and
  * gives what is leased to one node to no other. Everybody else sees a hold 250 ms later. That a ref had a hold before is
  * not noticed until its end, which happens once in any case.
  */
@@ -183,7 +183,7 @@ class LeasedHolds implements Holds {
     for (const account of chosen) if (account) account.epoch++;
   }
 
-  async giveBack(account_id: string, resource: string): Promise<void> {
+  async returnLeases(account_id: string, resource: string): Promise<void> {
     const account = this.#accounts.get(account_id);
     const budget_id = resource === 'money' ? account?.keys.keys().next().value : /^limit (.+)$/.exec(resource)?.[1];
     const key = budget_id === undefined ? undefined : account?.keys.get(budget_id);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [account_id = '', ...resource] = payload.split(' ');
-      for (const node of nodes) if (!node.is_deaf) void node.holds.giveBack(account_id, resource.join(' '));
+      for (const node of nodes) if (!node.is_deaf) void node.holds.returnLeases(account_id, resource.join(' '));
     },
   });
 });

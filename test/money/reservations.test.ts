@@ -28,7 +28,7 @@ beforeAll(async () => {
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [account_id = '', ...resource] = payload.split(' ');
-      for (const holds of made) void holds.giveBack(account_id, resource.join(' '));
+      for (const holds of made) void holds.returnLeases(account_id, resource.join(' '));
     },
   });
 });
@@ -70,7 +70,7 @@ function openHolds(db: Db = database.db, time?: () => Time): { holds: CallHolds;
     flush: (account_id) => all.flush(account_id),
     lease: (request) => all.lease(request),
     confirm: (request) => all.confirm(request),
-    giveBack: (account_id, resource) => all.giveBack(account_id, resource),
+    returnLeases: (account_id, resource) => all.returnLeases(account_id, resource),
     invalidate: (account_id) => all.invalidate(account_id),
     oldest_ms: () => all.oldest_ms(),
     stop: () => all.stop(),
@@ -414,7 +414,7 @@ test('a withdrawal takes what nodes have leased, but nothing that is reserved, a
   const limited = await openWallet(db, { credit: 1_000n, limit: 500n });
   await callTwice(holds, limited);
   await setLimit(db, limited.key_id, 10n);
-  await holds.giveBack(limited.account_id, `limit ${limited.key_id}`); // as NOTIFY says
+  await holds.returnLeases(limited.account_id, `limit ${limited.key_id}`); // as NOTIFY says
   expect((await holds.hold(holdOf(limited, 'a', 11n))).outcome).toBe('over_limit');
 });
 
