@@ -8,6 +8,7 @@ import { patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
+import { removeEndedLeases } from './leases/leases.ts';
 import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
@@ -32,7 +33,7 @@ const add_up_every_ms = 15_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
-  const upkeep: App = { ...app, db: patient(app.db) }; // nobody waits for what a duty asks the database
+  const upkeep: App = { ...app, db: patient(app.db) }; // nobody waits for what a scheduled job asks the database
   workFairly(app, 'task.start', app.limits.start_slots, (job) => startTask(app, job));
   workFairly(app, 'task.poll', app.limits.poll_slots, (job) => pollTask(app, job));
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
@@ -50,6 +51,7 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldLoginLinks(upkeep.db, new Date(app.clock.now()));
     await removeOldClaims(upkeep.db, new Date(app.clock.now()));
     await dropUnusedCircuits(upkeep.db, new Date(app.clock.now()));
+    await removeEndedLeases(upkeep.db);
   });
   await app.engine.schedule(
     'usage.sums',

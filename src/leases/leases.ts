@@ -5,7 +5,9 @@ export async function endLeases(db: Queryable, node_id: string): Promise<void> {
   await db.query('select end_leases($1)', [node_id]);
 }
 
-/** Removes what is left of leases that ended long ago, of nodes that died. */
+/** Removes leases that count no longer: of nodes that died, and recalls. */
 export async function removeEndedLeases(db: Queryable): Promise<void> {
-  await db.query(`delete from leases where ends_at < now() - interval '1 min'`);
+  await db.query(
+    `delete from leases where ends_at < now() - case when in_use > 0 then interval '10 min' else interval '1 min' end`,
+  );
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openListener, type Listener } from '../../src/db/notify.ts';
-import { endLeases } from '../../src/leases/leases.ts';
+import { endLeases, removeEndedLeases } from '../../src/leases/leases.ts';
 import { leases_channel, whileLeased } from '../../src/leases/while-leased.ts';
 import { databaseHolds, hold, makeHoldBatcher, type HoldAnswer, type Holds } from '../../src/money/holds.ts';
 import { reserveInMemory } from '../../src/money/reservations.ts';
@@ -182,6 +182,25 @@ test(
     expect((await frozen.holds.settle(closeOf(wallet, 'a', null))).state).toBe('released');
   },
 );
+
+test('leases that count no longer are removed, and no others', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 1_000n });
+  const put = (node_id: string, in_use: number, ago: string) =>
+    db.query(
+      `insert into leases (account_id, resource, node_id, amount, in_use, ends_at)
+         values ($1, 'money', $2, 5, $3, now() - $4::interval)`,
+      [wallet.account_id, node_id, in_use, ago],
+    );
+  await put('live', 0, '0 s');
+  await put('lost', 5, '9 min');
+  await put('long lost', 5, '11 min');
+  await put('ended', 0, '2 min');
+  await removeEndedLeases(db);
+  expect([...(await leasedTo(wallet)).keys()].toSorted()).toEqual(['live', 'lost']);
+  await endLeases(db, 'live');
+  await endLeases(db, 'lost');
+});
 
 test('a node that stops leaves no lease behind', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 500n });
