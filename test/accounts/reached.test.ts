@@ -8,7 +8,7 @@ import { memoryWindows } from '../../src/limits/window.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
 
-/** How the service is reached, before and after a reload. */
+/** Addresses at which the service is reached, before and after a reload. */
 
 let test: TestApp;
 let owner: Someone;

@@ -33,7 +33,7 @@ async function signInToken(who: Someone): Promise<string> {
 
 const follow = async (token: string) => (await browserOf(test.url).post('/auth/sign-in/link', { token })).status;
 
-/** What somebody may have read: a link that signs in, and one for a new password. */
+/** Returns the links that somebody may have read: one that signs in, and one for a new password. */
 async function linksOf(who: Someone, email: string): Promise<Links> {
   const sign_in = await signInToken(who);
   await test.app.login.answer({

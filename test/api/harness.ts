@@ -8,7 +8,7 @@ import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
 import { ApiError } from '../../src/errors.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
 
-/** What endpoints of these tests get as their app. */
+/** The app that endpoints of these tests get. */
 export type TestApp = { name: string };
 
 export type LogLine = { level: 'info' | 'error'; message: string; fields: Record<string, unknown> };
@@ -17,7 +17,7 @@ export type Harness = {
   pipeline: Pipeline;
   port: number;
   log: LogLine[];
-  /** How many requests have had their key looked up. */
+  /** The number of requests whose key was looked up. */
   authenticated(): number;
   /** Sends a request with the key of key_1 unless headers say otherwise. */
   send(method: string, path: string, options?: SendOptions): Promise<Received>;

@@ -3,7 +3,7 @@ import { changeKeyRules, createKey } from '../../src/accounts/keys.ts';
 import { no_rules, type KeyRules } from '../../src/accounts/key-rules.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
-/** What a key may be used for: until when, for what, from where. */
+/** The rules of a key: until when it is valid, for what, from where. */
 
 let test: TestApp;
 let client: Client;

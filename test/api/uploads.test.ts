@@ -26,7 +26,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** What an upload may be answered. */
+/** The answer to an upload. */
 type Uploaded = {
   id: string;
   created_at: number;

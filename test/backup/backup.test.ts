@@ -398,7 +398,7 @@ function commandEnvironment(): Record<string, string> {
   return { DATABASE_URL: database_url, MEDLEY_DATA: data_dir };
 }
 
-/** Where a stored file lies on the disk. */
+/** Returns the path of a stored file on the disk. */
 async function fileOf(key: string): Promise<{ path: string }> {
   const root = join(service.app.config.data_dir, 'files');
   const [, owner = '', name = ''] = key.split('/');

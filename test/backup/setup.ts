@@ -82,7 +82,7 @@ async function invoiceLastMonth(db: Db, now: Date): Promise<void> {
   await makeInvoices(db, { issuer, month: then.toISOString().slice(0, 7), now });
 }
 
-/** What the catalogue of PostgreSQL says that there is, asked in another way than a backup does. */
+/** Lists the tables of PostgreSQL's catalogue, asked in another way than a backup does. */
 async function tablesOf(client: pg.Client): Promise<{ name: string; columns: string }[]> {
   const { rows } = await client.query<{ name: string; columns: string }>(
     `select table_schema || '.' || table_name as name, string_agg(quote_ident(column_name), ', ' order by ordinal_position) as columns

@@ -8,7 +8,7 @@ import { launchBrowser } from '../helpers/browser.ts';
 import { signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 
-/** What operators do with accounts: money by keyboard, the rest by clicking. */
+/** The work of operators with accounts: money by keyboard, the rest by clicking. */
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let context: BrowserContext;

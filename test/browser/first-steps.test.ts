@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 
-/** What somebody new meets where there is nothing yet: no money, or a model that the playground cannot show. */
+/** The first steps where there is nothing yet: no money, or a model that the playground cannot show. */
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let empty: Someone;

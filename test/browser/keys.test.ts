@@ -33,12 +33,12 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** What a command says that somebody pastes into a terminal. */
+/** Returns the output of a command that somebody pastes into a terminal. */
 async function typed(command: string): Promise<string> {
   return (await promisify(execFile)('sh', ['-c', command])).stdout;
 }
 
-/** What becomes of a picture that is asked for with this key: its status, or that of the refusal. */
+/** Asks for an image with this key and returns its status, or that of the refusal. */
 async function callWith(key: string): Promise<string | number> {
   const response = await fetch(`${service.url}/v1/generate?wait=60`, {
     method: 'POST',

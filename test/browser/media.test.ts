@@ -8,7 +8,7 @@ import { assert } from '../../src/lib/assert.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 
-/** What the sandbox has made, as a person opens it: by the signed links of real tasks. */
+/** Files of the sandbox, as a person opens them: by the signed links of real tasks. */
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let site: Server;

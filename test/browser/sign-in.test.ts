@@ -69,7 +69,7 @@ async function givePassword(email = 'anna@example.com', word = password): Promis
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Where one is, without the address of the service. */
+/** Returns the current address, without that of the service. */
 const place = () => page.url().slice(service.url.length);
 
 async function expectHomeOf(name: string): Promise<void> {

@@ -9,7 +9,7 @@ const surroundings: Surroundings = {
 };
 
 /**
- * What is said about a file, one line each: `error: ` or `warning: `, the place, the path, the message.
+ * Returns the messages about a file, one line each: `error: ` or `warning: `, the place, the path, the message.
  * A ▸ in the text marks a place, and stands in the lines for that place.
  */
 export function said(marked: string): string[] {

@@ -128,7 +128,7 @@ function streamOf(style: Style, order: ChatOrder, bill: BillNote, output_tokens:
   ];
 }
 
-/** Who bills without telling how much is believed what was shown. */
+/** Returns the tokens of thoughts. An upstream that bills without reporting them is believed what was shown. */
 function thoughtsOf({ route, way }: BillNote, output_tokens: number): number {
   return way !== 'no usage' && route.startsWith('think') ? Math.floor(output_tokens * 0.6) : 0;
 }

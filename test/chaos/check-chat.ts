@@ -18,14 +18,14 @@ type Call = {
   id: string;
   chat: ChatNote | undefined;
   bills: BillNote[];
-  /** What the upstream bills, in the account's currency; and what its caller paid. */
+  /** The upstream's bill, in the account's currency, and the caller's charge. */
   billed: number;
   charged: number;
   record: { cost: string; status: number } | undefined;
 };
 type Evidence = { faults: readonly FaultNote[] };
 
-/** What the upstream bills against what callers paid, call by call; and what nobody may spend. */
+/** Compares the upstream's bills with the charges of callers, call by call; and checks what nobody may spend. */
 export async function checkChat(ask: Ask, place: Place): Promise<Row[]> {
   const { folder } = place;
   const entries = await ask<Entry>(
@@ -101,7 +101,7 @@ function leftRows(chats: readonly ChatNote[]): Row[] {
     .map(([point, notes]) => row(`chat: callers who left: ${point}`, notes.length));
 }
 
-/** Why a bill is not what its caller paid, as docs/chat-billing.md says; undefined if nothing there allows it. */
+/** Returns the reason why a bill differs from its caller's charge, as docs/chat-billing.md has it; undefined if nothing there allows it. */
 function reasonOf(call: Call, evidence: Evidence): string | undefined {
   const { bills, charged, chat, record } = call;
   const way = bills[0]?.way;

@@ -22,7 +22,7 @@ export function readTasks(ask: Ask): Promise<TaskRow[]> {
   );
 }
 
-/** What was promised to callers, against the rows that are there. */
+/** Compares the promises to callers with the rows that are there. */
 export function checkCalls(folder: string, tasks: readonly TaskRow[]): Row[] {
   const calls = readJournal<CallNote>(folder, 'calls');
   const by_id = new Map(tasks.map((task) => [task.id, task]));
@@ -65,7 +65,7 @@ export function checkCalls(folder: string, tasks: readonly TaskRow[]): Row[] {
 
 type AttemptRow = { task_id: string; number: number; route: string; state: string; created_ms: number };
 
-/** What the upstream was asked for, against the attempts that were written down. */
+/** Compares the requests to the upstream with the attempts that were written down. */
 export async function checkUpstream(ask: Ask, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
   const notes = readJournal<UpstreamNote>(folder, 'upstream');
   const attempts = await ask<AttemptRow>(
@@ -119,7 +119,7 @@ export async function checkUpstream(ask: Ask, folder: string, tasks: readonly Ta
 
 const kills = /^kill -9|^all connections|^SIGSTOP/;
 
-/** How soon things go on: the first task that ends after a fault, and the last of those that were under way. */
+/** Measures the time until things go on: the first task that ends after a fault, and the last of those that were under way. */
 export function measureRecovery(folder: string, tasks: readonly TaskRow[]): Row[] {
   const faults = readJournal<FaultNote>(folder, 'faults').filter(({ fault }) => kills.test(fault));
   const ends = tasks.map((task) => task.completed_ms ?? Number.POSITIVE_INFINITY).toSorted((a, b) => a - b);

@@ -22,7 +22,7 @@ type AttemptRow = {
   ended_ms: number;
 };
 
-/** What receivers were sent, against the tasks and the deliveries of the database. */
+/** Compares the requests to receivers with the tasks and the deliveries of the database. */
 export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
   const deliveries = await ask<DeliveryRow>(
     'select account_id, id, task_id, event, url, body, state, attempts from deliveries',
@@ -76,7 +76,7 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
   ];
 }
 
-/** What two busy nodes know of the database's time, by whose clock retries are due, may differ by so much. */
+/** The greatest difference between the clocks of two busy nodes, by which retries are due. */
 const clocks_differ_ms = 100;
 
 /** Retries count from the end of the attempt before. */

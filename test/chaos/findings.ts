@@ -3,7 +3,7 @@ import type pg from 'pg';
 /** One line of the table: what was looked at, the figure, and what is wrong with it, if anything. */
 export type Row = { what: string; figure: string; wrong: string[] };
 
-/** What the checker may read: the database, by statements of its own, and the journals. */
+/** The checker's access to the database, by statements of its own. */
 export type Ask = <T extends pg.QueryResultRow>(sql: string, values?: unknown[]) => Promise<T[]>;
 
 const shown_max = 5;

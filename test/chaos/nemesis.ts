@@ -65,7 +65,7 @@ type Pace = {
   count: number;
   gap_ms: { least: number; most: number };
   until_ms: number;
-  /** How many have begun. */
+  /** Called with the number of faults that have begun. */
   tell: (done: number) => void;
 };
 

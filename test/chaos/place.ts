@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
-/** What all processes of a run share: a folder with this as `place.json`, their journals and their logs. */
+/** Facts that all processes of a run share: a folder with this as `place.json`, their journals and their logs. */
 export type Place = {
   folder: string;
   seed: number;
@@ -27,14 +27,14 @@ export function readPlace(folder: string): Place {
   return JSON.parse(readFileSync(placeFile(folder), 'utf8')) as Place;
 }
 
-/** What clients asked for: sent as the prompt, so that the upstream knows what to do. */
+/** The request of a client: sent as the prompt, so that the upstream knows what to do. */
 export type Order = {
   /** One of `ways`, and how long the run takes. */
   way: Way;
   run_ms: number;
 };
 
-/** How a run goes at the upstream. */
+/** Ways in which a run goes at the upstream. */
 export const ways = ['at once', 'run', 'fail', 'refuse', 'refuse all', 'cut', 'reject', 'broken'] as const;
 export type Way = (typeof ways)[number];
 
@@ -50,19 +50,19 @@ export type UpstreamNote = {
   order: Order;
 };
 
-/** How far an answer has come when its caller leaves. */
+/** Points that an answer has reached when its caller leaves. */
 export const points = ['before the first byte', 'ping', 'first word', 'last word', 'finish reason', 'usage'] as const;
 export type Point = (typeof points)[number];
 
-/** How a chat call goes at the upstream. `refuse`: by the first route; `break`: cut before any content. */
+/** Ways in which a chat call goes at the upstream. `refuse`: by the first route; `break`: cut before any content. */
 export const chat_ways = ['answer', 'no usage', 'cut', 'break', 'silent', 'refuse', 'refuse all'] as const;
 export type ChatWay = (typeof chat_ways)[number];
 
-/** What a caller of chat asked for: its text, so that the upstream knows what to do. */
+/** The request of a caller of chat: its text, so that the upstream knows what to do. */
 export type ChatOrder = {
   call: string;
   way: ChatWay;
-  /** Where its caller leaves; the upstream pauses there. */
+  /** The point at which its caller leaves; the upstream pauses there. */
   leaves_at: Point | 'never';
   /** Each byte of its text is a token; else every fourth. */
   is_dense: boolean;
@@ -113,10 +113,10 @@ export type ReceiverNote = {
   status: string;
   /** The receiver's number, which decides how it behaves. */
   receiver: number;
-  /** What it was decided to answer; `lost`: processed, and the connection cut instead of the answer. */
+  /** The planned answer; `lost`: processed, and the connection cut instead of the answer. */
   answer: 'accepted' | 'refused' | 'silent' | 'lost';
   sha256: string;
-  /** What GET answered meanwhile. */
+  /** The answer of GET meanwhile. */
   got: 'same' | 'different' | 'not final' | 'unknown';
   headers: Record<string, string>;
 };

@@ -15,7 +15,7 @@ const journal = openJournal<ReceiverNote>(folder, 'receivers');
 const slow_ms = 700;
 const lost_per_mille = 10;
 
-/** How often a task has come; 500-first and dead ones count. */
+/** The number of times that each task has come; 500-first and dead ones count. */
 const seen = new Map<string, number>();
 for (const { task_id } of readJournal<ReceiverNote>(folder, 'receivers'))
   seen.set(task_id, (seen.get(task_id) ?? 0) + 1);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { expectExactBooks, type Answered } from '../helpers/app.ts';
 import { completion, hello, message, setStage, type Stage } from './setup.ts';
 
-/** What costs the operator extra, or belongs to another customer, reaches no upstream unless its route says so. */
+/** Fields that cost the operator extra, or belong to another customer, reach no upstream unless its route says so. */
 
 let stage: Stage;
 const more = `

@@ -4,7 +4,7 @@ import { expectExactBooks, type Client } from '../helpers/app.ts';
 import { completion, hello, message, setStage, yamlOf, type Stage } from './setup.ts';
 import { chunk } from './streams.ts';
 
-/** How many calls a key has under way at once, and for how long one that nobody reads is. */
+/** The limit on calls of a key under way at once, and on the time of one that nobody reads. */
 
 let stage: Stage;
 const at_once = 3;

@@ -6,7 +6,7 @@ import { elapse } from '../helpers/clock.ts';
 import { completion, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream } from './streams.ts';
 
-/** Whose failures keep whom from a route of chat. */
+/** Circuits of chat: which failures keep which accounts from a route. */
 
 let stage: Stage;
 let one: Client;

@@ -74,7 +74,7 @@ const cells = (['completions', 'messages'] as const).flatMap((style) => [
   [style, true] as const,
 ]);
 
-/** What a caller of either style sees of an answer, whole or streamed. */
+/** An answer as a caller of either style sees it, whole or streamed. */
 type Seen = {
   status: number;
   headers: Headers;

@@ -2,7 +2,7 @@ import type { ChatUpstream, Script } from '../helpers/chat-upstream.ts';
 import { completion, generated, message } from './setup.ts';
 import { chunk, done, event, messageStart, usageChunk } from './streams.ts';
 
-/** What an upstream billed, in millionths, and the most output that it was sent. */
+/** The bill of an upstream, in millionths, and the maximum output that it was sent. */
 export type Bill = { model: string; max_tokens: number; output_tokens: number; for_an_hour: boolean; cost: number };
 
 /** In the base currency, for a million tokens. */

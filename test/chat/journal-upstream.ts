@@ -10,20 +10,20 @@ import { chunk, done, event, messageStart } from './streams.ts';
  * token. Its thoughts are tokens too: it has them before the first word, and shows nothing of them but their number.
  */
 
-/** How far an answer has come. */
+/** Points that an answer has reached. */
 export const points = ['nothing', 'ping', 'first word', 'last word', 'finish reason', 'usage'] as const;
 export type Point = (typeof points)[number];
 
 export type Bill = { input: number; output: number; ended: 'done' | 'aborted' };
 
-/** What is asked of the upstream beforehand, and what a test hears of it. */
+/** The plan that the upstream gets beforehand, and what a test learns of it. */
 export type Plan = {
   input_tokens: number;
   /** Of the input, in messages style: what is written to the cache for an hour. */
   written_for_an_hour?: number;
   thoughts: number;
   words: readonly string[];
-  /** Where it waits for `goOn`. */
+  /** The point at which it waits for `goOn`. */
   pause_at: Point;
   /** Behind the pause it writes one piece more and waits until its client is gone. */
   waits_for_abort: boolean;

@@ -133,7 +133,7 @@ async function leaveAt(client: Client, style: Style, stream: boolean, name: stri
   return { bill, record };
 }
 
-/** Whether the upstream is read on: its usage is worth it, or the answer is whole. */
+/** Returns true if the upstream is read on: its usage is worth it, or the answer is whole. */
 function isReadOn(stream: boolean, reasons: boolean, point: Point): boolean {
   return !stream || reasons || point === 'finish reason' || point === 'usage';
 }

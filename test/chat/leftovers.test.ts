@@ -8,7 +8,7 @@ import { expectExactBooks, type Answered } from '../helpers/app.ts';
 import { hello, setStage, type Stage, withUpstreamIds } from './setup.ts';
 import { chunk, completionsStream, done, usageChunk } from './streams.ts';
 
-/** What stays of a call, and what does not: its record, its usage, its body. */
+/** The leftovers of a call: its record and its usage stay, its body does not. */
 
 const said_bytes = 4_000_000;
 

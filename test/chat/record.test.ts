@@ -3,7 +3,7 @@ import { expectExactBooks } from '../helpers/app.ts';
 import { hello, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream, done } from './streams.ts';
 
-/** How records are written: what of a call is in which column, and that it is there once. */
+/** Records of calls: which fact is in which column, and that each is there once. */
 
 let stage: Stage;
 

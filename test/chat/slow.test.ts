@@ -6,7 +6,7 @@ import { elapse } from '../helpers/clock.ts';
 import { completion, hello, message, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart } from './streams.ts';
 
-/** What takes long: which silence is a failure, and whose. */
+/** Slow calls: which silence is a failure, and whose. */
 
 let stage: Stage;
 const more = `

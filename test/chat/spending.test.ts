@@ -52,7 +52,7 @@ const ask = (client: Client, body: object, path = 'chat/completions'): Promise<A
 
 const millionths = (amount: string | undefined) => Math.round(Number(amount) * 1e6);
 
-/** What was spent by a key, what is left of its account's money, and what the operator has lost. */
+/** Returns the spending of a key, the money left in its account, and the operator's loss. */
 async function standing(
   { account_id, call }: Client,
   { app } = stage.test,
@@ -248,7 +248,7 @@ type Asked = {
   max_tokens: number | undefined;
   n: number;
   budget: number;
-  /** What its marks ask for. */
+  /** The cache marks of the request. */
   cached: 'no' | '5m' | '1h';
 };
 

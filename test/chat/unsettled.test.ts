@@ -123,7 +123,7 @@ test('a stream that ends while the database refuses is charged once with its rec
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 }, 120_000);
 
-/** What `medley doctor` says of the journal. */
+/** Returns the line of `medley doctor` about the journal. */
 async function journalSaid(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const doctor = spawn(process.execPath, [cli, 'doctor', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   let said = '';

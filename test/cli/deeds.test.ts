@@ -4,7 +4,7 @@ import { stageOfFile } from './stage.ts';
 
 const file = stageOfFile();
 
-/** What the audit log says of this account, or of the whole service, oldest first. */
+/** Lists the entries of the audit log about this account, or about the whole service, oldest first. */
 async function deedsOf(account_id: string | null) {
   return file.stage.app.db.query(
     `select action, subject, details from audit_entries

@@ -31,13 +31,13 @@ async function loadedBy(line: string): Promise<string[]> {
   return [...new Set(names.filter((name) => name !== undefined))].toSorted();
 }
 
-/** What only the service needs, or one place in it. */
+/** Packages that only the service needs, or one place in it. */
 const never =
   '@scalar/fastify-api-reference better-auth fastify gpt-tokenizer h264-mp4-encoder mediabunny nodemailer pdfkit sharp typebox'.split(
     ' ',
   );
 
-/** What the commands that read the catalogue have beside the others. */
+/** Packages that the commands which read the catalogue load in addition to the others. */
 const of_catalog = ['ajv', 'yaml', 'src/providers'];
 
 describe('a command loads only its modules', () => {

@@ -41,7 +41,7 @@ function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-/** What the service itself reads from the environment. */
+/** Variables that the service itself reads from the environment. */
 const setting = /^(MEDLEY_|PORT$|HOST$|DATABASE_URL$|REDIS_URL$|\w+_API_(KEY|TOKEN|SECRET)$|FAL_KEY$)/;
 
 /** The commands of one service, with `--json`. */

@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What `--json` says, whatever command it is of. */
+/** Returns the `--json` output of any command. */
 async function json(words: string[], env: Record<string, string> = {}, code = 0) {
   const said = await medleySoon([...words, '--json'], env);
   expect(said.code, said.error + said.out).toBe(code);

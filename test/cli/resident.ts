@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { Readable } from 'node:stream';
 
-/** What a command printed, and its exit code. */
+/** The output of a command, and its exit code. */
 export type Said = { code: number | null; out: string; error: string };
 
 export type Asked = { words: string[]; env: NodeJS.ProcessEnv };

@@ -4,7 +4,7 @@ import type { AdminAudit, AdminModel, AdminTestCall, AdminTestCallPlan } from '.
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
 
-/** What operators do with models and their routes. */
+/** The work of operators with models and their routes. */
 
 const yaml = `
 version: 1

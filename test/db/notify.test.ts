@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-/** What PostgreSQL itself delivers on `channel`, message by message. */
+/** Returns the messages that PostgreSQL itself delivers on `channel`. */
 async function rawMessages(channel: string): Promise<{ messages: string[]; end(): Promise<void> }> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

@@ -7,10 +7,10 @@ import type { Readable } from 'node:stream';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { repository } from './document.ts';
 
-/** Where the documents say that the service listens. */
+/** The address at which the service listens in the documents. */
 const shown_address = '127.0.0.1:8080';
 
-/** What a document calls a database that its reader has, and the tests have too. */
+/** The address in the documents of a database that the reader has, and the tests have too. */
 const shown_database = 'postgres://medley:secret@db.example.com/medley';
 
 type Service = ChildProcessByStdio<null, Readable, Readable>;
@@ -162,7 +162,7 @@ const curl = 'test/docs/curl.mjs';
 
 const ready_ms_max = 45_000;
 
-/** What the service has printed when it says how to make a picture. Throws when it ends before, or hangs. */
+/** Returns the output of the service once it says how to make an image. Throws when it ends before, or hangs. */
 function untilReady(service: Service): Promise<string> {
   return new Promise((resolve, reject) => {
     const said = { out: '', error: '' };

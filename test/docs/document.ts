@@ -5,7 +5,7 @@ import { assert } from '../../src/lib/assert.ts';
 export const repository = join(import.meta.dirname, '../..');
 
 /**
- * What a comment before a code block says of it, as in `<!-- run -->`:
+ * Verbs of a comment before a code block, as in `<!-- run -->`:
  * - `start`: its last line starts the service, which runs until the next `start` or the end;
  * - `run`: commands of a shell, in one folder and one environment for all guides, and one for the README;
  * - `file NAME`: the text of a file that the next commands find;
@@ -76,7 +76,7 @@ function blocksOf(text: string): Block[] {
 /** Lines of a program, of a shell or of a configuration, whatever their block is called. */
 const code_line = /^\s*(?:(?:curl|npm|npx|node|git|cd|export|import|const|let|await|version:) |(?:GET|POST) \S+ +\{)/m;
 
-/** Whether a block shows what somebody may type or save. What a command prints may contain such lines. */
+/** Returns true if a block shows what somebody may type or save. The output of a command may contain such lines. */
 export function isExample({ language, verb, text }: Block): boolean {
   if (language === 'mermaid') return false;
   return language !== 'text' || (verb === undefined && code_line.test(text));

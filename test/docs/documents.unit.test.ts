@@ -21,7 +21,7 @@ import { rooms } from '../tidy/imports.ts';
 describe.each(['README.md', 'ARCHITECTURE.md', 'SECURITY.md', ...pagesInDocs()])('%s', (path) => {
   const { blocks, text } = readDocument(path);
 
-  /** What a person may type or save has to say what becomes of it. */
+  /** Blocks that a person may type or save have to say what becomes of them. */
   it('has no commands, programs or configuration that nothing runs', () => {
     const forgotten = blocks.filter((block) => isExample(block) && !block.verb);
     expect(forgotten.map(({ line, language }) => `${line}: ${language}`)).toEqual([]);

@@ -37,7 +37,7 @@ describe('medley.example.yaml', () => {
   }, 60_000);
 });
 
-/** Where there is no curl, the documents' lines run with the stand-in: it must do the same. */
+/** Compares the stand-in for curl with curl: the documents' lines run with it where there is no curl. */
 it('the stand-in for curl sends what curl sends', async () => {
   const checkout = await Checkout.make('');
   const echo = createServer((request, response) => {

@@ -10,11 +10,11 @@ import { Checkout } from './checkout.ts';
 import { guidePaths, readDocument, repository, tableRows, type Block, type Document } from './document.ts';
 import { matches } from './matches.ts';
 
-/** What a step needs of those before it. */
+/** The state that a step needs of those before it. */
 type Session = { checkout: Checkout; printed: string; hanging: string; failed: string };
 type Step = { name: string; take: (session: Session) => Promise<void> };
 
-/** What comes of a document's commands beyond what they print, by a part of their block. */
+/** Steps that check more of a document's commands than their output, by a part of their block. */
 const further: Record<string, Step[]> = {
   'git clone': [{ name: 'the printed line makes the image of the README', take: expectImage }],
   'node waves.mjs': [{ name: 'waves.mp4 is a video', take: expectVideo }],
@@ -54,7 +54,7 @@ describe.each([
   });
 });
 
-/** What comes after a step that failed would fail for no reason of its own, and slowly. */
+/** Takes a step, unless an earlier one has failed: it would fail for no reason of its own, and slowly. */
 async function expectStep(session: Session, { name, take }: Step): Promise<void> {
   expect(session.failed).toBe('');
   session.failed = name;
@@ -126,7 +126,7 @@ const directives = tableRows(readDocument('docs/sandbox.md'), 'In the prompt').m
   }),
 );
 
-/** What the table tells of a task; whether it counts stands only in the database of `data_folder`. */
+/** Reads a row of the table about a task; only the database of `data_folder` says if it counts. */
 async function seenOf({ checkout }: Session, data_folder: string, { id, status, error, cost }: Task) {
   const connection = await embeddedConnection(join(checkout.folder, data_folder));
   if (!connection) throw new Error(`no database runs in ${data_folder}`);

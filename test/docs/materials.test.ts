@@ -47,7 +47,7 @@ const materials = Type.Object({
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
-/** What a lock file pins, as a package URL and the hash in hexadecimal. */
+/** Lists the packages that a lock file pins, as package URLs with the hash in hexadecimal. */
 function pinned(path: string): string[] {
   const { packages } = Value.Parse(lock_file, readJson(path));
   const entries = Object.entries(packages).flatMap(([place, { version, integrity }]) => {

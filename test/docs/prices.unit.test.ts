@@ -19,7 +19,7 @@ import { readDocument } from './document.ts';
 
 const { current } = await openCatalog({ ...adapterFacts(adapters), secret: () => 'key' });
 
-/** What each section is about, computed as the service does. */
+/** The example of each section, computed as the service does. */
 type Example = { held?: string; charged: string };
 
 const usd = { currency: 'USD', currencies: new Map([['USD', '1']]) };

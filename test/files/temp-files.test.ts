@@ -7,7 +7,7 @@ import { takeTempFiles, withTempFiles, type TempFileParts } from '../../src/file
 
 let data_dir: string;
 let parts: TempFileParts;
-/** Who has a place, and who was refused. */
+/** The callers that have a place, and those that were refused. */
 let events: string[];
 
 beforeEach(async () => {

@@ -30,15 +30,15 @@ export type Finding = {
   complaints: string[];
   request: HostileRequest;
   answer: string;
-  /** What was sent before it on the same connection. */
+  /** The request before it on the same connection. */
   before: HostileRequest | undefined;
 };
 
 export type Outcome = {
   findings: Finding[];
-  /** How often each status was answered. */
+  /** The number of answers with each status. */
   statuses: Map<number, number>;
-  /** How many were sent to each endpoint, by method and path. */
+  /** The number of requests to each endpoint, by method and path. */
   endpoints: Map<string, number>;
   /** Behind the last request. */
   next: number;

@@ -58,7 +58,7 @@ const part = fc
     return Buffer.concat([Buffer.from(head), value, Buffer.from('\r\n')]);
   });
 
-/** What may be wrong with the whole: an end too early or too late, a piece that is missing or there twice. */
+/** Faults of the whole form: an end too early or too late, a piece that is missing or there twice. */
 const wholes = fc.oneof(
   { weight: 5, arbitrary: fc.constant((whole: Buffer) => whole) },
   {

@@ -184,7 +184,7 @@ function report({ statuses, endpoints, memory, elapsed_ms, slow, place }: Report
   print(`memory: ${showMemory(memory[0])} → ${showMemory(memory.at(-1))}`);
 }
 
-/** What must be so when it is over. */
+/** Checks everything that must be true when it is over. */
 async function aftermath(service: Service, db: Db, place: Place, memory: readonly Memory[]): Promise<string[]> {
   const complaints: string[] = [];
   if ((await fetch(`${service.url}/livez`)).status !== 200) complaints.push('the service does not live');

@@ -14,7 +14,7 @@ export const heavySize: fc.Arbitrary<number> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(8_000_000, 19_000_000, 31_000_000) },
 );
 
-/** What is repeated inside of a JSON string, as it stands there. */
+/** Texts that are repeated inside of a JSON string, as they stand there. */
 const repeated_texts = [
   'a',
   ' ',

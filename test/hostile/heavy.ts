@@ -48,7 +48,7 @@ function heavyBody(operation: Operation, world: World): fc.Arbitrary<HostileRequ
     });
 }
 
-/** What bodies of endpoints that the reference leaves out may have. */
+/** Members of the bodies of endpoints that the reference leaves out. */
 const body_members =
   `email password name token code url reason amount model input prompt messages limit_month expires_at scopes
  addresses role newPassword currentPassword callbackURL currency threshold country tax_id company address`.split(/\s+/);

@@ -3,13 +3,13 @@ import type { Reply } from './wire.ts';
 import { isRecord } from './text.ts';
 
 export type Judge = {
-  /** What is wrong with an answer to a hostile request; empty if nothing is. */
+  /** Returns the faults of an answer to a hostile request; empty if there are none. */
   complaints(request: HostileRequest, reply: Reply): string[];
   /** Method and path of the endpoint that a request is for; `none` if there is none. */
   endpointOf(request: HostileRequest): string;
 };
 
-/** What must be nowhere in an answer: secrets of the service, what belongs to others, traces of its inside. */
+/** Texts that must be nowhere in an answer: secrets of the service, what belongs to others, traces of its inside. */
 export type Forbidden = readonly (string | RegExp)[];
 
 const traces: Forbidden = [
@@ -153,7 +153,7 @@ function errorComplaints(request: HostileRequest, path: string, reply: Reply): s
   return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];
 }
 
-/** What is not as specification 7.1 has it; undefined if nothing is. */
+/** Returns the first fault of an error's format by specification 7.1; undefined if there is none. */
 export function formatComplaint(body: unknown, format: ErrorFormat): string | undefined {
   if (!isRecord(body)) return 'no object';
   const { outer, inner } = formats[format];

@@ -69,7 +69,7 @@ const prototypes = [
   new Raw('{"toJSON":"x"}'),
 ];
 
-/** What is no JSON at all. */
+/** Texts that are no JSON at all. */
 const no_json = [
   'NaN',
   'Infinity',

@@ -7,7 +7,7 @@ import type { SchemaDocument } from './schema-values.ts';
 export type Operation = {
   method: string;
   path: string;
-  /** What the reference says; empty for what it leaves out. */
+  /** The operation in the reference; empty if it is left out there. */
   docs: Record<string, unknown>;
   /** Of the JSON body, as far as the reference has one. */
   schema: unknown;

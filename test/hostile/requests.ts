@@ -7,7 +7,7 @@ import { bodySchema } from './operations.ts';
 import { fitting, type SchemaDocument } from './schema-values.ts';
 import { isRecord, writeJson } from './text.ts';
 
-/** What requests of a campaign may name. Nobody uses a key of the account whose tasks are foreign. */
+/** Things that requests of a campaign may name. Nobody uses a key of the account whose tasks are foreign. */
 export type World = {
   document: SchemaDocument;
   /** Keys that work, those of a blocked and of a poor account among them. */
@@ -25,7 +25,7 @@ export type World = {
   endpoints: readonly { method: string; path: string; body_bytes_max: number; takes_form: boolean }[];
   /** People who have signed in, each with an account and tasks of its own. Sessions end; others take their place. */
   visitors: readonly { cookie: string; account_id: string; tasks: readonly string[] }[];
-  /** Where the dashboard is. */
+  /** The address of the dashboard. */
   origin: string;
 };
 
@@ -40,7 +40,7 @@ export type HostileRequest = {
 
 type Documented = { method: string; path: string; docs: Record<string, unknown>; weight: number };
 
-/** What changes state or reads the most deserves the most attempts. */
+/** Weights of endpoints: those that change state or read the most deserve the most attempts. */
 const weights: Record<string, number> = {
   'post /v1/generate': 8,
   'post /v1/estimate': 4,

@@ -8,7 +8,7 @@ import { service_env } from '../../scripts/service-flags.mjs';
 export type Service = {
   child: ChildProcess;
   url: string;
-  /** What it has told its operator: the API key of a first start among it. */
+  /** Everything that it has printed for its operator: the API key of a first start among it. */
   greeting: string;
   /** Everything that it has logged so far. */
   log(): string;

@@ -33,7 +33,7 @@ export function writeJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** Where something stands in a value: names of members, numbers of items. */
+/** The path of a value: names of members, numbers of items. */
 export type Place = readonly (string | number)[];
 
 /** Every place of `value`, itself first. */

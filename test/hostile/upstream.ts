@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 /** Reads what it is sent to its end, and answers in the ways in which an upstream can be hard to read. */
 export type HostileUpstream = { url: string; stop(): Promise<void> };
 
-/** What it does is the name of the upstream model; each of them in all styles. */
+/** Manners of the upstream, each the name of an upstream model; each of them in all styles. */
 export const upstream_manners = [
   'calm',
   'tiny_frames',
@@ -85,7 +85,7 @@ const wholes: Partial<Record<string, string>> = {
 
 type Style = { whole(text: string): string; stream(manner: string): Iterable<string> };
 
-/** How a style writes the pieces of a stream. */
+/** The way in which a style writes the pieces of a stream. */
 type Pieces = {
   begin: string;
   text(text: string): string;

@@ -24,7 +24,7 @@ const echo = (_app: TestApp, call: Call): Answer => ({
   },
 });
 
-/** What the endpoint at /v1/scripted does next. */
+/** The next answer of the endpoint at /v1/scripted. */
 let script: (call: Call) => Promise<Answer> | Answer = () => ({ status: 200 });
 let calls = 0;
 

@@ -5,7 +5,7 @@ import { ApiError } from '../../src/errors.ts';
 
 const query = (text: string) => parseQuery(text, undefined);
 
-/** What is thrown, as the caller sees it. */
+/** Returns the error that is thrown, as the caller sees it. */
 function refusal(work: () => unknown): { kind: string; message: string; param: string | undefined } {
   try {
     work();

@@ -10,7 +10,7 @@ import { readBody } from '../../src/http/body.ts';
 import { ChunkBuffer } from '../../src/lib/chunk-buffer.ts';
 import { readBytes } from '../../src/lib/read-bytes.ts';
 
-/** What is still held, once everything else was thrown away. */
+/** Returns the memory that is still in use, once everything else was thrown away. */
 function heldMb(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

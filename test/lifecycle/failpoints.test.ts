@@ -54,15 +54,15 @@ type Case = {
   received: string[];
 };
 
-/** How a place is reached, and what must be true at last beside what always is. */
+/** The way in which a place is reached, and what must be true at last in addition to what always is. */
 type Way = {
-  /** What the upstream does with each submit on route `a`; the default ends at the second poll. */
+  /** The upstream's answer to each submit on route `a`; the default ends at the second poll. */
   upstream?: Behaviour;
   model?: 'test/two' | 'test/patient';
   webhooks?: boolean;
   /** Before the armed process starts. */
   before?(the: Case): Promise<void>;
-  /** What brings the armed process there; it works on the tasks anyway. */
+  /** Brings the armed process there; it works on the tasks anyway. */
   act?(the: Case, url: string): Promise<unknown>;
   role?: 'api';
   /** After it, before the tasks are waited for. */
@@ -112,7 +112,7 @@ const ways: Record<Failpoint, Way> = {
   'sweep.deleting': { before: (the) => growOld(the, '100 days'), mend: removeNow, after: expectGone },
 };
 
-/** Where a task can be lost, submitted twice or paid twice; `npm run test:nightly` takes every place, both ways. */
+/** Places at which a task can be lost, submitted twice or paid twice; `npm run test:nightly` takes every place, both ways. */
 const usual_cases: readonly string[] = [
   'task.created kill',
   'task.submitted kill',

@@ -9,7 +9,7 @@ import { callTwice, faults, losesNext, type Fault } from './lossy.ts';
 import { closeOf, holdOf, openKey, openWallet, type Wallet } from './setup.ts';
 import { depth } from '../helpers/depth.ts';
 
-/** What ought to be, by adding and subtracting alone. */
+/** The expected state, by adding and subtracting alone. */
 type Account = { available: bigint; held: bigint; currency: string; booked: Map<string, bigint> };
 type Key = { account: number; month: string; spent: bigint; held: bigint; limit: bigint | null };
 type Hold = { key: number; amount: bigint; state: 'open' | 'settled' | 'released'; charged: bigint };
@@ -193,7 +193,7 @@ function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** What an account has, and the key may spend of it. */
+/** Returns the money of an account that the key may spend. */
 function freeOf({ available }: Account, { limit, spent, held: key_held }: Key): bigint {
   if (limit === null) return available;
   const remaining = limit - spent - key_held;

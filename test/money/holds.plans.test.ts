@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** How many rows `work` makes PostgreSQL read. A new connection: nobody's plans are in it. */
+/** Returns the number of rows that `work` makes PostgreSQL read. A new connection: nobody's plans are in it. */
 async function rowsReadBy(work: (tx: Tx) => Promise<unknown>): Promise<number> {
   const { db } = database;
   await db.query('select pg_terminate_backend(pg_backend_pid())').catch(() => undefined);

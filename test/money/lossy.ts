@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../../src/db/database.ts';
 
-/** Where the connection is lost. Only after `after commit` does the caller not know what happened. */
+/** The moment at which the connection is lost. Only after `after commit` does the caller not know the outcome. */
 export type Fault = 'none' | 'before begin' | 'after a statement' | 'before commit' | 'after commit';
 
 export const faults: readonly Fault[] = ['none', 'before begin', 'after a statement', 'before commit', 'after commit'];

@@ -44,7 +44,7 @@ export function closeOf(wallet: Wallet, ref: string, cost: Money | null, beyond_
 
 export type Standing = { amount: Money; held: Money; spent: Money; key_held: Money; month: string };
 
-/** What the rows of an account and its key say. */
+/** Returns the state of an account and its key, as their rows have it. */
 export async function standingOf(db: Queryable, wallet: Wallet): Promise<Standing> {
   const rows = await db.query<Standing>(
     `select b.amount, b.held, k.spent, k.held as key_held, to_char(k.month, 'YYYY-MM') as month

@@ -82,7 +82,7 @@ async function generate(model: string, input: object) {
   return created.json;
 }
 
-/** What was noted of the attempts of a task. */
+/** Returns the recorded costs of the attempts of a task. */
 async function costsOf(task: string): Promise<(string | null)[]> {
   const rows = await service.app.db.query<{ upstream_cost: string | null }>(
     'select upstream_cost from attempts where task_id = $1 order by number',

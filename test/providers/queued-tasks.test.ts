@@ -115,7 +115,7 @@ async function generate(model: string, input: object = { prompt: 'A bay' }) {
   return created.json;
 }
 
-/** What was noted of the attempts of a task: how they ended, and what they cost us. */
+/** Returns the recorded attempts of a task: their final states and their costs for us. */
 async function attemptsOf(task: string): Promise<[string, string | null][]> {
   const rows = await service.app.db.query<{ state: string; upstream_cost: string | null }>(
     'select state, upstream_cost from attempts where task_id = $1 order by number',

@@ -7,7 +7,7 @@ export type JumpingClock = RateClock & {
   together(works: (() => Promise<void>)[]): Promise<void>;
 };
 
-/** Who sleeps until nearly the same time wakes together, some of them late: else all would go one by one. */
+/** Sleepers until nearly the same time wake together, some of them late: else all would go one by one. */
 export const tick_ms = 500;
 
 export function jumpingClock(): JumpingClock {

@@ -73,7 +73,7 @@ export async function take(camera: Camera, shot: Shot, look: Look): Promise<stri
   }
 }
 
-/** What is on every page is answered as always. */
+/** Holds back or fails the answers of a page, but those that every page needs. */
 async function hold(page: Page, state: 'loading' | 'error'): Promise<void> {
   await page.route(/\/dash\/(accounts\/[^/]+\/(?!balance)|admin\/)/, async (route) => {
     if (state === 'loading') return; // for as long as the page is open

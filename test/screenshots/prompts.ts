@@ -1,4 +1,4 @@
-/** What the people of the pictures ask for. */
+/** Prompts of the people in the screenshots. */
 export const scenes = [
   'A red bicycle, leaning on a wall at dusk',
   'A lighthouse in a storm, oil on canvas',

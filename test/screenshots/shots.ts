@@ -128,7 +128,7 @@ const listed = [
   ['admin-audit', '/admin/audit', 'operator'],
 ] as const;
 
-/** What one sees before anything is there, while it comes, and when it does not. */
+/** Lists the shots of a page before anything is there, while it comes, and when it does not. */
 export function stateShots({ tasks }: World): Shot[] {
   const bare = (name: string, path: string): Shot => ({ name: `${name}-empty`, path, who: 'newcomer' });
   return [

@@ -16,7 +16,7 @@ export function setTime(at: string | number): void {
   });
 }
 
-/** What it is for everybody else. */
+/** Returns the time as it is for everybody else. */
 export function realTime(): Date {
   return new RealDate();
 }

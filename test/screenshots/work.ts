@@ -10,7 +10,7 @@ export type Work = {
   chat(key: string, model: string, content: string): Promise<string>;
   /** All of them, two at a time. */
   together(calls: (() => Promise<unknown>)[]): Promise<void>;
-  /** How many calls so far. */
+  /** Returns the number of calls so far. */
   made(): number;
 };
 

@@ -33,7 +33,7 @@ export type World = {
 
 type Say = (line: string) => void;
 
-/** Where webhooks go: the service is told that this name is here. */
+/** Returns the address for webhooks, under a name of which the service knows that it is here. */
 const hooksOf = (receiver: Receiver) => receiver.url.replace('127.0.0.1', 'hooks.northlight.example');
 
 /** Two months of an agency's work, and its neighbours, by calls of the API and of the dashboard. */
@@ -155,7 +155,7 @@ async function workThrough(work: Work, day: number, keys: Keys, receiver_url: st
 
 type Movers = { ada: Person; owner: Person };
 
-/** What operators and owners do in the morning of some days: money comes in, invoices go out, an alert is set. */
+/** Does the work of operators and owners in the morning of some days: money comes in, invoices go out, an alert is set. */
 async function runTheHouse({ app }: TestApp, { ada, owner }: Movers, accounts: World['accounts'], date: string) {
   const { main, long } = accounts;
   setTime(`${date}T08:10:00Z`);

@@ -20,7 +20,7 @@ type Block =
   | { type: 'tool_use'; id: string; name: string; input: unknown };
 type Message = { content: Block[]; stop_reason: string; usage: { input_tokens: number; output_tokens: number } };
 
-/** What both versions have in common, as far as the tests call it. */
+/** The calls that both versions have in common, as far as the tests need them. */
 type Client = {
   messages: {
     create(body: object, options: object): PromiseLike<unknown>;

@@ -83,7 +83,7 @@ const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 
 type Upstream = 'completions' | 'messages' | 'gemini';
 
-/** What the upstream was asked: results of tools by the ids of their calls, whatever the style. */
+/** Returns the results of tools in the upstream's request, by the ids of their calls, whatever the style. */
 function resultsAsked(upstream: Upstream): unknown {
   if (upstream === 'gemini') {
     const results = geminiAsked()
@@ -99,7 +99,7 @@ function resultsAsked(upstream: Upstream): unknown {
   return last.map(({ tool_use_id, content }) => [tool_use_id, plain(content ?? '')]);
 }
 
-/** What Gemini was asked. */
+/** Returns the contents of the last request to Gemini. */
 function geminiAsked(): AskedContent[] {
   return sdk.upstream.asked.at(-1)?.body['contents'] as AskedContent[];
 }

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => sdk.stop());
 
-/** What an SDK throws: its status, wherever it stands. */
+/** Returns the error that an SDK throws, with its status, wherever it stands. */
 async function thrown(asked: Promise<unknown>): Promise<{ status: number; error: Error }> {
   const error: unknown = await asked.then(
     () => new Error('answered'),

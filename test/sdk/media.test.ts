@@ -16,7 +16,7 @@ type Video = {
   error: object | null;
 };
 
-/** What both versions have in common, as far as the tests call it. */
+/** The calls that both versions have in common, as far as the tests need them. */
 type Sdk = {
   images: { generate(body: object): Answering<Pictures>; edit(body: object): Answering<Pictures> };
   audio: {

@@ -22,7 +22,7 @@ type Message = {
 };
 type Completion = { choices: { message: Message; finish_reason: string }[] };
 
-/** What both versions have in common, as far as the tests call it. */
+/** The calls that both versions have in common, as far as the tests need them. */
 type Client = {
   chat: {
     completions: {

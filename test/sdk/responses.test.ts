@@ -31,7 +31,7 @@ const model = 'sandbox/chat';
 const look = { city: z.string() };
 const answer = { text: z.string(), sure: z.boolean() };
 
-/** What both versions have in common, as far as these tests call it; their types are not each other's. */
+/** The calls that both versions have in common, as far as these tests need them; their types are not each other's. */
 type Sdk = {
   name: string;
   client(key?: string): OpenAI7;

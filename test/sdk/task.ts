@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-/** What a test wants of an SDK, in words of none of them. */
+/** A test's request to an SDK, in words of none of them. */
 export type Task = {
   model: string;
   stream: boolean;
   image?: string;
   tools?: boolean;
   signal?: AbortSignal;
-  /** How often the SDK may repeat what failed. Without it, never. */
+  /** The number of times that the SDK may repeat what failed. Without it, never. */
   retries?: number;
 };
 
@@ -28,7 +28,7 @@ export type Caller = {
   structured(model: string): Promise<unknown>;
 };
 
-/** Where the service is: all that an SDK is told of it. */
+/** The address of the service, and a key: all that an SDK gets of it. */
 export type Place = { url: string; key: string };
 
 export const question = 'What is the weather?';

@@ -5,7 +5,7 @@ import { deliveryOfTask, listDeliveryAttempts } from '../../src/webhooks/deliver
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 
-/** What has gone wrong elsewhere with addresses that users choose; SECURITY.md has the table. */
+/** Faults of other programs with addresses that users choose; SECURITY.md has the table. */
 
 /** Inside, on every address of this machine: whoever is connected to it has been tricked. */
 let connections = 0;

@@ -4,7 +4,7 @@ import { listEndpoints } from '../../src/server.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { speak } from '../hostile/speak.ts';
 
-/** What has gone wrong elsewhere in the reading of a request; SECURITY.md has the table. */
+/** Faults of other programs in the reading of a request; SECURITY.md has the table. */
 
 let service: TestApp;
 let client: Client;

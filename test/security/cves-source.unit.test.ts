@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config.ts';
 import { repository } from '../docs/document.ts';
 import { readTree } from '../tidy/tree.ts';
 
-/** What has gone wrong elsewhere in the program itself; SECURITY.md has the table. */
+/** Faults of other programs' own code; SECURITY.md has the table. */
 
 const sources = [...readTree(repository).files].filter(([path]) => path.startsWith('src/') && path.endsWith('.ts'));
 const having = (pattern: RegExp) => sources.filter(([, text]) => pattern.test(text)).map(([path]) => path);

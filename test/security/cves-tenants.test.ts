@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listEndpoints } from '../../src/server.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
-/** What has gone wrong elsewhere between two customers; SECURITY.md has the table, tenants.test.ts the matrix. */
+/** Faults of other programs between two customers; SECURITY.md has the table, tenants.test.ts the matrix. */
 
 let service: TestApp;
 let owner: Client;

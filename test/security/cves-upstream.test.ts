@@ -5,7 +5,7 @@ import { listEndpoints } from '../../src/server.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { speak } from '../hostile/speak.ts';
 
-/** What has gone wrong elsewhere on the way to a provider; SECURITY.md has the table. */
+/** Faults of other programs on the way to a provider; SECURITY.md has the table. */
 
 let service: TestApp;
 let client: Client;

@@ -17,7 +17,7 @@ let victim: Someone;
 let client: Client;
 /** Of the victim, by what they are called in paths. */
 let ids: Record<string, string[]>;
-/** What the victim sees of it all, which nothing below may change. */
+/** The victim's view of it all, which nothing below may change. */
 let before: string;
 
 beforeAll(async () => {
@@ -88,7 +88,7 @@ function fill(path: string, account: string, id: string): string {
     .replaceAll(/\{\+?\w+\}/g, '0');
 }
 
-/** What an answer says, without what is different in every answer. */
+/** Returns an answer without what is different in every answer. */
 function said({ status, text }: Seen, ...given: string[]): [number, string] {
   const plain = given.reduce((so_far, id) => so_far.replaceAll(id, 'ID'), text);
   return [status, plain.replaceAll(/req_\w+/g, 'REQ')];

@@ -22,7 +22,7 @@ let tasks: string[];
 let link: string;
 /** An upload of the victim, and its record. */
 let upload: string;
-/** What the victim sees of it all, which nothing below may change. */
+/** The victim's view of it all, which nothing below may change. */
 let before: string;
 
 beforeAll(async () => {
@@ -79,7 +79,7 @@ function endpointAt(method: string, path: string): Endpoint<App> | undefined {
   return keyed.find((endpoint) => endpoint.method === method && endpoint.path === path);
 }
 
-/** What an answer says, without what is different in every answer. */
+/** Returns an answer without what is different in every answer. */
 function said({ status, text }: Answered, id: string): [number, string] {
   return [status, text.replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQ')];
 }

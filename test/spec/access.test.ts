@@ -55,7 +55,7 @@ const paths = listEndpoints()
   .filter(({ path }) => path.startsWith('/v1/'))
   .map(({ method, path }) => ({ method, path: path.replace('{+id}', 'sandbox/image').replace('{id}', 'task_1') }));
 
-/** What comes behind the key: windows are its own, and forms are asked for after it. */
+/** Statuses of a request whose key is accepted: windows are its own, and forms are asked for after it. */
 const let_in = [200, 202, 204, 400, 404, 405, 415, 429];
 
 it('S4-2 every endpoint requires an API key', async () => {

@@ -24,7 +24,7 @@ afterEach(() => expectExactBooks(service.app));
 const order = (n = 1) => ({ model: 'sandbox/image', input: { prompt: 'x', n } });
 const generate = (by = client, n = 1): Promise<Answered> => by.call('POST', '/v1/generate', order(n));
 
-/** How many of `count` requests are answered by each status; 20 at a time. */
+/** Sends `count` requests, 20 at a time, and counts the statuses of their answers. */
 async function fire(count: number, send: (i: number) => Promise<Answered>): Promise<Record<number, number>> {
   const counts: Record<number, number> = {};
   for (let first = 0; first < count; first += 20) {

@@ -98,13 +98,13 @@ async function money(by = client): Promise<{ available: string; held: string }> 
   return { available: json.available.exact, held: json.held.exact };
 }
 
-/** What the ledger booked for a task, newest first. */
+/** Lists the ledger's movements for a task, newest first. */
 async function movements(id: string, by = client): Promise<string[]> {
   const { json } = await by.call('GET', '/v1/balance/transactions');
   return json.data.filter((entry) => entry.reference_id === id).map((entry) => entry.type);
 }
 
-/** Whether two of what `fail` does pause the account. */
+/** Returns true if `fail` twice pauses the account. */
 async function countsTowardPause(fail: () => Promise<unknown>, by = client): Promise<boolean> {
   await fail();
   await fail();

@@ -20,7 +20,7 @@ const day = 86_400_000;
 let real: Stage; // its clock is never moved
 let stage: Stage; // its clock is moved, and with it all deliveries that wait
 
-/** What names resolve to. */
+/** The addresses that names resolve to. */
 const names = new Map<string, () => string[]>();
 
 const resolve = async (name: string): Promise<string[]> => names.get(name)?.() ?? [];
@@ -261,7 +261,7 @@ it('S6.4-4 a delivery that is answered too slowly is retried', () =>
 const pauses_ms = [10 * second, 60 * second, 300 * second, 1_800 * second, 7_200 * second];
 let walked: Promise<Told & { pauses: number[] }> | undefined;
 
-/** What a receiver that always fails gets: the delay planned after each attempt, until there is none. */
+/** Returns the schedule of a receiver that always fails: the delay planned after each attempt, until there is none. */
 function schedule(): Promise<Told & { pauses: number[] }> {
   walked ??= (async () => {
     const told = await tell(stage, 500);

@@ -138,7 +138,7 @@ export async function mp4(width: number, height: number, frames: number, format 
   return Buffer.from(target.buffer ?? new ArrayBuffer(0));
 }
 
-/** What the encoder writes by itself: 24 frames a second, `moov` last. */
+/** Encodes a video as the encoder writes it by itself: 24 frames a second, `moov` last. */
 export async function encode(width: number, height: number, frames: number): Promise<Uint8Array> {
   const encoder = await h264.createH264MP4Encoder();
   Object.assign(encoder, { width, height, frameRate: 24 });

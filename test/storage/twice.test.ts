@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { probeMedia } from '../helpers/prober.ts';
 import * as samples from './samples.ts';
 
-/** How long it is: as long as all that plays, or refused. */
+/** Expects the length of all that plays, or a refusal. */
 async function expectWholeOrRefused(bytes: Buffer, plays: number): Promise<void> {
   const result = await probeMedia(bytes);
   const refused = !result.ok && result.problem !== '';

@@ -119,7 +119,7 @@ function mutated(value: Json, choices: readonly number[], other: Json, depth = 0
 
 const mutations = fc.array(fc.tuple(fc.array(fc.nat(40), { minLength: 1, maxLength: 7 }), json), { maxLength: 3 });
 
-/** What comes out is a body that can be sent, or a 400 that says what it is about. The caller's object stays as it is. */
+/** Expects a body that can be sent, or a 400 that names its field. The caller's object stays as it is. */
 function expectBodyOrMistake(style: CallerStyle, upstream: Upstream, body: Json, quirks: Quirks): void {
   const before = JSON.stringify(body);
   const { made, sizes, mistake } = outcome(style, upstream, body, quirks);

@@ -9,7 +9,7 @@ import { openRelay } from './by-name.ts';
 
 const list = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
 
-/** What took 10 s or more takes less than a second. */
+/** Upper bound for the streams that once took 10 s or more: they take less than a second. */
 const patience_ms = 5_000;
 
 function relay(): Relay {
@@ -30,7 +30,7 @@ function delta(index: number, called: { name?: string; arguments?: string }): Bu
   return Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n`);
 }
 
-/** What callers get, and how long it took. */
+/** Returns the text that callers get, and the time that it took. */
 function carry(frames: readonly Buffer[]): { text: string; took_ms: number } {
   const carried = relay();
   const started = workedMs();

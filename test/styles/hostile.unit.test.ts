@@ -17,7 +17,7 @@ const list = <T>(count: number, make: (index: number) => T) => Array.from({ leng
 const members = (count: number, make: (index: number) => Json) =>
   Object.fromEntries(list(count, (i) => [`n${i}`, make(i)]));
 
-/** What took 10 s or more takes less than half a second. */
+/** Upper bound for the checks that once took 10 s or more: they take less than half a second. */
 const patience_ms = 4_000;
 
 function timed<T>(work: () => T): { result: T; took_ms: number } {

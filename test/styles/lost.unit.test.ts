@@ -29,14 +29,14 @@ const quirks = fc.record<Quirks>(
   { requiredKeys: [] },
 );
 
-/** What may be missing upstream, and the row of docs/chat-translation.md that says so. */
+/** Values that may be missing upstream, with the row of docs/chat-translation.md that says so. */
 const listed: Readonly<Record<string, string>> = {
   'message name': '| name of a message | dropped |',
   'image file name': '| file: image | carried | `image`; its name is left out |',
   thinking: '| thinking, redacted\\_thinking | changed | not asked for by upstreams |',
 };
 
-/** What each pair has to carry in at least one of its requests: a refusal of everything proves nothing. */
+/** Values that each pair has to carry in at least one of its requests: a refusal of everything proves nothing. */
 const carried = ['system', 'user text', 'assistant text', 'tool name', 'tool description', 'tool call', 'tool result'];
 const carried_too = ['schema description', 'schema enum', 'image'];
 
@@ -52,7 +52,7 @@ function sent(body: JsonObject, caller: CallerStyle, upstream: UpstreamStyle, gi
   }
 }
 
-/** What stands in the caller's body and not in the upstream's. */
+/** Returns the values that are in the caller's body and not in the upstream's. */
 function missing(marks: readonly Mark[], said: JsonObject, { body, links = [] }: UpstreamBody): Mark[] {
   const before = textsOf(said);
   const after = textsOf([body, ...links.map(({ url }) => url)]);

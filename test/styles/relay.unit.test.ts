@@ -23,7 +23,7 @@ function relayOf(caller: Style, upstream: WireStyle, more: Partial<NamedRelayOpt
   });
 }
 
-/** What is sent for bytes in these pieces, push by push, and for the end of the connection. */
+/** Returns the bytes that are sent for input in these pieces, push by push, and for the end of the connection. */
 function run(relay: Relay, bytes: Buffer, cuts: readonly number[] = []): string[] {
   const places = [0, ...cuts.filter((at) => at < bytes.length).toSorted((a, b) => a - b), bytes.length];
   const sent = places.slice(1).map((to, index) => relay.push(bytes.subarray(places[index], to))?.toString() ?? '');

@@ -21,7 +21,7 @@ function relayFrom(upstream: NamedRelayOptions['upstream']): Relay {
   });
 }
 
-/** What is sent for bytes that come in these pieces, and for the end of the connection. */
+/** Returns the bytes that are sent for input in these pieces, and for the end of the connection. */
 function sentFor(relay: Relay, bytes: Buffer, cuts: readonly number[] = []): string {
   const places = [0, ...cuts.filter((at) => at < bytes.length).toSorted((a, b) => a - b), bytes.length];
   const sent = places.slice(1).map((to, index) => relay.push(bytes.subarray(places[index], to))?.toString() ?? '');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Style, UpstreamStyle } from './by-name.ts';
 
-/** What a model says, piece by piece, and the streams that say it on the wire of each style. */
+/** A model's output, piece by piece, and the streams that carry it on the wire of each style. */
 
 export type Piece =
   | { say: 'text' | 'thinking'; text: string }
@@ -12,7 +12,7 @@ export type Piece =
 /** Upstreams whose streams are written here. */
 export type WireStyle = UpstreamStyle;
 
-/** What comes of it. */
+/** The answer that results. */
 export type Said = {
   text: string;
   thinking: string;
@@ -103,7 +103,7 @@ export function saidBy(script: readonly Piece[], style: Style): Said {
   };
 }
 
-/** How the events are put on the wire. */
+/** The framing of the events on the wire. */
 export type Framing = { end: string; space: string; comments: boolean; spread: boolean };
 
 export const framings: fc.Arbitrary<Framing> = fc.record({

@@ -37,7 +37,7 @@ describe('POST /v1/generate under attack', () => {
     return statusCode;
   }
 
-  /** How many of `count` requests per client are answered by each status, all of them at once. */
+  /** Sends `count` requests per client, all of them at once, and counts the statuses of their answers. */
   async function fireAll(clients: Client[], count: number, urls = [service.url]): Promise<Map<number, number>[]> {
     const counts = clients.map(() => new Map<number, number>());
     const shots = Array.from({ length: count }, (_, i) =>

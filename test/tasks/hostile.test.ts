@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
-/** What PostgreSQL cannot store or compare must never become a 500. */
+/** Characters that PostgreSQL cannot store or compare must never become a 500. */
 describe('characters that a database refuses', () => {
   let service: TestApp;
   let client: Client;

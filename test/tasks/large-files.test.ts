@@ -92,7 +92,7 @@ function* sound(size_bytes: number): Generator<Buffer> {
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-/** What all buffers of this process have at most while `work` is done, over what they had before, in bytes. */
+/** Returns the peak of all buffers of this process while `work` is done, over what they had before, in bytes. */
 async function peakOf<T>(work: () => Promise<T>): Promise<{ peak_bytes: number; result: T }> {
   collect();
   const before = process.memoryUsage().arrayBuffers;

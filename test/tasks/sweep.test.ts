@@ -145,7 +145,7 @@ describe('the sweep', () => {
   }
 });
 
-/** Where disk storage keeps a key. */
+/** Returns the path at which disk storage keeps a key. */
 function pathOf(service: TestApp, key: string): string {
   const folder = dirname(key);
   const hash = createHash('sha256').update(folder).digest('hex');

@@ -26,7 +26,7 @@ models:
     routes: [{ id: a, provider: ${provider}, upstream_model: a, poll: { max: 7s }, timeout: { start: 60s, total: 2m } }]
 `;
 
-/** What an upstream, or our own storage, may do that nobody hopes for. */
+/** Faults of an upstream, or of our own storage, that nobody hopes for. */
 describe('a task with a faulty upstream', () => {
   const clock = testClock();
   const once = makePuppet();

@@ -251,7 +251,7 @@ export const pgboss_in_one_file: Rule = {
 const test_words = ['it', 'test', 'describe', 'suite', 'bench'];
 const sleeping_words = ['skip', 'only', 'todo'];
 
-const documented = /^(?:src|web\/src|scripts|bench|test\/helpers)\//;
+const documented = /^(?:src|web\/src|scripts|bench|test)\//;
 
 /** The words of a question, behind which a docstring says in two steps what a verb or a noun says in one. */
 const question = /^\*[\s*]*(What|How|Where|Who|Whom|Whose|Why|When|Whether)\b/;

@@ -205,6 +205,12 @@ export const bad: readonly Example[] = [
   },
   {
     rule: 'docstring',
+    why: 'a question in a test',
+    files: { 'test/chat/a.ts': '\n/** Who pays. */\nconst cost = 1;' },
+    at: 'test/chat/a.ts:2',
+  },
+  {
+    rule: 'docstring',
     why: 'a question on the second line',
     files: { 'web/src/a.ts': '/**\n * Whether it is open.\n */\nlet is_open = true;' },
     at: 'web/src/a.ts:1',

@@ -1,7 +1,7 @@
 import type { Node } from 'oxc-parser';
 import { inSource, judgeNodes, memberName, type Rule } from './tree.ts';
 
-/** Where money is held and closed: the walk of a call and its sweep, and app, which opens it. */
+/** Files that may hold and close money: the flow of a call and its sweep, and app, which opens it. */
 const holders = ['src/chat/hold.ts', 'src/chat/settle.ts', 'src/chat/unsettled.ts', 'src/chat/sweep.ts', 'src/app.ts'];
 
 /** Methods of `app.holds` that move no money: anybody may call them. */

@@ -41,7 +41,7 @@ const beginMany = async (size: number, url: string) => Promise.all((await queueM
 const throttle = async (id: string) =>
   expect(await stage.app.delivery_slots.begin(await newestJob(id))).toBeUndefined();
 
-/** What the jobs of a delivery name, oldest first. */
+/** Lists the contents of the jobs of a delivery, oldest first. */
 async function jobsOf(id: string): Promise<Due[]> {
   const rows = await stage.app.db.query<{ data: Record<string, unknown> }>(
     'select data from pgboss.job where singleton_key = $1 order by created_on',

@@ -4,7 +4,7 @@ import type { Imitation, Reply } from '../imitations/imitation.ts';
 import type { Expected } from './outcome.ts';
 
 /**
- * What every adapter of media has to show, against a faithful imitation of its provider. A test of one says
+ * A case of what every adapter of media has to show, against a faithful imitation of its provider. A test of one says
  *
  *     conformance({
  *       name: 'acme', adapter: acme, imitate: startAcme,           // imitations/acme.ts, made with startImitation
@@ -40,14 +40,14 @@ export type Conformance = {
   statuses?: Record<number, Expected>;
   /** Answers to the submit that are no 2xx, or that are errors all the same: why, the answer, what it means. */
   refusals: [why: string, reply: Reply, expected: Expected][];
-  /** What polls tell, by the parts of the provider that they ask. */
+  /** Answers to polls, by the parts of the provider that they ask. */
   polls?: [why: string, replies: { poll?: Reply[]; result?: Reply[] }, expected: Expected][];
   /** A poll's answer with a status word that nobody has documented. */
   unknown_word?: Reply;
-  /** What a cancel is answered with, and what it means. */
+  /** Answers to a cancel, with their meanings. */
   cancels?: [why: string, reply: Reply, expected: 'stopped' | 'billed'][];
   cancel?: { method: string; path: RegExp };
-  /** How often this provider may be asked with one key. */
+  /** The rate at which this provider may be asked with one key. */
   pace?: { per_minute: number };
   /** A submit's answer whose links lead elsewhere, to `url`: the key must not follow them. */
   foreign_links?: (url: string) => Reply;

@@ -29,7 +29,7 @@ function toldBy(error: unknown) {
   return { unknown: error instanceof Error, message: String(error) };
 }
 
-/** What a promise came to, be it an error. */
+/** Returns the outcome of a promise, even if it is an error. */
 export async function endOf(work: Promise<unknown> | undefined): Promise<unknown> {
   return work?.catch((error: unknown) => error);
 }

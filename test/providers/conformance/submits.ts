@@ -46,7 +46,7 @@ export function describeRequest(wanted: Conformance, bench: () => Bench): void {
   });
 }
 
-/** What a failed submit means, whoever says it; the table of a provider says where it differs. */
+/** Meanings of a failed submit, for all providers; the table of a provider has its exceptions. */
 const usual_statuses: [number, Expected][] = [
   [401, { not_started: 'rejected_credentials' }],
   [402, { not_started: 'rejected_credentials' }],

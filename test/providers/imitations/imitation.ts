@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/catalog/model.ts';
 import { Maker } from '../../../src/providers/sandbox/maker.ts';
 import { never } from '../upstreams.ts';
 
-/** What a request is for; `other` is what the provider does not have. */
+/** The purpose of a request; `other`: the provider does not have it. */
 export type Role = 'submit' | 'poll' | 'result' | 'cancel' | 'file' | 'other';
 
 export type Asked = {
@@ -35,7 +35,7 @@ export type Reply =
       half?: boolean;
     };
 
-/** How a provider behaves: which part a request has, and what it answers unless a test wants it otherwise. */
+/** The behaviour of a provider: the role of each request, and its answer unless a test wants another. */
 export type Behaviour = {
   roleOf(asked: Omit<Asked, 'role' | 'json'>): Role;
   answer(asked: Asked, own: { url: string }): Reply;

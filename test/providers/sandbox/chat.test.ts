@@ -61,7 +61,7 @@ const streamBytes = (style: Style, body: JsonObject): Promise<string> => {
   return bytesOf(callOf(style, { ...options, ...body, stream: true }, { stream: true }));
 };
 
-/** What happens in a stream, read as that of any upstream. */
+/** Returns the events of a stream, read as that of any upstream. */
 async function events(style: Style, body: JsonObject): Promise<ChatEvent[]> {
   const reader = callerNamed(style).upstream.openReader('req_1');
   const splitter = new SseSplitter(100_000);
@@ -90,7 +90,7 @@ const insist = (style: Style, name?: string): JsonObject => {
   return { tool_choice: name === undefined ? 'required' : { type: 'function', function: { name } } };
 };
 
-/** What the user said, the calls that were answered to it and their results. */
+/** Messages with the user's text, the calls that were answered to it and their results. */
 function afterCalls(style: Style, said: string, called: ChatAnswer, results: string[], then = ''): JsonObject[] {
   const calls = callsOf(called);
   if (style === 'completions') {

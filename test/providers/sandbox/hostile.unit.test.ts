@@ -13,7 +13,7 @@ const call = { request_id: 'r', style: completions, model: 'chat', headers: {}, 
 
 const list = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
 
-/** What took 10 s or more takes less than half a second of this thread, however busy the machine is. */
+/** Upper bound for the checks that once took 10 s or more: they take less than half a second of this thread, however busy the machine is. */
 const patience_ms = 2_000;
 
 async function tookMs(content: string, more: JsonObject = {}): Promise<number> {

@@ -12,7 +12,7 @@ import { prediction } from '../imitations/replicate.ts';
 import { startGate, type Gate } from './gate.ts';
 
 /**
- * What a provider does with a submit while it fails. `refused`: nobody listens. `silent`: no answer comes.
+ * Ways in which a provider fails a submit. `refused`: nobody listens. `silent`: no answer comes.
  * `dropped` and `never` take the run; then they drop it before its start, or never begin it.
  */
 export const ways = [
@@ -72,7 +72,7 @@ function soon(): string {
   return new Date(Date.now() + 2_000).toUTCString();
 }
 
-/** What became of a run that a provider has taken. */
+/** A run that a provider has taken, and its outcome. */
 export type Run = {
   prompt: string;
   way: Way | undefined;
@@ -98,7 +98,7 @@ export type Site = {
   stop(): Promise<void>;
 };
 
-/** How a provider tells of a run. */
+/** The way in which a provider describes a run. */
 type Tongue = {
   roleOf(method: string, path: string): Role;
   id(path: string): string;

@@ -5,7 +5,7 @@ import { flagged_prompt, predictions, queue, startSite, ways, type Site, type Wa
 /** While one provider fails in one way, for models that ask it first. */
 export type Phase = { way: Way; failing: 'a' | 'b'; model: string };
 
-/** What a caller was told of a task. */
+/** A task as its caller sees it. */
 export type Told = { phase: Phase; prompt: string; currency: string; status: number; task: Ended };
 type Ended = { id: string; status: string; cost: string; error: { type: string } | null };
 
@@ -18,7 +18,7 @@ export type Stage = {
   stop(): Promise<void>;
 };
 
-/** What a run costs us, in `currency`: at a, which tells 2.5 seconds of 0.001; at b, which tells nothing, by its row. */
+/** Our costs of a run, in `currency`: at a, which reports 2.5 seconds of 0.001; at b, which reports nothing, by its row. */
 export const costs = { a: { amount: '0.0025', currency: 'USD' }, b: { amount: '0.0032', currency: 'EUR' } } as const;
 export const price = '0.03';
 /** EUR for one USD, which is the base. */

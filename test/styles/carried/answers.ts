@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
 import type { CallerStyle } from '../by-name.ts';
 
-/** What becomes of a part of a whole answer for a caller of the other style. */
+/** A part of a whole answer, and its form for a caller of the other style. */
 export type AnswerRow = {
   part: string;
   how: string;

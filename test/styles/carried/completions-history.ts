@@ -1,6 +1,6 @@
 import { hi, hi_block, call, asked, result, png, asks, type Row } from './row.ts';
 
-/** What assistants and tools have said, from chat completions to messages. */
+/** The history of assistants and tools, from chat completions to messages. */
 export const completions_history: readonly Row[] = [
   {
     field: 'assistant: content and tool_calls',

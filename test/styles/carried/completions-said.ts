@@ -1,6 +1,6 @@
 import { hi, hi_block, user, png, pdf, type Row } from './row.ts';
 
-/** What is said, from chat completions to messages. */
+/** Contents of requests, from chat completions to messages. */
 export const completions_said: readonly Row[] = [
   { field: 'model', how: 'the name of the route’s model', what: 'changed', give: {}, get: { model: 'upstream' } },
   {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../src/catalog/model.ts';
 import { named } from './row.ts';
 import type { Style } from '../by-name.ts';
 
-/** What becomes of a part of Gemini's whole answer for callers of both styles. */
+/** A part of Gemini's whole answer, and its form for callers of both styles. */
 export type ContentsAnswerRow = {
   part: string;
   how: { readonly [style in Style]: string };
@@ -209,7 +209,7 @@ export const answers_of_contents: readonly ContentsAnswerRow[] = [
 
 type Failure = { part: string; how: string; give: JsonObject; status?: 400 };
 
-/** What is no answer at all. */
+/** Bodies that are no answer at all. */
 export const failures_of_contents: readonly Failure[] = [
   {
     part: 'promptFeedback.blockReason without candidates',

@@ -1,6 +1,6 @@
 import { user, png, hi, call, asked, result, use, used, blocks, type Row } from './row.ts';
 
-/** What assistants and tools have said, from messages to chat completions. */
+/** The history of assistants and tools, from messages to chat completions. */
 export const messages_history: readonly Row[] = [
   {
     field: 'tool_use',

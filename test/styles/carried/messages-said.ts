@@ -1,6 +1,6 @@
 import { hi, user, png, pdf, type Row } from './row.ts';
 
-/** What is said, from messages to chat completions. */
+/** Contents of requests, from messages to chat completions. */
 export const messages_said: readonly Row[] = [
   { field: 'model', how: 'the name of the route’s model', what: 'changed', give: {}, get: { model: 'upstream' } },
   {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../src/catalog/model.ts';
 import type { Quirks } from '../../../src/styles/quirks.ts';
 import type { CallerStyle } from '../by-name.ts';
 
-/** What becomes of one field of a request at an upstream of the other style. docs/chat-translation.md shows it. */
+/** A field of a request, and its form at an upstream of the other style. docs/chat-translation.md shows it. */
 export type Row = {
   field: string;
   how: string;

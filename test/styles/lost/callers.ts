@@ -94,7 +94,7 @@ function completionsPart(author: Author): JsonObject {
   );
 }
 
-/** What the assistant said, with its calls and what came of them. */
+/** Messages of the assistant, with its calls and their results. */
 function completionsExchange(author: Author, id: string): JsonObject[] {
   const found = author.one<Json>(
     () => author.text('tool result'),
@@ -275,7 +275,7 @@ function messagesExchange(author: Author, id: string): JsonObject[] {
   ];
 }
 
-/** What the upstream's own tools were asked, and what they found: more than other models are often told. */
+/** Calls of the upstream's own tools, with their results: more than other models often get. */
 function serverBlocks(author: Author, id: string): JsonObject[] {
   const found = author.one(
     () => '',

@@ -13,7 +13,7 @@ export class Author {
   readonly #throws: Uint8Array;
   #at = 0;
 
-  /** When all throws are used up, the plainest is made up. */
+  /** Begins with these throws; when all are used up, the plainest value is made. */
   constructor(throws: Uint8Array) {
     this.#throws = throws;
   }

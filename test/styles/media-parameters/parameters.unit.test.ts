@@ -234,7 +234,7 @@ describe('every model of the default catalogue and the sandbox', () => {
     models = [...current.models.values()].filter(({ kind }) => isMediaKind(kind));
   });
 
-  /** What goes wrong with a call, model by model. */
+  /** Lists the mistakes of a call, model by model. */
   function complaints(those: (model: Model) => boolean, parameters: Parameters, given: (model: Model) => JsonObject) {
     const meant = models.filter(those);
     expect(meant.length).toBeGreaterThan(3);
