@@ -67,8 +67,9 @@ export default defineConfig({
   cacheDir: fileURLToPath(new URL('node_modules/.cache', import.meta.url)),
   test: {
     pool: 'forks',
-    // Two more than two cores: two thirds of what a file takes it waits, mostly for its services and their times.
-    maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
+    // Four more than two cores: two thirds of what a file takes it waits, mostly for its services and their times.
+    // With four workers, 30 % of two cores were idle.
+    maxWorkers: Math.max(6, Math.floor(availableParallelism() / 2)),
     testTimeout: 60_000, // what takes a second alone takes half a minute on a busy machine
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },

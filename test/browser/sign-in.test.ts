@@ -5,7 +5,7 @@ import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, watchedPage } from '../helpers/dashboard.ts';
-import { depth } from '../helpers/depth.ts';
+import { byNight, depth } from '../helpers/depth.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
 
@@ -111,7 +111,7 @@ test('an address that asks to be led somewhere else leads to Home', limit, async
     '/sign-in?next=/keys',
     'keys',
   ];
-  for (const next of all.slice(0, depth(2, all.length))) {
+  for (const next of all.slice(0, depth(1, all.length))) {
     await context.clearCookies();
     await page.goto(`${service.url}/sign-in?next=${encodeURIComponent(next)}`);
     await givePassword();
@@ -125,25 +125,28 @@ test('a person whose session ended in an open tab signs in and is on the request
   await expectHomeOf('Anna');
   // What the click asks for arrives behind the end of the session, of which the page may learn by itself, too.
   const held: Route[] = [];
-  await page.route('**/dash/**', (route) => void held.push(route));
+  let is_held = true;
+  await page.route('**/dash/**', (route) => (is_held ? void held.push(route) : route.continue()));
   await page.getByRole('link', { name: 'API keys' }).first().click();
   await service.app.db.query('delete from auth.session where "userId" = $1', [anna.user_id]);
-  await page.unroute('**/dash/**');
+  is_held = false;
   await Promise.all(held.map((route) => route.continue()));
   await givePassword();
   await heading('API keys').waitFor();
   expect(place()).toBe('/keys');
 });
 
-test('a person whose session ends in a form goes to the sign-in page and back', limit, async () => {
-  await page.goto(`${service.url}/webhooks?tab=setup`);
-  await givePassword();
-  await page.getByRole('button', { name: 'Reveal' }).waitFor();
-  await service.app.db.query('delete from auth.session where "userId" = $1', [anna.user_id]);
-  await page.getByRole('button', { name: 'Reveal' }).click();
-  await givePassword();
-  await page.getByRole('button', { name: 'Reveal' }).waitFor();
-  expect(place()).toBe('/webhooks?tab=setup');
+byNight(() => {
+  test('a person whose session ends in a form goes to the sign-in page and back', limit, async () => {
+    await page.goto(`${service.url}/webhooks?tab=setup`);
+    await givePassword();
+    await page.getByRole('button', { name: 'Reveal' }).waitFor();
+    await service.app.db.query('delete from auth.session where "userId" = $1', [anna.user_id]);
+    await page.getByRole('button', { name: 'Reveal' }).click();
+    await givePassword();
+    await page.getByRole('button', { name: 'Reveal' }).waitFor();
+    expect(place()).toBe('/webhooks?tab=setup');
+  });
 });
 
 test('a second factor leads from the address of a page to that page', limit, async () => {
@@ -275,43 +278,47 @@ test('a sign-in link by mail: from the sign-in page to the mail, and in, once', 
   await expectHomeOf('Mary');
 });
 
-test('a sign-in link by mail asks for the second factor', limit, async () => {
-  const who = await personWith('mailed.two@example.com', 'Tom');
-  const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
-  told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI), -1) }));
-  told(await who.post('/auth/sign-in/mail', { email: 'mailed.two@example.com' }));
-  await page.goto(await mailedTo('mailed.two@example.com', 'by=mail'));
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await heading('Second factor').waitFor();
-  await page.getByLabel('Code').fill(totpOf(secretOf(totpURI)));
-  await page.getByRole('button', { name: 'Continue' }).click();
-  await expectHomeOf('Tom');
+byNight(() => {
+  test('a sign-in link by mail asks for the second factor', limit, async () => {
+    const who = await personWith('mailed.two@example.com', 'Tom');
+    const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
+    told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI), -1) }));
+    told(await who.post('/auth/sign-in/mail', { email: 'mailed.two@example.com' }));
+    await page.goto(await mailedTo('mailed.two@example.com', 'by=mail'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await heading('Second factor').waitFor();
+    await page.getByLabel('Code').fill(totpOf(secretOf(totpURI)));
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await expectHomeOf('Tom');
+  });
 });
 
-test('a lost app: a backup code lets one in, and the second factor is turned off and on again', limit, async () => {
-  const who = await personWith('lost@example.com', 'Lena');
-  const enabled = await who.post('/auth/two-factor/enable', { password });
-  const { totpURI, backupCodes } = told<{ totpURI: string; backupCodes: string[] }>(enabled);
-  told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
-  await page.goto(`${service.url}/settings?tab=security`);
-  await givePassword('lost@example.com');
-  await heading('Second factor').waitFor();
-  await page.getByRole('button', { name: 'Use a backup code instead' }).click();
-  await page.getByLabel('Backup code').fill(backupCodes[0] ?? '');
-  await page.getByRole('button', { name: 'Continue' }).click();
-  await heading('Settings').waitFor();
-  await page.getByRole('button', { name: 'Turn off' }).click();
-  await page.getByRole('dialog').locator('input[type=password]').fill(password);
-  await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
-  await page.getByRole('button', { name: 'Turn on' }).click();
-  await page.getByRole('dialog').locator('input[type=password]').fill(password);
-  await page.getByRole('button', { name: 'Continue' }).click();
-  const secret = await page.getByRole('dialog').locator('pre, code').first().innerText();
-  await page.getByLabel('Code from the app').fill(totpOf(secret.trim()));
-  await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
-  await page.getByRole('button', { name: 'I have saved them' }).click();
-  await page.getByRole('button', { name: 'New backup codes' }).waitFor();
-  expect((await who.get('/dash/me')).status).toBe(401); // signed out elsewhere
+byNight(() => {
+  test('a lost app: a backup code lets one in, and the second factor is turned off and on again', limit, async () => {
+    const who = await personWith('lost@example.com', 'Lena');
+    const enabled = await who.post('/auth/two-factor/enable', { password });
+    const { totpURI, backupCodes } = told<{ totpURI: string; backupCodes: string[] }>(enabled);
+    told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
+    await page.goto(`${service.url}/settings?tab=security`);
+    await givePassword('lost@example.com');
+    await heading('Second factor').waitFor();
+    await page.getByRole('button', { name: 'Use a backup code instead' }).click();
+    await page.getByLabel('Backup code').fill(backupCodes[0] ?? '');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await heading('Settings').waitFor();
+    await page.getByRole('button', { name: 'Turn off' }).click();
+    await page.getByRole('dialog').locator('input[type=password]').fill(password);
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
+    await page.getByRole('button', { name: 'Turn on' }).click();
+    await page.getByRole('dialog').locator('input[type=password]').fill(password);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    const secret = await page.getByRole('dialog').locator('pre, code').first().innerText();
+    await page.getByLabel('Code from the app').fill(totpOf(secret.trim()));
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
+    await page.getByRole('button', { name: 'I have saved them' }).click();
+    await page.getByRole('button', { name: 'New backup codes' }).waitFor();
+    expect((await who.get('/dash/me')).status).toBe(401); // signed out elsewhere
+  });
 });
 
 test('an invitation to who has a password: signed in as another, as oneself, and used up', limit, async () => {
@@ -330,19 +337,21 @@ test('an invitation to who has a password: signed in as another, as oneself, and
   await page.getByText('This invitation was used').waitFor();
 });
 
-test(
-  'a password that many people use is refused in words, where one joins and where one chooses anew',
-  limit,
-  async () => {
-    anna = await signInAs(service, anna.user_id, anna.account_id);
-    told(await anna.post(`${anna.base}/team/invitations`, { email: 'weak@example.com', role: 'viewer' }));
-    await page.goto(await mailedTo('weak@example.com', '/invitation'));
-    await page.getByLabel('Your name').fill('Wes');
-    await page.locator('input[type=password]').fill('password123');
-    await page.getByRole('button', { name: 'Join' }).click();
-    await page.getByText('This password is common').waitFor();
-    await page.locator('input[type=password]').fill(password);
-    await page.getByRole('button', { name: 'Join' }).click();
-    await expectHomeOf('Wes');
-  },
-);
+byNight(() => {
+  test(
+    'a password that many people use is refused in words, where one joins and where one chooses anew',
+    limit,
+    async () => {
+      anna = await signInAs(service, anna.user_id, anna.account_id);
+      told(await anna.post(`${anna.base}/team/invitations`, { email: 'weak@example.com', role: 'viewer' }));
+      await page.goto(await mailedTo('weak@example.com', '/invitation'));
+      await page.getByLabel('Your name').fill('Wes');
+      await page.locator('input[type=password]').fill('password123');
+      await page.getByRole('button', { name: 'Join' }).click();
+      await page.getByText('This password is common').waitFor();
+      await page.locator('input[type=password]').fill(password);
+      await page.getByRole('button', { name: 'Join' }).click();
+      await expectHomeOf('Wes');
+    },
+  );
+});

@@ -11,7 +11,7 @@ const program = join(import.meta.dirname, '../../scripts/chaos.mjs');
  * fails. A machine that is too slow for all of it does what it can in half a minute.
  */
 it('tasks and chat calls while things break: nothing is lost, doubled, told too early or spent beyond', async () => {
-  const { calls, kills, outage_s } = depth({ calls: 40, kills: 2, outage_s: 3 }, { calls: 100, kills: 5, outage_s: 5 });
+  const { calls, kills, outage_s } = depth({ calls: 20, kills: 2, outage_s: 2 }, { calls: 100, kills: 5, outage_s: 5 });
   const sizes = `--tasks ${calls} --chats ${calls} --kills ${kills} --gap 0.5 --outage ${outage_s} --minutes 0.5`.split(
     ' ',
   );

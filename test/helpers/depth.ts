@@ -5,3 +5,8 @@ const is_nightly = process.env['MEDLEY_TEST_DEPTH'] === 'nightly';
 export function depth<T>(usual: T, nightly: T): T {
   return is_nightly ? nightly : usual;
 }
+
+/** Has `define` make tests in `npm run test:nightly` only: those of a file whose others are quick, and show nearly the same. */
+export function byNight(define: () => void): void {
+  if (is_nightly) define();
+}

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testDatabase } from '../helpers/database.ts';
+import { depth } from '../helpers/depth.ts';
 import { runCampaign, showFinding } from './campaign.ts';
 import { startService } from './service.ts';
 import { SlowRequests } from './slow-requests.ts';
@@ -32,7 +33,7 @@ test('no heavy request keeps the event loop from others for more than 200 ms', {
       secrets: place.secrets,
       seed: 21,
       first: 0,
-      count: 60,
+      count: depth(40, 60),
       connections: 4,
       heavy_percent: 100,
       slow: new SlowRequests(watchTurns(service.child)),

@@ -1,18 +1,17 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openProber, probeLimits } from '../../src/storage/probe.ts';
+import { openProber } from '../../src/storage/probe.ts';
+import { childrenOf, endless, startProbing } from './probing.ts';
 import * as samples from './samples.ts';
 import { depth } from '../helpers/depth.ts';
 
-const limits = probeLimits();
-const { probe: probeMedia, probeAgain, probeForCaller, close } = openProber(limits);
+const { probe: probeMedia, probeAgain, close } = openProber();
 
 let folder = '';
 beforeAll(async () => {
@@ -82,19 +81,11 @@ async function put(name: string, bytes: Uint8Array): Promise<string> {
   return join(folder, name);
 }
 
-/** A service of its own: a process that runs this script. */
 function startService(script: string) {
-  const module = new URL('../../src/storage/probe.ts', import.meta.url).href;
-  const code = `import { openProber } from ${JSON.stringify(module)}; const { probe: probeMedia } = openProber();${script}`;
-  const service = spawn(process.execPath, ['--input-type=module', '-e', code], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const service = startProbing(script);
   onTestFinished(() => void service.kill('SIGKILL'));
   return service;
 }
-
-/** The parser looks for the end of its first frame for ever. */
-const endless = samples.flac(20).subarray(0, 43);
 
 describe('probeMedia', () => {
   test.each(names)('measures %s in memory and on disk', async (kind) => {
@@ -326,19 +317,6 @@ describe('a hostile file', () => {
     expect(others_ms).toBeLessThan(performance.now() - started);
   });
 
-  test('that hangs delays neither results nor other accounts', async () => {
-    const started = performance.now();
-    const count = depth(2, 4);
-    const hanging = Array.from({ length: count }, () => probeForCaller('acct_1', endless));
-    expect(limits.caller_files.waiting('acct_1')).toBe(count - 1);
-    expect((await probeForCaller('acct_2', samples.wav(1))).ok).toBe(true);
-    expect((await probeMedia(samples.wav(1))).ok).toBe(true);
-    expect(limits.caller_files.waiting('acct_1')).toBe(count - 1); // the first hangs still
-    const results = await Promise.all(hanging);
-    expect(results.map((result) => result.ok)).toEqual(hanging.map(() => false));
-    expect(performance.now() - started).toBeGreaterThan(count * 3_000 - 100); // one behind the other
-  });
-
   test('that is too large to parse and claims to last no time is refused', async () => {
     const put70 = (name: string, declared: number) => put(name, samples.mp3Declaring(declared, 170_000));
     expect(await probeAgain(await put70('honest.mp3', 169_999))).toMatchObject({ ok: true });
@@ -347,11 +325,6 @@ describe('a hostile file', () => {
     const long = samples.flac(1);
     const flac = await put('lie.flac', Buffer.concat([long, Buffer.alloc(70_000_000)]));
     expect(await probeAgain(flac)).toMatchObject({ ok: false, reason: 'damaged' });
-  });
-
-  test('that hangs again and again leaves the rest working', async () => {
-    const results = await Promise.all([endless, endless, samples.wav(1)].map((bytes) => probeMedia(bytes)));
-    expect(results.map((result) => result.ok)).toEqual([false, false, true]);
   });
 
   test('of random or mutated bytes gives a result, and one that can be true', async () => {
@@ -384,11 +357,6 @@ describe('a hostile file', () => {
 });
 
 describe('the processes that measure files', () => {
-  const childrenOf = async (pid: number) => {
-    const threads = await readdir(`/proc/${pid}/task`);
-    const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8')));
-    return lists.join(' ').split(' ').filter(Boolean).map(Number);
-  };
   const isAlive = (pid: number) =>
     readFile(`/proc/${pid}/stat`, 'utf8').then(
       (text) => !/\) Z/.test(text),
@@ -417,26 +385,6 @@ describe('the processes that measure files', () => {
     await vi.waitFor(async () => expect(await Promise.all(children.map(isAlive))).toEqual([false]), { timeout: 1000 });
   });
 
-  test('survive the Ctrl-C that reaches the whole terminal, as long as the service does', async () => {
-    const service = startService(`
-      await probeMedia(Buffer.from('x'));
-      const hanging = probeMedia(Buffer.from('${endless.toString('base64')}', 'base64'));
-      console.log('at work');
-      console.log((await hanging).reason);`);
-    await once(service.stdout, 'data');
-    const [child = 0] = await childrenOf(service.pid ?? 0);
-    const before = await processorTime(child);
-    await vi.waitFor(async () => expect(await processorTime(child)).toBeGreaterThan(before + 5)); // 50 ms in the loop
-    process.kill(child, 'SIGINT');
-    process.kill(child, 'SIGTERM');
-    const [reason] = await once(service.stdout, 'data');
-    expect(String(reason)).toBe('timeout\n'); // not `crashed`
-  });
-
-  const processorTime = async (pid: number) => {
-    const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
-    return Number(fields[11]) + Number(fields[12]);
-  };
   const killAll = async () => {
     for (const pid of (await childrenOf(process.pid)).filter((child) => existsSync(`/proc/${child}`))) {
       process.kill(pid, 'SIGKILL'); // one that was replaced may be gone since it was listed

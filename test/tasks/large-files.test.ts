@@ -16,7 +16,7 @@ import { wav } from '../storage/samples.ts';
 const yaml = `
 version: 1
 ${limits()}
-files: { file_mb_max: 200 }
+files: { file_mb_max: 100 }
 providers:
   sings: { adapter: sings, allow_private: true }
 models:
@@ -120,25 +120,25 @@ it('eight results of 48 MB at once are never in memory', async () => {
   expect(measured.peak_bytes).toBeLessThan(150 * megabyte); // of 384
 });
 
-it('six links of 30 MB in one input are never in memory, and all their bytes are stored', async () => {
-  const clips = [1, 2, 3, 4, 5, 6].map((n) => `${site.url}/large30?${n}`);
+it('six links of 15 MB in one input are never in memory, and all their bytes are stored', async () => {
+  const clips = [1, 2, 3, 4, 5, 6].map((n) => `${site.url}/large15?${n}`);
   const measured = await peakOf(() => generate('test/sing', { clips }, 0));
   expect(measured.result.status).toBe(202);
-  expect(measured.peak_bytes).toBeLessThan(100 * megabyte); // of 180
+  expect(measured.peak_bytes).toBeLessThan(50 * megabyte); // of 90
   const estimated = await client.call('POST', '/v1/estimate', { model: 'test/sing', input: { clips } });
-  expect(estimated.json.estimated_cost.amount).toBe('1.13'); // 180 MB at 16,000 bytes a second, of 0.0001
+  expect(estimated.json.estimated_cost.amount).toBe('0.57'); // 90 MB at 16,000 bytes a second, of 0.0001
 });
 
 it('links that exceed the size of a file together are refused at the one that exceeds it', async () => {
-  const clips = [1, 2, 3].map((n) => `${site.url}/large90?${n}`);
+  const clips = [1, 2, 3].map((n) => `${site.url}/large45?${n}`);
   const { status, json } = await generate('test/sing', { clips });
   expect(status).toBe(422);
   expect(json.error).toMatchObject({
     param: 'input.clips[2]',
-    message: 'input.clips[2] and the files before it are larger than 200 MB together.',
+    message: 'input.clips[2] and the files before it are larger than 100 MB together.',
   });
-  const single = await generate('test/sing', { clips: [`${site.url}/large201`] });
-  expect(single.json.error.message).toBe('input.clips[0] is larger than 200 MB.');
+  const single = await generate('test/sing', { clips: [`${site.url}/large101`] });
+  expect(single.json.error.message).toBe('input.clips[0] is larger than 100 MB.');
 });
 
 it('results and links that are cut leave no files behind', async () => {
