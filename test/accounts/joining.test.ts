@@ -94,12 +94,17 @@ describe('an invitation of an existing person', () => {
 });
 
 describe('an invitation that is renewed while it is accepted', () => {
+  const waitingForLocks = async () => {
+    const sql = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    return (await test.app.db.query(sql)).length;
+  };
+
   /** As `invite` does it: the account first, then what its guest had before. */
   async function renew(owner: Someone, id: string, meanwhile: () => Promise<Seen>): Promise<Seen> {
     const answer = await test.app.db.tx(async (tx) => {
       await tx.query('select 1 from auth.organization where id = $1 for update', [owner.account_id]);
       const answering = meanwhile();
-      await setTimeout(500);
+      await expect.poll(waitingForLocks).toBeGreaterThan(0);
       await withdrawInvitation(tx, owner.account_id, id);
       return { answering };
     });

@@ -145,7 +145,7 @@ test('memory stays reserved while the endpoint goes on, also without its caller'
   expect(await Promise.all(held)).toEqual(['left', 'left']);
   await vi.waitUntil(() => harness.log.filter(({ fields }) => fields['aborted'] === true).length === 2);
   const next = send(2.5);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await new Promise((resolve) => setTimeout(resolve, 100));
   expect(open).toHaveLength(2);
   end(0);
   await untilOpen(3);

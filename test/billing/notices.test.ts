@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { openMailer } from '../../src/accounts/mailer.ts';
@@ -199,9 +199,9 @@ describe('the mail of a low balance', () => {
     const account_id = await alertedAccount('Died');
     await addOwner(account_id, 'died@example.com');
     await spend(account_id, 6_000_000n);
-    const dead = { ...test.app.mailer, send: () => new Promise<never>(() => undefined), post: () => undefined };
-    void mailLowBalances({ ...test.app, mailer: dead }, signal);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const send = vi.fn<() => Promise<never>>(() => new Promise(() => undefined));
+    void mailLowBalances({ ...test.app, mailer: { ...test.app.mailer, send, post: () => undefined } }, signal);
+    await expect.poll(() => send.mock.calls.length).toBe(1);
     expect(await look(10 * minute)).toEqual(['died@example.com']);
   });
 

@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import type { Asked } from '../helpers/chat-upstream.ts';
+import { untilStill } from '../helpers/still.ts';
 import { completion, generated, hello, setStage, type Stage } from './setup.ts';
 
 let stage: Stage;
@@ -311,6 +311,9 @@ describe('an image link of a chat request', () => {
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
   });
 
+  /** By then the picture is asked for, and its server says nothing. */
+  const leaving_ms = 300;
+
   test('that takes too long blames no route: the next one is tried, and a caller who disconnects meanwhile gets a 499 in its record', async () => {
     stage.upstream.script('second', { json: completion('seen') });
     const messages = picture(`${named_url()}/never`);
@@ -322,7 +325,7 @@ describe('an image link of a chat request', () => {
       body: JSON.stringify({ model: 'acme/gem', messages }),
       signal: leave.signal,
     });
-    setTimeout(() => leave.abort(), 300);
+    setTimeout(() => leave.abort(), leaving_ms);
     await expect(left).rejects.toThrow('aborted');
     const last = 'select status, cost from chat_calls where model = $1 order by id desc limit 1';
     const record = () => stage.test.app.db.query(last, ['acme/gem']);
@@ -457,8 +460,7 @@ test('linked files share the memory quota until they are sent, and one account l
   };
   const calls = Array.from({ length: 8 }, () => call(stage.client.key));
   await expect.poll(reached, { timeout: 20_000 }).toBe(4); // 57 MB each, of 537
-  await sleep(500);
-  expect(reached()).toBe(4);
+  expect(await untilStill(reached)).toBe(4);
   const other = await stage.test.client();
   calls.push(call(other.key));
   await expect.poll(reached, { timeout: 20_000 }).toBe(5);

@@ -12,6 +12,7 @@ import { refusalError } from '../../src/providers/http/refusal.ts';
 import { openai } from '../../src/providers/adapters/openai/adapter.ts';
 import { InputRefused, NotStarted } from '../../src/providers/provider.ts';
 import { expectExactBooks } from '../helpers/app.ts';
+import { rereadRoutes } from '../helpers/routes.ts';
 import { callOf, configOf, startRaw } from '../providers/upstreams.ts';
 import { completion, hello, setStage, yamlOf, type Stage, withUpstreamIds } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream } from './streams.ts';
@@ -92,7 +93,7 @@ async function openRoute(name: string): Promise<void> {
     `insert into route_health (route, cause, openings, opened_at, retry_at) values ($1, 'upstream_error', 1, $2, $2)`,
     [name, new Date(now_ms - an_hour_ms)],
   );
-  await new Promise((resolve) => setTimeout(resolve, 1_100)); // nodes believe what they have read for a second
+  await rereadRoutes(stage.test.app);
 }
 
 async function probesTaken(): Promise<number> {
@@ -267,6 +268,9 @@ test('an estimate never exceeds what a balance or a column can hold', () => {
   expect(countInput(size)).toBeLessThan(2 ** 31);
 });
 
+/** The time that the database takes over the end of a hold in these tests: longer than all else that a stop waits for. */
+const settling_ms = 300;
+
 test('a node that stops during a whole response ends its hold first', async () => {
   stage.upstream.script('gpt-x', 'hang');
   const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
@@ -277,7 +281,7 @@ test('a node that stops during a whole response ends its hold first', async () =
   const { holds } = node.app;
   const settle = holds.settle.bind(holds);
   vi.spyOn(holds, 'settle').mockImplementation(async (request, held) => {
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, settling_ms));
     return settle(request, held);
   });
   await node.stop();
@@ -296,7 +300,7 @@ test('a node that stops during a stream charges what it delivered and leaves its
   const { holds } = node.app;
   const settle = holds.settle.bind(holds);
   vi.spyOn(holds, 'settle').mockImplementation(async (request, held) => {
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, settling_ms));
     return settle(request, held);
   });
   const reading = response.text().catch(() => 'cut');
@@ -336,15 +340,19 @@ test('a caller of HTTP/1.0 gets the bytes of the stream and the end of the conne
   expect(withUpstreamIds(rest)).toBe(completionsStream(['Hi']).join('').replaceAll('gpt-x', 'acme/oai'));
 });
 
+/** A call waits 3 s for its settlement, then has its end written to the journal: the refusal comes in between. */
+const refusal_ms = 3_300;
+const writing_ms = 700;
+
 test('a settlement that the database refuses while its end is written to the journal ends no process', async () => {
   const { app } = stage.test;
   const { holds, journal } = app;
   vi.spyOn(holds, 'settle').mockImplementation(
-    () => new Promise((_, reject) => setTimeout(() => reject(new Error('the database refuses')), 3_300)),
+    () => new Promise((_, reject) => setTimeout(() => reject(new Error('the database refuses')), refusal_ms)),
   );
   const write = journal.write.bind(journal);
   vi.spyOn(journal, 'write').mockImplementation(async (entries) => {
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await new Promise((resolve) => setTimeout(resolve, writing_ms));
     return write(entries);
   });
   stage.upstream.script('gpt-x', { json: completion('Hello.') });

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
+import { untilStill } from '../helpers/still.ts';
 import { hello, message, setStage, type Stage, withUpstreamIds } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart, usageChunk } from './streams.ts';
 
@@ -267,7 +268,7 @@ test('a caller who reads slowly slows its upstream down', async () => {
   stage.upstream.script('gpt-x', { stream: parts.map((part) => ((written += 1), part)) });
   const response = await stream('chat/completions', { model: 'acme/oai' });
   const before = process.memoryUsage().arrayBuffers;
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await untilStill(() => process.memoryUsage().arrayBuffers);
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(40_000_000);
   expect(written).toBe(60);
   await response.body?.cancel();

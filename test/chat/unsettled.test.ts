@@ -228,6 +228,9 @@ test('a record whose end another process still has to settle releases no hold, a
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 }, 60_000);
 
+/** The journal is asked after 3 s of it. */
+const outage_ms = 5_000;
+
 test('a stream whose end the journal cannot take waits for the database, and is charged once when that is back', async () => {
   const { database, proxy, upstream } = await setPlace(400);
   const service = await startTestApp({ worker: false, yaml: yamlOf(upstream), env: { DATABASE_URL: proxy.url } });
@@ -236,7 +239,7 @@ test('a stream whose end the journal cannot take waits for the database, and is 
   writeFileSync(join(service.app.config.data_dir, 'journal'), 'a disk that takes nothing');
   const { id, rest } = await begin(service.url, client.key);
   proxy.refuse(true);
-  setTimeout(() => proxy.refuse(false), 6_000); // the journal is asked after 3 s
+  setTimeout(() => proxy.refuse(false), outage_ms);
   expect((await rest()).endsWith(done)).toBe(true);
   const close = () =>
     database.db.query(`select type, revenue from ledger_entries where ref = $1 and event = 'close'`, [id]);
@@ -266,10 +269,10 @@ test('a stream whose reserved hold the database refused pays what its key still 
   const { id, rest } = await begin(service.url, client.key);
   const [{ spent } = { spent: 0n }] = await database.db.query<{ spent: bigint }>('select spent from budgets');
   await database.db.query('update budgets set limit_month = $1', [spent + 1_000n]); // less than the hold
-  await new Promise((resolve) => setTimeout(resolve, 700)); // its hold is written 250 ms behind its begin
+  await service.app.holds.flush(client.account_id); // else its hold is written 250 ms behind its begin
   expect(await database.db.query('select ref from open_holds')).toEqual([]);
   proxy.refuse(true);
-  setTimeout(() => proxy.refuse(false), 5_000);
+  setTimeout(() => proxy.refuse(false), outage_ms);
   expect((await rest()).endsWith(done)).toBe(true);
   const charges = () =>
     database.db.query(`select revenue + loss as charged from ledger_entries where ref = $1 and event = 'close'`, [id]);

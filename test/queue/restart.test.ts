@@ -41,7 +41,6 @@ it('the queue continues by itself when PostgreSQL is killed with -9 under load, 
       await sleep(2);
     }
   })();
-  await sleep(1_000);
   await until('a load is under way', 15_000, () => sent.length > 30);
   const sent_before = sent.length;
   process.kill(embedded.pid, 'SIGKILL');
@@ -49,7 +48,8 @@ it('the queue continues by itself when PostgreSQL is killed with -9 under load, 
   await until('the server is back', 20_000, answers);
   const back_at_ms = performance.now();
   await until('jobs run again', 6_000, () => last_run_at_ms > back_at_ms);
-  await sleep(500);
+  const sent_by_then = sent.length;
+  await until('the load goes on', 15_000, () => sent.length > sent_by_then + 30);
   sending = false;
   await load;
   expect(sent_before).toBeGreaterThan(30);

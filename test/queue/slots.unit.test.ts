@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ThrottledLog } from '../../src/queue/throttled-log.ts';
 import type { Claim, Handler, Settlement } from '../../src/queue/job.ts';
 import { Slots } from '../../src/queue/slots.ts';
@@ -60,12 +61,13 @@ describe('the slots of a queue', () => {
 
   it('drop a job when the database was silent for a heartbeat, and report nothing of its outcome', async () => {
     const aborted: unknown[] = [];
+    const looked = Promise.withResolvers<void>();
     const { slots, settled, complaints } = slotsOver(
-      fetchFrom([claim('silent', 0.3), claim('fresh')]),
+      fetchFrom([claim('silent', 20), claim('fresh', 60)]),
       2,
       async (job) => {
-        if (job.id === 'fresh') await sleep(500);
-        else await sleep(5_000, undefined, { signal: job.signal }).catch(() => aborted.push(job.id));
+        if (job.id === 'fresh') await looked.promise;
+        else await once(job.signal, 'abort').then(() => aborted.push(job.id));
         return 'done';
       },
     );
@@ -73,8 +75,11 @@ describe('the slots of a queue', () => {
     await expect.poll(() => slots.held().length).toBe(2);
     slots.loseSilent();
     expect(slots.held().length).toBe(2);
-    await sleep(350);
+    const now_ms = performance.now();
+    onTestFinished(() => void vi.restoreAllMocks());
+    vi.spyOn(performance, 'now').mockReturnValue(now_ms + 30_000);
     slots.loseSilent();
+    looked.resolve();
     await slots.idle();
     expect(aborted).toEqual(['silent']);
     expect(settled).toEqual([['fresh', 'done']]);

@@ -111,7 +111,6 @@ describe.concurrent('a worker', () => {
         return 'done';
       },
     });
-    await sleep(200); // the LISTEN stands
     const latencies_ms: number[] = [];
     for (let round = 0; round < 20; round++) {
       arrived = signal();
@@ -198,6 +197,9 @@ describe.concurrent('a worker', () => {
     await next.stop();
   });
 
+  /** An engine that begins makes all due that was put back: it has done so by then. */
+  const beginning_ms = 1_000;
+
   it('takes the oldest job first, and deferred ones after all others unless they are promoted', async () => {
     const engine = await testEngine(database.db, ['aged']);
     const begun: unknown[] = [];
@@ -216,7 +218,7 @@ describe.concurrent('a worker', () => {
       await engine.send(database.db, 'aged', { name }, { key: name });
       engine.wake('aged');
     };
-    await sleep(1_000); // an engine that begins makes all due that was put back: it has done so by then
+    await sleep(beginning_ms);
     await send('old');
     await send('called');
     await until('both were begun', 5_000, () => begun.length === 2);
@@ -259,13 +261,17 @@ describe.concurrent('a worker', () => {
   it('aborts a lost job, ignores its outcome, and waits for it before the next run', async () => {
     const engine = await testEngine(database.db, ['lost']);
     const events: string[] = [];
+    const isBack = async () => {
+      const back = `select from pgboss.job where name = 'lost' and retry_count = 1`;
+      return (await database.db.query(back)).length === 1;
+    };
     engine.work('lost', {
       slots: 5,
       handler: async (job) => {
         events.push(`begin ${job.attempt}`);
         if (job.attempt === 0) {
           await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
-          await sleep(700); // slow to end: the job is back in the queue by now
+          await until('the job is back in the queue', 5_000, isBack); // it is slow to end
         }
         events.push(`end ${job.attempt}`);
         return 'done';
@@ -295,7 +301,7 @@ describe.concurrent('a stop of a worker', () => {
       slots: 4,
       handler: async (job) => {
         begun.add(job.data['number']);
-        if (job.data['number'] === 1) await sleep(150); // ends by itself
+        if (job.data['number'] === 1) await sleep(100); // ends by itself
         if (job.data['number'] === 2) await untilAborted(job); // ends when told to
         if (job.data['number'] === 3) await new Promise(() => {}); // never ends
         return 'done';

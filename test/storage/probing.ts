@@ -13,14 +13,14 @@ export function startProbing(script: string): ChildProcessByStdio<null, Readable
   return spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** The ids of the processes that this one has started and that live. */
+/** Returns the ids of the processes that this one has started and that live. */
 export async function childrenOf(pid: number): Promise<number[]> {
   const threads = await readdir(`/proc/${pid}/task`);
   const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8')));
   return lists.join(' ').split(' ').filter(Boolean).map(Number);
 }
 
-/** What a process has used of a core, in hundredths of a second. */
+/** Returns what a process has used of a core, in hundredths of a second. */
 export async function processorTime(pid: number): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
   return Number(fields[11]) + Number(fields[12]);

@@ -134,8 +134,14 @@ it('a reload while the files of an input are fetched breaks nothing', async () =
   server.close();
 });
 
+/** The time that the server of each link takes: four of them are more than the time of all. */
+const answer_ms = 300;
+
 it('several slow links of one input share one minute', async () => {
-  const server = createServer((_request, response) => setTimeout(() => response.end(png), 300)).listen(0, '127.0.0.1');
+  const server = createServer((_request, response) => setTimeout(() => response.end(png), answer_ms)).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(server, 'listening');
   const { app } = service;
   const client = await service.client();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Engine, Job } from '../../src/queue/queue.ts';
@@ -50,19 +51,24 @@ async function sendMany(queue: string, account_id: string, count: number): Promi
   );
 }
 
-const untilAborted = ({ signal }: Job) => sleep(60_000, undefined, { signal }).catch(() => undefined);
+async function untilAborted({ signal }: Job): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}
 
 it('tasks of a busy account start in the order of their creation', async () => {
-  const { engine, begun, stop } = await inTurns('order', 8, () => sleep(400));
+  const { engine, begun, stop } = await inTurns('order', 8, () => sleep(100));
   const names = Array.from({ length: 24 }, (_, n) => `a${n}`);
   for (const name of names) {
     await send(engine, 'order', 'a', name);
-    await sleep(25); // the last come when places fall free
+    await sleep(5); // the last come when places fall free
   }
-  await until('all have begun', 10_000, () => begun.length === names.length); // 2.9 s: 24 of 400 ms in four places
+  await until('all have begun', 10_000, () => begun.length === names.length); // 0.8 s: 24 of 100 ms in four places
   await stop();
   expect(begun).toEqual(names);
 });
+
+/** In which those who find no place have been put back, and have looked again. */
+const backlog_ms = 2_000;
 
 it('a backlog of one account delays no task of another account', async () => {
   const { engine, begun, stop } = await inTurns('backlog', 64, (task_id, job) =>
@@ -71,7 +77,7 @@ it('a backlog of one account delays no task of another account', async () => {
   await sendMany('backlog', 'a', 3_000);
   engine.wake('backlog');
   await until('a has its places', 5_000, () => begun.length === 32);
-  await sleep(2_000);
+  await sleep(backlog_ms);
   const sent_at_ms = performance.now();
   await send(engine, 'backlog', 'b', 'b');
   await until('b has begun', 2_000, () => begun.includes('b')); // 20 ms; never, when all looked again after 1 to 10 s
@@ -79,6 +85,9 @@ it('a backlog of one account delays no task of another account', async () => {
   expect(begun).toHaveLength(33);
   await stop();
 });
+
+/** For so long a job that was put back may not have been written down yet. */
+const unwritten_ms = 1_000;
 
 it('a free slot goes to the next task within moments, also when the first in the queue is gone', async () => {
   const places: (() => void)[] = [];
@@ -94,7 +103,7 @@ it('a free slot goes to the next task within moments, also when the first in the
     return Number(rows[0]?.count);
   };
   await until('three stand in line', 5_000, async () => (await countPutBack()) === 3);
-  await sleep(1_000); // for so long it might not have been written down yet
+  await sleep(unwritten_ms);
   await database.db.query(`delete from pgboss.job where name = 'gone' and singleton_key = 'a2'`);
   places[0]?.();
   await until('the second has begun', 1_000, () => begun.length === 3); // 130 ms

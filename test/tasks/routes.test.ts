@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { listAttempts } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { rereadRoutes } from '../helpers/routes.ts';
 import { scripted, startUpstream, type Upstream } from '../helpers/upstream.ts';
 
 /** A model with two routes to two upstream models of a real HTTP server, and one with a single route. */
@@ -203,7 +204,7 @@ describe('a task with several routes', () => {
     const { json: skipped } = await generate('test/pair');
     expect(submitsOf(skipped.id)).toEqual(['pair-b']);
     await service.app.db.query(`update route_health set retry_at = now() - interval '1 second'`);
-    await new Promise((resolve) => setTimeout(resolve, 1_100)); // rows are read again after a second
+    await rereadRoutes(service.app);
     const { json: probe } = await generate('test/pair');
     expect(submitsOf(probe.id)).toEqual(['pair-a']);
     const { json: healed } = await generate('test/pair');
@@ -212,16 +213,16 @@ describe('a task with several routes', () => {
 
   it('is refused with 502 and not created while every circuit of the model is open', async () => {
     for (let i = 0; i < 5; i++) await generate('test/dead');
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await rereadRoutes(service.app);
     const refused = await generate('test/dead');
     expect(refused).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(await available()).toBe('100.000000');
     await service.app.db.query(`update route_health set cause = 'timeout'`);
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await rereadRoutes(service.app);
     expect(await generate('test/dead')).toMatchObject({ status: 504, json: { error: { type: 'timeout' } } });
     await service.app.db.query(`update route_health set retry_at = now() - interval '1 second'`);
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await rereadRoutes(service.app);
     const both = await Promise.all([generate('test/dead', 0), generate('test/dead', 0)]);
     expect(both.map((answer) => answer.status).toSorted()).toEqual([202, 504]);
     await expect

@@ -297,3 +297,35 @@ function hasSleepingOption(node: Node): boolean {
     node.properties.some((each) => each.type === 'Property' && sleeping_words.includes(nameOf(each.key) ?? ''))
   );
 }
+
+const sleep_ms_max = 100;
+
+export const short_sleeps: Rule = {
+  name: 'fixed sleep',
+  findings: (tree) =>
+    judgeNodes(
+      tree,
+      (path) => /\.test\.tsx?$/.test(path),
+      (node, parents) =>
+        isLongSleep(node, parents)
+          ? `wait for what must happen, or for at most ${sleep_ms_max} ms; if the time itself is what it is about, name it`
+          : undefined,
+    ),
+};
+
+/** `sleep(200)` with a number in its place, or the promise that `setTimeout(resolve, 200)` resolves. */
+function isLongSleep(node: Node, parents: readonly Node[]): boolean {
+  if (node.type !== 'CallExpression' || node.callee.type !== 'Identifier') return false;
+  const [first, second] = node.arguments;
+  if (node.callee.name !== 'setTimeout') return sleep_words.includes(node.callee.name) && isLong(first);
+  if (first?.type !== 'Identifier') return isLong(first);
+  const executor = parents.findLast(isFunction);
+  const holder = executor && parents[parents.indexOf(executor) - 1];
+  return holder?.type === 'NewExpression' && rootName(holder.callee) === 'Promise' && isLong(second);
+}
+
+const sleep_words = ['sleep', 'pause', 'tick', 'delay'];
+
+function isLong(node: Node | undefined): boolean {
+  return node?.type === 'Literal' && typeof node.value === 'number' && node.value > sleep_ms_max;
+}

@@ -240,6 +240,18 @@ export const bad: readonly Example[] = [
   { rule: 'file length', why: '501 lines', files: { 'src/lib/a.ts': lines(501) }, at: 'src/lib/a.ts:501' },
   ...sleeping(),
   {
+    rule: 'fixed sleep',
+    why: 'half a second',
+    files: { 'test/a.test.ts': '\nawait sleep(500);' },
+    at: 'test/a.test.ts:2',
+  },
+  {
+    rule: 'fixed sleep',
+    why: 'a promise of a timer',
+    files: { 'test/a.test.ts': 'await new Promise((resolve) => setTimeout(resolve, 1_100));' },
+    at: 'test/a.test.ts:1',
+  },
+  {
     rule: 'leftover mark',
     why: 'in a comment',
     files: { 'src/lib/a.ts': `\n// ${'TO'}${'DO'}: more` },
@@ -534,6 +546,15 @@ export const good: readonly Example[] = [
     files: { 'test/a.test.ts': `describe.each([])('a', () => {\n${lines(80)}});\n` },
   },
   { rule: 'file length', why: '500 lines', files: { 'src/lib/a.ts': lines(500) } },
+  { rule: 'fixed sleep', why: 'a short one', files: { 'test/a.test.ts': 'await sleep(100);' } },
+  { rule: 'fixed sleep', why: 'a time with a name', files: { 'test/a.test.ts': 'await sleep(outage_ms);' } },
+  {
+    rule: 'fixed sleep',
+    why: 'a limit',
+    files: {
+      'test/a.test.ts': 'const timer = setTimeout(fail, 60_000); new Promise((ok) => setTimeout(() => ok(1), 5));',
+    },
+  },
   {
     rule: 'sleeping test',
     why: 'another skip',

@@ -29,6 +29,7 @@ export const rules: readonly Rule[] = [
   code.short_functions,
   code.short_files,
   code.awake_tests,
+  code.short_sleeps,
   text.no_marks,
   text.no_machine_paths,
   text.no_registry_hosts,

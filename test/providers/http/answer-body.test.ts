@@ -4,6 +4,7 @@ import { Pool, type Dispatcher } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { ask } from '../../../src/providers/http/answer-body.ts';
 import { readBytes } from '../../../src/lib/read-bytes.ts';
+import { untilStill } from '../../helpers/still.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -84,12 +85,14 @@ it('a response body yields all bytes since the last piece at once, and reports a
 });
 
 it('a response body buffers little while nobody reads, and is complete in the end', async () => {
-  const size = 40_000_000;
-  let flushed = false;
-  const pool = await upstream((response) => void response.end(Buffer.alloc(size, 7), () => (flushed = true)));
+  const [pieces, size] = [40, 40_000_000];
+  let sent = 0;
+  const pool = await upstream((response) => {
+    for (let n = 1; n <= pieces; n++) response.write(Buffer.alloc(size / pieces, 7), () => (sent += 1));
+    response.end();
+  });
   const { body } = await ask(pool, get, never());
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  expect(flushed, 'the upstream has to wait').toBe(false);
+  expect(await untilStill(() => sent), 'the upstream has to wait').toBeLessThan(pieces);
   const bytes = await readBytes(body, size);
   expect([bytes.length, bytes.every((byte) => byte === 7)]).toEqual([size, true]);
 });

@@ -1,8 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openGuard } from '../../../src/net/guard.ts';
 import { openai } from '../../../src/providers/adapters/openai/adapter.ts';
 import { startChatUpstream, type ChatUpstream } from '../../helpers/chat-upstream.ts';
+import { untilStill } from '../../helpers/still.ts';
 import { callOf, configOf, never, secret, startRaw, textOf, untilClosed } from '../upstreams.ts';
 
 const guard = openGuard();
@@ -192,12 +193,7 @@ describe('a fast upstream with a slow reader', () => {
     expect((await iterator.next()).done).toBe(false);
     await blocked.promise;
     // Until three looks in a row see nothing new: the buffers of both kernels and of undici are full.
-    for (let last = -1, still = 0; still < 3;) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      still = written === last ? still + 1 : 0;
-      last = written;
-    }
-    expect(written).toBeLessThan(32 * 1_048_576);
+    expect(await untilStill(() => written)).toBeLessThan(32 * 1_048_576);
     stop.abort();
     await iterator.next().catch(() => undefined);
     await setImmediate();
@@ -206,20 +202,21 @@ describe('a fast upstream with a slow reader', () => {
   });
 });
 
-describe('kept-alive connections', () => {
+describe.concurrent('kept-alive connections', () => {
   const answer = (head = '') =>
     `HTTP/1.1 200 OK\r\n${head}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
-  const wait = (duration_ms: number) => new Promise((resolve) => setTimeout(resolve, duration_ms));
+  /** Many close a connection after 5 s and do not say so. */
+  const late_ms = 4_500;
 
   it('are reused, but not so late that an upstream may close them at the same moment', async () => {
     const upstream_raw = await startRaw((socket) => void socket.on('data', () => socket.write(answer())));
     const provider = open(upstream_raw.url);
     const ask = () => textOf(provider, callOf('completions'));
     await ask();
-    await wait(200);
+    await sleep(50); // the connection is free again
     await ask();
     expect(upstream_raw.sockets).toHaveLength(1);
-    await wait(4_500); // many close a connection after 5 s and do not say so
+    await sleep(late_ms);
     await ask();
     expect(upstream_raw.sockets).toHaveLength(2);
     await provider.close?.();
@@ -231,7 +228,7 @@ describe('kept-alive connections', () => {
     const upstream_raw = await startRaw((socket) => void socket.on('data', () => socket.write(answer(head))));
     const provider = open(upstream_raw.url);
     await textOf(provider, callOf('completions'));
-    await wait(4_500);
+    await sleep(late_ms);
     await textOf(provider, callOf('completions'));
     expect(upstream_raw.sockets).toHaveLength(1);
     await provider.close?.();
