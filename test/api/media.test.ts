@@ -4,12 +4,13 @@ import { newId } from '../../src/lib/ids.ts';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { removeFiles } from '../../src/tasks/files.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { mp4, picture, wav } from '../storage/samples.ts';
 
 const yaml = `
 version: 1
-limits: { failed_per_24h: 1, other_per_minute: 100000 }
+${limits({ generate_per_minute: 60, failed_per_24h: 1 })}
 files: { file_mb_max: 1 }
 providers: { takes: { adapter: takes }, writes: { adapter: writes } }
 models:

@@ -8,13 +8,13 @@ import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { speak } from '../hostile/speak.ts';
 import { mp3, picture, wav } from '../storage/samples.ts';
+import { limits } from '../helpers/catalog.ts';
 
 let service: TestApp;
 let client: Client;
 let png: Buffer;
 
-const yaml =
-  'version: 1\nlimits: { other_per_minute: 100000 }\nfiles: { file_mb_max: 2, account_mb_max: 5, account_files_max: 6, keep: 2d }\n';
+const yaml = `version: 1\n${limits()}\nfiles: { file_mb_max: 2, account_mb_max: 5, account_files_max: 6, keep: 2d }\n`;
 
 beforeAll(async () => {
   service = await startTestApp({ yaml });

@@ -13,6 +13,7 @@ import type { Manifest } from '../../src/backup/manifest.ts';
 import type { Progress } from '../../src/backup/progress.ts';
 import type { Client, TestApp } from '../helpers/app.ts';
 import { closeOf, holdOf, openWallet } from '../money/setup.ts';
+import { limits } from '../helpers/catalog.ts';
 
 export const quiet: Progress = { say: () => undefined, add: () => undefined };
 
@@ -24,7 +25,7 @@ export function scratch(): { path: (name: string) => string; remove: () => void 
 
 export const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, chat_per_minute: 100000 }
+${limits({ chat_per_minute: 100_000 })}
 net: { allow: ["127.0.0.0/8"] }
 webhooks: { retry_delays: [1s, 1s, 1s, 1s, 1s] }
 `;

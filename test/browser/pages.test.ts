@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
+import { limits } from '../helpers/catalog.ts';
 import { bringAxe, followLink, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
@@ -20,7 +21,7 @@ let pages: Map<string, string>;
 
 beforeAll(async () => {
   service = await startTestApp({
-    yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\nlimits: { other_per_minute: 100000 }\n',
+    yaml: `version: 1\nnet: { allow: ["127.0.0.0/8"] }\n${limits()}\n`,
   });
   client = await service.client({ credit: '5', limit: '1.00' });
   operator = await firstOperator(service.app.db, client.account_id, new Date());

@@ -5,6 +5,7 @@ import { hasSignature } from '../../src/webhooks/sign.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
+import { limits } from '../helpers/catalog.ts';
 import { signIn, watchedPage } from '../helpers/dashboard.ts';
 import { byNight } from '../helpers/depth.ts';
 import { keyboardOf, type Keyboard } from '../helpers/keyboard.ts';
@@ -25,7 +26,7 @@ const yaml = `
 version: 1
 net: { allow: ["127.0.0.0/8"] }
 webhooks: { retry_delays: [1s] }
-limits: { generate_per_minute: 1000 }
+${limits()}
 `;
 
 /** For a machine that has much else to do. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { points, startJournalUpstream, type JournalUpstream, type Plan, type Point } from './journal-upstream.ts';
 
 /**
@@ -59,7 +60,7 @@ beforeAll(async () => {
   );
   const yaml = `
 version: 1
-limits: { chat_per_minute: 1000000 }
+${limits({ chat_per_minute: 1_000_000 })}
 providers:
   oai: ${provider('openai', '/v1')}
   ant: ${provider('anthropic')}

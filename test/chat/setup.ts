@@ -1,3 +1,4 @@
+import { limits } from '../helpers/catalog.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { startTestApp, type Client, type TestApp, type TestAppOptions } from '../helpers/app.ts';
 
@@ -5,7 +6,7 @@ import { startTestApp, type Client, type TestApp, type TestAppOptions } from '..
 export function yamlOf(upstream: ChatUpstream, more = '', providers = ''): string {
   return `
 version: 1
-limits: { chat_per_minute: 1000000 }
+${limits({ chat_per_minute: 1_000_000 })}
 providers:
   oai: { adapter: openai, base_url: "${upstream.url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
   ant: { adapter: anthropic, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }

@@ -3,6 +3,7 @@ import type { Page } from '../../src/dashboard/views/activity.ts';
 import type { AdminAudit, AdminModel, AdminTestCall, AdminTestCallPlan } from '../../src/dashboard/views/admin.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
+import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 
 /** The work of operators with models and their routes. */
 
@@ -10,14 +11,15 @@ const yaml = `
 version: 1
 providers:
   sandbox: { adapter: sandbox }
-models:
-  - id: test/two
-    kind: image
-    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.04" }]
-    routes:
-      - { id: a, provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.025" }] }
-      - { id: b, provider: sandbox, upstream_model: image }
+models:${mediaModel({
+  id: 'test/two',
+  schema: required_prompt,
+  price: '0.04',
+  routes: [
+    '{ id: a, provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.025" }] }',
+    '{ id: b, provider: sandbox, upstream_model: image }',
+  ],
+})}
 `;
 
 let test: TestApp;

@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { formatComplaint } from './judge.ts';
 import { speak } from './speak.ts';
 import type { Reply } from './wire.ts';
@@ -16,7 +17,7 @@ let head: (line: string, ...lines: string[]) => string;
 
 beforeAll(async () => {
   service = await startTestApp({
-    yaml: 'version: 1\nlimits: { generate_per_minute: 10000, other_per_minute: 10000 }\n',
+    yaml: `version: 1\n${limits()}\n`,
   });
   client = await service.client();
   port = Number(new URL(service.url).port);

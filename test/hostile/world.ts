@@ -5,6 +5,7 @@ import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import type { Db } from '../../src/db/database.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { bodyOf, loadTask } from '../../src/tasks/task.ts';
+import { limits } from '../helpers/catalog.ts';
 import type { World } from './requests.ts';
 import { isRecord } from './text.ts';
 import { upstream_manners } from './upstream.ts';
@@ -12,7 +13,7 @@ import { upstream_manners } from './upstream.ts';
 /** Limits that a campaign does not meet: 429 has tests of its own, and would hide what lies behind it. */
 export const campaign_yaml = `
 version: 1
-limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, other_per_minute: 1000000, failed_per_24h: 1000000 }
+${limits({ generate_per_minute: 1_000_000, chat_per_minute: 1_000_000, other_per_minute: 1_000_000, failed_per_24h: 1_000_000 })}
 `;
 
 const upstream_models = upstream_manners.flatMap((manner) =>

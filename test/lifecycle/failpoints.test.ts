@@ -11,6 +11,7 @@ import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
 import { finish } from '../../src/tasks/finish.ts';
 import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpers/upstream.ts';
 import { depth } from '../helpers/depth.ts';
 
@@ -18,31 +19,25 @@ const program = join(import.meta.dirname, '../helpers/node-child.ts');
 const tasks_per_case = 4;
 const at_once = 8;
 
+const bothRoutes = (start: string) =>
+  ['a', 'b'].map(
+    (id) => `{ id: ${id}, provider: up, upstream_model: ${id}, timeout: { start: ${start}, total: 30s } }`,
+  );
+
 const yaml = (upstream: string) => `
 version: 1
 net: { allow: ["127.0.0.0/8"] }
 webhooks: { retry_delays: [200ms, 1s, 2s, 4s, 8s] }
 providers: { up: { adapter: scripted, base_url: "${upstream}", allow_private: true } }
-models:
-  - id: test/one
-    kind: image
-    input_schema: &schema { type: object, required: [prompt], additionalProperties: false, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ id: a, provider: up, upstream_model: a, poll: { max: 200ms }, timeout: { start: 2s, total: 30s } }]
-  - id: test/two
-    kind: image
-    input_schema: *schema
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: up, upstream_model: a, timeout: { start: 2s, total: 30s } }
-      - { id: b, provider: up, upstream_model: b, timeout: { start: 2s, total: 30s } }
-  - id: test/patient
-    kind: image
-    input_schema: *schema
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: up, upstream_model: a, timeout: { start: 25s, total: 30s } }
-      - { id: b, provider: up, upstream_model: b, timeout: { start: 25s, total: 30s } }
+models:${mediaModel({
+  id: 'test/one',
+  schema: required_prompt,
+  routes: ['{ id: a, provider: up, upstream_model: a, poll: { max: 200ms }, timeout: { start: 2s, total: 30s } }'],
+})}${mediaModel({ id: 'test/two', schema: required_prompt, routes: bothRoutes('2s') })}${mediaModel({
+  id: 'test/patient',
+  schema: required_prompt,
+  routes: bothRoutes('25s'),
+})}
 `;
 
 type Case = {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { startBfl } from './imitations/bfl.ts';
 import { sampleFile, type Imitation, type Reply } from './imitations/imitation.ts';
 import { startKling } from './imitations/kling.ts';
@@ -61,7 +62,7 @@ const film = (id: string, routes: string) => `
 const fileOf = (urls: Record<Name, Imitation>) => `
 version: 1
 sandbox: false
-limits: { generate_per_minute: 100000 }
+${limits()}
 providers:${names
   .map((name) => {
     const base_url = urls[name].url + base_paths[name];

@@ -1,8 +1,9 @@
 /** Failing deliveries come to their end within seconds while the world is made, and are shown as usual after it. */
+import { limits } from '../helpers/catalog.ts';
 export const settingsYaml = (retry_delays: string): string => `
 version: 1
 currencies: { USD: "1", EUR: "0.92", PLN: "3.65" }
-limits: { generate_per_minute: 100000, chat_per_minute: 100000, other_per_minute: 100000 }
+${limits({ chat_per_minute: 100_000 })}
 net: { allow: ["127.0.0.0/8"] }
 webhooks: { retry_delays: [${retry_delays}] }
 billing:

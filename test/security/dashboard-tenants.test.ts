@@ -3,6 +3,7 @@ import { newId, type IdPrefix } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { depth } from '../helpers/depth.ts';
 import type { Seen } from '../helpers/person.ts';
 
@@ -21,7 +22,7 @@ let ids: Record<string, string[]>;
 let before: string;
 
 beforeAll(async () => {
-  service = await startTestApp({ yaml: 'version: 1\nlimits: { failed_per_24h: 100000, other_per_minute: 100000 }\n' });
+  service = await startTestApp({ yaml: `version: 1\n${limits({ failed_per_24h: 100_000 })}\n` });
   attacker = await ownerOfNew(service, 'Attacker');
   victim = await ownerOfNew(service, note);
   client = await service.client({ account_id: victim.account_id, limit: '76543.21' });

@@ -5,10 +5,11 @@ import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { picture } from '../storage/samples.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 
 /** Nothing of one account is there for another: every route × method, ids in path, query, headers and body. */
 
-const yaml = 'version: 1\nlimits: { generate_per_minute: 100000, chat_per_minute: 100000, other_per_minute: 100000 }\n';
+const yaml = `version: 1\n${limits({ chat_per_minute: 100_000 })}\n`;
 
 /** Stands in whatever the victim has; no answer to anybody else may show it. */
 const note = 'note-of-the-victim';

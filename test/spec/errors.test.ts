@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { deleteKey } from '../../src/accounts/keys.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { elapse } from '../helpers/clock.ts';
 
 /** Specification 7: errors, their formats and rules; and the sizes from which on there are some. One failure pauses. */
@@ -11,13 +11,9 @@ import { elapse } from '../helpers/clock.ts';
 const yaml = `
 version: 1
 ${limits({ generate_per_minute: 40, failed_per_24h: 1 })}
-models:
-  - id: test/broken
-    kind: image
-    input_schema: &schema { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    price: &price [{ unit: image, amount: "0.01" }]
-    routes: [{ provider: sandbox, id: only }]
-  - { id: test/silent, kind: image, input_schema: *schema, price: *price, routes: [{ provider: sandbox, id: only }] }
+models:${['test/broken', 'test/silent']
+  .map((id) => mediaModel({ id, schema: required_prompt, price: '0.01', routes: ['{ provider: sandbox, id: only }'] }))
+  .join('')}
 `;
 
 let service: TestApp;

@@ -4,52 +4,45 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vite
 import { openAttempt } from '../../src/tasks/attempts.ts';
 import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { elapse } from '../helpers/clock.ts';
 import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpers/upstream.ts';
 
 /** Specification 3: states and transitions, on an upstream that does as it is told. Two failures pause an account. */
+
+/** A model that takes `n`, and makes as many images. */
+const counted = {
+  schema: '{ type: object, additionalProperties: false, properties: { n: { type: integer, default: 1 } } }',
+  more: ['estimate: { image: $input.n }'],
+};
+const pair = ['a', 'b'].map(
+  (id) => `{ id: ${id}, provider: one, upstream_model: pair-${id}, timeout: { start: 2s, total: 4s } }`,
+);
 
 const yaml = (url: string) => `
 version: 1
 ${limits({ failed_per_24h: 2 })}
 providers:
   one: { adapter: scripted, base_url: "${url}", allow_private: true }
-models:
-  - id: test/pair
-    kind: image
-    input_schema: &schema { type: object, additionalProperties: false, properties: { n: { type: integer, default: 1 } } }
-    price: &price [{ unit: image, amount: "0.03" }]
-    estimate: &estimate { image: $input.n }
-    routes: &routes
-      - { id: a, provider: one, upstream_model: pair-a, timeout: { start: 2s, total: 4s } }
-      - { id: b, provider: one, upstream_model: pair-b, timeout: { start: 2s, total: 4s } }
-  - id: test/bold
-    kind: image
-    input_schema: *schema
-    price: *price
-    estimate: *estimate
-    routes:
-      - { id: a, provider: one, upstream_model: pair-a, on_ambiguous_submit: failover }
-      - { id: b, provider: one, upstream_model: pair-b }
-  - id: test/probed
-    kind: image
-    input_schema: *schema
-    price: *price
-    estimate: *estimate
-    routes: *routes
-  - id: test/hasty
-    kind: image
-    input_schema: *schema
-    price: *price
-    estimate: *estimate
-    routes: [{ id: a, provider: one, upstream_model: pair-a, timeout: { start: 500ms, total: 500ms } }]
-  - id: test/film
-    kind: video
-    input_schema: *schema
-    price: [{ unit: second, amount: "0.01" }]
-    estimate: { second: 1 }
-    routes: [{ id: a, provider: one, upstream_model: pair-a }]
+models:${mediaModel({ id: 'test/pair', ...counted, routes: pair })}${mediaModel({
+  id: 'test/bold',
+  ...counted,
+  routes: [
+    '{ id: a, provider: one, upstream_model: pair-a, on_ambiguous_submit: failover }',
+    '{ id: b, provider: one, upstream_model: pair-b }',
+  ],
+})}${mediaModel({ id: 'test/probed', ...counted, routes: pair })}${mediaModel({
+  id: 'test/hasty',
+  ...counted,
+  routes: ['{ id: a, provider: one, upstream_model: pair-a, timeout: { start: 500ms, total: 500ms } }'],
+})}${mediaModel({
+  id: 'test/film',
+  kind: 'video',
+  schema: counted.schema,
+  price: ['{ unit: second, amount: "0.01" }'],
+  more: ['estimate: { second: 1 }'],
+  routes: ['{ id: a, provider: one, upstream_model: pair-a }'],
+})}
 `;
 
 let upstream: Upstream;

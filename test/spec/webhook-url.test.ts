@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApp, type Answered, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 
 /** Which addresses a caller may choose for webhooks, as far as the URL alone tells. */
 
-const limits = 'limits: { generate_per_minute: 100000, other_per_minute: 100000 }';
-const yaml = `version: 1\n${limits}\n`;
+const yaml = `version: 1\n${limits()}\n`;
 
 let service: TestApp;
 let open: TestApp; // with ranges that the operator allows

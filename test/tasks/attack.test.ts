@@ -4,10 +4,11 @@ import { cancelTask } from '../../src/tasks/cancel.ts';
 import { finish, type Completion } from '../../src/tasks/finish.ts';
 import { loadTask } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 
 const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, chat_per_minute: 100000, failed_per_24h: 100000 }
+${limits({ chat_per_minute: 100_000, failed_per_24h: 100_000 })}
 `;
 
 /** The service without a worker, so that every hold stays open until the test ends it. */

@@ -5,17 +5,16 @@ import { expectExactBooks, startTestApp, type Client, type TestApp } from '../he
 import type { Adapter } from '../../src/providers/provider.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { picture } from '../storage/samples.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 
 const models = `
 providers: { slow: { adapter: slow } }
-models:
-  - id: test/slow
-    kind: image
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ provider: slow, upstream_model: a, poll: { max: 1h }, timeout: { start: 1h, total: 2h } }]
+models:${mediaModel({
+  id: 'test/slow',
+  routes: ['{ provider: slow, upstream_model: a, poll: { max: 1h }, timeout: { start: 1h, total: 2h } }'],
+})}
 `;
-const yaml = `version: 1\nlimits: { generate_per_minute: 100000, other_per_minute: 100000 }\n${models}`;
+const yaml = `version: 1\n${limits()}\n${models}`;
 const public_url = 'https://gateway.example.com/base';
 
 let service: TestApp;

@@ -10,7 +10,7 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { listAttempts, loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { elapse, testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
@@ -20,26 +20,25 @@ ${limits()}
 providers:
   once: { adapter: once }
   again: { adapter: again }
-models:
-  - id: test/once
-    kind: image
-    input_schema: &schema { type: object, properties: { prompt: { type: string } } }
-    price: &price [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: once, upstream_model: once-a, timeout: { start: 60s, total: 2m } }
-      - { id: b, provider: once, upstream_model: once-b, timeout: { start: 60s, total: 2m } }
-  - id: test/bold
-    kind: image
-    input_schema: *schema
-    price: *price
-    routes:
-      - { id: a, provider: once, upstream_model: bold-a, on_ambiguous_submit: failover, timeout: { start: 60s, total: 2m } }
-      - { id: b, provider: once, upstream_model: bold-b, timeout: { start: 60s, total: 2m } }
-  - id: test/again
-    kind: image
-    input_schema: *schema
-    price: *price
-    routes: [{ id: a, provider: again, upstream_model: again-a, timeout: { start: 60s, total: 2m } }]
+models:${mediaModel({
+  id: 'test/once',
+  schema: optional_prompt,
+  routes: [
+    '{ id: a, provider: once, upstream_model: once-a, timeout: { start: 60s, total: 2m } }',
+    '{ id: b, provider: once, upstream_model: once-b, timeout: { start: 60s, total: 2m } }',
+  ],
+})}${mediaModel({
+  id: 'test/bold',
+  schema: optional_prompt,
+  routes: [
+    '{ id: a, provider: once, upstream_model: bold-a, on_ambiguous_submit: failover, timeout: { start: 60s, total: 2m } }',
+    '{ id: b, provider: once, upstream_model: bold-b, timeout: { start: 60s, total: 2m } }',
+  ],
+})}${mediaModel({
+  id: 'test/again',
+  schema: optional_prompt,
+  routes: ['{ id: a, provider: again, upstream_model: again-a, timeout: { start: 60s, total: 2m } }'],
+})}
 `;
 
 /** Two workers at the same task, step by step: every job here is begun by hand. */

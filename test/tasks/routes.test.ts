@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { listAttempts } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { rereadRoutes } from '../helpers/routes.ts';
 import { scripted, startUpstream, type Upstream } from '../helpers/upstream.ts';
 
@@ -12,33 +13,29 @@ providers:
   one: { adapter: scripted, base_url: "${url}", allow_private: true }
   two: { adapter: scripted, base_url: "${url}", allow_private: true }
   dead: { adapter: scripted, base_url: "http://127.0.0.1:9", allow_private: true }
-models:
-  - id: test/pair
-    kind: image
-    input_schema: &schema { type: object, required: [prompt], additionalProperties: false, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: one, upstream_model: pair-a, timeout: { start: 2s, total: 4s } }
-      - { id: b, provider: two, upstream_model: pair-b, timeout: { start: 2s, total: 4s } }
-  - id: test/risky
-    kind: image
-    input_schema: *schema
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: one, upstream_model: risky-a, on_ambiguous_submit: failover, timeout: { start: 2s, total: 4s } }
-      - { id: b, provider: two, upstream_model: risky-b }
-  - id: test/dead
-    kind: image
-    input_schema: *schema
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: dead, provider: dead, upstream_model: dead }
-  - id: test/slow
-    kind: image
-    input_schema: *schema
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - { id: a, provider: one, upstream_model: slow-a, timeout: { start: 1s, total: 3s } }
+models:${mediaModel({
+  id: 'test/pair',
+  schema: required_prompt,
+  routes: [
+    '{ id: a, provider: one, upstream_model: pair-a, timeout: { start: 2s, total: 4s } }',
+    '{ id: b, provider: two, upstream_model: pair-b, timeout: { start: 2s, total: 4s } }',
+  ],
+})}${mediaModel({
+  id: 'test/risky',
+  schema: required_prompt,
+  routes: [
+    '{ id: a, provider: one, upstream_model: risky-a, on_ambiguous_submit: failover, timeout: { start: 2s, total: 4s } }',
+    '{ id: b, provider: two, upstream_model: risky-b }',
+  ],
+})}${mediaModel({
+  id: 'test/dead',
+  schema: required_prompt,
+  routes: ['{ id: dead, provider: dead, upstream_model: dead }'],
+})}${mediaModel({
+  id: 'test/slow',
+  schema: required_prompt,
+  routes: ['{ id: a, provider: one, upstream_model: slow-a, timeout: { start: 1s, total: 3s } }'],
+})}
 `;
 
 describe('a task with several routes', () => {

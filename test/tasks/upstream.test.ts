@@ -10,7 +10,7 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { listAttempts, loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { elapse, testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
@@ -18,12 +18,12 @@ const yaml = (provider = 'once') => `
 version: 1
 ${limits()}
 providers: { ${provider}: { adapter: once } }
-models:
-  - id: test/once
-    kind: image
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ id: a, provider: ${provider}, upstream_model: a, poll: { max: 7s }, timeout: { start: 60s, total: 2m } }]
+models:${mediaModel({
+  id: 'test/once',
+  routes: [
+    `{ id: a, provider: ${provider}, upstream_model: a, poll: { max: 7s }, timeout: { start: 60s, total: 2m } }`,
+  ],
+})}
 `;
 
 /** Faults of an upstream, or of our own storage, that nobody hopes for. */

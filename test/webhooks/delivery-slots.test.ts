@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startWorker } from '../../src/worker.ts';
 import { rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
+import { limits } from '../helpers/catalog.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { attemptsOf, deliveryOf, finishTask, pass, queueDelivery, setStage, until, yaml, type Stage } from './setup.ts';
 
@@ -87,7 +88,7 @@ test('a host has 64 slots, and an account with one delivery does not wait behind
 test('a URL has one slot after a timeout until an attempt there is answered again', async () => {
   await stage.test.configure(`
 version: 1
-limits: { generate_per_minute: 100000, failed_per_24h: 100000 }
+${limits({ failed_per_24h: 100_000 })}
 net: { allow: ["127.0.0.0/8"] }
 webhooks: { timeout: 400ms, retry_delays: [10s, 1m, 5m, 30m, 2h] }
 `);

@@ -8,6 +8,7 @@ import {
   type Delivery,
   type DeliveryAttempt,
 } from '../../src/webhooks/delivery.ts';
+import { limits } from '../helpers/catalog.ts';
 import { testClock, type TestClock } from '../helpers/clock.ts';
 import { startTestApp, type Client, type TestApp, type TestAppOptions } from '../helpers/app.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
@@ -15,7 +16,7 @@ import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 /** No limit of tasks per minute, and receivers on loopback. */
 export const yaml = `
 version: 1
-limits: { generate_per_minute: 100000, failed_per_24h: 100000 }
+${limits({ failed_per_24h: 100_000 })}
 net: { allow: ["127.0.0.0/8"] }
 `;
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestApp, type Client, type TestApp } from '../../helpers/app.ts';
+import { limits, mediaModel, required_prompt } from '../../helpers/catalog.ts';
 import { flagged_prompt, predictions, queue, startSite, ways, type Site, type Way } from './site.ts';
 
 /** While one provider fails in one way, for models that ask it first. */
@@ -64,21 +65,15 @@ function yamlOf(a: string, b: string, models: ReadonlyMap<string, 'a' | 'b'>, st
       `{ provider: b, upstream_model: acme/painter/dev, timeout: { start: ${limit}, total: 60s }, cost: [{ unit: image, amount: "${costs.b.amount}", currency: EUR }]`,
   };
   const rest = 'on_ambiguous_submit: failover, poll: { first: 20ms, max: 200ms } }';
-  const entries = [...models].map(
-    ([id, failing]) => `
-  - id: ${id}
-    kind: image
-    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "${price}" }]
-    routes:
-      - ${route[failing](start)}, ${rest}
-      - ${route[failing === 'a' ? 'b' : 'a']('30s')}, ${rest}`,
-  );
+  const entries = [...models].map(([id, failing]) => {
+    const routes = [`${route[failing](start)}, ${rest}`, `${route[failing === 'a' ? 'b' : 'a']('30s')}, ${rest}`];
+    return mediaModel({ id, schema: required_prompt, price, routes });
+  });
   return `
 version: 1
 sandbox: false
 currencies: { USD: "1", EUR: "${rate}" }
-limits: { generate_per_minute: 1000000, other_per_minute: 1000000, failed_per_24h: 1000000 }
+${limits({ failed_per_24h: 1_000_000 })}
 providers:
   a: { adapter: replicate, base_url: "${a}/v1", api_key: env:TEST_TWO_KEY, allow_private: true }
   b: { adapter: fal, base_url: "${b}", api_key: env:TEST_TWO_KEY, allow_private: true }
