@@ -23,10 +23,10 @@ import type { MediaInput } from './media-input.ts';
 import { edits_body, edits_form, images_answer, images_body } from './media-schemas.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
-/** The parts of the app that making pictures takes. */
+/** The parts of the app that making images takes. */
 type Parts = MediaCallParts & LinkParts;
 
-/** Pictures in the form of the SDKs. */
+/** Images in the form of the SDKs. */
 
 const image_call: MediaCall = {
   kind: 'image',
@@ -64,7 +64,7 @@ export const generate_images: Endpoint<Parts> = {
     headers: idempotency_header,
     body: {
       schema: images_body,
-      examples: { picture: { model: 'sandbox/image', prompt: 'a red bicycle', size: '512x512' } },
+      examples: { image: { model: 'sandbox/image', prompt: 'a red bicycle', size: '512x512' } },
     },
     responses,
     errors: [402, 403, 404, 409, 422],
@@ -116,7 +116,7 @@ function checkEdit(input: MediaInput): void {
     throw new ApiError('invalid_request', 'image is required.', { param: 'image' });
 }
 
-/** Base64 of all pictures together is a third more, and all in memory: what is larger is told by its links alone. */
+/** Base64 of all images together is a third more, and all in memory: what is larger is told by its links alone. */
 const inline_bytes_max = 50_000_000;
 
 async function imagesOf(app: Parts, task: Task, response_format: unknown): Promise<object[]> {

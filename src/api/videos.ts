@@ -27,7 +27,7 @@ import { completions_errors } from '../styles/completions/errors.ts';
 /** The parts of the app that making and keeping videos takes. */
 type Parts = MediaCallParts & TaskFileParts;
 
-/** Films in the form of the SDKs: created, looked at until they are completed, and downloaded. */
+/** Videos in the form of the SDKs: created, looked at until they are completed, and downloaded. */
 
 const filmed: MediaCall = {
   kind: 'video',
@@ -55,7 +55,7 @@ export const create_video: Endpoint<Parts> = {
     body: {
       schema: videos_body,
       form_schema: videos_form,
-      examples: { film: { model: 'sandbox/video', prompt: 'waves', seconds: '4', size: '854x480' } },
+      examples: { video: { model: 'sandbox/video', prompt: 'waves', seconds: '4', size: '854x480' } },
     },
     responses: { 200: { description: 'The video, most likely queued.', schema: video, headers: task_headers } },
     errors: [402, 403, 404, 409, 422, 502, 504],

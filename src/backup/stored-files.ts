@@ -9,7 +9,7 @@ import { BackupError, type Manifest } from './manifest.ts';
 import { damaged, hashOf, writePart } from './parts.ts';
 import type { Progress } from './progress.ts';
 
-/** Below it a file lies under its storage key, as it is: pictures and films do not get smaller. */
+/** Below it a file lies under its storage key, as it is: images and videos do not get smaller. */
 const files_folder = 'files';
 
 /** One behind the other would wait for the disk each time. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { resolveSecret } from '../config.ts';
 import { NoAnswer, within } from '../lib/within.ts';
+import { counted } from '../lib/counted.ts';
 import { buildModels, buildProvider } from './build.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
@@ -83,7 +84,7 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
     const warning_lines = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     return {
       ok: true,
-      message: `${models.size} models, ${providers.size} providers; ${changes}${warning_lines.join('')}`,
+      message: `${counted(models.size, 'model')}, ${counted(providers.size, 'provider')}; ${changes}${warning_lines.join('')}`,
       problems: warnings,
     };
   };

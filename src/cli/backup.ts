@@ -7,6 +7,7 @@ import type { Manifest } from '../backup/manifest.ts';
 import { megabytes, openProgress } from '../backup/progress.ts';
 import { readCommandConfig } from '../app/running.ts';
 import { openDiskStorage } from '../storage/disk.ts';
+import { counted } from '../lib/counted.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 
 export function backupCommand(backup: Command): void {
@@ -36,7 +37,7 @@ async function backUp(dir: string): Promise<CommandResult> {
       ? [`NONE OF THE ${missing} FILES of the database is in ${config.data_dir}: is MEDLEY_DATA right?`]
       : []),
     ...(missing > 0 && !all_missing
-      ? [`${missing} files of the database were missing, or were removed meanwhile.`]
+      ? [`${counted(missing, 'file')} of the database ${missing === 1 ? 'was' : 'were'} missing, or removed meanwhile.`]
       : []),
     'Protect it like a password: it contains webhook secrets, sessions and the data of callers.',
   ];
@@ -59,7 +60,7 @@ export function summaryOf({ created_at, product, tables, files }: Manifest) {
 /** The same in words. */
 export function contentSummary(manifest: Manifest): string {
   const { tables, rows, files, size_bytes, created_at, version } = summaryOf(manifest);
-  return `${tables} tables, ${rows} rows, ${files} files, ${megabytes(size_bytes)}, as of ${created_at}, by Medley ${version}`;
+  return `${tables} tables, ${counted(rows, 'row')}, ${counted(files, 'file')}, ${megabytes(size_bytes)}, as of ${created_at}, by Medley ${version}`;
 }
 
 function sizeOf({ tables, files }: Pick<Manifest, 'tables' | 'files'>): number {

@@ -4,6 +4,7 @@ import { service_rules } from '../chat/books.ts';
 import { makeEngineTables } from '../queue/backup.ts';
 import { isEngineCreated } from '../queue/pgboss-tables.ts';
 import { checkBooks } from '../money/books.ts';
+import { counted } from '../lib/counted.ts';
 import { says, withApp } from './command.ts';
 
 export function booksCommand(books: Command): void {
@@ -14,17 +15,13 @@ export function booksCommand(books: Command): void {
       const report = await checkBooks(app.db, { full: books.opts()['full'] === true, more: service_rules });
       const lines = report.findings.map((finding) => `${finding.rule}: ${finding.subject}: ${finding.detail}`);
       const sums = [
-        counted(report.accounts, 'account', 'accounts'),
+        counted(report.accounts, 'account'),
         counted(report.entries, 'entry', 'entries'),
-        counted(report.open_holds, 'open hold', 'open holds'),
+        counted(report.open_holds, 'open hold'),
         `difference ${report.difference}`,
       ].join(', ');
-      const text = [...lines, `${report.ok ? 'The books are exact' : 'THE BOOKS DO NOT ADD UP'}: ${sums}`].join('\n');
+      const text = [...lines, `${report.ok ? 'Reconciled' : 'NOT RECONCILED'}: ${sums}`].join('\n');
       return { json: report, text, exit_code: report.ok ? 0 : 1 };
     }),
   );
-}
-
-function counted(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

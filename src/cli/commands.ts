@@ -6,6 +6,7 @@ type Fill = (command: Command) => void;
 type Entry = {
   /** Its name and arguments. */
   usage: string;
+  alias?: string;
   description: string;
   /** Its module, read only if it is chosen: all of them together take as long as the slowest. */
   load: () => Promise<Fill>;
@@ -32,7 +33,8 @@ const entries: readonly Entry[] = [
   },
   {
     usage: 'books',
-    description: 'recompute all money from the ledger; exit 1 on a difference of a millionth',
+    alias: 'reconcile',
+    description: 'reconcile all money with the ledger; exit 1 on a difference of a millionth',
     load: async () => (await import('./books.ts')).booksCommand,
   },
   {
@@ -84,8 +86,10 @@ const entries: readonly Entry[] = [
 
 /** Adds all commands by name, and of those that `words` name, or of all, what there is to them. */
 export async function addCommands(program: Command, words?: readonly string[]): Promise<void> {
-  for (const { usage, description, load } of entries) {
+  for (const { usage, alias, description, load } of entries) {
     const command = program.command(usage).description(description);
-    if (words === undefined || words.includes(command.name())) (await load())(command);
+    if (alias !== undefined) command.alias(alias);
+    const names = [command.name(), ...command.aliases()];
+    if (words === undefined || names.some((name) => words.includes(name))) (await load())(command);
   }
 }

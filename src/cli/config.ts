@@ -7,6 +7,7 @@ import { readCommandConfig } from '../app/running.ts';
 import type { Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
+import { counted } from '../lib/counted.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 
 export function configCommands(config: Command): void {
@@ -42,9 +43,7 @@ function verdict(file: string, { errors, warnings }: { errors: string[]; warning
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
   if (ok)
-    lines.push(
-      `${file} is in order${warnings.length > 0 ? `, with ${warnings.length} warning${warnings.length === 1 ? '' : 's'}` : ''}.`,
-    );
+    lines.push(`${file} is in order${warnings.length > 0 ? `, with ${counted(warnings.length, 'warning')}` : ''}.`);
   return { json: { ok, file, errors, warnings }, text: lines.join('\n'), exit_code: ok ? 0 : 2 };
 }
 

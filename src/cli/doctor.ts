@@ -9,6 +9,7 @@ import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
+import { counted } from '../lib/counted.ts';
 import { checkBooks } from '../money/books.ts';
 import { readJournals } from '../storage/journal.ts';
 import { storageKey } from '../storage/key.ts';
@@ -99,11 +100,11 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     const { models, warnings, settings } = app.catalog.current;
     const missing = stranded([...settings.currencies.keys()], await currenciesInUse(app.db));
     const problems = [...missing.map((message) => `currencies: ${message}`), ...warnings.map(showProblem)];
-    return { ok: problems.length === 0, detail: [`${models.size} models`, ...problems].join('; ') };
+    return { ok: problems.length === 0, detail: [counted(models.size, 'model'), ...problems].join('; ') };
   },
   books: async (app) => {
     const report = await checkBooks(app.db, { more: service_rules });
-    return { ok: report.ok, detail: `${report.entries} entries, difference ${report.difference}` };
+    return { ok: report.ok, detail: `${counted(report.entries, 'entry', 'entries')}, difference ${report.difference}` };
   },
   journal: async (app) => {
     const [oldest, ...more] = await readJournals(app.config.data_dir);

@@ -7,7 +7,9 @@ import { described, DescriptionError, type Describe } from '../providers/describ
 import { CommandError, says, type CommandResult } from './command.ts';
 
 export function importCommands(models: Command): void {
-  const command = models.command('import').description("a block for medley.yaml from a provider's own description");
+  const command = models
+    .command('import')
+    .description("print a block for medley.yaml from a provider's own description");
   for (const [provider, { read, base_url }] of Object.entries(described)) {
     const one = command.command(`${provider} <model>`).description(`such as ${provider} owner/name`);
     one.option('--base-url <url>', 'address of the provider', base_url).option('--out <file>', 'file to write it to');

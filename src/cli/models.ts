@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { keyName } from '../catalog/default.ts';
 import type { CostRow, Model, PriceRow, PriceSource } from '../catalog/model.ts';
+import { counted } from '../lib/counted.ts';
 import { says, table, type CommandResult } from './command.ts';
 import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
 import { importCommands } from './models-import.ts';
@@ -32,7 +33,7 @@ async function listAll(): Promise<CommandResult> {
     ]);
   const lines = [table([['model', 'kind', 'price', 'routes'], ...rows])];
   const wanting = missingKeys(surveyed);
-  if (wanting.length > 0) lines.push('', 'More with a key in:', table(wanting));
+  if (wanting.length > 0) lines.push('', 'More models with one of these keys in the environment:', table(wanting));
   return { json, text: lines.join('\n') };
 }
 
@@ -68,10 +69,6 @@ function missingKeys(surveyed: readonly Surveyed[]): string[][] {
     ];
     return [`  ${key}`, parts.join('; ')];
   });
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 async function showOne(id = ''): Promise<CommandResult> {

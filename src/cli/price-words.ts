@@ -4,7 +4,7 @@ import type { Model, PriceRow, Unit } from '../catalog/model.ts';
 
 const words: { readonly [unit in Unit]: string } = {
   request: 'run',
-  image: 'picture',
+  image: 'image',
   megapixel: 'megapixel',
   second: 'second',
   minute: 'minute',

@@ -55,7 +55,7 @@ async function lookAt(
   const { migrated = [], left_out = [] } = restored ?? {};
   const text = [
     `Restored: ${contentSummary(manifest)}`,
-    `The books ${books.ok ? 'are exact' : 'DO NOT ADD UP: see `medley books`'}.`,
+    books.ok ? 'The ledger is reconciled.' : 'THE LEDGER IS NOT RECONCILED: see `medley books`.',
     ...goesOn(queued + running, waiting_deliveries),
     ...(secret_is_missing
       ? ['MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sessions stop working.']

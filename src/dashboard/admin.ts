@@ -1,3 +1,4 @@
+import { counted } from '../lib/counted.ts';
 import type { AddressRules } from '../net/address.ts';
 import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
@@ -49,7 +50,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
       {
         name: 'Books',
         state: books.ok ? 'good' : 'bad',
-        detail: `${books.entries} entries, difference ${books.difference}`,
+        detail: `${counted(books.entries, 'entry', 'entries')}, difference ${books.difference}`,
       },
       journalLight(await readJournals(app.config.data_dir)),
     ],
@@ -92,7 +93,7 @@ function workersLight(nodes: readonly NodeView[]): Light {
   const paused = alive.filter(({ is_paused }) => is_paused).length;
   if (alive.length === paused)
     return { name, state: 'bad', detail: paused === 0 ? 'none is online' : 'all are paused' };
-  const detail = `${alive.length} ${alive.length === 1 ? 'takes' : 'take'} work`;
+  const detail = `${counted(alive.length, 'node')} online`;
   if (paused === 0) return { name, state: 'good', detail };
   return { name, state: 'warning', detail: `${paused} of ${alive.length} paused` };
 }

@@ -4,9 +4,16 @@ import type { Attempt, Task } from '../tasks/task.ts';
 import type { DeliveryAttempt } from '../webhooks/delivery.ts';
 import type { Moment } from './views/activity.ts';
 
+type TaskTimes = Pick<
+  Task,
+  'currency' | 'status' | 'error_type' | 'error_message' | 'created_at' | 'started_at' | 'completed_at'
+>;
+
+type Tried = Pick<Attempt, 'number' | 'route' | 'state' | 'reason' | 'message' | 'created_at' | 'ended_at'>;
+
 type TimelineInput = {
-  task: Task;
-  attempts: readonly Attempt[];
+  task: TaskTimes;
+  attempts: readonly Tried[];
   entries: readonly Entry[];
   attempt_log: readonly DeliveryAttempt[];
   /** Names of routes and an upstream's words are the operator's business. */
@@ -15,16 +22,21 @@ type TimelineInput = {
 
 /** Everything that happened to a task, in one line of time: money, routes, the run, its webhook. */
 export function timelineOf(input: TimelineInput): Moment[] {
-  const { task } = input;
+  const { task, attempts } = input;
+  const earlier = attempts.slice(0, -1).flatMap((attempt) => attemptMoments(attempt, input));
+  const last = attempts.slice(-1).flatMap((attempt) => attemptMoments(attempt, input));
   const moments: Moment[] = [
     at(task.created_at, 'created', 'Created', 'plain'),
     ...input.entries.flatMap((entry) => moneyMoments(entry, task)),
-    ...input.attempts.flatMap((attempt) => attemptMoments(attempt, input)),
+    ...earlier,
+    ...last,
     ...(task.started_at ? [at(task.started_at, 'started', 'The run started', 'plain')] : []),
     ...endOf(task),
     ...input.attempt_log.map(deliveryMoment),
   ];
-  return moments.toSorted((a, b) => a.at.localeCompare(b.at) || order.indexOf(a.kind) - order.indexOf(b.kind));
+  // An attempt may end in the millisecond in which the next one begins: its moments stay before those of the next.
+  const rank = (moment: Moment) => order.indexOf(earlier.includes(moment) ? 'attempt' : moment.kind);
+  return moments.toSorted((a, b) => a.at.localeCompare(b.at) || rank(a) - rank(b));
 }
 
 /** Of what happened in the same millisecond: in one transaction, as a rule. */
@@ -45,7 +57,7 @@ function at(when: Date, kind: Moment['kind'], title: string, tone: Moment['tone'
   return { at: when.toISOString(), kind, title, tone, ...(detail !== undefined && { detail }) };
 }
 
-function moneyMoments(entry: Entry, { currency }: Task): Moment[] {
+function moneyMoments(entry: Entry, { currency }: Pick<Task, 'currency'>): Moment[] {
   const text = ({ amount, exact }: { amount: string; exact: string }) =>
     `${exact.replace(/0{1,4}$/, '') || amount} ${currency}`;
   const when = entry.created_at;
@@ -59,7 +71,7 @@ function moneyMoments(entry: Entry, { currency }: Task): Moment[] {
   return [charged, at(when, 'released', `Released ${text(costView(entry.available, currency))} of the hold`, 'good')];
 }
 
-function attemptMoments(attempt: Attempt, { sees_routes }: TimelineInput): Moment[] {
+function attemptMoments(attempt: Tried, { sees_routes }: TimelineInput): Moment[] {
   const name = sees_routes ? `Route ${attempt.number}: ${attempt.route}` : `Route ${attempt.number}`;
   const begun = at(attempt.created_at, 'attempt', `${name} was tried`, 'plain');
   const message = messages[attempt.state];
@@ -78,7 +90,7 @@ const messages: Partial<Record<Attempt['state'], string>> = {
   abandoned: 'goes on without its task',
 };
 
-function endOf({ completed_at, status, error_message, error_type }: Task): Moment[] {
+function endOf({ completed_at, status, error_message, error_type }: TaskTimes): Moment[] {
   if (!completed_at) return [];
   if (status === 'succeeded') return [at(completed_at, 'succeeded', 'Succeeded', 'good')];
   return [at(completed_at, 'failed', `Failed: ${error_type}`, 'bad', error_message ?? undefined)];

@@ -60,7 +60,7 @@ export function webEndpoints(): Endpoint<Parts>[] {
   ];
 }
 
-/** No inline script, nothing from elsewhere; pictures and films of tasks come from this service too. */
+/** No inline script, nothing from elsewhere; images and videos of tasks come from this service too. */
 function policyWith(nonce: string): string {
   return [
     "default-src 'none'",

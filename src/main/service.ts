@@ -74,7 +74,7 @@ async function greet(app: App): Promise<void> {
   const link = await operatorLink(app);
   if (link) console.log(`Sign in to the dashboard (once, within an hour): ${link}\n`);
   if (first) console.log(`API key, shown only now: ${first.key}\n`);
-  console.log(`Make a picture${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
+  console.log(`Make an image${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
 }
 
 const link_ms = 3_600_000;

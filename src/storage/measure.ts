@@ -23,7 +23,7 @@ import { failed, type Probe, type ProbeResult } from './probe-result.ts';
 import { isSingle } from './single.ts';
 import { sniff, sniff_bytes, type Container } from './sniff.ts';
 
-/** A side longer than this is no picture that anybody can open: VP8, WebP and JPEG end here or below. */
+/** A side longer than this is no image that anybody can open: VP8, WebP and JPEG end here or below. */
 const side_max = 65_535;
 
 /** A day. Longer ones are numbers made up in a header. */
@@ -136,7 +136,7 @@ const indexless: readonly InputFormat[] = [MP3, ADTS, FLAC];
 /**
  * Up to this size such files are held in memory as a whole: an hour of MP3 (58 MB) takes 0.1 s
  * then, against 4 s frame by frame from the disk. Larger ones are believed what they declare. Of a
- * picture this much is enough, too: its size stands at its beginning.
+ * image this much is enough, too: its size stands at its beginning.
  */
 const walked_bytes_max = 64 * 2 ** 20;
 
@@ -178,7 +178,7 @@ async function measureDuration(input: Input, tracks: InputTrack[], size_bytes: n
   return duration;
 }
 
-/** MP3 ends at 320 kbit/s; a picture among the tags may be some of the file. */
+/** MP3 ends at 320 kbit/s; an image among the tags may be some of the file. */
 const mp3_bits_max = 400_000;
 
 /**
@@ -215,6 +215,6 @@ async function findEnd(input: Input, tracks: InputTrack[], format: InputFormat):
 
 function checkedSide(pixels: number): number {
   const whole = Math.round(pixels);
-  if (!(whole >= 1 && whole <= side_max)) throw new Error(`A picture cannot measure ${pixels} pixels.`);
+  if (!(whole >= 1 && whole <= side_max)) throw new Error(`An image cannot measure ${pixels} pixels.`);
   return whole;
 }

@@ -36,7 +36,7 @@ export function sniff(head: Buffer): Container | undefined {
   return sniffFrame(head);
 }
 
-/** ISO base media files tell by their brands whether they are a picture or have tracks. */
+/** ISO base media files tell by their brands whether they are an image or have tracks. */
 function sniffBrands(ascii: string): Container | undefined {
   const length = Buffer.from(ascii.slice(0, 4), 'latin1').readUInt32BE();
   const brands = [ascii.slice(8, 12)];

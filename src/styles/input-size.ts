@@ -56,7 +56,7 @@ function addValue(size: InputSize, value: Json | undefined, names: boolean): voi
   }
 }
 
-/** `counted` are the members that were counted as a picture or document. */
+/** `counted` are the members that were counted as an image or document. */
 function addMembers(size: InputSize, object: JsonObject, names: boolean, counted: readonly string[]): void {
   for (const key in object) {
     if (names) addText(size, key);
@@ -73,7 +73,7 @@ const none: readonly string[] = [];
 const file_holders: readonly string[] = ['file_data', 'file_url'];
 
 /**
- * Counts an image, a document or a sound, and answers which members of `part` hold it: whatever else stands in it may
+ * Counts an image, a document or audio, and answers which members of `part` hold it: whatever else stands in it may
  * be read as text, whether it belongs there or not. Texts in documents are texts.
  */
 function addMedia(size: InputSize, part: JsonObject): readonly string[] {
@@ -117,7 +117,7 @@ function addMedia(size: InputSize, part: JsonObject): readonly string[] {
 const labels: ReadonlySet<string> = new Set(['type', 'media_type', 'format', 'detail', 'file_id', 'filename']);
 const label_length_max = 256;
 
-/** Members of a picture or document that are neither it nor text: what it counts for has room for them. */
+/** Members of an image or document that are neither it nor text: what it counts for has room for them. */
 function isLabel(key: string, value: Json | undefined): boolean {
   return labels.has(key) && typeof value === 'string' && value.length <= label_length_max;
 }

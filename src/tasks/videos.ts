@@ -6,7 +6,7 @@ export type VideoTask = Task & { input: string };
 
 export type VideoFilter = { account_id: string; limit: number; order: 'asc' | 'desc'; after: string | undefined };
 
-/** A film whose file was deleted, or is no longer kept, is no film any more; its task is still a task. */
+/** A video whose file was deleted, or is no longer kept, is no video any more; its task is still a task. */
 const there = `kind = 'video' and files_removed_at is null`;
 
 export async function loadVideo(db: Queryable, account_id: string, id: string): Promise<VideoTask | undefined> {
@@ -17,7 +17,7 @@ export async function loadVideo(db: Queryable, account_id: string, id: string): 
   return rows[0];
 }
 
-/** Films of an account, however they were asked for; ids sort by time, so they are the cursor. */
+/** Videos of an account, however they were asked for; ids sort by time, so they are the cursor. */
 export async function listVideos(
   db: Queryable,
   { account_id, limit, order, after = '' }: VideoFilter,

@@ -228,7 +228,7 @@ describe('a backup of a quiet service', patience, () => {
       old,
     );
     expect(said.code, said.error + said.out).toBe(0);
-    expect(said.out).toContain('The books are exact.');
+    expect(said.out).toContain('The ledger is reconciled.');
     expect(said.out).toContain('will continue 1 unfinished tasks and send 0 webhooks');
     expect(said.out).toContain('MEDLEY_SECRET was set where the backup was made');
   });

@@ -18,8 +18,9 @@ describe('the command books', () => {
     const exact = { ok: true, accounts: 1, entries: 4, open_holds: 1, difference: '0.000000', findings: [] };
     expect(await commands.ok('books')).toEqual(exact);
     expect(await commands.ok('books', '--full')).toEqual(exact);
+    expect(await commands.ok('reconcile')).toEqual(exact);
     expect((await commands.text('books')).out).toBe(
-      'The books are exact: 1 account, 4 entries, 1 open hold, difference 0.000000\n',
+      'Reconciled: 1 account, 4 entries, 1 open hold, difference 0.000000\n',
     );
 
     await service.app.db.query('update balances set amount = amount + 1 where account_id = $1', [account_id]);
@@ -36,6 +37,6 @@ describe('the command books', () => {
     );
     const text = await commands.text('books');
     expect(text).toMatchObject({ code: 1 });
-    expect(text.out).toContain('THE BOOKS DO NOT ADD UP');
+    expect(text.out).toContain('NOT RECONCILED');
   });
 });

@@ -50,7 +50,7 @@ describe('medley models', () => {
     expect(providers).toContainEqual({ name: 'fal', key: 'FAL_KEY', found: true });
     expect(providers).toContainEqual({ name: 'openai', key: 'OPENAI_API_KEY', found: false });
     const { out } = await commandsOf({ FAL_KEY: 'x' }, medleySoon).text('models');
-    expect(out).toMatch(/^black-forest-labs\/flux-2-pro +image +from 0\.03 USD per picture +fal$/m);
+    expect(out).toMatch(/^black-forest-labs\/flux-2-pro +image +from 0\.03 USD per image +fal$/m);
     expect(out).toMatch(/^ {2}ANTHROPIC_API_KEY +4 models: anthropic\/claude-fable-5-1, /m);
     expect(out).toMatch(/^ {2}BFL_API_KEY +1 model: .*; a further route for black-forest-labs\/flux-2-pro, /m);
     expect(out).not.toMatch(/^anthropic\//m);

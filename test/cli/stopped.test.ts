@@ -65,7 +65,7 @@ it('webhook listen that started first lets the service start on its data folder 
   service = started;
   let output = '';
   started.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await vi.waitUntil(() => output.includes('Make a picture'), { interval: 20, timeout: 25_000 });
+  await vi.waitUntil(() => output.includes('Make an image'), { interval: 20, timeout: 25_000 });
   const { accounts } = readObject((await medley(['account', 'list', '--json'], env)).out);
   const words = ['webhook', 'test', '--account', accounts[0]?.id ?? '', '--url', `http://127.0.0.1:${port}/`];
   expect(await medley(words, env)).toMatchObject({ code: 0, error: '' });

@@ -39,7 +39,7 @@ export async function startService(
     child.stdout?.on('data', (chunk) => {
       greeting += String(chunk);
       const found = /running at (\S+)/.exec(greeting)?.[1];
-      if (found !== undefined && greeting.includes('Make a picture')) resolve(found);
+      if (found !== undefined && greeting.includes('Make an image')) resolve(found);
     });
     child.once('exit', () => reject(new Error(`the service ended: ${readFileSync(log_file, 'utf8')}`)));
   });

@@ -34,7 +34,7 @@ it('an idle service has loaded no module that few requests need', async () => {
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
-    if (output.includes('Make a picture')) child.kill('SIGTERM'); // the end of its greeting
+    if (output.includes('Make an image')) child.kill('SIGTERM'); // the end of its greeting
   });
   await once(child, 'close');
   expect(child.exitCode, error).toBe(0);

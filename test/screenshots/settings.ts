@@ -28,7 +28,7 @@ const models = `models:
       required: [prompt]
       additionalProperties: false
       properties:
-        prompt: { type: string, title: Prompt, description: What is to be seen., minLength: 1, maxLength: 2000 }
+        prompt: { type: string, title: Prompt, description: What the poster shows., minLength: 1, maxLength: 2000 }
         format: { enum: [square, tall], title: Format, default: square }
         count: { type: integer, title: Number of posters, minimum: 1, maximum: 4, default: 1 }
     price:

@@ -123,7 +123,7 @@ async function sentences(
   const system = textOf(turns.filter(({ role }) => role === 'system').flatMap(({ parts }) => parts));
   const missing = script.calls.find(({ name }) => !toolNamed(tools, name));
   const answers = [
-    results.length === 0 ? 'This is the sandbox of Medley, which no model is behind.' : '',
+    results.length === 0 ? 'This is the Medley sandbox. No model is behind it.' : '',
     ...results.map((result) => `The tool ${result.is_error ? 'failed' : 'answered'}: ${quoted(textOf(result.parts))}`),
     results.length === 0 && script.text !== '' ? `You said: ${quoted(script.text)}` : '',
     ...(await describeMedia(conversation, prober)),

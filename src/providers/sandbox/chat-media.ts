@@ -17,7 +17,7 @@ export function quoted(text: string): string {
 
 const described_max = 16;
 
-/** A sentence for each image, document and sound of the last turn. */
+/** A sentence for each image, document and audio of the last turn. */
 export async function describeMedia({ turns }: Conversation, prober: Prober): Promise<string[]> {
   const last = turns.findLast(({ role }) => role === 'user')?.parts ?? [];
   const parts = last.flatMap((part) => (part.type === 'tool_result' ? part.parts : [part]));
@@ -35,7 +35,7 @@ function isMedia({ type }: Part): boolean {
 }
 
 async function describe(prober: Prober, part: Part): Promise<string> {
-  if (part.type === 'audio') return `There is a sound (${part.format}, ${bytesOf(part.data)} bytes).`;
+  if (part.type === 'audio') return `There is audio (${part.format}, ${bytesOf(part.data)} bytes).`;
   if (part.type === 'document') {
     const title = part.title === undefined ? '' : ` ${quoted(part.title).slice(0, -1)}`;
     if (part.source.type === 'text') return `There is a document${title}: ${quoted(part.source.text)}`;

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import type { ImageRequest } from './media-request.ts';
 import { drawTestImage } from './test-image.ts';
 
-/** The PNG files of an order. Same order, same bytes; each of `n` pictures is another one. */
+/** The PNG files of an order. Same order, same bytes; each of `n` images is another one. */
 export function makeImages(request: ImageRequest): Promise<Buffer[]> {
   const images = Array.from({ length: request.n }, (_, i) => {
     const seed = JSON.stringify([request.kind, request.text, request.seed, request.width, request.height, i]);

@@ -1,5 +1,5 @@
 /**
- * Sets text for the sandbox's pictures: wraps it into a box, finds the largest size that fits and
+ * Sets text for the sandbox's images: wraps it into a box, finds the largest size that fits and
  * turns it into outlines. Characters that the bundled fonts lack are drawn as boxes.
  */
 import { type Font, openFont } from './font.ts';

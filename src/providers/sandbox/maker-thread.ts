@@ -1,6 +1,6 @@
 /**
- * The thread in which the sandbox makes its files: encoding a film takes seconds of work that must
- * not stop the service. Pictures and melodies are made as they come, films one after another.
+ * The thread in which the sandbox makes its files: encoding a video takes seconds of work that must
+ * not stop the service. Images and audio are made as they come, videos one after another.
  */
 import { parentPort } from 'node:worker_threads';
 import { assert } from '../../lib/assert.ts';
@@ -37,7 +37,7 @@ async function makeFiles(request: MediaRequest): Promise<Buffer[]> {
   return [await video];
 }
 
-/** The parts for films are loaded with the first of them: the first picture comes 0.1 s sooner. */
+/** The parts for videos are loaded with the first of them: the first image comes 0.1 s sooner. */
 async function makeVideoAlone(request: VideoRequest): Promise<Buffer> {
   const { makeVideo } = await import('./video.ts');
   return makeVideo(request);

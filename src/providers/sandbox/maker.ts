@@ -19,8 +19,8 @@ type Work = {
 };
 
 /**
- * Whoever comes beyond these comes again later instead of holding on. A film takes one to four
- * seconds of a core; 40 pictures at once take 100 MB more than 2 at once and are no faster than 32.
+ * Whoever comes beyond these comes again later instead of holding on. A video takes one to four
+ * seconds of a core; 40 images at once take 100 MB more than 2 at once and are no faster than 32.
  */
 const videos_max = 4;
 const works_max = 32;

@@ -62,7 +62,7 @@ function refused(field: string, what: string): InputRefused {
   return new InputRefused('invalid_request', `The sandbox needs ${field} to be ${what}.`);
 }
 
-const text_length_max = 10_000; // far more than a picture shows, and small enough for a row
+const text_length_max = 10_000; // far more than an image shows, and small enough for a row
 
 /** Composed letters, one space between words, no control or invisible characters, well-formed. */
 function drawable(text: string): string {

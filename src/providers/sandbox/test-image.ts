@@ -1,4 +1,4 @@
-/** The sandbox's picture as SVG: a seeded landscape or pattern, a card with the prompt, a small mark. */
+/** The sandbox's image as SVG: a seeded landscape or pattern, a card with the prompt, a small mark. */
 import { type Box, letterInBox, letterLine, lineWidth } from './lettering.ts';
 import { type Chance, chanceFrom } from './seed.ts';
 
@@ -26,7 +26,7 @@ const palettes: readonly [Palette, ...Palette[]] = [
   { top: '#31353d', bottom: '#b9c6d3', light: '#ffffff', shades: ['#7d8ea1', '#5b6b7e', '#3d4a5c', '#1f2835'] },
 ];
 
-/** The whole picture as an SVG document; letters are outlines, so no font is needed to draw it. */
+/** The whole image as an SVG document; letters are outlines, so no font is needed to draw it. */
 export function drawTestImage(image: TestImage): string {
   const { width, height } = image;
   const chance = chanceFrom(image.seed);
@@ -120,7 +120,7 @@ function drawCard({ width, height, text, free_above = 0, free_below = 0 }: TestI
   return `<rect ${card} fill="#0a0c18" fill-opacity=".66"/><path d="${lettering.path}" fill="#fff"/>`;
 }
 
-/** Says which provider made the picture; left out where it would be a smudge. */
+/** Says which provider made the image; left out where it would be a smudge. */
 function drawMark(width: number, height: number): string {
   const unit = Math.min(width, height);
   if (unit < 128) return '';

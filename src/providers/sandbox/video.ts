@@ -1,4 +1,4 @@
-/** The sandbox's films: the picture of the prompt, a bouncing ball, a progress bar and a time code. */
+/** The sandbox's videos: the image of the prompt, a bouncing ball, a progress bar and a time code. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import sharp from 'sharp';
 import { loadEncoder } from './encoder.ts';
@@ -28,7 +28,7 @@ export async function makeVideo(request: VideoRequest): Promise<Buffer> {
       frame.bytes.set(background.bytes);
       drawMoment(frame, moving, index / frame_count, request.duration);
       encoder.addFrameYuv(frame.bytes);
-      await nextTurn(); // lets a picture be made in between
+      await nextTurn(); // lets an image be made in between
     }
     encoder.finalize();
     return await repackVideo(encoder.FS.readFile(encoder.outputFilename), frame_count, request.duration);
@@ -38,7 +38,7 @@ export async function makeVideo(request: VideoRequest): Promise<Buffer> {
   }
 }
 
-/** Frames per second fall with the size, so that 5 s of film cost at most about 2 s of one core. */
+/** Frames per second fall with the size, so that 5 s of video cost at most about 2 s of one core. */
 const formats: Record<Resolution, { short: number; long: number; frame_rate: number }> = {
   '480p': { short: 480, long: 854, frame_rate: 24 },
   '720p': { short: 720, long: 1280, frame_rate: 24 },

@@ -83,7 +83,7 @@ function writeAssistant({ parts }: Turn, names: ToolNames, quirks: Quirks): Json
   return [message];
 }
 
-/** Results of tools first, one message each; the pictures in them follow with what the user says. */
+/** Results of tools first, one message each; the images in them follow with what the user says. */
 function writeUser({ parts }: Turn, quirks: Quirks): JsonObject[] {
   const messages: JsonObject[] = [];
   const remaining: Part[] = [];

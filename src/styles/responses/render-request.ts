@@ -117,7 +117,7 @@ function writePart(part: Part): JsonObject[] {
     case 'document':
       return [writeDocument(part)];
     case 'audio':
-      throw notCarried(part.at, 'A sound');
+      throw notCarried(part.at, 'Audio');
     default:
       return [];
   }

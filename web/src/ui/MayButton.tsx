@@ -38,7 +38,7 @@ export function MayButton({ right, onClick, children, ...rest }: Props & ButtonP
   );
 }
 
-/** The same as a small picture in a row of a table. */
+/** The same as a small icon in a row of a table. */
 export function MayIcon({
   right,
   onClick,

@@ -4,7 +4,7 @@ import type { FileView } from '../../../src/dashboard/views/activity.ts';
 
 const icons = { image: PhotoIcon, video: FilmIcon, audio: MusicalNoteIcon, text: DocumentTextIcon };
 
-/** A small picture of a result, or what it is. */
+/** A thumbnail of a result, or what it is. */
 export function Thumbnail({
   file,
   size = 44,

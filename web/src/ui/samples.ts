@@ -68,7 +68,7 @@ console.log(data[0].url ?? data[0].b64_json);`;
   return [...samples, { name: 'OpenAI SDK', text }];
 }
 
-/** Without given pictures, for which the SDK has another call. */
+/** Without input images, for which the SDK has another call. */
 function isPlain(input: Record<string, unknown>): boolean {
   return Object.values(input).every((value) => typeof value !== 'object');
 }

@@ -30,8 +30,8 @@ const callers = /invalid_image|invalid_input|validation/i;
 
 /**
  * Black Forest Labs. `upstream_model` is the end of the path: `flux-2-pro`, `flux-kontext-max`, `flux-3-video`.
- * The input is the body: for pictures prompt, width, height, aspect_ratio, seed, safety_tolerance, output_format,
- * prompt_upsampling, steps, guidance, raw, input_image, input_image_2 … (files), image and mask (files); for films
+ * The input is the body: for images prompt, width, height, aspect_ratio, seed, safety_tolerance, output_format,
+ * prompt_upsampling, steps, guidance, raw, input_image, input_image_2 … (files), image and mask (files); for videos
  * mode, prompt, aspect_ratio, duration, resolution, generate_audio, keyframes (files), start_video (a file).
  * Options: `credit_price` and `cost_currency`, what a credit costs where that is not 0.01 USD.
  */

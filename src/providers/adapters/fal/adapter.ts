@@ -165,7 +165,7 @@ function succeeded(upstream: Upstream, run: RunContext, answer: Answer): RunStat
   return { phase: 'done', files, ...(upstream_cost && { upstream_cost }) };
 }
 
-/** Files are objects with a `url`; where there is none, a model has written a text. Flagged pictures are black. */
+/** Files are objects with a `url`; where there is none, a model has written a text. Flagged images are black. */
 function filesIn(body: JsonObject, { kind, output }: RunContext, flags: Json[]): RunFile[] | 'moderated' {
   if (output['files'] !== undefined) return resultsOf(body, output);
   const images = objectsIn(body, 'images');

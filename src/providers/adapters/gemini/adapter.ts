@@ -4,13 +4,13 @@ import { geminiChatOptionProblems, mediaOptionProblems } from './options.ts';
 import type { Adapter } from '../../provider.ts';
 
 /**
- * Google's Gemini API in its own style. Pictures come in the answer to the submit: a route's `timeout.start` has to
- * be as long as the work takes (120 s), and an answer that was lost is never asked for again. Films are operations.
+ * Google's Gemini API in its own style. Images come in the answer to the submit: a route's `timeout.start` has to
+ * be as long as the work takes (120 s), and an answer that was lost is never asked for again. Videos are operations.
  *
  * What a route's input is made of:
  * - image, models of the Gemini family (`:generateContent`): `prompt`, `image` (a file of the caller's or a list),
  *   `aspectRatio`, `imageSize` (1K, 2K, 4K), `personGeneration`; other fields go into `generationConfig` (`seed`,
- *   `temperature`, `thinkingConfig`). One call makes one picture. Options `safety_settings`, `tools`: lists as the
+ *   `temperature`, `thinkingConfig`). One call makes one image. Options `safety_settings`, `tools`: lists as the
  *   API takes them.
  * - image, models whose names begin with `imagen` (`:predict`): `prompt`; other fields go into `parameters`
  *   (`sampleCount`, `aspectRatio`, `imageSize`, `personGeneration`).
@@ -19,7 +19,7 @@ import type { Adapter } from '../../provider.ts';
  *   `negativePrompt`, `personGeneration`, `sampleCount`). Option `webhooks: true` has the API tell of ends.
  * The option `method` names one of the three for a model that is asked in another way than its kind and name say.
  *
- * Units of Gemini pictures: `input_token`, `cached_input_token`, `output_token`. Option `token_prices` makes them an
+ * Units of Gemini images: `input_token`, `cached_input_token`, `output_token`. Option `token_prices` makes them an
  * upstream cost, in `cost_currency` (USD).
  */
 export const gemini = {

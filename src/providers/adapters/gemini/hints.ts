@@ -5,7 +5,7 @@ export const hints: Hints = {
   about_us: /API_KEY_|FAILED_PRECONDITION|BILLING_DISABLED|SERVICE_DISABLED|CONSUMER_|api key (?:expired|not found)/i,
 };
 
-/** And how it tells of pictures and films that it does not want to make. */
+/** And how it tells of images and videos that it does not want to make. */
 export const media_hints: Hints = {
   ...hints,
   moderation: /responsible ai|usage guidelines|sensitive words|unsafe_generation|prohibited content/i,

@@ -5,10 +5,10 @@ import type { RunRequest, RunState } from '../../provider.ts';
 import { objectsIn, textIn } from '../../http/reading.ts';
 import { bytesIn, otherFields, pathOf, type Work } from './work.ts';
 
-/** Four pictures of the largest size in base64. */
+/** Four images of the largest size in base64. */
 const answer_bytes_max = 134_217_728;
 
-/** Pictures of the Imagen family, and of other models that are asked for predictions. */
+/** Images of the Imagen family, and of other models that are asked for predictions. */
 export const predictImages: Work = async (upstream, run, signal) => {
   const json = bodyOf(run);
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json, signal, answer_bytes_max });
@@ -20,12 +20,12 @@ function bodyOf({ input }: RunRequest): JsonObject {
   const { prompt = '' } = input;
   return {
     instances: [{ prompt }],
-    // Without it a filtered picture is missing without a word.
+    // Without it a filtered image is missing without a word.
     parameters: { includeRaiReason: true, ...otherFields(input, ['prompt']) },
   };
 }
 
-/** Pictures that were found unfit are missing, or have a reason in their place; the others are a result. */
+/** Images that were found unfit are missing, or have a reason in their place; the others are a result. */
 function readPredictions(upstream: Upstream, answer: JsonObject): RunState {
   const predictions = objectsIn(answer, 'predictions');
   const files = predictions.flatMap((one) => {

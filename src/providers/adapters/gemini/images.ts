@@ -8,10 +8,10 @@ import { scrub } from '../../http/scrub.ts';
 import { readTokens } from './tokens.ts';
 import { bytesIn, otherFields, pathOf, type Work } from './work.ts';
 
-/** A few pictures of the largest size in base64. */
+/** A few images of the largest size in base64. */
 const answer_bytes_max = 134_217_728;
 
-/** The pictures that a model of the Gemini family draws, perhaps after some given ones. */
+/** The images that a model of the Gemini family draws, perhaps after some given ones. */
 export const makeImages: Work = async (upstream, run, signal) => {
   const json = bodyOf(run);
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json, signal, answer_bytes_max });

@@ -10,13 +10,13 @@ import { methodOf, type GeminiUpstream } from './work.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
 
-/** Links to films lead there, also those that come through another `base_url`. */
+/** Links to videos lead there, also those that come through another `base_url`. */
 const hosts = ['generativelanguage.googleapis.com'];
 
-/** No quota of operations is documented; the official clients ask for each film every ten seconds. */
+/** No quota of operations is documented; the official clients ask for each video every ten seconds. */
 const rate_limit = { per_minute: 300, burst: 30 };
 
-/** Pictures, which come in the answer to the submit, and films, which are operations. */
+/** Images, which come in the answer to the submit, and videos, which are operations. */
 export function openMedia(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };

@@ -15,7 +15,7 @@ export function readTokens(answer: JsonObject, options: JsonObject): Counted {
   const cached = Math.min(countIn(usage, 'cachedContentTokenCount') ?? 0, prompt);
   const thoughts = countIn(usage, 'thoughtsTokenCount') ?? 0;
   const image_input = Math.min(modality(usage, 'promptTokensDetails', 'IMAGE') ?? 0, prompt - cached);
-  // Pictures are what these models make: so is what has no modality.
+  // Images are what these models make: so is what has no modality.
   const image_output = Math.min(modality(usage, 'candidatesTokensDetails', 'IMAGE') ?? candidates, candidates);
   const cost = tokenCost(
     {

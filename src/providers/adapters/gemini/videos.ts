@@ -13,7 +13,7 @@ const poll_interval = { min_ms: 10_000, max_ms: 20_000 };
 /** Submits may work while every question after them is answered 403, or 404, for minutes. */
 const missing_max_ms = 300_000;
 
-/** Begins a film: an operation that is asked for until it is over. */
+/** Begins a video: an operation that is asked for until it is over. */
 export const startVideos: Work = async (upstream, run, signal) => {
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json: bodyOf(run), signal });
   if (!answer.ok) return answer;
@@ -74,7 +74,7 @@ export async function pollVideos(
   return upstream.failure({ code: String(error['code'] ?? ''), message: textIn(error, 'message') ?? '' }, media_hints);
 }
 
-/** Films that were found unfit are counted, with reasons; the others are a result. */
+/** Videos that were found unfit are counted, with reasons; the others are a result. */
 function readVideos(upstream: GeminiUpstream, response: JsonObject): RunState {
   const result = isObject(response['generateVideoResponse']) ? response['generateVideoResponse'] : response;
   const samples = [...objectsIn(result, 'generatedSamples'), ...objectsIn(result, 'generatedVideos')];
@@ -86,7 +86,7 @@ function readVideos(upstream: GeminiUpstream, response: JsonObject): RunState {
   return { phase: 'done', files: [] };
 }
 
-/** Films are downloaded with the key, which goes to the upstream's own hosts only. */
+/** Videos are downloaded with the key, which goes to the upstream's own hosts only. */
 function fileOf({ link, key }: Pick<Upstream, 'link'> & Pick<GeminiUpstream, 'key'>, video: JsonObject): RunFile[] {
   const url = textIn(video, 'uri');
   const bytes = bytesIn(video, 'encodedVideo') ?? bytesIn(video, 'bytesBase64Encoded');

@@ -5,7 +5,7 @@ import type { RunContext, RunRequest, RunState } from '../../provider.ts';
 import { textIn } from '../../http/reading.ts';
 import { modelPath } from './paths.ts';
 
-/** `prefix`: the version that paths begin with. `key`: the headers that links to films want. */
+/** `prefix`: the version that paths begin with. `key`: the headers that links to videos want. */
 export type GeminiUpstream = Upstream & { readonly prefix: string; readonly key: Record<string, string> };
 
 /** One call to the upstream: what became of the run, or the answer that it gave instead. */

@@ -8,7 +8,7 @@ import { meanings, type Errors, type Meaning } from './plan.ts';
 /** An error in a response: its code, its message, and their meaning by the route's options. */
 export type Trouble = { code: string; message: string; meaning: Meaning | undefined };
 
-/** A picture, a film or a sound instead of a word about one. */
+/** An image, a video or audio instead of a word about one. */
 export function isFile({ headers }: Answer): boolean {
   return /^(?:image|video|audio)\//i.test(headers['content-type'] ?? '');
 }

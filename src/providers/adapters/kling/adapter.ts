@@ -39,13 +39,13 @@ function statusOfCode(code: string): number {
 /**
  * Kling. `upstream_model` is of one of two APIs. `kling-v2-6` and other names with a `v`: the input is the rest of the
  * body: prompt, negative_prompt, duration (made a text), mode (std, pro), aspect_ratio, cfg_scale, sound (on, off),
- * image and image_tail (files), image_list (a list of `{ image }`), camera_control, multi_prompt …; for pictures
+ * image and image_tail (files), image_list (a list of `{ image }`), camera_control, multi_prompt …; for images
  * prompt, aspect_ratio, resolution, n, image. `kling-3.0`, `kling-3.0-turbo`, `kling-3.0-omni`, with a dot: prompt,
  * contents (a list of `{ type: first_frame, url }` and the like, into which the prompt is put), settings: {
  * resolution, aspect_ratio, duration (made a number), audio, multi_shot }, options: { watermark_info }. Items without
  * their file are left out, so a mapping may name files that the caller need not give.
  * Options: `endpoint`, a part of the path, where the input does not tell it (`omni-video`, `motion-control`,
- * `omni-image` …; by itself text or image to video, several images to video, or generations of pictures);
+ * `omni-image` …; by itself text or image to video, several images to video, or generations of images);
  * `credit_price` and `cost_currency`, what a unit of a resource pack costs; money that the answer tells needs neither.
  * The key is one of the new form, or `ACCESS:SECRET`.
  */

@@ -14,7 +14,7 @@ export type Submission = {
   external_id: string;
 };
 
-/** `kling-3.0-turbo` and the like; those of the first API have a `v`, `kling-v2-6`. Pictures are the first's. */
+/** `kling-3.0-turbo` and the like; those of the first API have a `v`, `kling-v2-6`. Images are the first's. */
 const new_model = /\d\.\d/;
 
 export function submissionOf(run: RunRequest): Submission {
@@ -31,7 +31,7 @@ function oldApiSubmission(run: RunRequest, external_task_id: string): Pick<Submi
   const json = {
     ...others,
     ...(duration !== undefined && { duration: typeof duration === 'number' ? String(duration) : duration }),
-    // A film from a picture has the picture's, and no such field.
+    // A video from an image has the image's, and no such field.
     ...(aspect_ratio !== undefined && endpoint !== 'image2video' && { aspect_ratio }),
     model_name: model,
     external_task_id,

@@ -30,7 +30,7 @@ const callers = /^(image_too_large|unsupported_format|corrupt_input|invalid_requ
  * { url }, keyframes, keyframe_indexes, edit }.
  * With Dream Machine (`base_url: https://api.lumalabs.ai/dream-machine/v1`) it is `ray-2`, `ray-flash-2`, `photon-1`
  * or `photon-flash-1`: prompt, aspect_ratio, resolution, duration ("5s"), loop, concepts, keyframes: { frame0: { type:
- * image, url }, frame1 }; for pictures format, image_ref, style_ref, character_ref, modify_image_ref. Its files are
+ * image, url }, frame1 }; for images format, image_ref, style_ref, character_ref, modify_image_ref. Its files are
  * links. What should carry a `url` and has none is left out, so a mapping may name files that the caller need not
  * give.
  */

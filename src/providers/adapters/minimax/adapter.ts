@@ -13,7 +13,7 @@ const default_base_url = 'https://api.minimax.io';
 
 const calls = { per_minute: 600, burst: 60 };
 
-/** The provider's own clients ask every ten seconds; the first films are done after thirty. */
+/** The provider's own clients ask every ten seconds; the first videos are done after thirty. */
 const poll_interval: PollInterval = { min_ms: 5_000, max_ms: 10_000 };
 
 /** Speech comes in the answer itself, two letters for each byte. */
@@ -38,7 +38,7 @@ const moderation = /^102[67]\b|sensitive/i;
 const hints: Hints = { moderation, callers: /^(1042|2013|20132)\b/ };
 
 /**
- * MiniMax. Films of its first API (`MiniMax-Hailuo-2.3`, `S2V-01` …): prompt, first_frame_image and last_frame_image
+ * MiniMax. Videos of its first API (`MiniMax-Hailuo-2.3`, `S2V-01` …): prompt, first_frame_image and last_frame_image
  * (files), subject_reference, duration, resolution ("768P"), prompt_optimizer. Of its second (`MiniMax-H3`): content, a
  * list of `{ type: text, text }`, `{ type: image_url, image_url: { url }, role }` and the like, or instead of it prompt,
  * first_frame_image and last_frame_image, which become that list; resolution ("2K"), ratio, duration. Speech
@@ -218,12 +218,12 @@ async function cancel(upstream: Upstream, state: PollState, signal: AbortSignal)
   return is_confirmed ? 'stopped' : 'billed';
 }
 
-/** Speech is not polled: the answer to the submit is the sound. */
+/** Speech is not polled: the answer to the submit is the audio. */
 async function speak(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
   const json: JsonObject = { output_format: 'hex', ...run.input, model: run.model, stream: false };
   const response = await submit(upstream, '/v1/t2a_v2', json, { signal, answer_bytes_max: speech_bytes_max });
   const audio = textIn(objectIn(response, 'data'), 'audio');
-  if (audio === undefined) throw new Error('the answer has no sound');
+  if (audio === undefined) throw new Error('the answer has no audio');
   const characters = countIn(objectIn(response, 'extra_info'), 'usage_characters');
   const units = characters === undefined ? {} : { units: { character: String(characters) } };
   return { phase: 'done', files: [audioFileOf(audio)], ...units };
@@ -232,6 +232,6 @@ async function speak(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
 function audioFileOf(audio: string): RunFile {
   if (/^https?:/i.test(audio)) return { url: audio };
   const bytes = Buffer.from(audio, 'hex');
-  if (bytes.length * 2 !== audio.length) throw new Error('the sound is not written in hex');
+  if (bytes.length * 2 !== audio.length) throw new Error('the audio is not written in hex');
   return { bytes };
 }

@@ -11,9 +11,9 @@ import type { Adapter, ChatProvider, Provider } from '../../provider.ts';
 const default_base_url = 'https://api.openai.com/v1';
 
 /**
- * Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. Pictures,
+ * Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. Images,
  * speech and transcripts come in the answer to the submit: the route's `timeout.start` has to be as long as the
- * work takes (pictures 180 s, speech and transcripts 120 s), and an answer that was lost is never asked for again.
+ * work takes (images 180 s, speech and transcripts 120 s), and an answer that was lost is never asked for again.
  *
  * What a route's input is made of; fields that are not named here go through as they are.
  * - image: `prompt`, `n`, `size`, `quality`, `background`, `output_format`, `output_compression`, `moderation`,
@@ -25,7 +25,7 @@ const default_base_url = 'https://api.openai.com/v1';
  *   json, verbose_json, diarized_json, srt, vtt; absent: text). Which of both it is, says the option `operation`
  *   (speech, transcription), or the presence of `file`.
  *
- * Units: `input_token`, `cached_input_token`, `output_token` of pictures, transcripts and streamed speech,
+ * Units: `input_token`, `cached_input_token`, `output_token` of images, transcripts and streamed speech,
  * `character` of speech, `second` of what was listened to. Option `token_prices` makes tokens an upstream
  * cost, in `cost_currency` (USD).
  */

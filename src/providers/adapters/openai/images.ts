@@ -6,10 +6,10 @@ import { objectsIn, textIn, textsOf } from '../../http/reading.ts';
 import { bodyOf, usageOf, type Work } from './work.ts';
 import { readTokens } from './tokens.ts';
 
-/** Ten pictures of the largest size are in one answer, in base64. */
+/** Ten images of the largest size are in one answer, in base64. */
 const answer_bytes_max = 268_435_456;
 
-/** `image` (one or a list) makes it an edit of these pictures, with `mask` of the first. */
+/** `image` (one or a list) makes it an edit of these images, with `mask` of the first. */
 export const makeImages: Work = async (upstream, run, signal) => {
   const images = textsOf(run.input['image']);
   const request =

@@ -9,7 +9,7 @@ import { speak } from './speech.ts';
 import { transcribe } from './transcription.ts';
 import type { Work } from './work.ts';
 
-/** Pictures, speech and transcripts: the upstream answers a submit with the result, and keeps nothing. */
+/** Images, speech and transcripts: the upstream answers a submit with the result, and keeps nothing. */
 export function openMedia(config: ProviderConfig & { base_url: string }, { guard, prober }: AdapterParts): Provider {
   const headers: Record<string, string> =
     config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
@@ -33,7 +33,7 @@ function workOf({ kind, input, options }: RunRequest, prober: Prober): Work {
   return operation === 'transcription' ? transcribe(prober) : speak;
 }
 
-/** Content that was found unfit when the picture was there is a run that failed; else the run did not start. */
+/** Content that was found unfit when the image was there is a run that failed; else the run did not start. */
 function refused(upstream: Upstream, answer: Answer): RunState {
   assertNotLost(answer);
   const error = errorOf(answer);

@@ -54,8 +54,8 @@ const endpoints = [
  * duration, seed, contentModeration, audio, promptVideo or videoUri (files), referenceImages (a list of `{ uri, tag }`),
  * keyframes, character and reference (`{ type, uri }`), voice. Items without their `uri` are left out, so a mapping
  * may name files that the caller need not give.
- * Options: `endpoint`, where the input does not tell it (by itself text_to_image for pictures, text_to_speech for
- * sound, and for films what fits promptVideo, videoUri, character, promptImage or none of them); `credit_price` and
+ * Options: `endpoint`, where the input does not tell it (by itself text_to_image for images, text_to_speech for
+ * audio, and for videos what fits promptVideo, videoUri, character, promptImage or none of them); `credit_price` and
  * `cost_currency`, what a credit costs where that is not 0.01 USD.
  */
 export const runway = {

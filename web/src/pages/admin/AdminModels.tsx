@@ -42,7 +42,7 @@ export function AdminModels() {
       >
         <SearchField
           label="Search"
-          placeholder="Part of a model, route or provider"
+          placeholder="Model, route or provider"
           value={search}
           onChange={(text) => set({ search: text })}
         />

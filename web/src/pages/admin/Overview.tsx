@@ -24,7 +24,7 @@ export function Overview() {
         {(view) => (
           <Stack gap="lg">
             <SimpleGrid
-              cols={{ base: 1, xs: 2, md: 3, lg: 6 }}
+              cols={{ base: 1, xs: 2, md: 4, xl: 7 }}
               component="ul"
               p={0}
               m={0}

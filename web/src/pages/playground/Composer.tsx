@@ -107,7 +107,7 @@ function useAttaching({ draft, setDraft, taken, attached_bytes, calls_tools, dis
   return { is_open, problem, add };
 }
 
-const words: Record<AttachmentKind, string> = { image: 'images', document: 'PDFs and texts', audio: 'sound' };
+const words: Record<AttachmentKind, string> = { image: 'images', document: 'PDFs and texts', audio: 'audio' };
 
 function AttachButton({
   taken,

@@ -26,7 +26,7 @@ type Props = {
   setRun: (id: string) => void;
 };
 
-/** One model of images, films or sound: its input in three forms, its price, what comes out. */
+/** One model of images, video or audio: its input in three forms, its price, what comes out. */
 export function MediaPlayground({ model, begin, run, setRun }: Props) {
   const [input, setInput] = useState<Input>(() => begin ?? exampleInput(model));
   const [picked, setPicked] = useState(0);

@@ -43,7 +43,7 @@ export function RunLine({ estimate, starting, can_run, error, run }: Props) {
         </Text>
       </Group>
       <Text size="xs" c="dimmed">
-        Ctrl or ⌘ and Enter runs it, too. The unused part of the hold is released.
+        Ctrl+Enter or ⌘+Enter also runs it. The unused part of the hold is released.
       </Text>
     </Stack>
   );

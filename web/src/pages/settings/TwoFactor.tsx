@@ -47,7 +47,7 @@ export function TwoFactor({ on }: { on: boolean }) {
 
 type Enabled = { totpURI: string; backupCodes: string[] };
 
-/** Password, then the picture and a first code, then the backup codes. */
+/** Password, then the QR code and a first code, then the backup codes. */
 function TurnOn({ close }: { close: () => void }) {
   const queries = useQueryClient();
   const [code, setCode] = useState('');

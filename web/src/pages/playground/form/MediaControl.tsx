@@ -40,7 +40,7 @@ type Props = {
   in_list?: boolean;
 };
 
-const things: Record<MediaKind, string> = { image: 'an image', audio: 'a recording', video: 'a film' };
+const things: Record<MediaKind, string> = { image: 'an image', audio: 'an audio file', video: 'a video' };
 
 /** A file by dropping or choosing it, which uploads it, or by its link. */
 export function MediaInput({ kind, label, value, onChange, disabled, late = false, in_list = false }: Props) {
