@@ -73,7 +73,7 @@ async function openRun(prober: Prober, { kind, model, input, options, now_ms }: 
       ? await listen(prober, input, script.text)
       : readMediaRequest(kind, { ...input, ...imageSeed(input) }, script.text);
   if (script.refuse) {
-    throw new NotStarted('refused', 'The sandbox refused the run before its start, as it was told to.', {
+    throw new NotStarted('refused', 'The sandbox refused the run before its start, as requested.', {
       simulated: true,
     });
   }
@@ -117,7 +117,7 @@ async function stateOf(maker: Maker, run: Run, now_ms: number, signal: AbortSign
 }
 
 const failures = {
-  fail: { type: 'upstream_error', message: 'The sandbox failed the run, as it was told to.' },
-  moderate: { type: 'content_policy_violation', message: 'The sandbox found the content unfit, as it was told to.' },
-  hang: { type: 'timeout', message: 'The sandbox did not finish within 20 seconds, as it was told to.' },
+  fail: { type: 'upstream_error', message: 'The sandbox failed the run, as requested.' },
+  moderate: { type: 'content_policy_violation', message: 'The sandbox found the content unfit, as requested.' },
+  hang: { type: 'timeout', message: 'The sandbox did not finish within 20 seconds, as requested.' },
 } as const;

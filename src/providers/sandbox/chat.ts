@@ -90,21 +90,21 @@ function choicesOf(body: JsonObject): number {
 
 /** Everything that a script asks for before the answer begins. */
 export async function behave(script: ChatScript, is_stream: boolean, signal: AbortSignal): Promise<void> {
-  if (script.refuse) throw notStarted('refused', 'The sandbox refused the call before its start, as it was told to.');
+  if (script.refuse) throw notStarted('refused', 'The sandbox refused the call before its start, as requested.');
   if (script.delay_ms !== undefined) await wait(script.delay_ms, undefined, { signal });
   if (script.error_status !== undefined) throw errorOf(script.error_status);
   if (script.outcome === 'hang') {
     await wait(hang_ms, undefined, { signal });
-    throw notStarted('timeout', 'The sandbox did not answer within 20 seconds, as it was told to.');
+    throw notStarted('timeout', 'The sandbox did not answer within 20 seconds, as requested.');
   }
   if (script.outcome === 'moderate') {
-    const message = 'The sandbox found the content unfit, as it was told to.';
+    const message = 'The sandbox found the content unfit, as requested.';
     throw new InputRefused('content_policy_violation', message, { simulated: true });
   }
   // Half an answer that is no stream is none.
   if (is_stream) return;
-  if (script.outcome === 'fail') throw notStarted('unavailable', 'The sandbox failed, as it was told to.');
-  if (script.is_cut) throw notStarted('unavailable', 'The sandbox broke off, as it was told to.');
+  if (script.outcome === 'fail') throw notStarted('unavailable', 'The sandbox failed, as requested.');
+  if (script.is_cut) throw notStarted('unavailable', 'The sandbox broke off, as requested.');
 }
 
 function notStarted(reason: NotStarted['reason'], message: string, retry_after_ms?: number): NotStarted {
@@ -113,7 +113,7 @@ function notStarted(reason: NotStarted['reason'], message: string, retry_after_m
 
 /** Read as the same status of any other upstream is read. */
 function errorOf(status: number): NotStarted | InputRefused {
-  const message = `The sandbox answered ${status}, as it was told to.`;
+  const message = `The sandbox answered ${status}, as requested.`;
   const error = refusalError({ status, retry_after: undefined, body: JSON.stringify({ error: { message } }) }, []);
   return error instanceof NotStarted
     ? notStarted(error.reason, error.message, error.retry_after_ms)
@@ -169,6 +169,6 @@ async function* stream(
   }
   if (outcome === 'done') yield Buffer.from(tail.join(''));
   if (outcome !== 'fail') return;
-  const message = 'The sandbox failed in the middle of its answer, as it was told to.';
+  const message = 'The sandbox failed in the middle of its answer, as requested.';
   yield style.caller.errorEvent({ type: failure, message, request_id: wire.request_id });
 }

@@ -389,7 +389,7 @@ describe('directives of sandbox chat', () => {
     const failed = await events(style, say('Hello [[fail]]'));
     expect(streamedText(failed).length).toBeGreaterThan(10);
     expect(failed.find(({ type }) => type === 'error')).toMatchObject({
-      message: expect.stringContaining('as it was told to'),
+      message: expect.stringContaining('as requested'),
     });
     expect((await send('Hello')).simulated).toBeUndefined();
   });

@@ -132,7 +132,9 @@ function Facts({ caption, rows }: { caption: string; rows: readonly (readonly [s
             <Table.Th scope="row" fw={400} c="dimmed" pr="md" style={{ verticalAlign: 'top' }}>
               {name}
             </Table.Th>
-            <Table.Td style={{ overflowWrap: 'anywhere' }}>{value}</Table.Td>
+            <Table.Td miw={{ base: 140, xs: 200 }} style={{ overflowWrap: 'anywhere' }}>
+              {value}
+            </Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

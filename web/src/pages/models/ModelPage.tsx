@@ -71,7 +71,7 @@ function Whole({ model }: { model: ModelView }) {
       {has_input && (
         <Grid.Col span={12}>
           <Stack gap="lg">
-            <Card title="Parameters of input">
+            <Card title="Input parameters">
               <Parameters schema={model.input_schema} />
             </Card>
             <Card title="As a JSON Schema">
