@@ -18,8 +18,7 @@ const more = `
 
 beforeAll(async () => {
   stage = await setStage({ more });
-  const yaml = yamlOf(stage.upstream, more);
-  await stage.test.configure(yaml.replace('limits: {', `limits: { chat_at_once: ${at_once},`));
+  await stage.test.configure(yamlOf(stage.upstream, more, '', { chat_at_once: at_once }));
 });
 beforeEach(() => {
   stage.upstream.script('gpt-x', 'hang');

@@ -253,7 +253,7 @@ test('a caller who disconnects pays what its upstream bills', async () => {
 });
 
 test('both chat paths and embeddings share one rate limit', async () => {
-  await stage.test.configure(yamlOf(stage.upstream, models).replace('chat_per_minute: 1000000', 'chat_per_minute: 2'));
+  await stage.test.configure(yamlOf(stage.upstream, models, '', { chat_per_minute: 2 }));
   stage.upstream.script('embed-x', { json: vectors([[1]]) });
   const client = await stage.test.client();
   expect((await ask({ model: 'acme/vectors', input: 'a' }, client)).status).toBe(200);

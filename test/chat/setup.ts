@@ -1,12 +1,12 @@
-import { limits } from '../helpers/catalog.ts';
+import { limits, type Limits } from '../helpers/catalog.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { startTestApp, type Client, type TestApp, type TestAppOptions } from '../helpers/app.ts';
 
 /** One model per cell: `c2c` is asked in completions style and has an upstream of that style, and so on. */
-export function yamlOf(upstream: ChatUpstream, more = '', providers = ''): string {
+export function yamlOf(upstream: ChatUpstream, more = '', providers = '', stated: Limits = {}): string {
   return `
 version: 1
-${limits({ chat_per_minute: 1_000_000 })}
+${limits({ chat_per_minute: 1_000_000, ...stated })}
 providers:
   oai: { adapter: openai, base_url: "${upstream.url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
   ant: { adapter: anthropic, base_url: "${upstream.url}", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }

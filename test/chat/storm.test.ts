@@ -87,8 +87,7 @@ test('the sweep releases a hold whose node died', async () => {
 
 test('both chat paths share one rate limit of the key', async () => {
   stage.upstream.script('gpt-x', { json: completion('x') });
-  const yaml = yamlOf(stage.upstream).replace('chat_per_minute: 1000000', 'chat_per_minute: 5');
-  await stage.test.configure(yaml);
+  await stage.test.configure(yamlOf(stage.upstream, '', '', { chat_per_minute: 5 }));
   const client = await stage.test.client();
   const statuses: number[] = [];
   for (let i = 0; i < 4; i++) {

@@ -24,9 +24,10 @@ export function mediaModel(model: MediaModel): string {
   return `\n  - ${[...fields, ...more, `routes: [${routes.join(', ')}]`].join('\n    ')}`;
 }
 
-type Limits = {
+export type Limits = {
   generate_per_minute?: number;
   chat_per_minute?: number;
+  chat_at_once?: number;
   other_per_minute?: number;
   failed_per_24h?: number;
 };

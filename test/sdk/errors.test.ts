@@ -58,9 +58,8 @@ describe.each(caller_names)('the SDK %s', (name) => {
 });
 
 describe('a limit of one call a minute', () => {
-  const yaml = () => yamlOf(sdk.upstream, broken);
-  beforeAll(() => sdk.stage.test.configure(yaml().replace('chat_per_minute: 1000000', 'chat_per_minute: 1')));
-  afterAll(() => sdk.stage.test.configure(yaml()));
+  beforeAll(() => sdk.stage.test.configure(yamlOf(sdk.upstream, broken, '', { chat_per_minute: 1 })));
+  afterAll(() => sdk.stage.test.configure(yamlOf(sdk.upstream, broken)));
 
   test.each(caller_names)('gives the second call of %s a 429 with a retry time', async (name) => {
     sdk.upstream.script('gpt-x', { json: completion('Hi') });
