@@ -19,9 +19,15 @@ export type Taken = {
   retry_after_ms: number;
 };
 
+/** Windows of all nodes together. */
 export type Windows = {
-  /** Takes one place in the window of `key_id`, or refuses. `now_ms` is monotonic. */
-  take(window: WindowName, key_id: string, limit: number, now_ms: number): Taken;
+  /** Takes one place in the window of a key, or of another name, or refuses. `now_ms` is monotonic. */
+  take(window: WindowName, name: string, limit: number, now_ms: number): Promise<Taken>;
+};
+
+/** Windows of one process. */
+export type LocalWindows = {
+  take(window: WindowName, name: string, limit: number, now_ms: number): Taken;
 };
 
 export const window_ms = 60_000;
@@ -33,14 +39,14 @@ export const window_ms = 60_000;
 const place_ms = window_ms + 1;
 
 /** Windows of this process only. They start empty. */
-export function memoryWindows(): Windows & { size(): number } {
-  const logs: Record<WindowName, Map<string, Log>> = { generate: new Map(), chat: new Map(), other: new Map() };
+export function memoryWindows(): LocalWindows & { size(): number } {
+  const logs: Record<WindowName, Map<string, SlidingLog>> = { generate: new Map(), chat: new Map(), other: new Map() };
   const looks_at_ms: Record<WindowName, number> = { generate: 0, chat: 0, other: 0 };
   return {
     take(window, key_id, limit, now_ms) {
       const byKey = logs[window];
       if (now_ms >= looks_at_ms[window]) looks_at_ms[window] = evictIdle(byKey, now_ms);
-      const log = byKey.get(key_id) ?? new Log();
+      const log = byKey.get(key_id) ?? new SlidingLog();
       const taken = log.take(limit, now_ms);
       if (taken.ok && now_ms - log.moved_at_ms >= order_ms) {
         byKey.delete(key_id); // moves it to the end: the map stays ordered by the newest request
@@ -60,7 +66,7 @@ const order_ms = 1_000;
 const evictions_max = 4;
 
 /** Answers when there may be an idle key again. */
-function evictIdle(byKey: Map<string, Log>, now_ms: number): number {
+function evictIdle(byKey: Map<string, SlidingLog>, now_ms: number): number {
   let left = evictions_max;
   for (const [key_id, log] of byKey) {
     if (left-- === 0 || log.idle_at_ms > now_ms) return log.idle_at_ms;
@@ -70,7 +76,7 @@ function evictIdle(byKey: Map<string, Log>, now_ms: number): number {
 }
 
 /** The times of the accepted requests of one key, oldest first, in a ring that grows up to the limit. */
-class Log {
+export class SlidingLog {
   /** Its length is a power of two, so that places in the ring are found without a division. */
   #times = new Float64Array(8);
   #first = 0;
@@ -79,10 +85,17 @@ class Log {
   /** Time at which it became the last one of its map. */
   moved_at_ms = -Infinity;
 
-  take(limit: number, now_ms: number): Taken {
+  /** Returns how many requests count now. */
+  countAt(now_ms: number): number {
+    this.#dropExpired(Math.max(now_ms, this.#newest_ms));
+    return this.#count;
+  }
+
+  /** Takes a place while fewer than `bound` requests count. */
+  take(limit: number, now_ms: number, bound = limit): Taken {
     const at_ms = Math.max(now_ms, this.#newest_ms); // a clock that steps back must not free places
     this.#dropExpired(at_ms);
-    const ok = this.#count < limit;
+    const ok = this.#count < Math.min(limit, bound);
     if (ok) this.#push(at_ms);
     const oldest_ms = this.#count > 0 ? this.#at(0) : at_ms;
     const blocking_ms = this.#count >= limit && limit > 0 ? this.#at(this.#count - limit) : at_ms;

@@ -1,0 +1,66 @@
+-- Leases shares of limits that no table counts: requests of a key in any minute, or its calls at once. A node may use as
+-- much as its share, and all shares together are never more than the limit. p_requests is an array of
+-- {resource, limit, in_use, least, need, frees_in_ms, lost_ms}: the node uses in_use now, may go up to least in any
+-- case, since it has that share, and wants need more; the first of what it uses is free again in frees_in_ms. The share of
+-- a node that died counts as used for lost_ms.
+--
+-- Locks the resources in the order of their names. Returns arrays, request i's answer is at i: outcome granted; leased
+-- (others have what it needs, and are asked for what they do not use: try again in a moment); full. amount is the share;
+-- others_in_use and others_free_in_ms are what all others use, and when the first of that is free again.
+create or replace function take_shares(
+  p_clock timestamptz, p_node text, p_requests jsonb,
+  out outcome text[], out amount bigint[], out others_in_use bigint[], out others_free_in_ms float8[]
+) language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  v_count constant int := jsonb_array_length(p_requests);
+  r record;
+  o record; -- the leases of others
+  v_free bigint;
+  v_amount bigint;
+begin
+  outcome := array_fill(null::text, array[v_count]);
+  amount := array_fill(null::bigint, array[v_count]);
+  others_in_use := array_fill(null::bigint, array[v_count]);
+  others_free_in_ms := array_fill(null::float8, array[v_count]);
+  for r in
+    select * from rows from (jsonb_to_recordset(p_requests) as (resource text, "limit" bigint, in_use bigint, least bigint,
+        need bigint, frees_in_ms float8, lost_ms float8)) with ordinality u (resource, "limit", in_use, least, need,
+        frees_in_ms, lost_ms, i)
+      order by resource
+  loop
+    perform pg_advisory_xact_lock(7633530, hashtext(r.resource));
+    -- In a statement behind the lock, so that it reads what the owner before has written.
+    select coalesce(sum(l.amount), 0) as amount, coalesce(sum(l.in_use), 0) as in_use, min(l.frees_at) as frees_at,
+           max(l.ends_at) filter (where l.node_id = '') as recalled_until
+      into o from leases l
+     where l.account_id = '' and l.resource = r.resource and l.node_id <> p_node
+       and l.ends_at > p_clock - interval '2 s' - case when l.node_id = '' then 0 else r.lost_ms end * interval '1 ms';
+    if o.recalled_until <= p_clock then
+      o.recalled_until := null;
+    end if;
+    v_free := r."limit" - o.amount;
+    v_amount := greatest(r.least, r.in_use, least(r.in_use + r.need, v_free));
+    if v_amount >= r.in_use + r.need then
+      outcome[r.i] := 'granted';
+      if o.recalled_until is null then
+        v_amount := greatest(v_amount, r.in_use + r.need + (v_free - r.in_use - r.need) / 2);
+      end if;
+    elsif o.recalled_until is null then
+      outcome[r.i] := 'leased';
+      perform recall_leases('', r.resource, p_clock);
+    elsif o.recalled_until > p_clock + interval '1.8 s' then
+      outcome[r.i] := 'leased'; -- whoever is there has 200 ms for an answer
+    else
+      outcome[r.i] := 'full';
+    end if;
+    amount[r.i] := v_amount;
+    others_in_use[r.i] := o.in_use;
+    others_free_in_ms[r.i] := greatest(extract(epoch from o.frees_at - p_clock) * 1000, 0);
+    insert into leases (account_id, resource, node_id, amount, in_use, ends_at, frees_at)
+      values ('', r.resource, p_node, v_amount, r.in_use, p_clock + interval '10 s',
+        p_clock + r.frees_in_ms * interval '1 ms')
+      on conflict (account_id, resource, node_id) do update
+        set amount = excluded.amount, in_use = excluded.in_use, ends_at = excluded.ends_at, frees_at = excluded.frees_at;
+  end loop;
+end $$;

@@ -1,0 +1,219 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { makeBatcher } from '../db/batcher.ts';
+import type { Db } from '../db/database.ts';
+import { oneRow } from '../db/one-row.ts';
+
+/** A limit that all nodes share, as far as this node uses it. */
+export type Limited = {
+  limit: number;
+  /** Returns the part of the limit that this node uses now. */
+  inUse(): number;
+  /** Returns the time after which the first of it is free again, if that is known. */
+  freesInMs(): number | undefined;
+  /** Takes one if less than `bound` is in use. */
+  take(bound: number): boolean;
+};
+
+/** `free_in_ms`: the time after which something that other nodes use is free again, if that is known. */
+export type ShareState = { others_in_use: number; others_free_in_ms: number | undefined };
+
+/** Shares of limits, each by the name of its resource. */
+export type Shares = {
+  /** Takes one of the limit, out of the share of this node if it can; resolves to false if all nodes together use it up. */
+  take(resource: string, limited: Limited): Promise<boolean>;
+  /** Returns what this node heard last of the others. */
+  stateOf(resource: string): ShareState;
+  /** Gives back what is not in use. */
+  giveUp(resource: string): void;
+};
+
+type ShareRequest = {
+  resource: string;
+  limit: number;
+  in_use: number;
+  least: number;
+  need: number;
+  frees_in_ms: number | null;
+  lost_ms: number;
+};
+type ShareAnswer = { outcome: 'granted' | 'leased' | 'full'; amount: number } & ShareState;
+
+type Share = ShareState & {
+  resource: string;
+  amount: number;
+  /** When it was asked for, by the monotonic clock and the wall's. */
+  asked_at: { elapsed_ms: number; wall_ms: number };
+  /** A request under way; those who wait for it. */
+  asking: Promise<ShareAnswer> | undefined;
+  waiting: number;
+  /** One more at each recall: an answer to what was asked before it is not used. */
+  recalls: number;
+  limited: Limited;
+  /** Refused until then without asking. */
+  full_until_ms: number;
+};
+
+/** A node uses a share for so long from before it asked for it; PostgreSQL counts from when it heard, and 2 s more. */
+const share_ms = 10_000;
+
+/** Behind its end a share counts as used for `lost_ms`; a node that remembers it until then gives it back when asked. */
+const remembered_ms = share_ms + 5_000;
+
+/** A node that was refused asks again after this at the latest: others may have given something back. */
+const full_ms = 250;
+
+const longest_wait_ms = 64;
+
+/**
+ * Shares of limits, kept in the table `leases`: the sum of the shares of all nodes is never above the limit. The share of
+ * a node that died counts as used for `lost_ms`.
+ */
+export function openShares(db: Db, node_id: string, { lost_ms }: { lost_ms: number }): Shares {
+  const send = makeBatcher<ShareRequest, ShareAnswer>({
+    together: (requests) => callTogether(db, node_id, requests),
+    names: { nameOf: ({ resource }) => resource, groupOf: ({ resource }) => resource },
+    calls_max: 2,
+  });
+  return new LeasedShares(send, lost_ms);
+}
+
+class LeasedShares implements Shares {
+  readonly #send: (request: ShareRequest) => Promise<ShareAnswer>;
+  readonly #lost_ms: number;
+  readonly #shares = new Map<string, Share>(); // oldest request first
+
+  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, lost_ms: number) {
+    this.#send = send;
+    this.#lost_ms = lost_ms;
+  }
+
+  async take(resource: string, limited: Limited): Promise<boolean> {
+    const share = this.#find(resource, limited);
+    share.limited = limited;
+    if (this.#takeNow(share)) return true;
+    for (let wait_ms = 4; ; wait_ms = Math.min(2 * wait_ms, longest_wait_ms)) {
+      // Its own use alone is the limit, or somebody was told just now that there is no more.
+      if (limited.inUse() >= limited.limit || performance.now() < share.full_until_ms) return false;
+      const { outcome } = await this.#ask(share);
+      if (this.#takeNow(share)) return true;
+      if (outcome === 'leased') await sleep(wait_ms);
+      if (outcome === 'full') share.full_until_ms = performance.now() + full_ms;
+    }
+  }
+
+  stateOf(resource: string): ShareState {
+    return this.#shares.get(resource) ?? { others_in_use: 0, others_free_in_ms: undefined };
+  }
+
+  giveUp(resource: string): void {
+    const share = this.#shares.get(resource);
+    if (!share) return;
+    share.recalls += 1;
+    share.amount = 0;
+    void this.#return(share);
+  }
+
+  async #return(share: Share): Promise<void> {
+    while (share.asking) await share.asking.catch(() => undefined);
+    await this.#request(share, 0).catch(() => undefined); // it ends by itself
+  }
+
+  #takeNow(share: Share): boolean {
+    const { limited, asked_at, amount } = share;
+    const age_ms = Math.max(performance.now() - asked_at.elapsed_ms, Date.now() - asked_at.wall_ms);
+    if (age_ms >= share_ms || !limited.take(Math.min(limited.limit, amount))) return false;
+    if (age_ms * 2 > share_ms && !share.asking) this.#request(share, 0).catch(() => undefined); // the next one asks itself
+    return true;
+  }
+
+  /** Those who wait at the same moment ask together. */
+  async #ask(share: Share): Promise<ShareAnswer> {
+    share.waiting += 1;
+    try {
+      return await (share.asking ?? this.#request(share));
+    } finally {
+      share.waiting -= 1;
+    }
+  }
+
+  #request(share: Share, need?: number): Promise<ShareAnswer> {
+    const asking = this.#exchange(share, need).finally(() => {
+      if (share.asking === asking) share.asking = undefined;
+    });
+    share.asking = asking;
+    return asking;
+  }
+
+  async #exchange(share: Share, need?: number): Promise<ShareAnswer> {
+    await nextTurn(); // requests of the same turn share it
+    const { limited, recalls } = share;
+    const asked_at = { elapsed_ms: performance.now(), wall_ms: Date.now() };
+    const in_use = limited.inUse();
+    const is_live = Math.max(asked_at.elapsed_ms - share.asked_at.elapsed_ms, asked_at.wall_ms - share.asked_at.wall_ms) < share_ms;
+    const answer = await this.#send({
+      resource: share.resource,
+      limit: limited.limit,
+      in_use,
+      least: is_live ? Math.max(share.amount, in_use) : in_use,
+      need: need ?? share.waiting,
+      frees_in_ms: limited.freesInMs() ?? null,
+      lost_ms: this.#lost_ms,
+    });
+    share.others_in_use = answer.others_in_use;
+    share.others_free_in_ms = answer.others_free_in_ms;
+    if (share.recalls === recalls) {
+      share.amount = answer.amount;
+      share.asked_at = asked_at;
+    }
+    this.#shares.delete(share.resource); // moves it to the end
+    this.#shares.set(share.resource, share);
+    return answer;
+  }
+
+  #find(resource: string, limited: Limited): Share {
+    const existing = this.#shares.get(resource);
+    if (existing) return existing;
+    this.#forgetOld();
+    const never = Number.NEGATIVE_INFINITY;
+    const share: Share = {
+      resource,
+      limited,
+      amount: 0,
+      asked_at: { elapsed_ms: never, wall_ms: never },
+      asking: undefined,
+      waiting: 0,
+      recalls: 0,
+      full_until_ms: never,
+      others_in_use: 0,
+      others_free_in_ms: undefined,
+    };
+    this.#shares.set(resource, share);
+    return share;
+  }
+
+  /** A few at a time, so that no request pays for all. */
+  #forgetOld(): void {
+    let left = 4;
+    for (const [resource, { asked_at, asking }] of this.#shares) {
+      if (left-- === 0 || asking || performance.now() - asked_at.elapsed_ms < remembered_ms + this.#lost_ms) return;
+      this.#shares.delete(resource);
+    }
+  }
+}
+
+type Row = { outcome: ShareAnswer['outcome'][]; amount: number[]; others_in_use: number[]; others_free_in_ms: (number | null)[] };
+
+async function callTogether(db: Db, node_id: string, requests: readonly ShareRequest[]): Promise<ShareAnswer[]> {
+  const rows = await db.query<Row>(
+    `select outcome, amount::float8[], others_in_use::float8[], others_free_in_ms from take_shares(now(), $1, $2)`,
+    [node_id, JSON.stringify(requests)],
+    'brief',
+  );
+  const answer = oneRow(rows);
+  return answer.outcome.map((outcome, i) => ({
+    outcome,
+    amount: answer.amount[i] ?? 0,
+    others_in_use: answer.others_in_use[i] ?? 0,
+    others_free_in_ms: answer.others_free_in_ms[i] ?? undefined,
+  }));
+}

@@ -1,0 +1,65 @@
+import type { Shares } from '../leases/shares.ts';
+import { SlidingLog, window_ms, type Taken, type WindowName, type Windows } from './window.ts';
+
+/**
+ * Windows of all nodes together: each node logs its own requests, and accepts as many in any minute as its share of the
+ * limit. `elapsed_ms` is the clock of `take`.
+ */
+export function sharedWindows(shares: Shares): Windows {
+  const logs = new Map<string, SlidingLog>(); // the longest idle first
+  return {
+    async take(window, name, limit, now_ms) {
+      const resource = resourceOf(window, name);
+      const log = findLog(logs, resource, now_ms);
+      const begun_ms = performance.now();
+      const nowMs = () => now_ms + performance.now() - begun_ms; // a share may have to be asked for
+      let taken: Taken | undefined;
+      const limited = {
+        limit,
+        inUse: () => log.countAt(nowMs()),
+        freesInMs: () => log.freesInMs(nowMs()),
+        take: (bound: number) => (taken = log.take(limit, nowMs(), bound)).ok,
+      };
+      await shares.take(resource, limited);
+      taken ??= log.take(limit, nowMs(), 0);
+      return besideOthers(taken, shares.stateOf(resource));
+    },
+  };
+}
+
+function resourceOf(window: WindowName, name: string): string {
+  return `${window} ${name}`;
+}
+
+/** What others use is not there for this node, and may be free earlier than what it uses itself. */
+function besideOthers(
+  taken: Taken,
+  { others_in_use, others_free_in_ms }: { others_in_use: number; others_free_in_ms: number | undefined },
+): Taken {
+  if (others_in_use === 0) return taken;
+  const remaining = Math.max(0, taken.remaining - others_in_use);
+  if (taken.ok) return { ...taken, remaining };
+  const own_ms = taken.retry_after_ms > 0 ? taken.retry_after_ms : window_ms;
+  const wait_ms = Math.max(1, Math.min(own_ms, others_free_in_ms ?? own_ms));
+  return { ...taken, remaining: 0, retry_after_ms: wait_ms };
+}
+
+const evictions_max = 4;
+
+function findLog(logs: Map<string, SlidingLog>, resource: string, now_ms: number): SlidingLog {
+  const existing = logs.get(resource);
+  if (existing) {
+    if (now_ms - existing.moved_at_ms < 1_000) return existing;
+    logs.delete(resource); // moves it to the end
+  } else {
+    let left = evictions_max;
+    for (const [name, log] of logs) {
+      if (left-- === 0 || log.idle_at_ms > now_ms) break;
+      logs.delete(name);
+    }
+  }
+  const log = existing ?? new SlidingLog();
+  log.moved_at_ms = now_ms;
+  logs.set(resource, log);
+  return log;
+}
