@@ -386,6 +386,7 @@ create table leases (
   amount bigint not null,
   in_use bigint not null default 0,
   ends_at timestamptz not null,
+  frees_at timestamptz,
   constraint leases_pkey PRIMARY KEY (account_id, resource, node_id),
   constraint leases_check CHECK (((in_use >= 0) AND (amount >= in_use)))
 ) with (fillfactor=50);
@@ -946,5 +947,6 @@ end $function$;
 -- function send_next_job(p_account text, p_id text, p_after_ms double precision) returns void
 -- function stop_attempt(p_now timestamptz, p_account text, p_id text, p_number integer) returns void
 -- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text
+-- function take_shares(p_clock timestamptz, p_node text, p_requests jsonb, OUT outcome text[], OUT amount bigint[], OUT others_in_use bigint[], OUT others_free_in_ms double precision[]) returns record
 -- function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text
 -- function void_links() returns trigger

@@ -27,8 +27,10 @@ import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { memoryBackoff, type Backoff } from './limits/backoff.ts';
-import { memoryWindows, type Windows } from './limits/window.ts';
+import { sharedWindows } from './limits/shared-windows.ts';
+import { memoryWindows, window_ms, type LocalWindows, type Windows } from './limits/window.ts';
 import { endLeases } from './leases/leases.ts';
+import { openShares, type Shares } from './leases/shares.ts';
 import { leases_channel } from './leases/while-leased.ts';
 import { databaseHolds, makeHoldBatcher, money_channel, type Holds } from './money/holds.ts';
 import { reserveInMemory } from './money/reservations.ts';
@@ -68,6 +70,9 @@ export type App = {
   readonly styles: readonly Codec[];
   readonly health: RouteHealth;
   readonly windows: Windows;
+  readonly address_windows: LocalWindows;
+  /** Calls at once of each key, on all nodes. */
+  readonly call_shares: Shares;
   /** Semaphores. */
   readonly limits: Limits;
   /** Measures files. */
@@ -208,7 +213,7 @@ async function openParts(
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const limits = openLimits({ catalog });
-  const windows = memoryWindows();
+  const { windows, call_shares } = await openShared(db, { listener, log, node_id }, onStop);
   const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, windows }, options, onStop);
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
@@ -233,6 +238,8 @@ async function openParts(
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
     windows,
+    call_shares,
+    address_windows: memoryWindows(),
     sign_in_backoff: memoryBackoff(),
     limits,
     authenticator,
@@ -259,6 +266,30 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
   const clock = await openDatabaseClock(db);
   onStop(() => clock.close());
   return clock;
+}
+
+/** Opens the limits that all nodes share. */
+async function openShared(
+  db: Db,
+  { listener, log, node_id }: Pick<App, 'listener' | 'log' | 'node_id'>,
+  onStop: App['onStop'],
+): Promise<Pick<App, 'windows' | 'call_shares'>> {
+  const window_shares = openShares(db, node_id, { lost_ms: window_ms });
+  const call_shares = openShares(db, node_id, { lost_ms: 0 });
+  onStop(async () => {
+    // What is not given back ends by itself.
+    await Promise.all([window_shares.close(), call_shares.close()]).catch((error: unknown) =>
+      log.warn({ err: error }, 'shares of limits were not given back'),
+    );
+  });
+  await listener.subscribe(leases_channel, {
+    onPayload: (payload) => {
+      const [account_id, ...resource] = payload.split(' ');
+      if (account_id !== '') return;
+      for (const shares of [window_shares, call_shares]) shares.giveUp(resource.join(' '));
+    },
+  });
+  return { windows: sharedWindows(window_shares), call_shares };
 }
 
 /** Opens what people sign in with, and the mail to them. */
@@ -327,6 +358,7 @@ async function hearOthers(
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [account_id = '', ...resource] = payload.split(' ');
+      if (account_id === '') return; // a limit of another kind
       // What cannot be given back now ends by itself.
       holds
         .returnLeases(account_id, resource.join(' '))

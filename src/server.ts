@@ -121,6 +121,7 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
       return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, purpose);
     },
     windows: app.windows,
+    address_windows: app.address_windows,
     body_memory: app.limits.body_memory,
     limits: () => {
       const { generate_per_minute, chat_per_minute, other_per_minute } = app.catalog.current.settings.limits;

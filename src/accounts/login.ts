@@ -290,7 +290,7 @@ type Counts = NonNullable<NonNullable<BetterAuthOptions['rateLimit']>['customSto
 function countedIn(windows: Windows): Counts {
   return {
     consume: async (key, { max }) => {
-      const { ok, retry_after_ms } = windows.take('other', `sign-in ${key}`, max, performance.now());
+      const { ok, retry_after_ms } = await windows.take('other', `sign-in ${key}`, max, performance.now());
       return { allowed: ok, retryAfter: ok ? null : Math.ceil(retry_after_ms / 1000) };
     },
     get: async () => null, // the library asks for these only where there is no `consume`

@@ -36,8 +36,8 @@ export type SessionUse = {
   account_id: string | undefined;
   /** It is an act that asks who is there once more, after a while. */
   needs_proof: boolean;
-  /** Throws where this person has asked too often. */
-  count(user_id: string): void;
+  /** Rejects where this person has asked too often. */
+  count(user_id: string): Promise<void>;
 };
 
 /**
@@ -63,7 +63,7 @@ async function findPerson(
   if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.');
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const { user, proved_at } = session;
-  count(user.id);
+  await count(user.id);
   const person = { user, session_id: session.id, proved_at, account: undefined, role: undefined };
   if (account_id === undefined) {
     if (need === 'signed in' || (need === 'operator' && user.is_operator)) return person;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
+import type { Shares } from '../leases/shares.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
@@ -29,6 +30,7 @@ export type CallParts = RoutingParts &
   LostCostParts & {
     readonly catalog: CatalogHolder;
     readonly limits: { readonly chat_calls: Semaphore };
+    readonly call_shares: Shares;
     track(work: Promise<unknown>): void;
   };
 
@@ -53,7 +55,7 @@ export async function runCall<Priced extends PricedRequest>(
   caller: ChatCaller,
   writer: StreamWriter,
 ): Promise<ChatResult> {
-  const permit = enter(parts, priced);
+  const permit = await enter(parts, priced);
   const end = parts.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
   let routing: Routing | undefined;
   try {
@@ -106,11 +108,25 @@ export async function runCall<Priced extends PricedRequest>(
 /** The `retry-after` of a refused call; the end of the key's other calls is unknown. */
 const retry_after_s = 1;
 
-/** Takes one of the permits that a key has. Throws ApiError 429. */
-function enter(parts: Pick<CallParts, 'catalog' | 'limits'>, { caller }: PricedRequest): Permit {
-  const permit = parts.limits.chat_calls.tryAcquire(caller.key.id);
-  if (permit) return permit;
+/** Takes one of the permits that a key has on all nodes. Rejects with ApiError 429. */
+async function enter(
+  parts: Pick<CallParts, 'catalog' | 'limits' | 'call_shares'>,
+  priced: PricedRequest,
+): Promise<Permit> {
+  const { id } = priced.caller.key;
+  const { chat_calls } = parts.limits;
   const { chat_at_once } = parts.catalog.current.settings.limits;
+  let permit: Permit | undefined;
+  await parts.call_shares.take(`calls ${id}`, {
+    limit: chat_at_once,
+    inUse: () => chat_calls.inUse(id),
+    freesInMs: () => undefined,
+    take: (bound) => {
+      permit = chat_calls.inUse(id) < bound ? chat_calls.tryAcquire(id) : undefined;
+      return permit !== undefined;
+    },
+  });
+  if (permit) return permit;
   const message = `Too many calls at once with this key: at most ${chat_at_once} may be in progress. Wait until one of them ends.`;
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }

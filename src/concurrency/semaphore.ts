@@ -115,6 +115,11 @@ export class Semaphore {
     this.#leave(key);
   }
 
+  /** The amount that is in use under this key. */
+  inUse(name: string): number {
+    return this.#keys.get(name)?.in_use ?? 0;
+  }
+
   /** The number of requests of this key that wait. */
   waiting(name: string): number {
     return this.#keys.get(name)?.queue.length ?? 0;

@@ -48,23 +48,23 @@ const asks_password: ReadonlySet<string> = new Set([
 
 const sends_mail: ReadonlySet<string> = new Set(['/sign-in/mail', '/request-password-reset']);
 
-/** Counts a try of this path. Throws ApiError 429 for one too many; undefined where there is nothing to guess. */
-export function takeAttempt(
+/** Counts a try of this path. Rejects with ApiError 429 for one too many; undefined where there is nothing to guess. */
+export async function takeAttempt(
   app: SignInParts,
   path: string,
   call: PublicCall,
   about: Session | undefined,
-): Attempt | undefined {
+): Promise<Attempt | undefined> {
   if (about && asks_password.has(path)) return waitFor(app, `password of ${about.user.id} in session`);
   const email = emailIn(call.body);
   const who = createHash('sha256').update(email).digest('base64');
-  if (sends_mail.has(path)) takeWindow(app, `mail to ${who}`, mails_per_minute);
+  if (sends_mail.has(path)) await takeWindow(app, `mail to ${who}`, mails_per_minute);
   if (path !== '/sign-in/email') return undefined;
   const browser = knownBrowserOf(call.headers.cookie, app.secret, email);
   if (browser !== undefined) return waitFor(app, `password in browser ${browser}`);
   const attempt = waitFor(app, `password of ${who} from ${networkOf(call.address)}`);
   try {
-    takeWindow(app, `login ${who}`, from_everywhere_per_minute);
+    await takeWindow(app, `login ${who}`, from_everywhere_per_minute);
   } catch (error) {
     attempt.end(429);
     throw error;
@@ -83,8 +83,8 @@ function waitFor({ sign_in_backoff }: { sign_in_backoff: Backoff }, name: string
   };
 }
 
-function takeWindow({ windows }: { windows: Windows }, name: string, limit: number): void {
-  const taken = windows.take('other', name, limit, performance.now());
+async function takeWindow({ windows }: { windows: Windows }, name: string, limit: number): Promise<void> {
+  const taken = await windows.take('other', name, limit, performance.now());
   if (!taken.ok) throw tooMany(taken.retry_after_ms);
 }
 

@@ -62,7 +62,7 @@ async function handleLogin(app: Parts, call: PublicCall) {
   if (path === '/two-factor/enable' && about?.user.two_factor === true) {
     throw new ApiError('conflict', 'The second factor is on already. Turn it off first.'); // it would be replaced
   }
-  const attempt = takeAttempt(app, path, call, about);
+  const attempt = await takeAttempt(app, path, call, about);
   const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
   attempt?.end(answer.status);
   if (about && answer.status < 300) await tell(app, { path, session: about, address });

@@ -31,6 +31,6 @@ export async function takeWindow(
 ): Promise<void> {
   const { generate_per_minute, chat_per_minute, other_per_minute } = catalog.current.settings.limits;
   const limits = { generate: generate_per_minute, chat: chat_per_minute, other: other_per_minute };
-  const taken = windows.take(window, key.id, limits[window], performance.now());
+  const taken = await windows.take(window, key.id, limits[window], performance.now());
   if (!taken.ok) throw windowError(window, taken);
 }

@@ -86,7 +86,7 @@ export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', 
 const tests_per_minute = 20;
 
 async function takeTest({ windows }: { windows: Windows }, account_id: string): Promise<void> {
-  const taken = windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
+  const taken = await windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
   if (taken.ok) return;
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const headers = { 'retry-after': String(seconds) };

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
 import type { SessionUse, Person } from '../accounts/person.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
-import type { WindowName, Windows } from '../limits/window.ts';
+import type { WindowName, LocalWindows, Windows } from '../limits/window.ts';
 import type { Endpoint } from './endpoint.ts';
 
 export type PipelineLog = {
@@ -22,6 +22,8 @@ export type PipelineOptions<App> = {
    */
   admitPerson?(request: PersonRequest, use: SessionUse): Promise<Person>;
   windows: Windows;
+  /** Of requests without a key, by their address: each node counts for itself, or strangers would cost the database. */
+  address_windows: LocalWindows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;
   cors_origins(): readonly string[];

@@ -186,10 +186,10 @@ async function admitPerson<App>(
  */
 const dashboard_per_minute_min = 600;
 
-/** Throws ApiError 429. */
-function countPerson<App>(context: Context<App>, user_id: string): void {
+/** Rejects with ApiError 429. */
+async function countPerson<App>(context: Context<App>, user_id: string): Promise<void> {
   const limit = Math.max(dashboard_per_minute_min, context.limits().other);
-  const taken = context.windows.take('other', `dashboard ${user_id}`, limit, context.elapsed_ms());
+  const taken = await context.windows.take('other', `dashboard ${user_id}`, limit, context.elapsed_ms());
   if (taken.ok) return;
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const message = `Too many requests to the dashboard: at most ${taken.limit} per minute. Try again in ${seconds} s.`;
@@ -210,12 +210,17 @@ async function admitCaller<App>(
   exchange.caller = caller;
   const { rules } = caller.key;
   if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });
-  countCall(context, window, exchange, caller);
+  await countCall(context, window, exchange, caller);
 }
 
-/** Throws ApiError 429. */
-function countCall<App>(context: Context<App>, window: WindowName, exchange: Exchange, caller: Caller): void {
-  const taken = context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
+/** Rejects with ApiError 429. */
+async function countCall<App>(
+  context: Context<App>,
+  window: WindowName,
+  exchange: Exchange,
+  caller: Caller,
+): Promise<void> {
+  const taken = await context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
   Object.assign(exchange.headers, windowHeaders(taken));
   if (!taken.ok) throw windowError(window, taken);
 }

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts';
 import { networkOf } from '../net/address.ts';
-import type { Windows } from '../limits/window.ts';
+import type { LocalWindows } from '../limits/window.ts';
 import type { PublicEndpoint, RequestHead } from './endpoint.ts';
 
 /**
@@ -8,13 +8,13 @@ import type { PublicEndpoint, RequestHead } from './endpoint.ts';
  * endpoint sees in its head. Throws ApiError.
  */
 export function admitStranger<App>(
-  { app, windows, elapsed_ms }: { app: App; windows: Windows; elapsed_ms: () => number },
+  { app, address_windows, elapsed_ms }: { app: App; address_windows: LocalWindows; elapsed_ms: () => number },
   { path, per_minute_per_address, admit }: PublicEndpoint<App>,
   head: RequestHead,
 ): void {
   if (per_minute_per_address !== undefined) {
     const name = `address ${networkOf(head.address)} ${path}`;
-    const taken = windows.take('other', name, per_minute_per_address, elapsed_ms());
+    const taken = address_windows.take('other', name, per_minute_per_address, elapsed_ms());
     if (!taken.ok) throw tooMany(per_minute_per_address, taken.retry_after_ms);
   }
   admit?.(app, head);

@@ -25,6 +25,8 @@ export type Shares = {
   stateOf(resource: string): ShareState;
   /** Gives back what is not in use. */
   giveUp(resource: string): void;
+  /** Gives back what is not in use of all. */
+  close(): Promise<void>;
 };
 
 type ShareRequest = {
@@ -33,6 +35,7 @@ type ShareRequest = {
   in_use: number;
   least: number;
   need: number;
+  gives_back: boolean;
   frees_in_ms: number | null;
   lost_ms: number;
 };
@@ -49,8 +52,8 @@ type Share = ShareState & {
   /** One more at each recall: an answer to what was asked before it is not used. */
   recalls: number;
   limited: Limited;
-  /** Refused until then without asking. */
-  full_until_ms: number;
+  /** Refused until then without asking, while the limit is the same. */
+  full: { limit: number; until_ms: number };
 };
 
 /** A node uses a share for so long from before it asked for it; PostgreSQL counts from when it heard, and 2 s more. */
@@ -77,6 +80,8 @@ export function openShares(db: Db, node_id: string, { lost_ms }: { lost_ms: numb
   return new LeasedShares(send, lost_ms);
 }
 
+type Purpose = 'take' | 'renew' | 'give back';
+
 class LeasedShares implements Shares {
   readonly #send: (request: ShareRequest) => Promise<ShareAnswer>;
   readonly #lost_ms: number;
@@ -90,14 +95,14 @@ class LeasedShares implements Shares {
   async take(resource: string, limited: Limited): Promise<boolean> {
     const share = this.#find(resource, limited);
     share.limited = limited;
-    if (this.#takeNow(share)) return true;
+    if (this.#takeNow(share, limited)) return true;
     for (let wait_ms = 4; ; wait_ms = Math.min(2 * wait_ms, longest_wait_ms)) {
       // Its own use alone is the limit, or somebody was told just now that there is no more.
-      if (limited.inUse() >= limited.limit || performance.now() < share.full_until_ms) return false;
+      if (limited.inUse() >= limited.limit || isFull(share)) return false;
       const { outcome } = await this.#ask(share);
-      if (this.#takeNow(share)) return true;
+      if (this.#takeNow(share, limited)) return true;
       if (outcome === 'leased') await sleep(wait_ms);
-      if (outcome === 'full') share.full_until_ms = performance.now() + full_ms;
+      if (outcome === 'full') share.full = { limit: limited.limit, until_ms: performance.now() + full_ms };
     }
   }
 
@@ -107,22 +112,30 @@ class LeasedShares implements Shares {
 
   giveUp(resource: string): void {
     const share = this.#shares.get(resource);
-    if (!share) return;
+    if (!share || share.waiting > 0) return; // it has less than it needs itself
     share.recalls += 1;
     share.amount = 0;
     void this.#return(share);
   }
 
-  async #return(share: Share): Promise<void> {
-    while (share.asking) await share.asking.catch(() => undefined);
-    await this.#request(share, 0).catch(() => undefined); // it ends by itself
+  async close(): Promise<void> {
+    const given = [...this.#shares.values()].map((share) => {
+      share.amount = 0;
+      return this.#return(share);
+    });
+    await Promise.all(given);
   }
 
-  #takeNow(share: Share): boolean {
-    const { limited, asked_at, amount } = share;
+  async #return(share: Share): Promise<void> {
+    while (share.asking) await share.asking.catch(() => undefined);
+    await this.#request(share, 'give back').catch(() => undefined); // it ends by itself
+  }
+
+  #takeNow(share: Share, limited: Limited): boolean {
+    const { asked_at, amount } = share;
     const age_ms = Math.max(performance.now() - asked_at.elapsed_ms, Date.now() - asked_at.wall_ms);
     if (age_ms >= share_ms || !limited.take(Math.min(limited.limit, amount))) return false;
-    if (age_ms * 2 > share_ms && !share.asking) this.#request(share, 0).catch(() => undefined); // the next one asks itself
+    if (age_ms * 2 > share_ms && !share.asking) this.#request(share, 'renew').catch(() => undefined); // the next one asks itself
     return true;
   }
 
@@ -136,26 +149,28 @@ class LeasedShares implements Shares {
     }
   }
 
-  #request(share: Share, need?: number): Promise<ShareAnswer> {
-    const asking = this.#exchange(share, need).finally(() => {
+  #request(share: Share, purpose: Purpose = 'take'): Promise<ShareAnswer> {
+    const asking = this.#exchange(share, purpose).finally(() => {
       if (share.asking === asking) share.asking = undefined;
     });
     share.asking = asking;
     return asking;
   }
 
-  async #exchange(share: Share, need?: number): Promise<ShareAnswer> {
+  async #exchange(share: Share, purpose: Purpose): Promise<ShareAnswer> {
     await nextTurn(); // requests of the same turn share it
     const { limited, recalls } = share;
     const asked_at = { elapsed_ms: performance.now(), wall_ms: Date.now() };
     const in_use = limited.inUse();
-    const is_live = Math.max(asked_at.elapsed_ms - share.asked_at.elapsed_ms, asked_at.wall_ms - share.asked_at.wall_ms) < share_ms;
+    const is_live =
+      Math.max(asked_at.elapsed_ms - share.asked_at.elapsed_ms, asked_at.wall_ms - share.asked_at.wall_ms) < share_ms;
     const answer = await this.#send({
       resource: share.resource,
       limit: limited.limit,
       in_use,
       least: is_live ? Math.max(share.amount, in_use) : in_use,
-      need: need ?? share.waiting,
+      need: purpose === 'take' ? share.waiting : 0,
+      gives_back: purpose === 'give back',
       frees_in_ms: limited.freesInMs() ?? null,
       lost_ms: this.#lost_ms,
     });
@@ -183,7 +198,7 @@ class LeasedShares implements Shares {
       asking: undefined,
       waiting: 0,
       recalls: 0,
-      full_until_ms: never,
+      full: { limit: 0, until_ms: never },
       others_in_use: 0,
       others_free_in_ms: undefined,
     };
@@ -201,7 +216,16 @@ class LeasedShares implements Shares {
   }
 }
 
-type Row = { outcome: ShareAnswer['outcome'][]; amount: number[]; others_in_use: number[]; others_free_in_ms: (number | null)[] };
+function isFull({ full, limited }: Share): boolean {
+  return full.limit === limited.limit && performance.now() < full.until_ms;
+}
+
+type Row = {
+  outcome: ShareAnswer['outcome'][];
+  amount: number[];
+  others_in_use: number[];
+  others_free_in_ms: (number | null)[];
+};
 
 async function callTogether(db: Db, node_id: string, requests: readonly ShareRequest[]): Promise<ShareAnswer[]> {
   const rows = await db.query<Row>(

@@ -1,5 +1,5 @@
 import type { Shares } from '../leases/shares.ts';
-import { SlidingLog, window_ms, type Taken, type WindowName, type Windows } from './window.ts';
+import { SlidingLog, type Taken, type WindowName, type Windows } from './window.ts';
 
 /**
  * Windows of all nodes together: each node logs its own requests, and accepts as many in any minute as its share of the
@@ -39,9 +39,8 @@ function besideOthers(
   if (others_in_use === 0) return taken;
   const remaining = Math.max(0, taken.remaining - others_in_use);
   if (taken.ok) return { ...taken, remaining };
-  const own_ms = taken.retry_after_ms > 0 ? taken.retry_after_ms : window_ms;
-  const wait_ms = Math.max(1, Math.min(own_ms, others_free_in_ms ?? own_ms));
-  return { ...taken, remaining: 0, retry_after_ms: wait_ms };
+  const wait_ms = Math.min(taken.reset_ms, others_free_in_ms ?? taken.reset_ms);
+  return { ...taken, remaining: 0, retry_after_ms: Math.max(1, wait_ms) };
 }
 
 const evictions_max = 4;

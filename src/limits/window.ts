@@ -108,6 +108,11 @@ export class SlidingLog {
     };
   }
 
+  /** Returns the time until the oldest counted request leaves; undefined without one. */
+  freesInMs(now_ms: number): number | undefined {
+    return this.countAt(now_ms) === 0 ? undefined : this.#at(0) + place_ms - Math.max(now_ms, this.#newest_ms);
+  }
+
   get idle_at_ms(): number {
     return this.#newest_ms + place_ms;
   }

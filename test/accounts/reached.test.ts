@@ -4,7 +4,7 @@ import { openLogin } from '../../src/accounts/login.ts';
 import { no_mail_domain } from '../../src/accounts/login-rules.ts';
 import type { Mail } from '../../src/accounts/mailer.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
-import { memoryWindows } from '../../src/limits/window.ts';
+import { windowsOfOneProcess } from '../helpers/windows.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
 
@@ -80,7 +80,7 @@ describe('the public address', () => {
       base_url: () => base_url,
       now: () => new Date(),
       mailer: { post: (mail) => void mails.push(mail), ready: () => true },
-      windows: memoryWindows(),
+      windows: windowsOfOneProcess(),
       log: test.app.log,
     });
     const body = Buffer.from(JSON.stringify({ email: `${owner.user_id}@${no_mail_domain}` }));

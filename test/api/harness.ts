@@ -7,6 +7,7 @@ import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
 import { ApiError } from '../../src/errors.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
+import { windowsOfOneProcess } from '../helpers/windows.ts';
 
 /** The app that endpoints of these tests get. */
 export type TestApp = { name: string };
@@ -74,7 +75,8 @@ export async function startHarness(
       authenticated += 1;
       return authenticate(headers);
     },
-    windows: memoryWindows(),
+    windows: windowsOfOneProcess(),
+    address_windows: memoryWindows(),
     body_memory: new Semaphore({ name: 'Memory for large request bodies', bound: 512_000_000, key_bound: 'fair' }),
     limits: () => ({ generate: 60, chat: 600, other: 600 }),
     cors_origins: () => [],

@@ -3,6 +3,7 @@ import { makePipeline, type Pipeline } from '../../src/http/pipeline.ts';
 import { Semaphore } from '../../src/concurrency/semaphore.ts';
 import type { App } from '../../src/app.ts';
 import { memoryWindows } from '../../src/limits/window.ts';
+import { windowsOfOneProcess } from '../helpers/windows.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { setStage, type Stage } from './setup.ts';
@@ -21,7 +22,8 @@ beforeAll(async () => {
     app,
     endpoints: listEndpoints(),
     authenticate: (headers) => app.authenticator.authenticate(headers),
-    windows: memoryWindows(),
+    windows: windowsOfOneProcess(),
+    address_windows: memoryWindows(),
     limits: () => ({ generate: 60, chat: 600, other: 600 }),
     cors_origins: () => [],
     trusted_proxies: () => [],

@@ -1,8 +1,8 @@
 -- Leases shares of limits that no table counts: requests of a key in any minute, or its calls at once. A node may use as
 -- much as its share, and all shares together are never more than the limit. p_requests is an array of
--- {resource, limit, in_use, least, need, frees_in_ms, lost_ms}: the node uses in_use now, may go up to least in any
--- case, since it has that share, and wants need more; the first of what it uses is free again in frees_in_ms. The share of
--- a node that died counts as used for lost_ms.
+-- {resource, limit, in_use, least, need, gives_back, frees_in_ms, lost_ms}: the node uses in_use now, may go up to least
+-- in any case, since it has that share, and wants need more, and some to spare unless it gives_back; the first of what it
+-- uses is free again in frees_in_ms. The share of a node that died counts as used for lost_ms.
 --
 -- Locks the resources in the order of their names. Returns arrays, request i's answer is at i: outcome granted; leased
 -- (others have what it needs, and are asked for what they do not use: try again in a moment); full. amount is the share;
@@ -25,32 +25,32 @@ begin
   others_free_in_ms := array_fill(null::float8, array[v_count]);
   for r in
     select * from rows from (jsonb_to_recordset(p_requests) as (resource text, "limit" bigint, in_use bigint, least bigint,
-        need bigint, frees_in_ms float8, lost_ms float8)) with ordinality u (resource, "limit", in_use, least, need,
-        frees_in_ms, lost_ms, i)
+        need bigint, gives_back boolean, frees_in_ms float8, lost_ms float8)) with ordinality u (resource, "limit", in_use,
+        least, need, gives_back, frees_in_ms, lost_ms, i)
       order by resource
   loop
     perform pg_advisory_xact_lock(7633530, hashtext(r.resource));
     -- In a statement behind the lock, so that it reads what the owner before has written.
     select coalesce(sum(l.amount), 0) as amount, coalesce(sum(l.in_use), 0) as in_use, min(l.frees_at) as frees_at,
-           max(l.ends_at) filter (where l.node_id = '') as recalled_until
+           max(l.ends_at) filter (where l.node_id = '') - interval '2 s' as recalled_at,
+           min(l.ends_at) filter (where l.node_id <> '') - interval '10 s' as heard_at
       into o from leases l
      where l.account_id = '' and l.resource = r.resource and l.node_id <> p_node
        and l.ends_at > p_clock - interval '2 s' - case when l.node_id = '' then 0 else r.lost_ms end * interval '1 ms';
-    if o.recalled_until <= p_clock then
-      o.recalled_until := null;
-    end if;
     v_free := r."limit" - o.amount;
     v_amount := greatest(r.least, r.in_use, least(r.in_use + r.need, v_free));
     if v_amount >= r.in_use + r.need then
       outcome[r.i] := 'granted';
-      if o.recalled_until is null then
+      if not r.gives_back and coalesce(o.recalled_at < p_clock - interval '2 s', true) then
         v_amount := greatest(v_amount, r.in_use + r.need + (v_free - r.in_use - r.need) / 2);
       end if;
-    elsif o.recalled_until is null then
+    elsif o.amount = 0 then
+      outcome[r.i] := 'full';
+    elsif coalesce(o.recalled_at < p_clock - interval '250 ms', true) then
       outcome[r.i] := 'leased';
       perform recall_leases('', r.resource, p_clock);
-    elsif o.recalled_until > p_clock + interval '1.8 s' then
-      outcome[r.i] := 'leased'; -- whoever is there has 200 ms for an answer
+    elsif o.heard_at < o.recalled_at and o.recalled_at > p_clock - interval '200 ms' then
+      outcome[r.i] := 'leased'; -- who is alive answers within that
     else
       outcome[r.i] := 'full';
     end if;

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openListener, type Listener } from '../../src/db/notify.ts';
+import { openShares, type Shares } from '../../src/leases/shares.ts';
+import { leases_channel } from '../../src/leases/while-leased.ts';
+import { sharedWindows } from '../../src/limits/shared-windows.ts';
+import { window_ms, type Taken, type Windows } from '../../src/limits/window.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+
+/** A node as far as windows go. `now_ms` is its clock; a deaf one hears of no recall. */
+type Node = { shares: Shares; windows: Windows; is_deaf: boolean; now_ms: number };
+
+let database: TestDatabase;
+let listener: Listener;
+let nodes: Node[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  listener = openListener(database.db);
+  await listener.subscribe(leases_channel, {
+    onPayload: (payload) => {
+      const [, ...resource] = payload.split(' ');
+      for (const node of nodes) if (!node.is_deaf) node.shares.giveUp(resource.join(' '));
+    },
+  });
+});
+
+afterEach(() => {
+  nodes = [];
+});
+
+afterAll(async () => {
+  await listener.close();
+  await database.drop();
+});
+
+function openNode(): Node {
+  const shares = openShares(database.db, randomUUID(), { lost_ms: window_ms });
+  const node: Node = { shares, windows: sharedWindows(shares), is_deaf: false, now_ms: 0 };
+  nodes.push(node);
+  return node;
+}
+
+const openNodes = (count: number) => Array.from({ length: count }, openNode);
+
+/** Time passes for all nodes. */
+function pass(ms: number): void {
+  for (const node of nodes) node.now_ms += ms;
+}
+
+const take = (node: Node, key: string, limit = 60): Promise<Taken> =>
+  node.windows.take('chat', key, limit, node.now_ms);
+
+async function takeMany(over: readonly Node[], key: string, count: number, limit = 60): Promise<Taken[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => take(over[i % over.length] ?? openNode(), key, limit)));
+}
+
+const accepted = (taken: readonly Taken[]) => taken.filter(({ ok }) => ok).length;
+
+test('300 requests at once over three nodes, with a key of 60 per minute, are exactly 60 accepted ones', async () => {
+  const three = openNodes(3);
+  expect(accepted(await takeMany(three, 'at once', 300))).toBe(60);
+  expect(accepted(await takeMany(three, 'at once', 30))).toBe(0);
+});
+
+test('the same in any minute, as time goes on: never more than 60 over all nodes, and 60 in each', async () => {
+  const three = openNodes(3);
+  const times: number[] = [];
+  for (let step = 0; step < 40; step++) {
+    const taken = await takeMany(three, 'goes on', 12);
+    times.push(...Array.from({ length: accepted(taken) }, () => three[0]?.now_ms ?? 0));
+    pass(7_000);
+  }
+  for (const time of times)
+    expect(times.filter((other) => other >= time && other <= time + window_ms).length).toBeLessThanOrEqual(60);
+  expect(times.length).toBeGreaterThan(40 * 6); // of 280 s: a window of 60 is used up four times and more
+});
+
+test('a key far from its limit is not refused because its places lie with another node', async () => {
+  const [first, second] = [openNode(), openNode()];
+  for (let i = 0; i < 20; i++) expect((await take(first, 'elsewhere')).ok).toBe(true); // it has half and more
+  for (let i = 0; i < 40; i++) expect((await take(second, 'elsewhere')).ok).toBe(true);
+  expect((await take(second, 'elsewhere')).ok).toBe(false);
+});
+
+test('a key beyond its limit is told the wait after which one request is accepted', async () => {
+  const [first, second] = [openNode(), openNode()];
+  await takeMany([first], 'wait', 30);
+  pass(10_000);
+  await takeMany([second], 'wait', 30);
+  const refused = await take(second, 'wait');
+  expect(refused).toMatchObject({ ok: false, limit: 60, remaining: 0 });
+  expect(refused.retry_after_ms).toBeLessThanOrEqual(window_ms + 1);
+  expect(refused.retry_after_ms).toBeGreaterThan(0);
+  const [own] = await takeMany([first], 'wait', 1);
+  expect(own?.retry_after_ms).toBeGreaterThan(45_000);
+  expect(own?.retry_after_ms).toBeLessThan(51_000);
+});
+
+test('the share of a node that died counts as used, and is not given to others before the minute is over', async () => {
+  const [dead, alive] = [openNode(), openNode()];
+  expect((await take(dead, 'dead')).ok).toBe(true);
+  dead.is_deaf = true;
+  const taken = await takeMany([alive], 'dead', 100);
+  expect(accepted(taken)).toBeGreaterThan(0);
+  expect(accepted(taken)).toBeLessThan(60);
+  // Whatever the dead one has accepted by its share: together they are within the limit.
+  const rest = await takeMany([dead], 'dead', 100);
+  expect(accepted(taken) + accepted(rest) + 1).toBeLessThanOrEqual(60);
+});
+
+test('a node that stops leaves what it used counted, and nothing else', async () => {
+  const [first, second] = [openNode(), openNode()];
+  await takeMany([first], 'stops', 7);
+  await first.shares.close();
+  first.is_deaf = true;
+  expect(accepted(await takeMany([second], 'stops', 100))).toBe(53);
+});
+
+test('a limit that is lowered counts at the next request on every node', async () => {
+  const three = openNodes(3);
+  await takeMany(three, 'lowered', 30);
+  expect(accepted(await takeMany(three, 'lowered', 30, 20))).toBe(0);
+  expect(accepted(await takeMany(three, 'lowered', 30, 45))).toBe(15);
+});
+
+test('what a key may do at once is shared, and free again when a call ends', async () => {
+  const busy = new Map<Shares, number>();
+  const open = () => openShares(database.db, randomUUID(), { lost_ms: 0 });
+  const two = [open(), open()];
+  const listening = two.map((shares): Node => ({ shares, windows: sharedWindows(shares), is_deaf: false, now_ms: 0 }));
+  nodes.push(...listening);
+  const enter = (shares: Shares) =>
+    shares.take('calls key', {
+      limit: 10,
+      inUse: () => busy.get(shares) ?? 0,
+      freesInMs: () => undefined,
+      take: (bound) => {
+        const now = busy.get(shares) ?? 0;
+        if (now < bound) busy.set(shares, now + 1);
+        return now < bound;
+      },
+    });
+  const entered = await Promise.all(Array.from({ length: 40 }, (_, i) => enter(two[i % 2] ?? open())));
+  expect(entered.filter(Boolean)).toHaveLength(10);
+  for (const shares of two) busy.set(shares, 0);
+  await expect.poll(() => enter(two[0] ?? open())).toBe(true);
+  for (let i = 0; i < 9; i++) await expect.poll(() => enter(two[0] ?? open())).toBe(true);
+});
