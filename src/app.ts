@@ -136,10 +136,6 @@ export type AppOptions = {
   command?: boolean;
 };
 
-/** Ignoring it would let a key make as many times its limit of requests as there are nodes. */
-const no_redis =
-  'REDIS_URL is set, but this version counts requests on each API node for itself. Unset it and run one API node (workers may be many).';
-
 const queues = [{ name: 'task.start' }, { name: 'task.poll' }, { name: 'delivery.send' }, { name: 'delivery.retry' }];
 
 /** Logs to stderr: stdout belongs to what a person is told. */
@@ -194,8 +190,9 @@ async function openParts(
   onStop: App['onStop'],
   stop: App['stop'],
 ): Promise<AppWithoutEngine> {
-  if (config.redis_url) throw new ConfigError(no_redis);
   const log = options.log ?? openLog(config.log_level);
+  if (config.redis_url)
+    log.warn('REDIS_URL is set, but nothing here needs Redis: nodes share their limits by the database');
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
   if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));

@@ -26,7 +26,6 @@ import { startReplay } from './chat/unsettled.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { ConfigError } from './config.ts';
 import { pendingMigrations } from './db/migrate.ts';
-import { openApiLease } from './limits/api-lease.ts';
 
 /** Every route of the service in one list: the table of contents of the API. */
 export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>[] {
@@ -92,25 +91,8 @@ const readiness = {
 const stop_grace_ms = 4_000;
 const stop_announce_ms = 1_000;
 
-export type ServerOptions = {
-  /**
-   * False: there may be others on this database, each with windows of its own. For tests of what nodes
-   * have in common; the service itself has no such setting.
-   */
-  alone?: boolean;
-  /** Told in a sentence what it waits for. */
-  say?: (line: string) => void;
-  /** Another node has taken this one's place, and the app has stopped. */
-  onReplaced?: () => void;
-};
-
-/**
- * Listens on the configured address until the app stops; requests in flight are answered first. Waits
- * for another API node of this database to stop, and throws ConfigError if it does not. False if the
- * app was stopped meanwhile.
- */
-export async function startServer(app: App, options: ServerOptions = {}): Promise<boolean> {
-  if (options.alone !== false && !(await takeApiLease(app, options))) return false;
+/** Listens on the configured address until the app stops; requests in flight are answered first. */
+export async function startServer(app: App): Promise<void> {
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
@@ -141,7 +123,6 @@ export async function startServer(app: App, options: ServerOptions = {}): Promis
   // Balancers are not on loopback: on a developer's machine Ctrl-C need not wait for one.
   const announce_ms = isLoopback(host) ? 0 : stop_announce_ms;
   app.onStop(() => pipeline.close({ announce_ms, grace_ms: stop_grace_ms }));
-  return true;
 }
 
 /** Returns the reason why the server cannot listen there, with the setting that changes it. */
@@ -166,18 +147,6 @@ function explainListen(error: unknown, { host, port }: { host: string; port: num
     default:
       return error;
   }
-}
-
-function takeApiLease(app: App, { say, onReplaced }: ServerOptions): Promise<boolean> {
-  const node = openApiLease(app.db, {
-    ...(say && { say }),
-    onReplaced: () => {
-      app.log.fatal('another API node has taken over while the database was out of reach: this one stops');
-      void app.stop().finally(onReplaced);
-    },
-  });
-  app.onStop(() => node.leave());
-  return node.take();
 }
 
 function isLoopback(host: string): boolean {

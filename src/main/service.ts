@@ -15,19 +15,19 @@ import { UnreachableError } from '../db/reach.ts';
 import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
-import { startServer, type ServerOptions } from '../server.ts';
+import { startServer } from '../server.ts';
 import { startWorker } from '../worker.ts';
 
 const demo_credit = 5_000_000n;
 const stop_limit_ms = 8_000;
 
 /** Configuration → app → roles, until a signal stops it; ends the process when it cannot go on. */
-export async function runService(options: Pick<ServerOptions, 'alone'> = {}): Promise<void> {
+export async function runService(): Promise<void> {
   process.on('unhandledRejection', (error) => console.error('A promise was rejected that nobody waited for:', error));
-  await run(options).catch(fail);
+  await run().catch(fail);
 }
 
-async function run(options: Pick<ServerOptions, 'alone'>): Promise<void> {
+async function run(): Promise<void> {
   const config = readConfig();
   for (const warning of unknownSettings()) console.error(`Warning: ${warning}`);
   if (config.failpoints) armFailpoints(config.failpoints);
@@ -35,19 +35,18 @@ async function run(options: Pick<ServerOptions, 'alone'>): Promise<void> {
   stopOnSignals(opening);
   const app = await opening;
   try {
-    await startRoles(app, options);
+    await startRoles(app);
   } catch (error) {
     await app.stop();
     throw error;
   }
 }
 
-async function startRoles(app: App, options: Pick<ServerOptions, 'alone'>): Promise<void> {
+async function startRoles(app: App): Promise<void> {
   const { role } = app.config;
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');
-  const serving = await startServer(app, { ...options, say: console.log, onReplaced: () => process.exit(1) });
-  if (!serving) return;
+  await startServer(app);
   noteRunning(app.config, app.local_url());
   await greet(app);
 }

@@ -172,7 +172,7 @@ describe('a backup under load', patience, () => {
     writeFileSync(config_file, yaml);
     const app = await makeApp(readConfig({ ...env, PORT: '0', MEDLEY_CONFIG: config_file }), { log });
     try {
-      await startServer(app, { alone: true });
+      await startServer(app);
       await startWorker(app);
       const call = (path: string) =>
         fetch(app.base_url() + path, { headers: { authorization: `Bearer ${client.key}` } });

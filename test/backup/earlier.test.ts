@@ -78,7 +78,7 @@ it('a backup of the version before the baseline is restored row by row, with exa
 
   const app = await makeApp(readConfig(env), { log: pino({ level: 'silent' }) });
   try {
-    await startServer(app, { alone: true });
+    await startServer(app);
     const headers = { authorization: `Bearer ${key}` };
     const tasks = await (await fetch(`${app.base_url()}/v1/tasks`, { headers })).json();
     expect(tasks).toMatchObject({ data: [{ status: 'running' }, {}, {}, { status: 'succeeded' }] });

@@ -16,5 +16,5 @@ adapters['chaos'] = chaos;
 adapters['chaos-again'] = chaos_again;
 Object.assign(adapters, chatAdapters(process.argv[2] ?? ''));
 const { runService } = await import('../../src/main/service.ts'); // with the clock as it is by now
-await runService({ alone: false }); // several APIs, each with windows of its own: no key comes near its limit
+await runService();
 flushCompileCache(); // most are killed, and would not write it

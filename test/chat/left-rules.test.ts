@@ -146,7 +146,7 @@ test.each([true, false])(
   'a stop of the service ends streams without a caller and charges their input (stream %s)',
   async (stream) => {
     const client = await stage.test.client();
-    const node = await stage.test.beside({ yaml: yamlOf(stage.upstream, more), alone: false, worker: false });
+    const node = await stage.test.beside({ yaml: yamlOf(stage.upstream, more), worker: false });
     stage.upstream.script('thinker', stream ? { stream: [chunk({ content: 'Word' })], then: 'hang' } : 'hang');
     const leave = new AbortController();
     const messages = [{ role: 'user', content: 'x'.repeat(4_000 - 14) }];

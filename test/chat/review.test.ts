@@ -273,7 +273,7 @@ const settling_ms = 300;
 
 test('a node that stops during a whole response ends its hold first', async () => {
   stage.upstream.script('gpt-x', 'hang');
-  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
+  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), worker: false });
   const left = post('chat/completions', { model: 'acme/oai' }, { url: node.url, key: stage.client.key }).catch(
     () => 'cut',
   );
@@ -291,7 +291,7 @@ test('a node that stops during a whole response ends its hold first', async () =
 
 test('a node that stops during a stream charges what it delivered and leaves its record', async () => {
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Half of it' })], then: 'hang' });
-  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), alone: false, worker: false });
+  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream), worker: false });
   const response = await post(
     'chat/completions',
     { model: 'acme/oai', stream: true },

@@ -79,7 +79,7 @@ export type TestApp = {
   client(options?: ClientOptions): Promise<Client>;
   /** Writes another medley.yaml and reloads it; throws if it is refused. */
   configure(yaml: string): Promise<void>;
-  /** Another API node on the same database and the same files, with windows of its own and no worker. Stop it first. */
+  /** Another API node on the same database and the same files, without a worker. Stop it first. */
   beside(options?: TestAppOptions): Promise<TestApp>;
   stop(): Promise<void>;
 };
@@ -90,8 +90,6 @@ export type TestAppOptions = AppOptions & {
   yaml?: string;
   worker?: boolean;
   env?: Record<string, string>;
-  /** False: beside other API nodes of its database, which the service itself refuses. */
-  alone?: boolean;
 };
 
 /** The whole service on a database of its own: HTTP on a port of its own, worker, storage, books. */
@@ -127,7 +125,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
   };
   const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = await makeApp(readConfig(env), { log, password_cost: cheap_hash, ...options });
-  await startServer(app, { alone: options.alone ?? true });
+  await startServer(app);
   if (options.worker !== false) await startWorker(app);
   const url = app.base_url();
   return {
@@ -139,7 +137,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
       const result = await app.catalog.reload();
       if (!result.ok) throw new Error(result.message);
     },
-    beside: (more) => startNode(place, { worker: false, alone: false, ...more }),
+    beside: (more) => startNode(place, { worker: false, ...more }),
     stop: () => app.stop(),
   };
 }

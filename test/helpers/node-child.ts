@@ -10,5 +10,5 @@ const [{ runService }, { adapters }, { scripted }] = await Promise.all([
   import('./upstream.ts'),
 ]);
 adapters['scripted'] = scripted;
-await runService({ alone: false }); // beside the API of the test
+await runService();
 flushCompileCache();

@@ -1,0 +1,295 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { createKey, deleteKey } from '../../src/accounts/keys.ts';
+import { service_rules } from '../../src/chat/books.ts';
+import { checkBooks } from '../../src/money/books.ts';
+import { credit } from '../../src/money/ledger.ts';
+import { whileLeased } from '../../src/leases/while-leased.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { depth } from '../helpers/depth.ts';
+import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
+
+/** Several nodes of one service, each a process as `npm start` runs it, behind a balancer that takes them in turn. */
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+const chat_per_minute = 60;
+
+type Node = { child: ChildProcess; url: string; is_ready: boolean };
+
+let database: TestDatabase;
+let folder = '';
+let nodes: Node[] = [];
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase({ state: 'engine' });
+  folder = clusterFolder();
+  writeFileSync(
+    join(folder, 'medley.yaml'),
+    `version: 1\nlimits: { chat_per_minute: ${chat_per_minute}, chat_at_once: 400 }\n`,
+  );
+  nodes = await Promise.all([start('all'), start('api'), start('api')]);
+}, 120_000);
+
+afterEach(async () => {
+  await vi.waitFor(
+    async () => {
+      const report = await checkBooks(database.db, { full: true, more: service_rules });
+      expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+    },
+    { timeout: 20_000, interval: 200 },
+  );
+});
+
+afterAll(async () => {
+  for (const child of children) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGCONT');
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  await database.drop();
+  removeFolder(folder);
+});
+
+/** Listens beyond loopback, as behind a balancer: then a node that stops says so before it refuses connections. */
+async function start(role: string): Promise<Node> {
+  const env = {
+    ...process.env,
+    PORT: '0',
+    HOST: '0.0.0.0',
+    MEDLEY_BASE_URL: 'http://medley.test',
+    MEDLEY_DATA: join(folder, 'data'),
+    MEDLEY_CONFIG: join(folder, 'medley.yaml'),
+    MEDLEY_ROLE: role,
+    DATABASE_URL: database.url,
+  };
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await vi.waitUntil(() => /running at \S+:\d+/.test(output), { interval: 20, timeout: 60_000 });
+  const port = /running at \S+:(\d+)/.exec(output)?.[1];
+  return { child, url: `http://127.0.0.1:${port}`, is_ready: true };
+}
+
+type Caller = { account_id: string; key_id: string; key: string };
+
+async function openCaller(amount: bigint, limit_month: bigint | null = null): Promise<Caller> {
+  const now = new Date();
+  const account = await createAccount(database.db, { name: 'nodes', currency: 'USD', initial_credit: amount }, now);
+  const { key, text } = await createKey(database.db, { account_id: account.id, name: 'nodes', limit_month }, now);
+  return { account_id: account.id, key_id: key.id, key: text };
+}
+
+let turn = 0;
+
+/** The next node that is ready. */
+function next(): Node {
+  for (let i = 0; i < nodes.length; i++) {
+    const node = nodes[turn++ % nodes.length];
+    if (node?.is_ready) return node;
+  }
+  throw new Error('no node is ready');
+}
+
+type Answered = { status: number; headers: Headers; json: Record<string, unknown> };
+
+async function call(node: Node, caller: Caller, method: string, path: string, body?: object): Promise<Answered> {
+  const response = await fetch(node.url + path, {
+    method,
+    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const json: unknown = await response.json();
+  return { status: response.status, headers: response.headers, json: { ...(json as object) } };
+}
+
+const messages = [{ role: 'user', content: 'Say hello' }];
+const chat = (caller: Caller, max_tokens = 16, node = next()) =>
+  call(node, caller, 'POST', '/v1/chat/completions', { model: 'sandbox/chat', max_tokens, messages });
+
+const many = <T>(count: number, make: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, i) => make(i)));
+
+function tally(answers: readonly Answered[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+test('all nodes are listed, and a key of 60 per minute gets exactly 60 of 300 calls at once over three nodes', async () => {
+  const listed = await database.db.query<{ role: string }>('select role from nodes order by role');
+  expect(listed.map(({ role }) => role)).toEqual(['all', 'api', 'api']);
+  const caller = await openCaller(10_000_000n);
+  expect(tally(await many(300, () => chat(caller)))).toEqual({ 200: chat_per_minute, 429: 300 - chat_per_minute });
+}, 60_000);
+
+test('a balance, and a limit, that pay for some calls are spent to the last of them, and no further', async () => {
+  for (const by of ['balance', 'limit'] as const) {
+    const exactly = 2_000n;
+    const callers = by === 'balance' ? [await openCaller(exactly)] : [await openCaller(1_000_000_000n, exactly)];
+    const [first] = callers;
+    const more = await many(3, () =>
+      createKey(
+        database.db,
+        { account_id: first?.account_id ?? '', name: 'more', limit_month: by === 'limit' ? 0n : null },
+        new Date(),
+      ),
+    );
+    const keys =
+      by === 'balance'
+        ? [
+            ...callers,
+            ...more.map(({ key, text }) => ({ account_id: first?.account_id ?? '', key_id: key.id, key: text })),
+          ]
+        : callers;
+    const answers = await many(200, (i) =>
+      chat(keys[i % keys.length] ?? keys[0] ?? { account_id: '', key_id: '', key: '' }, 100),
+    );
+    const counts = tally(answers);
+    expect(counts[200]).toBeGreaterThan(0);
+    expect((counts[402] ?? 0) + (counts[403] ?? 0)).toBeGreaterThan(0);
+    const [spent] = await database.db.query<{ spent: bigint; lost: bigint }>(
+      'select coalesce(sum(revenue + loss), 0)::bigint as spent, coalesce(-sum(loss), 0)::bigint as lost from ledger_entries where account_id = $1',
+      [first?.account_id],
+    );
+    expect(spent?.lost).toBe(0n);
+    expect(spent?.spent).toBeLessThanOrEqual(exactly);
+  }
+}, 60_000);
+
+test('a deleted key, a withdrawal and what is held are so on every node within a second', async () => {
+  const caller = await openCaller(1_000_000n);
+  for (const node of nodes) for (let i = 0; i < 3; i++) expect((await chat(caller, 16, node)).status).toBe(200);
+  const taken = {
+    account_id: caller.account_id,
+    type: 'adjustment',
+    amount: -900_000n,
+    ref: 'out',
+    reason: 'out',
+  } as const;
+  expect((await whileLeased(() => credit(database.db, taken, new Date()))).outcome).toBe('booked');
+  await vi.waitFor(
+    async () => {
+      for (const node of nodes) {
+        const { json } = await call(node, caller, 'GET', '/v1/balance');
+        expect(json).toMatchObject({ held: { exact: '0.000000' } });
+        expect(Number(Object(json['balance'])['exact'])).toBeLessThanOrEqual(0.1);
+      }
+    },
+    { timeout: 1_000, interval: 50 },
+  );
+  await deleteKey(database.db, caller.key_id, new Date());
+  await vi.waitFor(
+    async () => {
+      for (const node of nodes) expect((await call(node, caller, 'GET', '/v1/balance')).status).toBe(401);
+    },
+    { timeout: 1_000, interval: 50 },
+  );
+}, 60_000);
+
+test('a task is waited for on one node, carried out on the second, and seen and cancelled on the third', async () => {
+  const [with_worker, second, third] = nodes;
+  if (!with_worker || !second || !third) throw new Error('there are three nodes');
+  const caller = await openCaller(10_000_000n);
+  const create = (prompt: string) =>
+    call(second, caller, 'POST', '/v1/generate?wait=20', { model: 'sandbox/image', input: { prompt } });
+  expect((await create('waves')).json['status']).toBe('succeeded');
+  const waiting = create('waves [[delay 60s]]');
+  await vi.waitFor(
+    async () => {
+      const { json } = await call(third, caller, 'GET', '/v1/tasks?limit=1');
+      const [task] = [json['data']].flat() as { id: string; status: string }[];
+      expect(task?.status).toBe('running');
+      expect((await call(third, caller, 'POST', `/v1/tasks/${task?.id}/cancel`)).status).toBe(200);
+    },
+    { timeout: 10_000, interval: 50 },
+  );
+  expect((await waiting).json).toMatchObject({ status: 'failed', error: { type: 'canceled' } });
+}, 60_000);
+
+test('one node after the other is replaced under load, and not one request fails', async () => {
+  const callers = await many(8, () => openCaller(100_000_000n));
+  let is_over = false;
+  const failed: string[] = [];
+  let answered = 0;
+  const load = callers.map(async (caller) => {
+    while (!is_over) {
+      const path = answered % 2 === 0 ? '/v1/balance' : '/v1/models?limit=1';
+      try {
+        const { status } = await call(next(), caller, 'GET', path);
+        if (status !== 200 && status !== 429) failed.push(`${path}: ${status}`);
+      } catch (error) {
+        failed.push(`${path}: ${String(error)}`);
+      }
+      answered += 1;
+      await sleep(20);
+    }
+  });
+  const watching = (async () => {
+    while (!is_over) {
+      for (const node of nodes)
+        node.is_ready = await fetch(`${node.url}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      await sleep(50);
+    }
+  })();
+  for (const old of nodes.slice()) {
+    const fresh = await start(old.child === nodes[0]?.child ? 'all' : 'api');
+    nodes.push(fresh);
+    old.child.kill('SIGTERM');
+    await once(old.child, 'exit');
+    nodes = nodes.filter((node) => node !== old);
+  }
+  is_over = true;
+  await Promise.all([...load, watching]);
+  for (const node of nodes) node.is_ready = true;
+  expect(failed).toEqual([]);
+  expect(answered).toBeGreaterThan(100);
+}, 120_000);
+
+test(
+  'a key never has more than its limit in a minute while nodes are killed, frozen and resumed',
+  { timeout: 400_000 },
+  async () => {
+    const caller = await openCaller(100_000_000n);
+    const accepted: number[] = [];
+    const begun = performance.now();
+    const lasts_ms = depth(15_000, 150_000);
+    let is_over = false;
+    const load = Array.from({ length: 6 }, async () => {
+      while (!is_over) {
+        const node = next();
+        const answer = await Promise.race([chat(caller, 16, node).catch(() => undefined), sleep(5_000)]);
+        if (answer?.status === 200) accepted.push(performance.now() - begun);
+        await sleep(30);
+      }
+    });
+    await sleep(1_000);
+    const [, frozen, killed] = nodes;
+    frozen?.child.kill('SIGSTOP');
+    if (frozen) frozen.is_ready = false;
+    killed?.child.kill('SIGKILL');
+    nodes = nodes.filter((node) => node !== killed);
+    nodes.push(await start('api'));
+    await sleep(Math.max(0, Math.min(30_000, lasts_ms - 3_000) - (performance.now() - begun)));
+    frozen?.child.kill('SIGCONT');
+    if (frozen) frozen.is_ready = true;
+    await sleep(Math.max(0, lasts_ms - (performance.now() - begun)));
+    is_over = true;
+    await Promise.all(load);
+    for (const time of accepted) {
+      const in_minute = accepted.filter((other) => other >= time && other <= time + 60_000);
+      expect(in_minute.length).toBeLessThanOrEqual(chat_per_minute);
+    }
+    expect(accepted.length).toBeGreaterThan(0);
+  },
+);
