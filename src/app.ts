@@ -15,7 +15,7 @@ import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
 import { watchOverrides, type OverrideWatcher } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
-import { ConfigError, type Config } from './config.ts';
+import type { Config } from './config.ts';
 import { openDatabaseClock } from './db/clock.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
@@ -210,8 +210,8 @@ async function openParts(
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const limits = openLimits({ catalog });
-  const { windows, call_shares } = await openShared(db, { listener, log, node_id }, onStop);
-  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, windows }, options, onStop);
+  const rates = await openRates(db, { listener, log, node_id }, onStop);
+  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, ...rates }, options, onStop);
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
   const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
@@ -234,10 +234,7 @@ async function openParts(
     ...upstreams,
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
-    windows,
-    call_shares,
-    address_windows: memoryWindows(),
-    sign_in_backoff: memoryBackoff(),
+    ...rates,
     limits,
     authenticator,
     guard,
@@ -265,12 +262,12 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
   return clock;
 }
 
-/** Opens the limits that all nodes share. */
-async function openShared(
+/** Opens limits on requests and tries: those that all nodes share, and those of this node. */
+async function openRates(
   db: Db,
   { listener, log, node_id }: Pick<App, 'listener' | 'log' | 'node_id'>,
   onStop: App['onStop'],
-): Promise<Pick<App, 'windows' | 'call_shares'>> {
+): Promise<Pick<App, 'windows' | 'call_shares' | 'address_windows' | 'sign_in_backoff'>> {
   const window_shares = openShares(db, node_id, { lost_ms: window_ms });
   const call_shares = openShares(db, node_id, { lost_ms: 0 });
   onStop(async () => {
@@ -286,7 +283,8 @@ async function openShared(
       for (const shares of [window_shares, call_shares]) shares.giveUp(resource.join(' '));
     },
   });
-  return { windows: sharedWindows(window_shares), call_shares };
+  const own = { address_windows: memoryWindows(), sign_in_backoff: memoryBackoff() };
+  return { windows: sharedWindows(window_shares), call_shares, ...own };
 }
 
 /** Opens what people sign in with, and the mail to them. */

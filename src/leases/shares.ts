@@ -41,10 +41,10 @@ type ShareRequest = {
 };
 type ShareAnswer = { outcome: 'granted' | 'leased' | 'full'; amount: number } & ShareState;
 
-type Share = ShareState & {
+type LimitShare = ShareState & {
   resource: string;
   amount: number;
-  /** When it was asked for, by the monotonic clock and the wall's. */
+  /** The time at which it was asked for, by the monotonic clock and the wall's. */
   asked_at: { elapsed_ms: number; wall_ms: number };
   /** A request under way; those who wait for it. */
   asking: Promise<ShareAnswer> | undefined;
@@ -85,7 +85,7 @@ type Purpose = 'take' | 'renew' | 'give back';
 class LeasedShares implements Shares {
   readonly #send: (request: ShareRequest) => Promise<ShareAnswer>;
   readonly #lost_ms: number;
-  readonly #shares = new Map<string, Share>(); // oldest request first
+  readonly #shares = new Map<string, LimitShare>(); // oldest request first
 
   constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, lost_ms: number) {
     this.#send = send;
@@ -119,19 +119,19 @@ class LeasedShares implements Shares {
   }
 
   async close(): Promise<void> {
-    const given = [...this.#shares.values()].map((share) => {
+    const returning = [...this.#shares.values()].map((share) => {
       share.amount = 0;
       return this.#return(share);
     });
-    await Promise.all(given);
+    await Promise.all(returning);
   }
 
-  async #return(share: Share): Promise<void> {
+  async #return(share: LimitShare): Promise<void> {
     while (share.asking) await share.asking.catch(() => undefined);
     await this.#request(share, 'give back').catch(() => undefined); // it ends by itself
   }
 
-  #takeNow(share: Share, limited: Limited): boolean {
+  #takeNow(share: LimitShare, limited: Limited): boolean {
     const { asked_at, amount } = share;
     const age_ms = Math.max(performance.now() - asked_at.elapsed_ms, Date.now() - asked_at.wall_ms);
     if (age_ms >= share_ms || !limited.take(Math.min(limited.limit, amount))) return false;
@@ -140,7 +140,7 @@ class LeasedShares implements Shares {
   }
 
   /** Those who wait at the same moment ask together. */
-  async #ask(share: Share): Promise<ShareAnswer> {
+  async #ask(share: LimitShare): Promise<ShareAnswer> {
     share.waiting += 1;
     try {
       return await (share.asking ?? this.#request(share));
@@ -149,7 +149,7 @@ class LeasedShares implements Shares {
     }
   }
 
-  #request(share: Share, purpose: Purpose = 'take'): Promise<ShareAnswer> {
+  #request(share: LimitShare, purpose: Purpose = 'take'): Promise<ShareAnswer> {
     const asking = this.#exchange(share, purpose).finally(() => {
       if (share.asking === asking) share.asking = undefined;
     });
@@ -157,7 +157,7 @@ class LeasedShares implements Shares {
     return asking;
   }
 
-  async #exchange(share: Share, purpose: Purpose): Promise<ShareAnswer> {
+  async #exchange(share: LimitShare, purpose: Purpose): Promise<ShareAnswer> {
     await nextTurn(); // requests of the same turn share it
     const { limited, recalls } = share;
     const asked_at = { elapsed_ms: performance.now(), wall_ms: Date.now() };
@@ -185,12 +185,12 @@ class LeasedShares implements Shares {
     return answer;
   }
 
-  #find(resource: string, limited: Limited): Share {
+  #find(resource: string, limited: Limited): LimitShare {
     const existing = this.#shares.get(resource);
     if (existing) return existing;
     this.#forgetOld();
     const never = Number.NEGATIVE_INFINITY;
-    const share: Share = {
+    const share: LimitShare = {
       resource,
       limited,
       amount: 0,
@@ -216,7 +216,7 @@ class LeasedShares implements Shares {
   }
 }
 
-function isFull({ full, limited }: Share): boolean {
+function isFull({ full, limited }: LimitShare): boolean {
   return full.limit === limited.limit && performance.now() < full.until_ms;
 }
 

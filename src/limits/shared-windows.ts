@@ -31,7 +31,7 @@ function resourceOf(window: WindowName, name: string): string {
   return `${window} ${name}`;
 }
 
-/** What others use is not there for this node, and may be free earlier than what it uses itself. */
+/** Requests on other nodes take their places, too, and may leave the window earlier. */
 function besideOthers(
   taken: Taken,
   { others_in_use, others_free_in_ms }: { others_in_use: number; others_free_in_ms: number | undefined },

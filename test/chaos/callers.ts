@@ -24,7 +24,7 @@ const call_limit_ms = 45_000;
 const tries_max = 100;
 
 type Pace = { duration_ms: number; share: () => number; until_ms: number };
-/** `api`: by its number. Holds of chat are answered out of what one node knows of an account (decision 24). */
+/** `api`: by its number. */
 type Asked = {
   account: Account;
   key: Key;
@@ -98,7 +98,7 @@ export class Callers {
     const key = account?.keys[random.whole(0, account.keys.length - 1)];
     if (!account || !key) throw new Error('there are accounts of both kinds');
     const max_tokens = random.chance(account.is_poor ? 0.3 : 0.5) ? random.whole(50, 900) : undefined;
-    const api = Math.floor(this.#place.accounts.indexOf(account) / 2) % this.#place.api_ports.length;
+    const api = i % this.#place.api_ports.length; // in turn, whatever account it is of
     return { account, key, api, model: random.weighted(model_weights), stream: random.chance(0.6), max_tokens };
   }
 

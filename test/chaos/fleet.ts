@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Failpoint } from '../../src/lib/failpoint.ts';
 import type { Place } from './place.ts';
 
-export const apis = ['api-1', 'api-2'] as const;
+export const apis = ['api-1', 'api-2', 'api-3'] as const;
 export const workers = ['worker-1', 'worker-2'] as const;
 const names = [...apis, ...workers, 'upstream', 'receivers'] as const;
 export type Name = (typeof names)[number];
@@ -181,7 +181,7 @@ export class Fleet {
 
   #environment(name: Name, { failpoint, clock_min }: Member): NodeJS.ProcessEnv {
     const { folder, nodes_database_url, api_ports } = this.#place;
-    const port = api_ports[name === 'api-2' ? 1 : 0];
+    const port = api_ports[Math.max(0, apis.findIndex((api) => api === name))];
     return {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],

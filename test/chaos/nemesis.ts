@@ -18,6 +18,7 @@ const weights = {
   'kill -9 of an API': 12,
   'kill -9 of a worker': 24,
   'kill -9 of both workers': 6,
+  'SIGSTOP of an API for 12 s': 10,
   'SIGSTOP of a worker for 12 s': 6,
   'kill -9 of PostgreSQL': 8,
   'all connections of the database cut': 8,
@@ -109,7 +110,7 @@ async function untilMore({ folder }: Place, before_bytes: number, patience_ms: n
 function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<void> } {
   const { fleet, embedded, random } = parts;
   const worker: Name = workers[random.whole(0, 1)] ?? 'worker-1';
-  const api: Name = apis[random.whole(0, 1)] ?? 'api-1';
+  const api: Name = apis[random.whole(0, apis.length - 1)] ?? 'api-1';
   switch (fault) {
     case 'kill -9 of an API':
       return killed(fleet, api);
@@ -120,6 +121,8 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
         target: 'both',
         over: Promise.all(workers.map((name) => killed(fleet, name).over)).then(() => undefined),
       };
+    case 'SIGSTOP of an API for 12 s':
+      return { target: api, over: fleet.freeze(api, freeze_ms) };
     case 'SIGSTOP of a worker for 12 s':
       return { target: worker, over: fleet.freeze(worker, freeze_ms) };
     case 'kill -9 of PostgreSQL':
@@ -149,7 +152,8 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
     case 'outage of the database':
       return { target: `${parts.outage_ms / 1_000} s`, over: refuse(parts) };
     case 'clock of a node 20 min ahead, behind, or right again': {
-      const node = [...apis, ...workers][random.whole(0, 3)] ?? api;
+      const all = [...apis, ...workers];
+      const node = all[random.whole(0, all.length - 1)] ?? api;
       const minutes = [-20, 0, 20][random.whole(0, 2)] ?? 20;
       fleet.setClock(node, minutes);
       return { target: `${node} ${minutes}`, over: Promise.resolve() };
