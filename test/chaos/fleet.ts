@@ -181,7 +181,13 @@ export class Fleet {
 
   #environment(name: Name, { failpoint, clock_min }: Member): NodeJS.ProcessEnv {
     const { folder, nodes_database_url, api_ports } = this.#place;
-    const port = api_ports[Math.max(0, apis.findIndex((api) => api === name))];
+    const port =
+      api_ports[
+        Math.max(
+          0,
+          apis.findIndex((api) => api === name),
+        )
+      ];
     return {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
