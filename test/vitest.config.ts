@@ -44,8 +44,15 @@ const begun_first = [
   'test/browser/keys.test.ts',
   'test/chat/left.test.ts',
   'test/sdk/calls.test.ts',
+  'test/queue/hung.test.ts',
   'test/browser/money.test.ts',
+  'test/queue/takeover.test.ts',
   'test/backup/backup.test.ts',
+  'test/tasks/flow.test.ts',
+  'test/lifecycle/surroundings.test.ts',
+  'test/chat/clocks.test.ts',
+  'test/chat/gemini.test.ts',
+  'test/browser/walks.test.ts',
 ];
 
 const { sort: sortAsUsual } = BaseSequencer.prototype;

@@ -133,8 +133,8 @@ describe('probeMedia', () => {
   test('accepts much longer files than anyone makes', async () => {
     const hour = samples.mp3(137_813);
     const expected = { ok: true, probe: { duration: 3600.013, size_bytes: hour.length } };
-    expect(await probeMedia(hour)).toMatchObject(expected);
-    expect(await probeMedia(await put('hour.mp3', hour))).toMatchObject(expected);
+    expect(await probeAgain(hour)).toMatchObject(expected);
+    expect(await probeAgain(await put('hour.mp3', hour))).toMatchObject(expected);
     // Above the size that is walked through, what the file declares is believed.
     const day = await put('three-hours.mp3', Buffer.concat([hour, hour, hour]));
     expect(await probeMedia(day)).toMatchObject({ ok: true, probe: { duration: expect.closeTo(10_800, -2) } });
