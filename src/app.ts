@@ -6,6 +6,7 @@ import { localUrl } from './app/address.ts';
 import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
 import { closeAll, openData } from './app/data.ts';
 import { openLimits, type Limits } from './app/limits.ts';
+import { openStorage } from './app/storage.ts';
 import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
@@ -40,7 +41,6 @@ import type { Adapter } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import type { Codec } from './styles/codec.ts';
 import { styles as built_in_styles } from './styles/index.ts';
-import { openDiskStorage } from './storage/disk.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
 import { openProber, type Prober } from './storage/probe.ts';
 import type { Storage } from './storage/storage.ts';
@@ -227,7 +227,7 @@ async function openParts(
     db,
     notifier,
     listener,
-    storage: await openDiskStorage(config.data_dir),
+    storage: await openStorage(config, catalog.current.settings.storage, onStop, limits),
     ...money,
     catalog,
     overrides,

@@ -33,6 +33,9 @@ export type FileServing = { storage: Storage; secret: string; now_ms: number };
 /** An hour: what the browser keeps of a removed file should not outlive it by much. */
 const cache_s_max = 3600;
 
+/** The SDK renews credentials five minutes before their end, with which an address that they have signed ends too. */
+const redirect_cache_s_max = 300;
+
 /**
  * Chromium wraps a video that is opened directly in a page of its own, which needs `media-src` to
  * load it and an inline style to place it; without scripts, the sandbox only forbids autoplay.
@@ -48,9 +51,38 @@ export async function serveFile(serving: FileServing, request: FileRequest): Pro
   }
   const { exp, sig } = request.query;
   const expires_s = verifyLink(serving.secret, { key: request.key, exp, sig }, serving.now_ms);
-  const cache_s = Math.floor((expires_s ?? 0) - serving.now_ms / 1000);
-  const reply = expires_s === undefined ? undefined : await serveStored(serving.storage, request, cache_s);
+  const left_s = Math.floor((expires_s ?? 0) - serving.now_ms / 1000);
+  const reply =
+    expires_s === undefined
+      ? undefined
+      : ((await leadOn(serving.storage, request, left_s)) ?? (await serveStored(serving.storage, request, left_s)));
   return reply ?? refuse(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
+}
+
+/** The longest time for which S3 signs an address. */
+const presign_s_max = 604_800;
+
+/**
+ * Leads on to the bucket, where that serves files itself, at an address that lasts as long as the link. Pages of our
+ * own get the bytes from us, since their content security policy lets them load nothing from elsewhere.
+ */
+async function leadOn({ presign, stat }: Storage, request: FilePath, left_s: number): Promise<FileReply | undefined> {
+  const parts = parseKey(request.key);
+  if (!presign || !parts || left_s < 1 || request.method !== 'GET') return undefined;
+  if (request.headers['sec-fetch-site'] === 'same-origin') return undefined;
+  if (!(await stat(request.key))) return undefined;
+  const { content_type, content_disposition } = descriptionOf(parts);
+  const lifetime_s = Math.min(left_s, presign_s_max);
+  const location = await presign(request.key, { lifetime_s, content_type, content_disposition });
+  return {
+    status: 302,
+    headers: {
+      location,
+      'cache-control': `private, max-age=${Math.min(lifetime_s, redirect_cache_s_max)}`,
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'cross-origin',
+    },
+  };
 }
 
 /** A stored file for somebody who may have it; undefined if it is not there. */
@@ -120,11 +152,10 @@ async function send(
 }
 
 function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<string, string> {
-  const { content_type, inline } = mediaType(parts.extension);
-  const name = `${parts.owner_id}-${parts.index}.${parts.extension}`;
+  const { content_type, content_disposition } = descriptionOf(parts);
   return {
     'content-type': content_type,
-    'content-disposition': `${inline ? 'inline' : 'attachment'}; filename="${name}"`,
+    'content-disposition': content_disposition,
     'accept-ranges': 'bytes',
     etag,
     'cache-control': `private, max-age=${Math.min(cache_s, cache_s_max)}`,
@@ -133,6 +164,12 @@ function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<str
     // The link is the whole authorisation, no cookie is involved: pages may embed what they hold.
     'cross-origin-resource-policy': 'cross-origin',
   };
+}
+
+function descriptionOf(parts: KeyParts): { content_type: string; content_disposition: string } {
+  const { content_type, inline } = mediaType(parts.extension);
+  const name = `${parts.owner_id}-${parts.index}.${parts.extension}`;
+  return { content_type, content_disposition: `${inline ? 'inline' : 'attachment'}; filename="${name}"` };
 }
 
 /** The Range header is for GET only, and void if If-Range names another version (RFC 9110, 13.1.5). */

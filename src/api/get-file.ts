@@ -30,6 +30,7 @@ export const get_file: Endpoint<Parts> = {
     responses: {
       200: { description: 'The file.', content_type: 'application/octet-stream' },
       206: { description: 'The requested part of the file.', content_type: 'application/octet-stream' },
+      302: { description: 'The file is at the address in `location`, where a bucket serves files itself.' },
       304: { description: 'The file matches If-None-Match.' },
       404: { description: 'There is no such file, or the link has expired.' },
       412: { description: 'The file does not match If-Match.' },

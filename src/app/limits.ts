@@ -4,6 +4,7 @@ import { mailLimit } from '../accounts/mailer.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { probeLimits } from '../storage/probe.ts';
+import { uploadLimit } from '../storage/upload-limit.ts';
 
 /** Everything that this process does only so much of at once. Operators see it on the page Queue & workers. */
 export type Limits = ReturnType<typeof openLimits>;
@@ -44,6 +45,7 @@ export function openLimits({ catalog }: { catalog: CatalogHolder }) {
     input_downloads: new Semaphore({ name: 'Downloads of input files', bound: 8, key_bound: 2 }),
 
     ...probeLimits(),
+    ...uploadLimit(),
 
     mails: mailLimit(),
     password_hashes: hashingLimit(),

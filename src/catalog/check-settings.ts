@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
-import type { JsonObject, Kind } from './model.ts';
+import { isObject, type JsonObject, type Kind } from './model.ts';
 import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
 import type { ProviderEntry } from './schema.ts';
@@ -123,6 +123,33 @@ export function checkMail(reference: unknown, surroundings: Surroundings, report
   report.warn(path, `${missing(reference)}: no mail is sent.`);
 }
 
+/** Contradictions in `storage`, and secrets that are not there, without which the service does not start. */
+export function checkStorage(storage: unknown, surroundings: Surroundings, report: Report): void {
+  const s3 = isObject(storage) ? storage['s3'] : undefined;
+  if (!isObject(storage) || !isObject(s3)) return;
+  const path = ['storage', 's3'];
+  if (storage['shared'] === true) {
+    report.error(
+      ['storage', 'shared'],
+      'says something of the disk, but the files are in a bucket: remove one of them.',
+    );
+  }
+  const names = ['access_key_id', 'secret_access_key'];
+  const [missing_name, ...both] = names.filter((name) => s3[name] === undefined);
+  if (missing_name !== undefined && both.length === 0) {
+    report.error(path, `${missing_name} is missing: access_key_id and secret_access_key go together.`);
+  }
+  for (const name of names) {
+    const reference = s3[name];
+    if (typeof reference !== 'string' || report.wrong([...path, name])) continue;
+    if (surroundings.secret(reference) !== undefined) continue;
+    report.warn([...path, name], `${missing(reference)}: the service does not start.`);
+  }
+  if (s3['kms_key_id'] !== undefined && !String(s3['encryption']).startsWith('aws:kms')) {
+    report.error([...path, 'kms_key_id'], 'needs encryption: aws:kms or aws:kms:dsse beside it.');
+  }
+}
+
 function hasSecret(name: string, provider: ProviderEntry, surroundings: Surroundings, report: Report): boolean {
   const reference = provider.api_key;
   if (reference === undefined || surroundings.secret(reference) !== undefined) return true;
@@ -130,7 +157,8 @@ function hasSecret(name: string, provider: ProviderEntry, surroundings: Surround
   return false;
 }
 
-function missing(reference: string): string {
+/** Says why there is no value behind a reference. */
+export function missing(reference: string): string {
   return reference.startsWith('env:')
     ? `the environment variable ${reference.slice('env:'.length)} is not set`
     : `${reference.slice('file:'.length)} cannot be read, or is empty`;

@@ -6,6 +6,7 @@ import {
   checkDefaults,
   checkMail,
   checkProvider,
+  checkStorage,
   checkStranded,
   sandbox_name,
   type Surroundings,
@@ -39,6 +40,7 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   checkStranded(Object.keys(rates), surroundings, report);
   checkBase(value, Object.keys(rates), report);
   checkMail(valueAt(value, ['mail', 'url']), surroundings, report);
+  checkStorage(valueAt(value, ['storage']), surroundings, report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);

@@ -1,6 +1,7 @@
 import type { Issuer } from '../billing/invoice.ts';
 import type { FieldError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
+import type { StorageSettings } from '../storage/settings.ts';
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -205,6 +206,7 @@ export type Settings = {
   readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
   readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };
   readonly tasks: { readonly keep_ms: number };
+  readonly storage: StorageSettings;
   /** Of callers. */
   readonly files: {
     readonly keep_ms: number;

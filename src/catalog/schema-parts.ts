@@ -80,3 +80,13 @@ export function addresses(options: Options) {
 
 /** env:NAME or file:/path: secrets are never written in the file. */
 export const secret_pattern = '^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:(?:/|[A-Za-z]:[\\\\/]).+)$';
+
+/** A secret, which is never written in the file itself. */
+export function secretText(description: string) {
+  return Type.String({
+    pattern: secret_pattern,
+    description,
+    errorMessage: 'must be env:NAME or file:/path, since secrets are never written in this file',
+    writeOnly: true,
+  });
+}

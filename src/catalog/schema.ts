@@ -11,9 +11,11 @@ import {
   margin_pattern,
   rate,
   section,
+  secretText,
   text,
   secret_pattern,
 } from './schema-parts.ts';
+import { storage } from './storage-schema.ts';
 
 /**
  * The shape of `medley.yaml`, once: the type comes from here, and so does the published `medley.schema.json`, by
@@ -213,14 +215,7 @@ const provider = section(
   {
     adapter: text({ description: 'The protocol that the upstream speaks.' }),
     base_url: Type.Optional(httpUrl({ description: "The upstream's address." })),
-    api_key: Type.Optional(
-      Type.String({
-        pattern: secret_pattern,
-        description: 'env:NAME or file:/path; the secret itself is never written in this file.',
-        errorMessage: 'must be env:NAME or file:/path, since secrets are never written in this file',
-        writeOnly: true,
-      }),
-    ),
+    api_key: Type.Optional(secretText('env:NAME or file:/path; the secret itself is never written in this file.')),
     allow_private: Type.Optional(
       Type.Boolean({ description: 'The upstream and its result links may have private addresses.', default: false }),
     ),
@@ -463,6 +458,7 @@ const catalog_schema = section(
     webhooks: Type.Optional(webhooks),
     outputs: Type.Optional(outputs),
     tasks: Type.Optional(tasks),
+    storage: Type.Optional(storage),
     files: Type.Optional(files),
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),

@@ -2,13 +2,15 @@ import { assert } from '../lib/assert.ts';
 import type { Issuer } from '../billing/invoice.ts';
 import { parseDuration } from '../lib/duration.ts';
 import type { Settings } from './model.ts';
+import type { StorageSettings } from '../storage/settings.ts';
 import type { CatalogFile, IssuerEntry } from './schema.ts';
+import type { BucketEntry } from './storage-schema.ts';
 
 export const default_currencies = { USD: '1', PLN: '3.65' };
 
 /** The settings of a file that has been checked, with defaults for what it leaves out. */
 export function settingsOf(file: CatalogFile): Settings {
-  const { server, limits, money, net, webhooks, outputs, tasks, files, billing, mail } = file;
+  const { server, limits, money, net, webhooks, outputs, tasks, storage, files, billing, mail } = file;
   const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
   const [base_currency] = currencies.keys();
   assert(base_currency, 'there is a currency');
@@ -32,6 +34,7 @@ export function settingsOf(file: CatalogFile): Settings {
     },
     outputs: { link_ttl_ms: milliseconds(outputs?.link_ttl ?? '24h'), keep_ms: milliseconds(outputs?.keep ?? '7d') },
     tasks: { keep_ms: milliseconds(tasks?.keep ?? '90d') },
+    storage: storage?.s3 ? bucketOf(storage.s3) : { type: 'disk', shared: storage?.shared ?? false },
     files: {
       keep_ms: milliseconds(files?.keep ?? '7d'),
       file_bytes_max: (files?.file_mb_max ?? 200) * 1_000_000,
@@ -48,6 +51,25 @@ export function settingsOf(file: CatalogFile): Settings {
 
 function issuerOf({ name, address = '', tax_id = '', series = 'MED', tax_percent }: IssuerEntry): Issuer {
   return { name, address, tax_id, series, ...(tax_percent !== undefined && { tax_percent }) };
+}
+
+function bucketOf(entry: BucketEntry): StorageSettings {
+  const { bucket, region, endpoint, prefix, force_path_style, links } = entry;
+  const { access_key_id, secret_access_key, encryption: algorithm, kms_key_id } = entry;
+  return {
+    type: 's3',
+    bucket,
+    ...(region !== undefined && { region }),
+    ...(endpoint !== undefined && { endpoint }),
+    prefix: prefix === undefined ? '' : `${prefix}/`,
+    force_path_style: force_path_style ?? false,
+    ...(access_key_id !== undefined &&
+      secret_access_key !== undefined && { credentials: { access_key_id, secret_access_key } }),
+    ...(algorithm !== undefined && {
+      encryption: { algorithm, ...(kms_key_id !== undefined && { kms_key_id }) },
+    }),
+    links: links ?? 'through',
+  };
 }
 
 /** The milliseconds of a duration that has been checked. */

@@ -1,6 +1,7 @@
 import { isUnavailable, isUnstorable } from '../db/database.ts';
 import { ApiError, service_errors, type ErrorFormat, type ErrorKind } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
+import { StorageUnavailable } from '../storage/storage.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { styles } from '../styles/index.ts';
 
@@ -51,6 +52,7 @@ export function expectedError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return databaseAway();
   if (error instanceof SpoolError) return cannotStore();
+  if (error instanceof StorageUnavailable) return filesAway();
   if (isUnstorable(error)) return new ApiError('invalid_request', 'The input must not contain NUL (U+0000).');
   return undefined;
 }
@@ -66,6 +68,13 @@ function databaseAway(): ApiError {
 function cannotStore(): ApiError {
   const headers = { 'retry-after': '10' };
   return new ApiError('unavailable', 'The service cannot store files at the moment. Try again later.', { headers });
+}
+
+function filesAway(): ApiError {
+  const headers = { 'retry-after': '5' };
+  return new ApiError('unavailable', 'The service cannot reach its files at the moment. Try again shortly.', {
+    headers,
+  });
 }
 
 export function internalError(): ApiError {

@@ -3,6 +3,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import { checkKeyRules } from '../accounts/key-rules.ts';
 import { ApiError, service_errors } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
+import { StorageUnavailable } from '../storage/storage.ts';
 import { assert } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
 import type { WindowName } from '../limits/window.ts';
@@ -372,7 +373,8 @@ function sendError<App>(context: Context<App>, exchange: Exchange, error: unknow
   const { request, response } = exchange;
   const expected = expectedError(error);
   if (!expected) context.log.error({ ...logFields(exchange), err: error }, 'unexpected error');
-  if (error instanceof SpoolError) context.log.error({ ...logFields(exchange), err: error }, 'a file was not stored');
+  const is_about_files = error instanceof SpoolError || error instanceof StorageUnavailable;
+  if (is_about_files) context.log.error({ ...logFields(exchange), err: error }, 'files cannot be reached');
   const { status, headers, body } = errorAnswer(expected ?? internalError(), exchange.format, exchange.id);
   discardRest(request, context.timeouts.discard_ms);
   if (context.draining.aborted) exchange.headers['connection'] = 'close';

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../lib/assert.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { isId } from '../lib/ids.ts';
+import { Intake } from './intake.ts';
 import { isOwner, parseKey } from './key.ts';
 import {
-  FileTooLarge,
   StorageFull,
   type ByteRange,
   type OpenedFile,
@@ -27,12 +27,14 @@ export async function openDiskStorage(data_dir: string): Promise<Storage> {
   const folders = { files, incoming: join(files, '.incoming') };
   await mkdir(folders.incoming, { recursive: true, mode: 0o700 });
   return {
+    place: files,
     put: (key, bytes, options) => put(folders, key, bytes, options),
     stat: (key) => statFile(folders, key),
     open: (key, range) => openFile(folders, key, range),
     remove: (keys) => remove(folders, keys),
     list: (account_id, owner_id) => list(folders, account_id, owner_id),
     sweepTemporaryFiles: (older_than_ms) => sweep(folders, older_than_ms),
+    ready: async () => true,
   };
 }
 
@@ -51,46 +53,28 @@ function ownerFolder(folders: Folders, account_id: string, owner_id: string): st
 async function put(folders: Folders, key: string, bytes: Buffer | Readable, options: PutOptions) {
   const path = pathOf(folders, key);
   assert(path, `"${key}" is no storage key`);
-  // A download may break before we read from it; unheard, that event would end the process.
-  if (bytes instanceof Readable) bytes.on('error', () => {});
+  const intake = new Intake(bytes, options.size_limit_bytes);
   const temporary = join(folders.incoming, `${randomUUID()}.part`);
   try {
-    const result = await write(temporary, bytes, options.size_limit_bytes);
+    await write(temporary, intake);
     await failpoint('file.written');
     await moveIntoPlace(temporary, path, folders.files);
-    return result;
+    return intake.summary();
   } catch (error) {
-    if (bytes instanceof Readable) bytes.destroy();
+    intake.abandon();
     await rm(temporary, { force: true });
     throw isFull(error) ? new StorageFull('There is no room left for files.', { cause: error }) : error;
   }
 }
 
 /** Writes all bytes and waits until the disk has them. */
-async function write(path: string, bytes: Buffer | Readable, size_limit_bytes: number) {
-  const hash = createHash('sha256');
-  let size_bytes = 0;
+async function write(path: string, intake: Intake): Promise<void> {
   const handle = await open(path, 'wx', 0o600);
   try {
-    for await (const chunk of chunks(bytes)) {
-      size_bytes += chunk.length;
-      if (size_bytes > size_limit_bytes) throw new FileTooLarge(size_limit_bytes);
-      hash.update(chunk);
-      await handle.writeFile(chunk);
-    }
+    for await (const chunk of intake.chunks()) await handle.writeFile(chunk);
     await handle.sync();
   } finally {
     await handle.close();
-  }
-  return { size_bytes, sha256: hash.digest('hex') };
-}
-
-/** A large buffer in steps of 1 MiB (under 1 ms of hashing each), so that others get their turn. */
-async function* chunks(bytes: Buffer | Readable): AsyncGenerator<Buffer> {
-  if (bytes instanceof Readable) {
-    for await (const chunk of bytes) yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
-  } else {
-    for (let at = 0; at < bytes.length; at += 2 ** 20) yield bytes.subarray(at, at + 2 ** 20);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 /** Facts about a stored file that need no read. */
 export type StoredFile = {
   size_bytes: number;
-  /** Another text after every overwrite, the same as long as the bytes are; opaque. */
+  /** Another text once the bytes are others, the same as long as the file is the same; opaque. */
   version: string;
 };
 
@@ -19,9 +19,11 @@ export type PutOptions = { content_type: string; size_limit_bytes: number };
  * file as a whole, so a step that is repeated after a crash does no harm.
  */
 export type Storage = {
+  /** For people: a folder, or `s3://bucket/prefix`. */
+  readonly place: string;
   /**
    * Keeps `bytes` under `key`; when it returns, the file outlives a power cut. Until then readers
-   * see what was there before. Throws StorageFull, FileTooLarge, or the error of the stream.
+   * see what was there before. Throws StorageFull, FileTooLarge, StorageUnavailable, or the error of the stream.
    */
   put(key: string, bytes: Buffer | Readable, options: PutOptions): Promise<{ size_bytes: number; sha256: string }>;
   /** Undefined if there is no such file. */
@@ -40,11 +42,22 @@ export type Storage = {
    * many. Must be longer than any silence of a running download.
    */
   sweepTemporaryFiles(older_than_ms: number): Promise<number>;
+  /** False while files cannot be put: what would only make more of them waits. */
+  ready(): Promise<boolean>;
+  /** Makes an address at which the storage itself serves the file for this time. Absent where files go through us. */
+  presign?(key: string, options: PresignOptions): Promise<string>;
 };
+
+export type PresignOptions = { lifetime_s: number; content_type: string; content_disposition: string };
 
 /** There is no room left (disk, quota or file size limit); nothing was kept. */
 export class StorageFull extends Error {
   override name = 'StorageFull';
+}
+
+/** The storage cannot be reached, or refuses; the message says where and why, for operators. */
+export class StorageUnavailable extends Error {
+  override name = 'StorageUnavailable';
 }
 
 /** The bytes exceed `size_limit_bytes`; nothing was kept. */

@@ -13,6 +13,7 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
 import type { Probe } from '../storage/probe-result.ts';
+import { StorageUnavailable } from '../storage/storage.ts';
 import type { Task } from './task.ts';
 
 /** The parts of the app that giving a provider the files of an input takes. */
@@ -97,6 +98,7 @@ async function orProblem<T>(
     return await work();
   } catch (error) {
     if (stopped.aborted) throw error; // given back: another worker begins anew
+    if (error instanceof StorageUnavailable) throw error; // no route can have the file now: the task waits
     if (error instanceof InputRefused || error instanceof NotStarted) return error;
     parts.log.error({ task_id: task.id, err: error }, 'a file of an input could not be read');
     return ours('unavailable', 'a file of the input could not be read');

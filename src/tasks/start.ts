@@ -7,6 +7,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { InputRefused, NotStarted, type Provider, type RunState } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { routeName } from '../routing/health.ts';
+import { StorageUnavailable } from '../storage/storage.ts';
 import {
   acceptAttempt,
   claimAttempt,
@@ -40,8 +41,8 @@ const grace_ms = 1_000;
 /** A submit that may be repeated is, after this time. */
 const resubmit_after_ms = 1_000;
 
-/** Time that a result which cannot be fetched again is kept while our storage fails. */
-const result_patience_ms = 60_000;
+/** Time that a result which cannot be had again is kept while its link gives nothing, or our storage fails. */
+const result_patience_ms = { unfetched: 60_000, unstored: 900_000 };
 const result_pause_ms = 1_000;
 
 /**
@@ -49,6 +50,16 @@ const result_pause_ms = 1_000;
  * before the upstream is called, so that a crash leaves an open attempt and never a blind repeat.
  */
 export async function startTask(parts: StartParts, job: Job): Promise<Outcome> {
+  try {
+    return await start(parts, job);
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error;
+    parts.log.error({ task: job.data, err: error }, 'a file of an input cannot be read now, will try again');
+    return { again_after_ms: storage_pause_ms };
+  }
+}
+
+async function start(parts: StartParts, job: Job): Promise<Outcome> {
   const at_work = await loadAtWork(parts.db, readRef(job.data));
   if (!at_work || at_work.task.completed_at) return 'done';
   const { task, open } = at_work;
@@ -60,6 +71,8 @@ export async function startTask(parts: StartParts, job: Job): Promise<Outcome> {
   }
   const model = parts.catalog.current.models.get(task.model);
   if (!model) return modelGone(parts, task);
+  // A run whose result cannot be kept is better not begun: some upstreams give it only once.
+  if (!(await parts.storage.ready())) return { again_after_ms: storage_pause_ms };
   return tryRoutes(parts, task, model, job.signal);
 }
 
@@ -203,19 +216,21 @@ async function settleAtOnce(
   submitted_at: Date,
   stopped: AbortSignal,
 ): Promise<Outcome> {
-  const give_up_at_ms = performance.now() + result_patience_ms;
-  for (;;) {
+  const begun_at_ms = performance.now();
+  for (let pause_ms = result_pause_ms; ; pause_ms = Math.min(2 * pause_ms, storage_pause_ms)) {
     const files_from = { ...attempt, provider: attempt.route.provider, cost: attempt.route.cost, stopped };
     const settled = await settle(parts, task, files_from, state, submitted_at);
     if (settled === 'done') return 'done';
     if (attempt.provider.idempotent && (settled === 'unstored' || stopped.aborted))
       return { again_after_ms: storage_pause_ms };
     if (stopped.aborted) break;
-    if (performance.now() > give_up_at_ms) {
+    if (performance.now() - begun_at_ms > result_patience_ms[settled]) {
       if (settled === 'unstored') break;
       return outOfReach(parts, task, { ...attempt, route: attempt.name }, submitted_at);
     }
-    await sleep(result_pause_ms, undefined, { signal: stopped }).catch(() => undefined);
+    await sleep(settled === 'unstored' ? pause_ms : result_pause_ms, undefined, { signal: stopped }).catch(
+      () => undefined,
+    );
   }
   const completion = failure('internal_error', 'The output could not be stored; it costs nothing.');
   return end(parts, task, { ...completion, counts: false, attempt: 'failed' }, { attempt });

@@ -64,6 +64,7 @@ describe('the catalogue without a file', () => {
       webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
       outputs: { link_ttl_ms: 86_400_000, keep_ms: 7 * 86_400_000 },
       tasks: { keep_ms: 90 * 86_400_000 },
+      storage: { type: 'disk', shared: false },
     });
     expect(current.settings).not.toHaveProperty('base_url');
     expect(current.warnings).toEqual([]);
@@ -122,6 +123,7 @@ net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
 outputs: { link_ttl: 3s, keep: 4s }
 tasks: { keep: 5s }
+storage: { shared: true }
 files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 `);
     expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
@@ -135,12 +137,41 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
       outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },
       tasks: { keep_ms: 5_000 },
+      storage: { type: 'disk', shared: true },
       files: { keep_ms: 6_000, file_bytes_max: 7_000_000, account_bytes_max: 8_000_000, account_files_max: 9 },
       currencies: [
         ['PLN', '1'],
         ['USD', '0.27'],
       ],
       base_currency: 'PLN',
+    });
+  });
+
+  it('reads every setting of a bucket, and has defaults for most of them', async () => {
+    for (const name of ['env:A', 'env:B']) secrets.set(name, 'a secret');
+    const read = async (s3: string) => {
+      const { current } = await open(`version: 1\nstorage: { s3: ${s3} }`);
+      return current.settings.storage;
+    };
+    expect(await read('{ bucket: files }')).toEqual({
+      type: 's3',
+      bucket: 'files',
+      prefix: '',
+      force_path_style: false,
+      links: 'through',
+    });
+    const all = `{ bucket: files, region: eu-1, endpoint: "https://s3.example:9000", prefix: a/b, force_path_style: true,
+      access_key_id: env:A, secret_access_key: env:B, encryption: aws:kms, kms_key_id: k, links: presigned }`;
+    expect(await read(all)).toEqual({
+      type: 's3',
+      bucket: 'files',
+      region: 'eu-1',
+      endpoint: 'https://s3.example:9000',
+      prefix: 'a/b/',
+      force_path_style: true,
+      credentials: { access_key_id: 'env:A', secret_access_key: 'env:B' },
+      encryption: { algorithm: 'aws:kms', kms_key_id: 'k' },
+      links: 'presigned',
     });
   });
 
@@ -286,7 +317,7 @@ describe('a file with mistakes', () => {
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
       errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, files, billing, mail, sandbox, catalog, providers, models.`,
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, storage, files, billing, mail, sandbox, catalog, providers, models.`,
       ],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });

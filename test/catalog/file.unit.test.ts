@@ -27,7 +27,7 @@ describe('a file of the wrong form is reported', () => {
       ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
       [
         'version: 1\n▸__proto__: {}',
-        `__proto__: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, files, billing, mail, sandbox, catalog, providers, models.`,
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, storage, files, billing, mail, sandbox, catalog, providers, models.`,
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',
@@ -74,6 +74,26 @@ describe('a file of the wrong form is reported', () => {
       [
         'version: 1\nproviders: { p: { adapter: mock, api_key: ▸sk-live-1234 } }',
         'providers.p.api_key: must be env:NAME or file:/path, since secrets are never written in this file.',
+      ],
+      [
+        'version: 1\nstorage: { s3: { bucket: ▸My_Bucket } }',
+        'storage.s3.bucket: must be 3 to 63 lower-case letters, digits, dots and dashes (got "My_Bucket").',
+      ],
+      [
+        'version: 1\nstorage: { s3: { bucket: files, prefix: ▸a/../b } }',
+        'storage.s3.prefix: must be names of letters, digits, dots, dashes and underscores, with slashes between them (got "a/../b").',
+      ],
+      [
+        'version: 1\nstorage: { s3: { bucket: files, access_key_id: env:A, secret_access_key: ▸abc } }',
+        'storage.s3.secret_access_key: must be env:NAME or file:/path, since secrets are never written in this file.',
+      ],
+      [
+        'version: 1\nstorage: { s3: { bucket: files, kms_key_id: ▸abc } }',
+        'storage.s3.kms_key_id: needs encryption: aws:kms or aws:kms:dsse beside it.',
+      ],
+      [
+        'version: 1\nstorage: { shared: ▸true, s3: { bucket: files } }',
+        'storage.shared: says something of the disk, but the files are in a bucket: remove one of them.',
       ],
       ['version: 1\nsandbox: ▸no', 'sandbox: must be a boolean (got string).'],
     ]),

@@ -163,7 +163,7 @@ describe('a task with a faulty upstream', () => {
   it('fails when storage stays full, refunded and not counted', async () => {
     const app = full(
       Infinity,
-      () => elapse(61_000), // of patience
+      () => elapse(901_000), // of patience
     );
     const { ref } = await submitted(done(picture), app);
     expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'internal_error' });

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import type { CompletedPart } from '@aws-sdk/client-s3';
+import { failpoint } from '../../lib/failpoint.ts';
+import type { Intake } from '../intake.ts';
+import { parseKey } from '../key.ts';
+import { mediaType } from '../media-types.ts';
+import type { Bucket } from './bucket.ts';
+
+/** The least that S3 takes, and all of one size, as some servers demand: 10,000 of them are 50 GB. */
+const part_bytes = 5 * 2 ** 20;
+
+/** A bucket that is away need not keep whoever cleans up. */
+const abort_ms = 5_000;
+
+/**
+ * Sends a file to the bucket: as one request, or in parts, of which one is being sent while the next is read. Nobody
+ * sees any of it before the last answer.
+ */
+export async function upload(bucket: Bucket, key: string, intake: Intake): Promise<void> {
+  const parts = partsOf(intake.chunks());
+  const { value: first = Buffer.alloc(0) } = await parts.next();
+  const target = { ...bucket.object(key), ...headersOf(bucket, key) };
+  if (first.length < part_bytes) {
+    await failpoint('file.written');
+    await bucket.ask(() => bucket.client.send(new bucket.sdk.PutObjectCommand({ ...target, Body: first })));
+    return;
+  }
+  const { UploadId } = await bucket.ask(() => bucket.client.send(new bucket.sdk.CreateMultipartUploadCommand(target)));
+  const multipart = { ...bucket.object(key), UploadId };
+  try {
+    const Parts = await sendAll(bucket, multipart, first, parts);
+    await failpoint('file.written');
+    await complete(bucket, multipart, Parts);
+  } catch (error) {
+    const abort = new bucket.sdk.AbortMultipartUploadCommand(multipart);
+    // What cannot be aborted now is found by the sweep.
+    await bucket.client.send(abort, { abortSignal: AbortSignal.timeout(abort_ms) }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Makes one object of the parts. Where the answer was lost, the SDK asks again, and hears that there is no such upload:
+ * then the object tells whether it is made of these parts.
+ */
+async function complete(bucket: Bucket, multipart: Multipart, Parts: CompletedPart[]): Promise<void> {
+  const { Bucket, Key } = multipart;
+  const command = new bucket.sdk.CompleteMultipartUploadCommand({ ...multipart, MultipartUpload: { Parts } });
+  const completed = await bucket.askFor(() => bucket.client.send(command));
+  if (completed) return;
+  const object = await bucket.askFor(() => bucket.client.send(new bucket.sdk.HeadObjectCommand({ Bucket, Key })));
+  if (object?.ETag === etagOf(Parts)) return;
+  throw bucket.unavailable(new Error('an upload in parts was gone before its end'));
+}
+
+/** The entity tag of an object that was made of these parts, unless a key of KMS is involved. */
+function etagOf(parts: readonly CompletedPart[]): string {
+  const hash = createHash('md5');
+  for (const { ETag = '' } of parts) hash.update(ETag.replaceAll('"', ''), 'hex');
+  return `"${hash.digest('hex')}-${parts.length}"`;
+}
+
+type Multipart = { Bucket: string; Key: string; UploadId: string | undefined };
+
+async function sendAll(
+  bucket: Bucket,
+  multipart: Multipart,
+  first: Buffer,
+  others: AsyncGenerator<Buffer>,
+): Promise<CompletedPart[]> {
+  const sent: CompletedPart[] = [];
+  const send = async (Body: Buffer, PartNumber: number) => {
+    const command = new bucket.sdk.UploadPartCommand({ ...multipart, PartNumber, Body });
+    const { ETag, ChecksumCRC32 } = await bucket.ask(() => bucket.client.send(command));
+    sent.push({ PartNumber, ETag, ChecksumCRC32 });
+  };
+  let number = 1;
+  let sending = send(first, number);
+  try {
+    for await (const part of others) {
+      await sending;
+      sending = send(part, ++number);
+      sending.catch(() => {}); // heard when it is waited for
+    }
+    await sending;
+  } catch (error) {
+    await sending.catch(() => {}); // a part that comes behind the abort would stay
+    throw error;
+  }
+  return sent;
+}
+
+/** The bytes in buffers of `part_bytes`, the last one shorter. None, if there are no bytes. */
+async function* partsOf(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer, undefined> {
+  let pending: Buffer[] = [];
+  let pending_bytes = 0;
+  for await (let chunk of chunks) {
+    while (pending_bytes + chunk.length >= part_bytes) {
+      const left = part_bytes - pending_bytes;
+      yield Buffer.concat([...pending, chunk.subarray(0, left)]);
+      chunk = chunk.subarray(left);
+      pending = [];
+      pending_bytes = 0;
+    }
+    pending.push(chunk);
+    pending_bytes += chunk.length;
+  }
+  if (pending_bytes > 0) yield Buffer.concat(pending);
+  return undefined;
+}
+
+/** Type and encryption of an object. The type is that of the key, as wherever the file is served. */
+function headersOf({ settings: { encryption } }: Bucket, key: string) {
+  const parts = parseKey(key);
+  return {
+    ContentType: mediaType(parts?.extension ?? 'bin').content_type,
+    ...(encryption && { ServerSideEncryption: encryption.algorithm }),
+    ...(encryption?.kms_key_id !== undefined && { SSEKMSKeyId: encryption.kms_key_id }),
+  };
+}
