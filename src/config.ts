@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { nearest } from './lib/edit-distance.ts';
@@ -13,6 +14,8 @@ export type Config = {
   database_url: string | undefined;
   redis_url: string | undefined;
   role: Role;
+  /** API processes behind one port. */
+  processes: number;
   base_url: string | undefined;
   secret: string | undefined;
   allow_private: boolean;
@@ -45,6 +48,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     database_url: parseDatabaseUrl(text('DATABASE_URL')),
     redis_url: text('REDIS_URL'),
     role: parseRole(text('MEDLEY_ROLE') ?? 'all'),
+    processes: parseProcesses(text('MEDLEY_PROCESSES') ?? '1'),
     base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
     secret: parseSecret(text('MEDLEY_SECRET')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
@@ -54,9 +58,17 @@ export function readConfig(env: Environment = process.env, cwd: string = process
   };
 }
 
-const own_names = ['DATA', 'CONFIG', 'ROLE', 'BASE_URL', 'SECRET', 'ALLOW_PRIVATE', 'LOG_LEVEL', 'FAILPOINTS'].map(
-  (name) => `MEDLEY_${name}`,
-);
+const own_names = [
+  'DATA',
+  'CONFIG',
+  'ROLE',
+  'PROCESSES',
+  'BASE_URL',
+  'SECRET',
+  'ALLOW_PRIVATE',
+  'LOG_LEVEL',
+  'FAILPOINTS',
+].map((name) => `MEDLEY_${name}`);
 const other_names = ['PORT', 'HOST', 'DATABASE_URL'];
 
 /** One sentence for each variable that begins like one of ours and is none: it is probably misspelt, and has no effect. */
@@ -92,6 +104,18 @@ function parseDatabaseUrl(text: string | undefined): string | undefined {
 function parseRole(text: string): Role {
   if (text === 'all' || text === 'api' || text === 'worker') return text;
   throw new ConfigError(`MEDLEY_ROLE must be all, api or worker, not "${text}".`);
+}
+
+/** More than these would have too few connections to the database. */
+const processes_max = 64;
+
+function parseProcesses(text: string): number {
+  if (text === 'auto') return Math.min(availableParallelism(), processes_max);
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= processes_max) return count;
+  throw new ConfigError(
+    `MEDLEY_PROCESSES must be a number from 1 to ${processes_max}, or auto for one per core, not "${text}".`,
+  );
 }
 
 function parseBaseUrl(text: string | undefined): string | undefined {

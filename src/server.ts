@@ -91,8 +91,11 @@ const readiness = {
 const stop_grace_ms = 4_000;
 const stop_announce_ms = 1_000;
 
-/** Listens on the configured address until the app stops; requests in flight are answered first. */
-export async function startServer(app: App): Promise<void> {
+/**
+ * Listens on the configured address until the app stops; requests in flight are answered first. `is_shared`: another
+ * process of this service listens there already.
+ */
+export async function startServer(app: App, { is_shared = false } = {}): Promise<void> {
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
@@ -115,7 +118,7 @@ export async function startServer(app: App): Promise<void> {
     now_ms: () => app.clock.now(),
     log: app.log,
   });
-  const bound = await pipeline.listen({ host, port }).catch((error: unknown) => {
+  const bound = await pipeline.listen({ host, port, is_shared }).catch((error: unknown) => {
     throw explainListen(error, { host, port });
   });
   startReplay(app);

@@ -16,6 +16,7 @@ describe('readConfig', () => {
     database_url: undefined,
     redis_url: undefined,
     role: 'all',
+    processes: 1,
     base_url: undefined,
     secret: undefined,
     allow_private: false,
@@ -27,7 +28,16 @@ describe('readConfig', () => {
   });
 
   it('takes an empty variable for an absent one', () => {
-    const names = ['PORT', 'HOST', 'MEDLEY_DATA', 'MEDLEY_CONFIG', 'DATABASE_URL', 'REDIS_URL', 'MEDLEY_ROLE'];
+    const names = [
+      'PORT',
+      'HOST',
+      'MEDLEY_DATA',
+      'MEDLEY_CONFIG',
+      'DATABASE_URL',
+      'REDIS_URL',
+      'MEDLEY_ROLE',
+      'MEDLEY_PROCESSES',
+    ];
     const more = ['MEDLEY_BASE_URL', 'MEDLEY_SECRET', 'MEDLEY_ALLOW_PRIVATE', 'MEDLEY_LOG_LEVEL'];
     expect(read(Object.fromEntries([...names, ...more].map((name) => [name, ''])))).toEqual(defaults);
   });
@@ -41,6 +51,7 @@ describe('readConfig', () => {
       DATABASE_URL: 'postgres://db/medley',
       REDIS_URL: 'redis://cache',
       MEDLEY_ROLE: 'worker',
+      MEDLEY_PROCESSES: '3',
       MEDLEY_BASE_URL: 'https://api.example.com/',
       MEDLEY_SECRET: '0123456789abcdef',
       MEDLEY_ALLOW_PRIVATE: '1',
@@ -54,6 +65,7 @@ describe('readConfig', () => {
       database_url: 'postgres://db/medley',
       redis_url: 'redis://cache',
       role: 'worker',
+      processes: 3,
       base_url: 'https://api.example.com',
       secret: '0123456789abcdef',
       allow_private: true,

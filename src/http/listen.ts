@@ -20,11 +20,14 @@ export type Listening = {
   close(): Promise<void>;
 };
 
+/** `is_shared`: another process of this service listens there already. */
+export type ListenAddress = { host: string; port: number; is_shared?: boolean };
+
 /** Listens on a port, with several sockets where the system can. Rejects with EADDRINUSE and the like. */
-export async function listen(server: HttpServer, address: { host: string; port: number }): Promise<Listening> {
+export async function listen(server: HttpServer, { is_shared = false, ...address }: ListenAddress): Promise<Listening> {
   // A port that the system chooses is nobody else's; one that was named may be that of another service of ours,
   // which would share it unasked.
-  if (can_share && address.port !== 0) await tryAlone(address);
+  if (can_share && address.port !== 0 && !is_shared) await tryAlone(address);
   await listening(server, { ...address, reusePort: can_share });
   const bound = server.address();
   assert(bound !== null && typeof bound === 'object', 'a server that listens on TCP has an address');

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import makeRouter, { type HTTPMethod } from 'find-my-way';
 import { ApiError } from '../errors.ts';
-import { listen, type Listening } from './listen.ts';
+import { listen, type ListenAddress, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
 import { compileRoutes, routerPath } from './routes.ts';
 import { type Context, receive, refuseUrl, serve, serveUnknown } from './serve.ts';
@@ -17,7 +17,7 @@ const path_part_length_max = 65_536;
 
 export type Pipeline = {
   /** Starts to accept connections and returns its address: port 0 is chosen by the system. */
-  listen(address: { host: string; port: number }): Promise<AddressInfo>;
+  listen(address: ListenAddress): Promise<AddressInfo>;
   /** Aborted as soon as `close` is called. */
   readonly draining: AbortSignal;
   /**

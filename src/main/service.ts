@@ -16,6 +16,7 @@ import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
 import { startServer } from '../server.ts';
+import { ApiProcessEnded, isApiProcess, serveAsOneOfMany, startApiProcesses } from './processes.ts';
 import { startWorker } from '../worker.ts';
 
 const demo_credit = 5_000_000n;
@@ -29,7 +30,7 @@ export async function runService(): Promise<void> {
 
 async function run(): Promise<void> {
   const config = readConfig();
-  for (const warning of unknownSettings()) console.error(`Warning: ${warning}`);
+  for (const warning of isApiProcess() ? [] : unknownSettings()) console.error(`Warning: ${warning}`);
   if (config.failpoints) armFailpoints(config.failpoints);
   const opening = makeApp(config);
   stopOnSignals(opening);
@@ -43,10 +44,12 @@ async function run(): Promise<void> {
 }
 
 async function startRoles(app: App): Promise<void> {
-  const { role } = app.config;
+  const { role, processes } = app.config;
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');
-  await startServer(app);
+  if (isApiProcess()) return serveAsOneOfMany(app);
+  if (processes > 1) await startApiProcesses(app, processes);
+  else await startServer(app);
   noteRunning(app.config, app.local_url());
   await greet(app);
 }
@@ -67,7 +70,9 @@ async function greet(app: App): Promise<void> {
   if (app.config.allow_private) {
     console.log('Warning: MEDLEY_ALLOW_PRIVATE=1 lets webhooks reach private addresses. For local development only.');
   }
-  console.log(`\nMedley is running at ${url}   (API reference: ${url}/docs)\n`);
+  const { processes } = app.config;
+  const by = processes > 1 ? ` with ${processes} API processes` : '';
+  console.log(`\nMedley is running at ${url}${by}   (API reference: ${url}/docs)\n`);
   const keys_line = keysLine(app.catalog.current);
   if (keys_line !== undefined) console.log(`${keys_line}\n`);
   const link = await operatorLink(app);
@@ -122,6 +127,7 @@ const mendable = [
   UnreachableError,
   DataFolderError,
   NoAnswer,
+  ApiProcessEnded,
 ];
 
 /** Ends the process. Prints a sentence for an error that the operator can mend, else the error with its stack. */

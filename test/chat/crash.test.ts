@@ -26,6 +26,7 @@ test('a call is charged although the database crashes and loses its hold, and th
   onTestFinished(() => stage.stop());
   const usage = chunk({}, { usage: { prompt_tokens: 1_000, completion_tokens: 70 } }, 'stop');
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 2_000, usage, done] });
+  await stage.client.call('GET', '/v1/balance'); // its share of requests waits for the disk, and with it all before
   const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
