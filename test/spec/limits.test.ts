@@ -25,7 +25,7 @@ const order = (n = 1) => ({ model: 'sandbox/image', input: { prompt: 'x', n } })
 const generate = (by = client, n = 1): Promise<Answered> => by.call('POST', '/v1/generate', order(n));
 
 /** Sends `count` requests, 20 at a time, and counts the statuses of their answers. */
-async function fire(count: number, send: (i: number) => Promise<Answered>): Promise<Record<number, number>> {
+async function fire(count: number, send: (i: number) => Promise<{ status: number }>): Promise<Record<number, number>> {
   const counts: Record<number, number> = {};
   for (let first = 0; first < count; first += 20) {
     const some = Array.from({ length: Math.min(20, count - first) }, (_, i) => send(first + i));
