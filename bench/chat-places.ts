@@ -21,6 +21,7 @@ export function yamlOf(upstream_port: number, frames: number): string {
   const model = (id: string, provider: string, upstream_model: string) =>
     `  - { id: ${id}, kind: chat, max_output_tokens: 1000, price: ${price}, routes: [{ provider: ${provider}, upstream_model: ${upstream_model} }] }`;
   return `version: 1
+storage: { shared: true }
 limits: { chat_per_minute: 1000000, chat_at_once: 1000000 }
 providers:
   same: { adapter: openai, base_url: "${url}/v1", allow_private: true }

@@ -14,6 +14,7 @@ export const port = 18_099;
 /** No limit of requests binds, and receivers may listen on loopback. The folder's medley.yaml. */
 export const base_yaml = `
 version: 1
+storage: { shared: true }
 limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, failed_per_24h: 1000000 }
 net: { allow: ["127.0.0.0/8"] }
 `;

@@ -9,45 +9,53 @@ import { engineVersion, preserved_tables } from '../queue/pgboss-tables.ts';
 import { stored_uploads } from '../files/files.ts';
 import type { Storage } from '../storage/storage.ts';
 import { stored_outputs } from '../tasks/files.ts';
-import { BackupError, writeManifest, type Manifest } from './manifest.ts';
+import { BackupError, writeManifest, type Manifest, type Part } from './manifest.ts';
 import { writePart } from './parts.ts';
 import type { Progress } from './progress.ts';
-import { backUpFiles } from './stored-files.ts';
+import { copyFiles, noFiles } from './stored-files.ts';
 
 export type BackupParts = {
   db: Db;
-  storage: Storage;
+  /** The files to copy, or the place of a bucket, whose own copies are its owner's affair. */
+  files: { storage: Storage } | { bucket: string };
   product_version: string;
   secret_in_environment: boolean;
   progress: Progress;
 };
 
-/** Name of the file with the keys of the stored files; `copy` writes it and removes it after the files are copied. */
+/** Name of the file with the keys of the stored files; it is removed once they are copied, and stays where they are not. */
 const keys_name = 'files.keys';
 
 /**
  * Writes all tables as one snapshot shows them, then the files that its rows tell of, then the manifest.
  * The snapshot is closed before the files are copied: a long one would keep the database from cleaning up.
+ * Of files in a bucket there is only the list: whoever has a bucket copies it by its own means, such as versions.
  * Throws BackupError if `folder` has anything in it; what was written before a failure is removed again.
  */
 export async function makeBackup(parts: BackupParts, folder: string): Promise<Manifest> {
   await claimFolder(folder);
   try {
-    const snapshot = await backUpTables(parts, folder);
-    const keys_path = join(folder, keys_name);
-    const files = await backUpFiles(parts.storage, folder, keys_path, parts.progress);
-    await rm(keys_path);
+    const { keys, ...snapshot } = await backUpTables(parts, folder);
+    const files = await backUpFiles(parts, folder, keys);
     const { product_version: version, secret_in_environment } = parts;
     return await writeManifest(folder, {
       product: { name: 'medley', version },
       secret_in_environment,
       ...snapshot,
-      files,
+      ...files,
     });
   } catch (error) {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
     throw error;
   }
+}
+
+async function backUpFiles({ files, progress }: BackupParts, folder: string, keys: Keys): Promise<Files> {
+  if ('bucket' in files) return { files: await noFiles(folder, progress), bucket: { place: files.bucket, ...keys } };
+  const keys_path = join(folder, keys_name);
+  const copied = await copyFiles(files.storage, folder, keys_path, progress);
+  await rm(keys_path);
+  return { files: copied };
 }
 
 async function claimFolder(folder: string): Promise<void> {
@@ -56,7 +64,11 @@ async function claimFolder(folder: string): Promise<void> {
   if (names.length > 0) throw new BackupError(`${folder} is not empty: name a folder that is new or empty.`);
 }
 
-type Snapshot = Pick<Manifest, 'created_at' | 'schema' | 'tables'>;
+/** The keys of the stored files. */
+type Keys = { list: Part; count: number };
+
+type Files = Pick<Manifest, 'files' | 'bucket'>;
+type Snapshot = Pick<Manifest, 'created_at' | 'schema' | 'tables'> & { keys: Keys };
 
 async function backUpTables(parts: BackupParts, folder: string): Promise<Snapshot> {
   const client = await openConnection(parts.db, 'medley backup');
@@ -68,9 +80,9 @@ async function backUpTables(parts: BackupParts, folder: string): Promise<Snapsho
       parts.progress.say(`${i + 1} of ${tables.length} tables, ${table.name}`);
       written.push(await backUpTable(client, folder, table, parts.progress));
     }
-    await writeKeys(client, folder, tables, parts.progress);
+    const keys = await writeKeys(client, folder, tables, parts.progress);
     await client.query('commit');
-    return { ...snapshot, tables: written };
+    return { ...snapshot, tables: written, keys };
   } finally {
     await client.end();
   }
@@ -80,7 +92,7 @@ async function backUpTables(parts: BackupParts, folder: string): Promise<Snapsho
  * The tables are locked against changes of their form, as pg_dump locks them: a snapshot does not protect
  * from those. Reading and writing go on beside it.
  */
-async function openSnapshot(client: pg.Client): Promise<Omit<Snapshot, 'tables'> & { tables: Table[] }> {
+async function openSnapshot(client: pg.Client): Promise<Omit<Snapshot, 'tables' | 'keys'> & { tables: Table[] }> {
   return withSteadySchema(client, async () => {
     await client.query('begin isolation level repeatable read read only');
     const migrations = await namedMigrations(client);
@@ -117,11 +129,13 @@ async function writeKeys(
   folder: string,
   tables: readonly Table[],
   progress: Progress,
-): Promise<void> {
+): Promise<Keys> {
   const sources = [stored_outputs, stored_uploads].filter(({ table }) => tables.some(({ name }) => name === table));
   const keys = ["(select '' as key where false)", ...sources.map((source) => source.keys)];
   const statement = `copy (${keys.map((each, i) => `select key from ${each} k${i}`).join(' union all ')}) to stdout`;
-  await copyOut(client, statement, async (lines) => {
-    await writePart(folder, keys_name, lines, progress);
+  let list: Part = { file: keys_name, size_bytes: 0, sha256: '' };
+  const count = await copyOut(client, statement, async (lines) => {
+    list = await writePart(folder, keys_name, lines, progress);
   });
+  return { list, count };
 }

@@ -40,6 +40,8 @@ const Manifest = Type.Object({
     /** Those that the rows tell of and the storage had no more. */
     missing: Type.Integer({ minimum: 0 }),
   }),
+  /** The place of the files where that is a bucket, of which nothing is copied; and a line for each key. */
+  bucket: Type.Optional(Type.Object({ place: Type.String(), list: Part, count: Type.Integer({ minimum: 0 }) })),
 });
 
 export type Part = Static<typeof Part>;

@@ -39,6 +39,7 @@ export async function checkBackup(folder: string, progress: Progress): Promise<M
     await checkPart(folder, table, progress);
   }
   await checkPart(folder, manifest.files.list, progress);
+  if (manifest.bucket) await checkPart(folder, manifest.bucket.list, progress);
   await checkFiles(folder, manifest.files, progress);
   return manifest;
 }

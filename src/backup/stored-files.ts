@@ -21,7 +21,7 @@ const list_name = 'files.sha256';
  * Copies the stored files that the keys in `keys_path` name, a line each. One that the storage has no
  * more was removed after the snapshot, or never was there: it is counted.
  */
-export async function backUpFiles(
+export async function copyFiles(
   storage: Storage,
   folder: string,
   keys_path: string,
@@ -44,6 +44,12 @@ export async function backUpFiles(
     for await (const keys of batchesOf(keys_path)) yield Buffer.from((await Promise.all(keys.map(copyOne))).join(''));
   };
   return { list: await writePart(folder, list_name, Readable.from(lines()), progress), ...sum };
+}
+
+/** The list where nothing is copied. */
+export async function noFiles(folder: string, progress: Progress): Promise<Manifest['files']> {
+  const list = await writePart(folder, list_name, Readable.from([]), progress);
+  return { list, count: 0, size_bytes: 0, missing: 0 };
 }
 
 type Listed = { key: string; sha256: string };

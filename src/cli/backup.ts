@@ -6,7 +6,11 @@ import { makeBackup } from '../backup/backup.ts';
 import type { Manifest } from '../backup/manifest.ts';
 import { megabytes, openProgress } from '../backup/progress.ts';
 import { readCommandConfig } from '../app/running.ts';
+import { openCatalog } from '../catalog/catalog.ts';
+import { adapterFacts } from '../providers/facts.ts';
+import { adapters } from '../providers/index.ts';
 import { openDiskStorage } from '../storage/disk.ts';
+import { placeOf } from '../storage/settings.ts';
 import { counted } from '../lib/counted.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 
@@ -16,11 +20,15 @@ export function backupCommand(backup: Command): void {
 
 async function backUp(dir: string): Promise<CommandResult> {
   const config = readCommandConfig();
+  const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
+  const { storage } = current.settings;
+  const files =
+    storage.type === 's3' ? { bucket: placeOf(storage) } : { storage: await openDiskStorage(config.data_dir) };
   const backup = await withDatabase(config, async (db) =>
     makeBackup(
       {
         db,
-        storage: await openDiskStorage(config.data_dir),
+        files,
         product_version: package_json.version,
         secret_in_environment: config.secret !== undefined,
         progress: progressOnStderr(),
@@ -39,13 +47,14 @@ async function backUp(dir: string): Promise<CommandResult> {
     ...(missing > 0 && !all_missing
       ? [`${counted(missing, 'file')} of the database ${missing === 1 ? 'was' : 'were'} missing, or removed meanwhile.`]
       : []),
+    ...(backup.bucket ? [`The files stay in ${backup.bucket.place}: keep versions or a copy of that bucket.`] : []),
     'Protect it like a password: it contains webhook secrets, sessions and the data of callers.',
   ];
   return { json: { dir, ...summaryOf(backup) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
 }
 
 /** Returns the summary of a backup for people. */
-export function summaryOf({ created_at, product, tables, files }: Manifest) {
+export function summaryOf({ created_at, product, tables, files, bucket }: Manifest) {
   return {
     created_at,
     version: product.version,
@@ -53,14 +62,16 @@ export function summaryOf({ created_at, product, tables, files }: Manifest) {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     files: files.count,
     files_missing: files.missing,
+    ...(bucket && { bucket: { place: bucket.place, files: bucket.count } }),
     size_bytes: sizeOf({ tables, files }),
   };
 }
 
 /** The same in words. */
 export function contentSummary(manifest: Manifest): string {
-  const { tables, rows, files, size_bytes, created_at, version } = summaryOf(manifest);
-  return `${tables} tables, ${counted(rows, 'row')}, ${counted(files, 'file')}, ${megabytes(size_bytes)}, as of ${created_at}, by Medley ${version}`;
+  const { tables, rows, files, bucket, size_bytes, created_at, version } = summaryOf(manifest);
+  const files_text = bucket ? `a list of ${counted(bucket.files, 'file')}` : counted(files, 'file');
+  return `${tables} tables, ${counted(rows, 'row')}, ${files_text}, ${megabytes(size_bytes)}, as of ${created_at}, by Medley ${version}`;
 }
 
 function sizeOf({ tables, files }: Pick<Manifest, 'tables' | 'files'>): number {

@@ -2,21 +2,26 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { withDatabase } from '../app/data.ts';
-import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
+import { openStorage } from '../app/storage.ts';
+import { checkCatalogFile, checkDefaults, openCatalog } from '../catalog/catalog.ts';
 import { readCommandConfig } from '../app/running.ts';
-import type { Config } from '../config.ts';
+import { ConfigError, type Config } from '../config.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
 import { counted } from '../lib/counted.ts';
+import { examineStorage } from '../storage/examine.ts';
+import { StorageUnavailable } from '../storage/storage.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 
 export function configCommands(config: Command): void {
   const check = config.command('check [file]').description('check a medley.yaml; every mistake as file:line:col');
   check.option('--default', 'check the default catalogue instead');
-  says(check, (file?: string) => (check.opts()['default'] === true ? checkDefault() : checkFile(file)));
+  check.option('--offline', 'do not look at the bucket');
+  const is_offline = () => check.opts()['offline'] === true;
+  says(check, (file?: string) => (check.opts()['default'] === true ? checkDefault() : checkFile(file, is_offline())));
 }
 
-async function checkFile(file?: string): Promise<CommandResult> {
+async function checkFile(file: string | undefined, is_offline: boolean): Promise<CommandResult> {
   const settings = readCommandConfig();
   const path = file ?? settings.config_file ?? 'medley.yaml';
   if (file === undefined && settings.config_file === undefined && !existsSync(path)) {
@@ -31,8 +36,32 @@ async function checkFile(file?: string): Promise<CommandResult> {
     ...adapterFacts(adapters),
     ...(typeof in_use !== 'string' && { currencies_in_use: in_use }),
   });
+  if (errors.length === 0 && !is_offline) await lookAtBucket(settings, path, { errors, warnings });
   if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);
   return verdict(path, { errors, warnings });
+}
+
+/** A bucket that refuses is a mistake; one that is away may be back when the service starts. */
+async function lookAtBucket(
+  config: Config,
+  config_file: string,
+  { errors, warnings }: { errors: string[]; warnings: string[] },
+): Promise<void> {
+  const { storage: storage_settings } = (await openCatalog({ config_file, ...adapterFacts(adapters) })).current
+    .settings;
+  if (storage_settings.type === 'disk') return;
+  const closers: (() => void)[] = [];
+  try {
+    const storage = await openStorage(config, storage_settings, (close) => closers.push(close));
+    const problem = await examineStorage(storage);
+    if (problem !== undefined) errors.push(`storage.s3: ${storage.place}: ${problem}.`);
+  } catch (error) {
+    if (error instanceof ConfigError) return; // a secret that is not there, of which the file's own check has warned
+    if (!(error instanceof StorageUnavailable)) throw error;
+    (error.is_refusal ? errors : warnings).push(`storage.s3: ${error.message}`);
+  } finally {
+    for (const close of closers) close();
+  }
 }
 
 async function checkDefault(): Promise<CommandResult> {

@@ -8,11 +8,10 @@ import type { Config } from '../config.ts';
 import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
-import { newId } from '../lib/ids.ts';
 import { counted } from '../lib/counted.ts';
 import { checkBooks } from '../money/books.ts';
 import { readJournals } from '../storage/journal.ts';
-import { storageKey } from '../storage/key.ts';
+import { examineStorage } from '../storage/examine.ts';
 import type { Storage } from '../storage/storage.ts';
 import { service_rules } from '../chat/books.ts';
 import { says, withEngine, type CommandResult } from './command.ts';
@@ -87,14 +86,16 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     };
   },
   storage: async (app) => {
-    const is_file_readable = await keepsFiles(app.storage);
+    const problem = await examineStorage(app.storage);
     const { bavail, bsize } = await statfs(app.config.data_dir);
     const free_bytes = bavail * bsize;
-    const detail = `${(free_bytes / 1e9).toFixed(1)} GB free in ${app.config.data_dir}`;
-    return {
-      ok: is_file_readable && free_bytes >= free_bytes_min,
-      detail: is_file_readable ? detail : `a file was not kept; ${detail}`,
-    };
+    const is_bucket = app.catalog.current.settings.storage.type === 's3';
+    const details = [
+      ...(problem === undefined ? [] : [problem]),
+      ...(is_bucket ? [`files are in ${app.storage.place}`] : []),
+      `${(free_bytes / 1e9).toFixed(1)} GB free in ${app.config.data_dir}`,
+    ];
+    return { ok: problem === undefined && free_bytes >= free_bytes_min, detail: details.join('; ') };
   },
   catalogue: async (app) => {
     const { models, warnings, settings } = app.catalog.current;
@@ -118,15 +119,3 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     return { ok: true, detail: local ? `${url} (only this machine: set MEDLEY_BASE_URL for others)` : url };
   },
 };
-
-/** Writes a file as an output is written, looks for it, and takes it away again. */
-async function keepsFiles(storage: Storage): Promise<boolean> {
-  const key = storageKey({ account_id: newId('acct'), owner_id: newId('task'), index: 0, extension: 'bin' });
-  const bytes = Buffer.from('medley');
-  try {
-    await storage.put(key, bytes, { content_type: 'application/octet-stream', size_limit_bytes: bytes.length });
-    return (await storage.stat(key))?.size_bytes === bytes.length;
-  } finally {
-    await storage.remove([key]);
-  }
-}

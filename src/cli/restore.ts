@@ -5,10 +5,12 @@ import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts'
 import { openCatalog } from '../catalog/catalog.ts';
 import { service_rules } from '../chat/books.ts';
 import { readCommandConfig } from '../app/running.ts';
+import { openStorage } from '../app/storage.ts';
+import { counted } from '../lib/counted.ts';
 import { checkBooks } from '../money/books.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
-import { openDiskStorage } from '../storage/disk.ts';
+import type { Storage } from '../storage/storage.ts';
 import { tasksOverview } from '../tasks/overview.ts';
 import { rescueTasks, type SweepParts } from '../tasks/sweep.ts';
 import { countWaiting } from '../webhooks/delivery.ts';
@@ -28,21 +30,24 @@ async function check(dir: string): Promise<CommandResult> {
 
 async function restoreFrom(dir: string): Promise<CommandResult> {
   const config = readCommandConfig();
-  await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) }); // a mistake in it is told before anything changes
+  // A mistake in it is told before anything changes.
+  const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
   const progress = progressOnStderr();
   const manifest = await checkBackup(dir, progress);
+  const closers: (() => void)[] = [];
+  const storage = await openStorage(config, current.settings.storage, (close) => closers.push(close));
   const restored = await withDatabase(
     config,
-    async (db) =>
-      restoreBackup({ db, storage: await openDiskStorage(config.data_dir), log: silent, progress }, dir, manifest),
+    async (db) => restoreBackup({ db, storage, log: silent, progress }, dir, manifest),
     { made: true },
-  );
+  ).finally(() => closers.forEach((close) => close()));
   return withEngine((app) => lookAt(app, dir, manifest, restored));
 }
 
 /** Reports the restored data, and what the service does with it at its next start. */
 async function lookAt(
-  app: SweepParts & RescueParts & { readonly config: { readonly secret?: string | undefined } },
+  app: SweepParts &
+    RescueParts & { readonly storage: Storage; readonly config: { readonly secret?: string | undefined } },
   dir: string,
   manifest: Manifest,
   restored: Restored | undefined,
@@ -60,6 +65,7 @@ async function lookAt(
     ...(secret_is_missing
       ? ['MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sessions stop working.']
       : []),
+    ...elsewhere(manifest, app.storage.place),
     ...(left_out.length > 0 ? [`Not part of Medley and not restored: ${left_out.join(', ')}.`] : []),
   ];
   const json = {
@@ -73,6 +79,14 @@ async function lookAt(
     books,
   };
   return { json, text: text.join('\n'), exit_code: books.ok ? 0 : 1 };
+}
+
+/** Files that were in a bucket are there still, or nowhere. */
+function elsewhere({ bucket }: Manifest, place: string): string[] {
+  if (!bucket || bucket.count === 0 || bucket.place === place) return [];
+  return [
+    `Its ${counted(bucket.count, 'file')} stayed in ${bucket.place}, but the configuration looks for them in ${place}.`,
+  ];
 }
 
 /** Nothing is done twice without a word: whoever restores is told what is about to be. */

@@ -6,6 +6,7 @@ import { makeApp, type App } from '../app.ts';
 import { reload_channel } from '../app/channels.ts';
 import { DataFolderError } from '../app/data-folder.ts';
 import { noteRunning } from '../app/running.ts';
+import { refuseUnsharedDisk } from '../app/storage.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
@@ -45,6 +46,7 @@ async function run(): Promise<void> {
 
 async function startRoles(app: App): Promise<void> {
   const { role, processes } = app.config;
+  if (!isApiProcess()) await refuseUnsharedDisk(app.config, app.catalog.current.settings.storage, app.engine);
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');
   if (isApiProcess()) return serveAsOneOfMany(app);

@@ -58,6 +58,13 @@ export class StorageFull extends Error {
 /** The storage cannot be reached, or refuses; the message says where and why, for operators. */
 export class StorageUnavailable extends Error {
   override name = 'StorageUnavailable';
+  /** To wait is no help: the configuration, or the storage's own, is wrong. */
+  readonly is_refusal: boolean;
+
+  constructor(message: string, { is_refusal = false, cause }: { is_refusal?: boolean; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.is_refusal = is_refusal;
+  }
 }
 
 /** The bytes exceed `size_limit_bytes`; nothing was kept. */

@@ -80,7 +80,10 @@ async function usedDatabase(): Promise<TestDatabase> {
 
 async function backUp(folder: string) {
   const { db, storage } = service.app;
-  return makeBackup({ db, storage, product_version: '0.1.0', secret_in_environment: false, progress: quiet }, folder);
+  return makeBackup(
+    { db, files: { storage }, product_version: '0.1.0', secret_in_environment: false, progress: quiet },
+    folder,
+  );
 }
 
 /** Calls of every kind until they are stopped. */

@@ -13,6 +13,7 @@ const limits = 'timeout: { start: 4s, total: 60s }, poll: { first: 50ms, max: 50
 export function serviceYaml({ upstream_port }: Place): string {
   const base_url = `"http://127.0.0.1:${upstream_port}"`;
   return `version: 1
+storage: { shared: true }
 currencies: { USD: "1", PLN: "${rates.PLN}" }
 limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, other_per_minute: 1000000, failed_per_24h: 1000000 }
 net: { allow: ["127.0.0.0/8"] }

@@ -26,6 +26,7 @@ const bothRoutes = (start: string) =>
 
 const yaml = (upstream: string) => `
 version: 1
+storage: { shared: true }
 net: { allow: ["127.0.0.0/8"] }
 webhooks: { retry_delays: [200ms, 1s, 2s, 4s, 8s] }
 providers: { up: { adapter: scripted, base_url: "${upstream}", allow_private: true } }

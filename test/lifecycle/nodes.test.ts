@@ -36,7 +36,7 @@ beforeAll(async () => {
   folder = clusterFolder();
   writeFileSync(
     join(folder, 'medley.yaml'),
-    `version: 1\nlimits: { chat_per_minute: ${chat_per_minute}, chat_at_once: 400 }\n`,
+    `version: 1\nstorage: { shared: true }\nlimits: { chat_per_minute: ${chat_per_minute}, chat_at_once: 400 }\n`,
   );
   nodes = await Promise.all([start('all'), start('api'), start('api')]);
 }, 120_000);

@@ -92,9 +92,17 @@ export class Bucket {
   }
 
   unavailable(error: unknown): StorageUnavailable {
-    const refusal = this.refusal(error);
     const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    const verb = refusal && (refusal.$metadata.httpStatusCode ?? 500) < 500 ? 'refuses' : 'cannot be reached';
-    return new StorageUnavailable(`${this.place} ${verb}: ${reason}`, { cause: error });
+    const is_refusal = !this.#isAway(error);
+    const verb = is_refusal ? 'cannot be used' : 'cannot be reached';
+    return new StorageUnavailable(`${this.place} ${verb}: ${reason}`, { is_refusal, cause: error });
+  }
+
+  /** No answer, or one that says to come again; everything else comes from a wrong key, name, right or region. */
+  #isAway(error: unknown): boolean {
+    const refusal = this.refusal(error);
+    if (refusal) return (refusal.$metadata.httpStatusCode ?? 500) >= 500;
+    if (!(error instanceof Error)) return true;
+    return error.name === 'TimeoutError' || ('code' in error && /^E[A-Z]/.test(String(error.code)));
   }
 }
