@@ -25,7 +25,9 @@ export async function upload(bucket: Bucket, key: string, intake: Intake): Promi
     await bucket.ask(() => bucket.client.send(new bucket.sdk.PutObjectCommand({ ...target, Body: first })));
     return;
   }
-  const { UploadId } = await bucket.ask(() => bucket.client.send(new bucket.sdk.CreateMultipartUploadCommand(target)));
+  // The SDK sends this checksum with each part; an upload that was not announced so is refused at its end.
+  const create = new bucket.sdk.CreateMultipartUploadCommand({ ...target, ChecksumAlgorithm: 'CRC32' });
+  const { UploadId } = await bucket.ask(() => bucket.client.send(create));
   const multipart = { ...bucket.object(key), UploadId };
   try {
     const Parts = await sendAll(bucket, multipart, first, parts);

@@ -27,7 +27,14 @@ export type Operation =
 export type Fault = 'slow' | 'reset' | 'hang' | 'denied' | 'cut' | 'lost';
 
 type StoredObject = { bytes: Buffer; etag: string; headers: Record<string, string> };
-type Upload = { key: string; initiated: Date; headers: Record<string, string>; parts: Map<number, Buffer> };
+type Upload = {
+  key: string;
+  initiated: Date;
+  headers: Record<string, string>;
+  /** The checksum that is announced, which then each part has to have, at its arrival and at the end; else none. */
+  checksum?: string | undefined;
+  parts: Map<number, Buffer>;
+};
 
 export class S3Imitation {
   readonly bucket = 'files-of-tests';
@@ -100,15 +107,20 @@ export class S3Imitation {
     ListObjectsV2: ({ response, query }) => this.#list(response, query),
     CreateMultipartUpload: ({ request, response, key }) => {
       const id = randomUUID();
-      this.uploads.set(id, { key, initiated: new Date(this.now()), headers: storedHeaders(request), parts: new Map() });
+      const checksum = [request.headers['x-amz-checksum-algorithm']].flat()[0];
+      const initiated = new Date(this.now());
+      this.uploads.set(id, { key, initiated, headers: storedHeaders(request), checksum, parts: new Map() });
       const members = `<Bucket>${this.bucket}</Bucket><Key>${key}</Key><UploadId>${id}</UploadId>`;
       sendXml(response, `<InitiateMultipartUploadResult>${members}</InitiateMultipartUploadResult>`);
     },
-    UploadPart: ({ response, query, body }) => {
+    UploadPart: ({ request, response, query, body }) => {
       const upload = this.uploads.get(query.get('uploadId') ?? '');
       if (!upload) return sendError(response, 404, 'NoSuchUpload');
+      const checksum = checksumOf(body);
+      if (upload.checksum !== undefined && request.headers['x-amz-checksum-crc32'] !== checksum)
+        return sendError(response, 400, 'InvalidRequest');
       upload.parts.set(Number(query.get('partNumber')), body);
-      response.writeHead(200, { etag: quoted(md5(body)) }).end();
+      response.writeHead(200, { etag: quoted(md5(body)), 'x-amz-checksum-crc32': checksum }).end();
     },
     CompleteMultipartUpload: (call) => this.#complete(call),
     AbortMultipartUpload: ({ response, query }) => {
@@ -152,10 +164,12 @@ export class S3Imitation {
     const stated = [...body.toString().matchAll(/<Part>(.*?)<\/Part>/gs)].map(([, part = '']) => ({
       number: Number(/<PartNumber>(\d+)</.exec(part)?.[1]),
       etag: /<ETag>([^<]*)</.exec(part)?.[1]?.replaceAll('&quot;', '"'),
+      checksum: /<ChecksumCRC32>([^<]*)</.exec(part)?.[1],
     }));
-    const parts = stated.map(({ number, etag }) => {
+    const parts = stated.map(({ number, etag, checksum }) => {
       const bytes = upload.parts.get(number);
-      return bytes && etag === quoted(md5(bytes)) ? bytes : undefined;
+      const expected = bytes && upload.checksum === 'CRC32' ? checksumOf(bytes) : undefined;
+      return bytes && etag === quoted(md5(bytes)) && checksum === expected ? bytes : undefined;
     });
     const whole = parts.filter((part) => part !== undefined);
     if (whole.length < parts.length || parts.length === 0) return sendError(response, 400, 'InvalidPart');
@@ -235,9 +249,13 @@ function damageOf({ headers }: IncomingMessage, body: Buffer): string | undefine
     return 'XAmzContentSHA256Mismatch';
   if (typeof hash === 'string' && hash.startsWith('STREAMING-')) return 'NotImplemented';
   if (typeof md5_text === 'string' && Buffer.from(md5_text, 'base64').toString('hex') !== md5(body)) return 'BadDigest';
+  return checksum === undefined || checksum === checksumOf(body) ? undefined : 'BadDigest';
+}
+
+function checksumOf(bytes: Buffer): string {
   const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(body));
-  return checksum === undefined || checksum === sum.toString('base64') ? undefined : 'BadDigest';
+  sum.writeUInt32BE(crc32(bytes));
+  return sum.toString('base64');
 }
 
 const stored_names = ['content-type', 'x-amz-server-side-encryption', 'x-amz-server-side-encryption-aws-kms-key-id'];
