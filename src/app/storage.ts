@@ -49,13 +49,13 @@ const look_again_ms = 500;
 export async function refuseUnsharedDisk(
   { database_url, role }: Pick<Config, 'database_url' | 'role'>,
   settings: StorageSettings,
-  { nodes }: Nodes,
+  engine: Nodes,
   { patience_ms: left_ms = patience_ms } = {},
 ): Promise<void> {
   if (settings.type !== 'disk' || settings.shared || database_url === undefined) return;
   if (role !== 'all') throw new ConfigError(`MEDLEY_ROLE is ${role}, so that there are several nodes${not_shared}`);
   for (const stop_at_ms = performance.now() + left_ms; ; await sleep(look_again_ms)) {
-    const others = (await nodes()).filter(({ host, silent_ms }) => host !== hostname() && silent_ms < alive_ms);
+    const others = (await engine.nodes()).filter(({ host, silent_ms }) => host !== hostname() && silent_ms < alive_ms);
     const [other] = others;
     if (!other) return;
     if (performance.now() < stop_at_ms) continue;

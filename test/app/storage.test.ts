@@ -1,6 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { refuseUnsharedDisk } from '../../src/app/storage.ts';
+import { testDatabase } from '../helpers/database.ts';
+import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
 
 const external = { database_url: 'postgres://db.example.com/medley', role: 'all' } as const;
 const disk = { type: 'disk', shared: false } as const;
@@ -34,4 +38,23 @@ test('a node waits until the one before it is silent', async () => {
   const leaving = { nodes: async () => (looks++ === 0 ? [{ host: 'elsewhere', role: 'all', silent_ms: 14_800 }] : []) };
   await refuseUnsharedDisk(external, disk, leaving);
   expect(looks).toBe(2);
+});
+
+test('the service says so in one sentence and ends', async () => {
+  const database = await testDatabase();
+  const folder = clusterFolder();
+  const env = {
+    PATH: process.env['PATH'],
+    DATABASE_URL: database.url,
+    MEDLEY_DATA: join(folder, 'data'),
+    MEDLEY_ROLE: 'worker',
+  };
+  const main = join(import.meta.dirname, '../../src/main.ts');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main], { env, encoding: 'utf8' });
+  expect([status, stdout]).toEqual([1, '']);
+  expect(stderr.trimEnd()).toMatch(
+    /^MEDLEY_ROLE is worker, so that there are several nodes, and each needs the same files\. .*$/,
+  );
+  await database.drop();
+  removeFolder(folder);
 });
