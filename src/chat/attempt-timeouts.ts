@@ -1,4 +1,5 @@
 import type { Timeouts } from '../catalog/model.ts';
+import { Timeout } from '../lib/timeout.ts';
 
 /** The end of a connection comes right behind that of its answer. */
 const end_ms = 1_000;
@@ -27,8 +28,8 @@ export class AttemptTimeouts {
   readonly #gone: AbortSignal;
   readonly #stopping: AbortSignal;
   readonly #stop = new AbortController();
-  readonly #total: NodeJS.Timeout;
-  #silence: NodeJS.Timeout | undefined;
+  readonly #total: Timeout;
+  #silence: Timeout | undefined;
   #timed_out: Phase | undefined;
   #is_paused = false;
   #is_idle_watch = false;
@@ -44,8 +45,8 @@ export class AttemptTimeouts {
     this.#timeout_ms = timeout_ms;
     this.#gone = gone;
     this.#stopping = stopping;
-    this.#total = setTimeout(() => this.#expire('total'), timeout_ms.total);
-    if (is_stream) this.#silence = setTimeout(() => this.#expire('first byte'), timeout_ms.first_byte);
+    this.#total = new Timeout(timeout_ms.total, () => this.#expire('total'));
+    if (is_stream) this.#silence = new Timeout(timeout_ms.first_byte, () => this.#expire('first byte'));
     if (gone.aborted) this.#leave();
     gone.addEventListener('abort', this.#leave);
   }
@@ -138,19 +139,19 @@ export class AttemptTimeouts {
   }
 
   stop(): void {
-    clearTimeout(this.#total);
-    clearTimeout(this.#silence);
+    this.#total.clear();
+    this.#silence?.clear();
     this.#gone.removeEventListener('abort', this.#leave);
     this.#stopping.removeEventListener('abort', this.#onStopping);
   }
 
   #wait(duration_ms: number): void {
-    clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => {
+    this.#silence?.clear();
+    this.#silence = new Timeout(duration_ms, () => {
       const left_ms = this.#is_idle_watch ? this.#beat_at_ms + this.#timeout_ms.idle - performance.now() : 0;
       if (left_ms > 0) this.#wait(left_ms);
       else this.#expire('idle');
-    }, duration_ms);
+    });
   }
 
   #expire(phase: Phase): void {

@@ -10,6 +10,8 @@ import { service_rules } from '../../src/chat/books.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { credit } from '../../src/money/ledger.ts';
 import { whileLeased } from '../../src/leases/while-leased.ts';
+import { completionsStream } from '../chat/streams.ts';
+import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { depth } from '../helpers/depth.ts';
 import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
@@ -21,12 +23,15 @@ const chat_per_minute = 60;
 
 /** Calls get shares on all nodes before one of them dies. */
 const before_faults_ms = 1_000;
+/** More than the total time of a call to the model of the upstream. */
+const frozen_ms = 4_000;
 /** A call to a frozen node gets no answer. */
 const patience_ms = 5_000;
 
 type Node = { child: ChildProcess; url: string; is_ready: boolean };
 
 let database: TestDatabase;
+let upstream: ChatUpstream;
 let folder = '';
 let nodes: Node[] = [];
 const children: ChildProcess[] = [];
@@ -34,10 +39,8 @@ const children: ChildProcess[] = [];
 beforeAll(async () => {
   database = await testDatabase({ state: 'engine' });
   folder = clusterFolder();
-  writeFileSync(
-    join(folder, 'medley.yaml'),
-    `version: 1\nstorage: { shared: true }\nlimits: { chat_per_minute: ${chat_per_minute}, chat_at_once: 400 }\n`,
-  );
+  upstream = await startChatUpstream();
+  writeFileSync(join(folder, 'medley.yaml'), settings(upstream.url));
   nodes = await Promise.all([start('all'), start('api'), start('api')]);
 }, 120_000);
 
@@ -58,9 +61,27 @@ afterAll(async () => {
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
+  await upstream.stop();
   await database.drop();
   removeFolder(folder);
 });
+
+/** The sandbox, and a model of an upstream that may be silent for a second. */
+function settings(url: string): string {
+  return `version: 1
+storage: { shared: true }
+limits: { chat_per_minute: ${chat_per_minute}, chat_at_once: 400 }
+providers:
+  outside: { adapter: openai, base_url: "${url}/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
+models:
+  - id: outside/chat
+    kind: chat
+    max_output_tokens: 1000
+    price: [{ unit: input_token, per: 1000000, amount: "100" }, { unit: output_token, per: 1000000, amount: "100" }]
+    routes:
+      - { id: only, provider: outside, upstream_model: chat, timeout: { connect: 2s, first_byte: 1s, idle: 1s, total: 3s } }
+`;
+}
 
 /** Listens beyond loopback, as behind a balancer: then a node that stops says so before it refuses connections. */
 async function start(role: string): Promise<Node> {
@@ -73,6 +94,7 @@ async function start(role: string): Promise<Node> {
     MEDLEY_CONFIG: join(folder, 'medley.yaml'),
     MEDLEY_ROLE: role,
     DATABASE_URL: database.url,
+    TEST_UPSTREAM_KEY: 'key-of-the-upstream',
   };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
@@ -217,6 +239,38 @@ test('a task is waited for on one node, carried out on the second, and seen and 
     { timeout: 10_000, interval: 50 },
   );
   expect((await waiting).json).toMatchObject({ status: 'failed', error: { type: 'canceled' } });
+}, 60_000);
+
+test('a stream goes on, and is paid as billed, when its node was frozen for longer than all its timeouts', async () => {
+  const [node] = nodes;
+  const caller = await openCaller(10_000_000n);
+  const parts = completionsStream(['one', 'two', 'three', 'four'], [7, 700]);
+  upstream.script('chat', { stream: parts.flatMap((part) => [part, 200]) });
+  const response = await fetch(`${node?.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'outside/chat', stream: true, messages }),
+  });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (!text.includes('one')) text += (await reader?.read())?.value ?? '';
+  node?.child.kill('SIGSTOP');
+  await sleep(frozen_ms);
+  node?.child.kill('SIGCONT');
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) text += part.value;
+  expect(text).toContain('four');
+  expect(text).toContain('[DONE]');
+  expect(text).not.toContain('"error"');
+  await vi.waitFor(
+    async () => {
+      const spent = await database.db.query(
+        'select sum(revenue)::bigint as sum from ledger_entries where account_id = $1',
+        [caller.account_id],
+      );
+      expect(spent).toEqual([{ sum: 70_700n }]);
+    },
+    { timeout: 10_000, interval: 50 },
+  );
 }, 60_000);
 
 test('one node after the other is replaced under load, and not one request fails', async () => {
