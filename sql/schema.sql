@@ -510,6 +510,15 @@ create table settings (
   constraint settings_pkey PRIMARY KEY (name)
 );
 
+create table sign_in_tries (
+  name bytea not null,
+  count integer not null,
+  last_at timestamptz not null,
+  constraint sign_in_tries_pkey PRIMARY KEY (name),
+  constraint sign_in_tries_count_check CHECK ((count > 0))
+);
+CREATE INDEX sign_in_tries_by_time ON sign_in_tries USING btree (last_at);
+
 create table slow_endpoints (
   endpoint text not null,
   since timestamptz not null,
@@ -949,4 +958,5 @@ end $function$;
 -- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text
 -- function take_shares(p_clock timestamptz, p_node text, p_requests jsonb, OUT outcome text[], OUT amount bigint[], OUT others_in_use bigint[], OUT others_free_in_ms double precision[]) returns record
 -- function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text
+-- function take_try(p_name bytea, p_now timestamptz) returns double precision
 -- function void_links() returns trigger

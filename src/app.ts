@@ -27,7 +27,7 @@ import { ownAddresses, type AddressRules } from './net/address.ts';
 import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
-import { memoryBackoff, type Backoff } from './limits/backoff.ts';
+import { sharedBackoff, type Backoff } from './limits/backoff.ts';
 import { sharedWindows } from './limits/shared-windows.ts';
 import { memoryWindows, window_ms, type LocalWindows, type Windows } from './limits/window.ts';
 import { endLeases } from './leases/leases.ts';
@@ -210,7 +210,7 @@ async function openParts(
   let listening = { host: config.host, port: config.port };
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const limits = openLimits({ catalog });
-  const rates = await openRates(db, { listener, log, node_id }, onStop);
+  const rates = await openRates(db, { clock, listener, log, node_id }, onStop);
   const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, ...rates }, options, onStop);
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
@@ -265,7 +265,7 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
 /** Opens limits on requests and tries: those that all nodes share, and those of this node. */
 async function openRates(
   db: Db,
-  { listener, log, node_id }: Pick<App, 'listener' | 'log' | 'node_id'>,
+  { clock, listener, log, node_id }: Pick<App, 'clock' | 'listener' | 'log' | 'node_id'>,
   onStop: App['onStop'],
 ): Promise<Pick<App, 'windows' | 'call_shares' | 'address_windows' | 'sign_in_backoff'>> {
   const window_shares = openShares(db, node_id, { lost_ms: window_ms });
@@ -283,7 +283,7 @@ async function openRates(
       for (const shares of [window_shares, call_shares]) shares.giveUp(resource.join(' '));
     },
   });
-  const own = { address_windows: memoryWindows(), sign_in_backoff: memoryBackoff() };
+  const own = { address_windows: memoryWindows(), sign_in_backoff: sharedBackoff({ db, clock }) };
   return { windows: sharedWindows(window_shares), call_shares, ...own };
 }
 

@@ -9,6 +9,7 @@ import type { Handler } from './queue/queue.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeEndedLeases } from './leases/leases.ts';
+import { removeOldTries } from './limits/backoff.ts';
 import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
@@ -52,6 +53,7 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldClaims(upkeep.db, new Date(app.clock.now()));
     await dropUnusedCircuits(upkeep.db, new Date(app.clock.now()));
     await removeEndedLeases(upkeep.db);
+    await removeOldTries(upkeep.db, new Date(app.clock.now()));
   });
   await app.engine.schedule(
     'usage.sums',

@@ -27,8 +27,8 @@ const mails_per_minute = 3;
 
 /** A try that was let through. */
 type Attempt = {
-  /** Says how it was answered: what was right holds nothing against the next ones. */
-  end(status: number): void;
+  /** Says how it was answered: what was right holds nothing against the next ones. Never rejects. */
+  end(status: number): Promise<void>;
 };
 
 /** In lower case, as addresses are stored; empty if the body has none. */
@@ -62,23 +62,25 @@ export async function takeAttempt(
   if (path !== '/sign-in/email') return undefined;
   const browser = knownBrowserOf(call.headers.cookie, app.secret, email);
   if (browser !== undefined) return waitFor(app, `password in browser ${browser}`);
-  const attempt = waitFor(app, `password of ${who} from ${networkOf(call.address)}`);
+  const attempt = await waitFor(app, `password of ${who} from ${networkOf(call.address)}`);
   try {
     await takeWindow(app, `login ${who}`, from_everywhere_per_minute);
   } catch (error) {
-    attempt.end(429);
+    await attempt.end(429);
     throw error;
   }
   return attempt;
 }
 
-function waitFor({ sign_in_backoff }: { sign_in_backoff: Backoff }, name: string): Attempt {
-  const wait_ms = sign_in_backoff.take(name, performance.now());
+async function waitFor({ sign_in_backoff }: { sign_in_backoff: Backoff }, name: string): Promise<Attempt> {
+  const wait_ms = await sign_in_backoff.take(name);
   if (wait_ms > 0) throw tooMany(wait_ms);
   return {
-    end: (status) => {
-      if (status < 300) sign_in_backoff.forgive(name);
-      else if (status !== 400 && status !== 401) sign_in_backoff.undo(name); // nobody looked at the password
+    end: async (status) => {
+      if (status === 400 || status === 401) return;
+      // Else nobody looked at the password. What cannot be written now counts as one wrong try, and the answer stands.
+      const ending = status < 300 ? sign_in_backoff.forgive(name) : sign_in_backoff.undo(name);
+      await ending.catch(() => undefined);
     },
   };
 }

@@ -64,7 +64,7 @@ async function handleLogin(app: Parts, call: PublicCall) {
   }
   const attempt = await takeAttempt(app, path, call, about);
   const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
-  attempt?.end(answer.status);
+  await attempt?.end(answer.status);
   if (about && answer.status < 300) await tell(app, { path, session: about, address });
   if (path === '/sign-in/email' && answer.status < 300) rememberBrowser(app, call, answer);
   if (path === '/two-factor/verify-backup-code' && answer.status < 300) tellOfBackupCode(app, answer, address);

@@ -1,52 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { Db, Queryable } from '../db/database.ts';
+import { oneRow } from '../db/one-row.ts';
+import type { Clock } from '../lib/clock.ts';
+
 /**
- * Tries that may fail: a few are free, then each has to wait twice as long as the one before. Counted by a name, such as
- * an e-mail address and where the tries come from.
+ * Tries that may fail: a few are free, then each has to wait twice as long as the one before, on all nodes together.
+ * Counted by a name, such as an e-mail address and where the tries come from.
  */
 export type Backoff = {
-  /** Counts a try. Returns how long it has to wait instead, in milliseconds: 0 if it may go on. `now_ms` is monotonic. */
-  take(name: string, now_ms: number): number;
+  /** Counts a try. Resolves to how long it has to wait instead, in milliseconds: 0 if it may go on. */
+  take(name: string): Promise<number>;
   /** It was right: nothing is held against the next ones. */
-  forgive(name: string): void;
+  forgive(name: string): Promise<void>;
   /** It was neither right nor wrong: it does not count. */
-  undo(name: string): void;
+  undo(name: string): Promise<void>;
 };
 
-const free_attempts = 5;
-const first_wait_ms = 1_000;
-const longest_wait_ms = 15 * 60_000;
 const remembered_ms = 60 * 60_000;
-/** Beyond these, the ones that were tried least lately are forgotten. */
-const names_max = 20_000;
 
-type Attempts = { count: number; last_ms: number };
-
-/** Counted in this process alone. */
-export function memoryBackoff(): Backoff {
-  const attempts = new Map<string, Attempts>();
+/** Counted in the table `sign_in_tries`, which knows names by their SHA-256 alone. */
+export function sharedBackoff({ db, clock }: { db: Db; clock: Clock }): Backoff {
   return {
-    take(name, now_ms) {
-      const before = attempts.get(name);
-      const { count, last_ms } = before && now_ms - before.last_ms < remembered_ms ? before : { count: 0, last_ms: 0 };
-      const wait_ms = last_ms + waitAfter(count) - now_ms;
-      if (count > 0 && wait_ms > 0) return wait_ms;
-      attempts.delete(name); // moves it to the end
-      attempts.set(name, { count: count + 1, last_ms: now_ms });
-      if (attempts.size > names_max) removeFirst(attempts);
-      return 0;
+    take: async (name) => {
+      const values = [digest(name), new Date(clock.now())];
+      return oneRow(await db.query<{ wait_ms: number }>('select take_try($1, $2) as wait_ms', values)).wait_ms;
     },
-    forgive: (name) => void attempts.delete(name),
-    undo(name) {
-      const before = attempts.get(name);
-      if (before) before.count -= 1;
+    forgive: async (name) => void (await db.query('delete from sign_in_tries where name = $1', [digest(name)])),
+    undo: async (name) => {
+      const counted = `update sign_in_tries set count = count - 1 where name = $1 and count > 1`;
+      const only = `delete from sign_in_tries where name = $1 and count = 1`;
+      await db.query(`with counted as (${counted}) ${only}`, [digest(name)]);
     },
   };
 }
 
-function waitAfter(count: number): number {
-  if (count < free_attempts) return 0;
-  return Math.min(longest_wait_ms, first_wait_ms * 2 ** (count - free_attempts));
+/** Removes tries that nothing is held against any more. */
+export async function removeOldTries(db: Queryable, now: Date): Promise<void> {
+  const before = new Date(now.getTime() - remembered_ms);
+  await db.query('delete from sign_in_tries where last_at <= $1', [before]);
 }
 
-function removeFirst(attempts: Map<string, Attempts>): void {
-  for (const name of attempts.keys()) return void attempts.delete(name);
+function digest(name: string): Buffer {
+  return createHash('sha256').update(name).digest();
 }

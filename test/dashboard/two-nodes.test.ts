@@ -1,0 +1,119 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openBalancer, type Balancer } from '../../bench/balancer.ts';
+import { reload_channel } from '../../src/app/channels.ts';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { browserOf, type Seen } from '../helpers/person.ts';
+import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
+
+/** The dashboard of two nodes behind a balancer that gives each request to the other one than the request before. */
+
+const yaml = 'version: 1\nserver: { trusted_proxies: [127.0.0.1/32] }\nstorage: { shared: true }\n';
+const password = 'correct horse battery';
+
+let balancer: Balancer;
+let nodes: [TestApp, TestApp];
+let owner: Someone;
+
+/** As `TestApp` for those that sign people in: they come through the balancer. */
+let front: TestApp;
+
+beforeAll(async () => {
+  balancer = await openBalancer();
+  const url = `http://127.0.0.1:${balancer.port}`;
+  const env = { MEDLEY_BASE_URL: url };
+  const first = await startTestApp({ yaml, env });
+  const second = await first.beside({ yaml, env });
+  nodes = [first, second];
+  balancer.balance(nodes.map(({ app }) => Number(new URL(app.local_url()).port)));
+  front = { ...first, url };
+  owner = await ownerOfNew(front);
+});
+
+afterAll(async () => {
+  await expectExactBooks(nodes[0].app);
+  await balancer.close();
+  await nodes[1].stop();
+  await nodes[0].stop();
+});
+
+const from = { 'x-forwarded-for': '198.51.100.66' };
+
+/** Guesses of one address, each of a browser that was never here. */
+async function guess(email: string, count: number): Promise<Seen[]> {
+  const answers = [];
+  for (let i = 0; i < count; i++) {
+    const guessed = { email, password: `guess number ${i}` };
+    answers.push(await browserOf(front.url).post('/auth/sign-in/email', guessed, from));
+  }
+  return answers;
+}
+
+/** Ids of requests differ. */
+const withoutId = (answer: string) => answer.replaceAll(/req_\w+/g, 'req');
+
+it('wrong passwords have to wait on both nodes after five, and of an address that nobody has just the same', async () => {
+  const who = { email: 'known@example.com', password };
+  told(await owner.post('/auth/set-up', { ...who, name: 'Known' }));
+  const answersOf = async (email: string) =>
+    (await guess(email, 7)).map(({ status, text }) => `${status} ${text.replace(/again in \d+ s/, 'again')}`);
+  const known = await answersOf(who.email);
+  expect(known.map((answer) => answer.slice(0, 3)).join(' ')).toBe('401 401 401 401 401 429 429');
+  expect(known[5]).toContain('Too many attempts. Try again.');
+  expect((await answersOf('nobody@example.com')).map(withoutId)).toEqual(known.map(withoutId));
+  const elsewhere = await browserOf(front.url).post('/auth/sign-in/email', who, { 'x-forwarded-for': '203.0.113.7' });
+  expect(elsewhere.status).toBe(200);
+});
+
+it('a person who signed in on one node is signed in on the other, and signed out of both', async () => {
+  const person = await signInAs(front, owner.user_id, owner.account_id);
+  for (let i = 0; i < 4; i++) expect((await person.get('/dash/me')).status).toBe(200);
+  expect((await person.post('/auth/sign-out')).status).toBe(200);
+  for (let i = 0; i < 4; i++) expect((await person.get('/dash/me')).status).toBe(401);
+});
+
+const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 };
+
+it('a chat of the playground is estimated, streamed and read again on whichever node the balancer chooses', async () => {
+  for (let turn = 0; turn < 3; turn++) {
+    expect(told(await owner.post(`${owner.base}/chat/completions/estimate`, chat))).toMatchObject({ ok: true });
+    const streamed = await owner.post(`${owner.base}/chat/completions`, { ...chat, stream: true });
+    expect(streamed.text).toContain('data: [DONE]');
+    const id = streamed.headers.get('x-request-id') ?? '';
+    for (let look = 0; look < 2; look++)
+      await expect.poll(async () => (await owner.get(`${owner.base}/chats/${id}`)).status).toBe(200);
+  }
+});
+
+it(
+  'a run of the playground is started on one node, seen on both, and canceled on either',
+  { timeout: 60_000 },
+  async () => {
+    for (let turn = 0; turn < 2; turn++) {
+      const input = { prompt: 'Slow [[delay 60s]]', width: 64, height: 64 };
+      const { id } = told<{ id: string }>(
+        await owner.post(`${owner.base}/generate`, { model: 'sandbox/image', input }),
+      );
+      const task = () => owner.get(`${owner.base}/tasks/${id}`);
+      if (turn === 0) await task(); // the next request goes to the other node than in the other turn
+      const cancel = async () => (await owner.post(`${owner.base}/tasks/${id}/cancel`)).status;
+      await expect.poll(cancel, { timeout: 30_000 }).toBe(200);
+      for (let look = 0; look < 2; look++) expect(told(await task())).toMatchObject({ error: { type: 'canceled' } });
+    }
+  },
+);
+
+it('a reload that one node is asked for reaches both', async () => {
+  const client = await nodes[0].client();
+  const offered = async (node: TestApp) => {
+    const headers = { authorization: `Bearer ${client.key}` };
+    return (await fetch(`${node.app.local_url()}/v1/models/sandbox/chat`, { headers })).status;
+  };
+  for (const node of nodes) expect(await offered(node)).toBe(200);
+  for (const node of nodes) writeFileSync(node.app.config.config_file ?? '', `${yaml}sandbox: false\n`);
+  nodes[0].app.notifier.notify(reload_channel, 'now');
+  for (const node of nodes) await expect.poll(() => offered(node), { timeout: 5_000 }).toBe(404);
+  for (const node of nodes) writeFileSync(node.app.config.config_file ?? '', yaml);
+  nodes[1].app.notifier.notify(reload_channel, 'now');
+  for (const node of nodes) await expect.poll(() => offered(node), { timeout: 5_000 }).toBe(200);
+});
