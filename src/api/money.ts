@@ -2,6 +2,7 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Holds } from '../money/holds.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { no_rules } from '../accounts/key-rules.ts';
 import { findKey } from '../accounts/keys.ts';
@@ -11,11 +12,10 @@ import { usageOf, type UsageGroup } from '../money/usage.ts';
 import { balanceView, costView, type Cost } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
-import { balance, key, listOf, transaction, usage } from './schemas.ts';
+import { balance, key, listOf, too_slow, transaction, usage } from './schemas.ts';
 
 /** The parts of the app that answers about money take. */
-type Parts = {
-  readonly db: Db;
+type Parts = ReadParts & {
   readonly clock: Clock;
   readonly holds: Holds;
   readonly catalog: CatalogHolder;
@@ -121,12 +121,12 @@ export const list_transactions: Endpoint<Parts> = {
       before: { description: 'Movements newer than this one.', schema: { type: 'string' } },
       type: { description: 'Only this type.', schema: { enum: Object.keys(entry_types) } },
     },
-    responses: { 200: { description: 'A page of movements.', schema: listOf(transaction) } },
+    responses: { 200: { description: 'A page of movements.', schema: listOf(transaction) }, 504: too_slow },
   },
   handle: handleTransactions,
 };
 
-async function handleTransactions(app: Parts, { caller, query }: Call): Promise<Answer> {
+async function handleTransactions(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
   const after = readEntryCursor(query, 'after');
   const before = readEntryCursor(query, 'before');
   if (after !== undefined && before !== undefined) {
@@ -141,7 +141,7 @@ async function handleTransactions(app: Parts, { caller, query }: Call): Promise<
     ...(type && { types: [entry_types[type]] }),
   };
   await app.holds.flush(caller.account.id);
-  const { entries, has_more } = await listEntries(app.db, filter);
+  const { entries, has_more } = await listEntries(reading(app, { key: caller.account.id, gone }), filter);
   const data = entries.map((entry) => renderEntry(entry, caller.account.currency));
   return {
     status: 200,
@@ -215,13 +215,13 @@ export const get_usage: Endpoint<Parts> = {
         example: 'day,model',
       },
     },
-    responses: { 200: { description: 'The groups and their sum.', schema: usage } },
+    responses: { 200: { description: 'The groups and their sum.', schema: usage }, 504: too_slow },
   },
   handle: handleUsage,
 };
 
-async function handleUsage({ db, clock }: Parts, { caller, query }: Call): Promise<Answer> {
-  const now = new Date(clock.now());
+async function handleUsage(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
+  const now = new Date(app.clock.now());
   const from = moment(query, 'from') ?? new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const to = moment(query, 'to') ?? nextMonth(now);
   if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
@@ -229,7 +229,12 @@ async function handleUsage({ db, clock }: Parts, { caller, query }: Call): Promi
     throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
   }
   const group_by = readGroups(query.get('group_by') ?? 'day');
-  const rows = await usageOf(db, { account_id: caller.account.id, from, to, group_by });
+  const rows = await usageOf(reading(app, { key: caller.account.id, gone }), {
+    account_id: caller.account.id,
+    from,
+    to,
+    group_by,
+  });
   const { currency } = caller.account;
   const data = rows.map(({ charges, cost, ...row }) => ({
     ...row,

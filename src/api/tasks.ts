@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { cancelTask, unknownTask, type CancelParts } from '../tasks/cancel.ts';
@@ -7,10 +8,10 @@ import { hasTask, listTasks, type TaskFilter } from '../tasks/list.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { moment, objectParameter, oneOf, wholeNumber } from '../http/query.ts';
-import { links, listOf, task } from './schemas.ts';
+import { links, listOf, task, too_slow } from './schemas.ts';
 
 /** The parts of the app that endpoints of tasks take. */
-type Parts = CancelParts & TaskFileParts;
+type Parts = CancelParts & TaskFileParts & ReadParts;
 
 const id: Record<string, ParameterDocs> = { id: { description: 'Task id.', schema: { type: 'string' } } };
 
@@ -44,13 +45,14 @@ export const list_tasks: Endpoint<Parts> = {
         schema: { type: 'object' },
       },
     },
-    responses: { 200: { description: 'A page of tasks.', schema: listOf(task) } },
+    responses: { 200: { description: 'A page of tasks.', schema: listOf(task) }, 504: too_slow },
   },
   handle: handleList,
 };
 
-async function handleList({ db }: { db: Db }, { caller, query }: Call): Promise<Answer> {
+async function handleList(app: ReadParts, { caller, query, gone }: Call): Promise<Answer> {
   const { id: account_id } = caller.account;
+  const db = reading(app, { key: account_id, gone });
   const after = await readCursor(db, account_id, query, 'after');
   const before = await readCursor(db, account_id, query, 'before');
   if (after !== undefined && before !== undefined) {

@@ -4,7 +4,7 @@ import type { Prober } from '../storage/probe.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { TempFileParts } from '../files/temp-files.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Db } from '../db/database.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
 import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
@@ -13,17 +13,17 @@ import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts'
 import { serveStored } from './files.ts';
 import type { Form } from '../http/form.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import { uploaded_file, listOf } from './schemas.ts';
+import { uploaded_file, listOf, too_slow } from './schemas.ts';
 import { measureFile, withForm } from '../http/spooled-form.ts';
 
 /** The parts of the app that keeping files takes. */
-type Parts = TempFileParts & {
-  readonly db: Db;
-  readonly clock: Clock;
-  readonly storage: Storage;
-  readonly catalog: CatalogHolder;
-  readonly prober: Prober;
-};
+type Parts = ReadParts &
+  TempFileParts & {
+    readonly clock: Clock;
+    readonly storage: Storage;
+    readonly catalog: CatalogHolder;
+    readonly prober: Prober;
+  };
 
 /** Files that callers upload, to name them in the inputs of tasks. */
 
@@ -144,12 +144,12 @@ export const list_files: Endpoint<Parts> = {
       after: { description: 'Files after this one in the list.', schema: { type: 'string' } },
       purpose: { description: 'Only files of this purpose.', schema: { type: 'string' } },
     },
-    responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) } },
+    responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) }, 504: too_slow },
   },
   handle: handleList,
 };
 
-async function handleList({ db, clock }: Parts, { caller, query }: Call): Promise<Answer> {
+async function handleList(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
   const filter = {
     account_id: caller.account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? list_limit_max,
@@ -159,7 +159,11 @@ async function handleList({ db, clock }: Parts, { caller, query }: Call): Promis
   };
   if (filter.after !== undefined && !isId('file', filter.after))
     throw wrong('after', 'after must be the id of a file.');
-  const { files, has_more } = await listFiles(db, filter, new Date(clock.now()));
+  const { files, has_more } = await listFiles(
+    reading(app, { key: caller.account.id, gone }),
+    filter,
+    new Date(app.clock.now()),
+  );
   const body = {
     object: 'list',
     data: files.map(fileView),

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Db } from '../db/database.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { ApiError } from '../errors.ts';
@@ -20,12 +21,12 @@ import {
 } from './media-call.ts';
 import { video, videos_body, videos_form } from './media-schemas.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import { listOf } from './schemas.ts';
+import { listOf, too_slow } from './schemas.ts';
 import { videoView } from './video-view.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
 /** The parts of the app that making and keeping videos takes. */
-type Parts = MediaCallParts & TaskFileParts;
+type Parts = MediaCallParts & TaskFileParts & ReadParts;
 
 /** Videos in the form of the SDKs: created, looked at until they are completed, and downloaded. */
 
@@ -102,17 +103,17 @@ export const list_videos: Endpoint<Parts> = {
       after: { description: 'Videos after this one in the list.', schema: { type: 'string' } },
       order: { description: 'Order by creation time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
     },
-    responses: { 200: { description: 'A page of videos.', schema: listOf(video) } },
+    responses: { 200: { description: 'A page of videos.', schema: listOf(video) }, 504: too_slow },
   },
   handle: handleList,
 };
 
-async function handleList(app: Parts, { caller, query }: Call): Promise<Answer> {
+async function handleList(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
   const after = query.get('after');
   if (after !== undefined && !isId('task', after)) {
     throw new ApiError('invalid_request', 'after must be the id of a video.', { param: 'after' });
   }
-  const { videos, has_more } = await listVideos(app.db, {
+  const { videos, has_more } = await listVideos(reading(app, { key: caller.account.id, gone }), {
     account_id: caller.account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: limit_max }) ?? 20,
     order: oneOf(query, 'order', ['asc', 'desc']) ?? 'desc',

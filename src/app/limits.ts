@@ -3,6 +3,7 @@ import { hashingLimit } from '../accounts/hashing.ts';
 import { mailLimit } from '../accounts/mailer.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
+import { readsLimit } from '../db/reads.ts';
 import { probeLimits } from '../storage/probe.ts';
 import { uploadLimit } from '../storage/upload-limit.ts';
 
@@ -49,6 +50,8 @@ export function openLimits({ catalog }: { catalog: CatalogHolder }) {
 
     mails: mailLimit(),
     password_hashes: hashingLimit(),
+
+    ...readsLimit(),
 
     /** Jobs that wait for somebody else share a node freely; the database sets the pace before this does. */
     start_slots: new Semaphore({ name: 'Task starts', bound: 1_024, key_bound: 'fair' }),

@@ -2,6 +2,7 @@ import type { Need } from '../accounts/person.ts';
 import type { Answer, EndpointDocs, SessionCall, SessionEndpoint } from '../http/endpoint.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import { assert } from '../lib/assert.ts';
 
 /** A call about one account, by somebody who may make it. */
@@ -30,15 +31,21 @@ export function session_endpoint(
   handle: (app: App, call: SessionCall) => Promise<Answer> | Answer,
   { query, ...options }: Options = {},
 ): SessionEndpoint<App> {
-  const body = method === 'GET' ? {} : { body: { schema: { type: 'object' }, required: false } };
+  const is_read = method === 'GET';
+  const body = is_read ? {} : { body: { schema: { type: 'object' }, required: false } };
   return {
     method,
     path,
     session,
     docs: { ...docs, ...body, ...(query && { query }) },
-    handle,
+    handle: is_read ? (app, call) => handle({ ...app, db: readsOf(app, call) }, call) : handle,
     ...options,
   };
+}
+
+/** Pages are read in turn: those of one account's people, and those of one operator about all. */
+function readsOf(app: ReadParts, { person, gone }: SessionCall): App['db'] {
+  return reading(app, { key: person.account?.id ?? person.user.id, gone });
 }
 
 /** An endpoint below `/dash/accounts/{account}`. */

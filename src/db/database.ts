@@ -2,10 +2,11 @@ import pg from 'pg';
 import { keepalive_ms, openPool } from './pool.ts';
 
 /**
- * Time limit of a statement. `brief`: waits for locks 250 ms at most, for callers who share it with others.
- * `usual`: somebody waits for it. `long`: upkeep that nobody waits for.
+ * Time limit of a statement, and its connections. `brief`: waits for locks 250 ms at most, for callers who share it
+ * with others. `usual`: somebody waits for it. `report`: lists and reports, by `reading` in reads.ts. `long`: upkeep
+ * that nobody waits for.
  */
-export type Patience = 'brief' | 'usual' | 'long';
+export type Patience = 'brief' | 'usual' | 'report' | 'long';
 
 /** Something SQL can be sent to: the pool, or one transaction. */
 export type Queryable = {
@@ -48,9 +49,13 @@ export type DatabaseOptions = {
  */
 type Limits = { client_ms: number; statement_ms: number; lock_ms: number; connections_max: number };
 
+/** However many lists and reports are asked for at once, the others have the rest of what the server can do. */
+export const report_connections = 4;
+
 const limits: { readonly [patience in Patience]: Limits } = {
   brief: { client_ms: 4_000, statement_ms: 3_500, lock_ms: 250, connections_max: 14 },
   usual: { client_ms: 6_000, statement_ms: 5_500, lock_ms: 4_000, connections_max: 14 },
+  report: { client_ms: 11_000, statement_ms: 10_000, lock_ms: 4_000, connections_max: report_connections },
   long: { client_ms: 35_000, statement_ms: 30_000, lock_ms: 10_000, connections_max: 3 },
 };
 
@@ -75,6 +80,7 @@ export function openDatabase(options: DatabaseOptions): Db {
   const pools = {
     brief: openPoolOf('brief', options),
     usual: openPoolOf('usual', options),
+    report: openPoolOf('report', options),
     long: openPoolOf('long', options),
   };
   return {
@@ -237,6 +243,11 @@ const unavailable_codes =
 /** Messages of pg errors without a code: a connection ends under a statement, none can be had, or no response comes. */
 const unavailable_messages =
   /Connection terminated|connection timeout|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/i;
+
+/** True if PostgreSQL ended a statement that took too long. */
+export function isStopped(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
+}
 
 /** True if a statement waited too long for what another transaction has locked. */
 export function isLocked(error: unknown): boolean {
