@@ -571,6 +571,26 @@ CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE
 CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_with_files ON tasks USING btree (completed_at) WHERE ((files_removed_at IS NULL) AND (files <> '[]'::jsonb));
 
+create table test_call_files (
+  test_call_id text not null,
+  index integer not null,
+  bytes bytea not null,
+  constraint test_call_files_pkey PRIMARY KEY (test_call_id, index),
+  constraint test_call_files_test_call_id_fkey FOREIGN KEY (test_call_id) REFERENCES test_calls(id) ON DELETE CASCADE
+);
+
+create table test_calls (
+  id text not null,
+  route text not null,
+  currency text not null,
+  begun_at timestamptz not null,
+  over_at timestamptz not null,
+  result jsonb,
+  constraint test_calls_pkey PRIMARY KEY (id),
+  constraint soon_over CHECK ((over_at >= begun_at))
+);
+CREATE UNIQUE INDEX test_calls_running ON test_calls USING btree (route) WHERE (result IS NULL);
+
 create table throttled_deliveries (
   account_id text not null,
   delivery_id text not null,

@@ -16,6 +16,7 @@ import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
 import { removeOld, rescueTasks } from './tasks/sweep.ts';
 import { FairQueue } from './tasks/fair-queue.ts';
+import { removeOldTestCalls } from './test-calls/stored.ts';
 import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
 import { sendDelivery } from './webhooks/send.ts';
 
@@ -53,6 +54,7 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldClaims(upkeep.db, new Date(app.clock.now()));
     await dropUnusedCircuits(upkeep.db, new Date(app.clock.now()));
     await removeEndedLeases(upkeep.db);
+    await removeOldTestCalls(upkeep.db, new Date(app.clock.now()));
     await removeOldTries(upkeep.db, new Date(app.clock.now()));
   });
   await app.engine.schedule(

@@ -8,7 +8,13 @@ import type { Prober } from '../storage/probe.ts';
 import { ApiError } from '../errors.ts';
 import { routeName } from '../routing/health.ts';
 import { planTestCall, TestCallError, type TestCallPlan } from '../test-calls/plan.ts';
-import type { TestCall } from '../test-calls/run.ts';
+import {
+  beginTestCall,
+  endTestCall,
+  findTestCall,
+  readTestCallFile,
+  type StoredTestCall,
+} from '../test-calls/stored.ts';
 import { testRoute, type TestCallRoute } from '../test-calls/test-call.ts';
 import { modelIn, routeIn } from './admin-models.ts';
 import { note } from './note.ts';
@@ -16,19 +22,6 @@ import { session_endpoint } from './page.ts';
 import type { AdminTestCall, AdminTestCallPlan } from './views/admin.ts';
 
 /** Test calls of operators: what `medley models test` does, and nobody's account pays for them. */
-
-/** A real call; its result is kept in memory, for as long as an operator may look at it. */
-type StoredTestCall = {
-  id: string;
-  name: string;
-  currency: string;
-  begun_at_ms: number;
-  test_call?: TestCall;
-  failure?: string;
-};
-
-/** The calls of this process, by their ids. */
-type Calls = Map<string, StoredTestCall>;
 
 /** The parts of the app that a call takes. */
 type Parts = {
@@ -39,35 +32,28 @@ type Parts = {
   readonly prober: Prober;
 };
 
-const test_calls_max = 10;
 const input_length_max = 100_000;
-const text_bytes_max = 20_000;
-const files_bytes_max = 64_000_000;
 
-/** Endpoints of the page that tries routes. They have the calls in common. */
-export function testCallEndpoints() {
-  const calls: Calls = new Map();
-  return [startEndpoint(calls), resultEndpoint(calls), fileEndpoint(calls)];
-}
+/** A call that is late is stopped, its files are fetched and measured, and the result is written. */
+const ending_ms = 120_000;
 
 /** Returns the request to a route; with `real` starts one call of it, which runs on in the background. */
-const startEndpoint = (calls: Calls) =>
-  session_endpoint(
-    'POST',
-    '/dash/admin/routes/test',
-    'operator',
-    async (app, call) => {
-      const route = routeOf(app, call);
-      const plan = await planned(route, call);
-      if (call.body?.['real'] !== true) return { status: 200, body: planView(route, plan) };
-      const test_call = begin(calls, route, plan);
-      const { estimated_cost, upstream_estimate, currency } = plan;
-      await note(app, call, 'route.test', test_call.name, { estimated_cost, upstream_estimate, currency });
-      void finish(app, call, test_call, route, plan);
-      return { status: 202, body: testCallView(test_call) };
-    },
-    { body_limit_bytes: 1_000_000 },
-  );
+const start_endpoint = session_endpoint(
+  'POST',
+  '/dash/admin/routes/test',
+  'operator',
+  async (app, call) => {
+    const route = routeOf(app, call);
+    const plan = await planned(route, call);
+    if (call.body?.['real'] !== true) return { status: 200, body: planView(route, plan) };
+    const test_call = await begin(app, route, plan);
+    const { estimated_cost, upstream_estimate, currency } = plan;
+    await note(app, call, 'route.test', test_call.route, { estimated_cost, upstream_estimate, currency });
+    void finish(app, call, test_call, route, plan);
+    return { status: 202, body: testCallView(app, test_call) };
+  },
+  { body_limit_bytes: 1_000_000 },
+);
 
 function routeOf({ catalog }: Parts, call: SessionCall): TestCallRoute {
   const model = modelIn({ catalog }, call);
@@ -98,19 +84,19 @@ function planView({ model }: TestCallRoute, { input, sent, ...costs }: TestCallP
   return { input: is_called ? message : editable, sent: JSON.stringify(sent, short, 2), ...costs };
 }
 
-/** One at a time on each route: a second click must not cost twice. */
-function begin(calls: Calls, { model, route }: TestCallRoute, { currency }: TestCallPlan): StoredTestCall {
-  const name = routeName(model.id, route.id);
-  const running = [...calls.values()].some((each) => each.name === name && isRunning(each));
-  if (running) throw new ApiError('conflict', 'A test call of this route is in progress.', { code: 'conflict' });
-  const test_call: StoredTestCall = { id: randomUUID(), name, currency, begun_at_ms: performance.now() };
-  calls.set(test_call.id, test_call);
-  for (const [id, old] of calls) if (calls.size > test_calls_max && !isRunning(old)) calls.delete(id);
-  return test_call;
-}
-
-function isRunning({ test_call, failure }: StoredTestCall): boolean {
-  return test_call === undefined && failure === undefined;
+/** One at a time on each route, on all nodes. */
+async function begin(
+  { db, clock }: Parts,
+  { model, route }: TestCallRoute,
+  { currency }: TestCallPlan,
+): Promise<StoredTestCall> {
+  const begun_at = new Date(clock.now());
+  const over_at = new Date(begun_at.getTime() + route.timeout_ms.start + route.timeout_ms.total + ending_ms);
+  const test_call = { id: randomUUID(), route: routeName(model.id, route.id), currency, begun_at, over_at };
+  if (!(await beginTestCall(db, test_call))) {
+    throw new ApiError('conflict', 'A test call of this route is in progress.', { code: 'conflict' });
+  }
+  return { ...test_call, result: null };
 }
 
 /** The log keeps what came of it, for the day on which the provider's bill comes. */
@@ -123,62 +109,64 @@ async function finish(
 ): Promise<void> {
   try {
     const test_call = await testRoute(route, plan, app.prober);
-    const too_large = test_call.files.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > files_bytes_max;
-    stored.test_call = too_large
-      ? { ...test_call, files: [], message: 'It produced files that are too large to show here.' }
-      : test_call;
+    await endTestCall(app.db, stored.id, test_call);
     const { outcome, took_ms, message, cost, upstream_cost } = test_call;
-    await note(app, call, 'route.tested', stored.name, { outcome, took_ms, message, cost, upstream_cost });
+    await note(app, call, 'route.tested', stored.route, { outcome, took_ms, message, cost, upstream_cost });
   } catch (error) {
-    stored.failure ??=
-      error instanceof TestCallError
-        ? error.message
-        : 'The test call was cut off; the log of the service has the reason.';
-    app.log.error({ route: stored.name, err: error }, 'a test call of an operator broke off');
+    app.log.error({ route: stored.route, err: error }, 'a test call of an operator broke off');
+    const failure = error instanceof TestCallError ? error.message : was_cut_off;
+    await endTestCall(app.db, stored.id, { failure }).catch(() => undefined); // it is over by its time, then
   }
 }
 
-function testCallView(stored: StoredTestCall): AdminTestCall {
-  const { id, test_call, failure, currency, begun_at_ms } = stored;
+const was_cut_off = 'The test call was cut off; the log of the service has the reason.';
+
+function testCallView({ clock }: Pick<Parts, 'clock'>, stored: StoredTestCall): AdminTestCall {
+  const { id, currency, begun_at, over_at } = stored;
+  const result = stored.result ?? (over_at.getTime() < clock.now() ? { failure: was_cut_off } : null);
+  const ended = result && result.failure === null ? result : undefined;
   return {
     id,
-    is_running: isRunning(stored),
-    outcome: test_call?.outcome ?? (failure === undefined ? null : 'failed'),
-    took_ms: test_call?.took_ms ?? Math.round(performance.now() - begun_at_ms),
-    steps: test_call?.steps ?? [],
-    message: failure ?? test_call?.message ?? null,
-    text: test_call?.text ?? null,
-    files: (test_call?.files ?? []).map(({ bytes, content_type, size_bytes }, index) => {
-      const is_short_text = content_type.startsWith('text/') && size_bytes <= text_bytes_max;
+    is_running: result === null,
+    outcome: ended?.outcome ?? (result === null ? null : 'failed'),
+    took_ms: ended?.took_ms ?? Math.round(Math.min(clock.now(), over_at.getTime()) - begun_at.getTime()),
+    steps: ended?.steps ?? [],
+    message: result?.failure ?? ended?.message ?? null,
+    text: ended?.text ?? null,
+    files: (ended?.files ?? []).map(({ content_type, size_bytes, text }, index) => {
       const url = `/dash/admin/test-calls/${id}/files/${index}`;
-      return { url, content_type, size_bytes, ...(is_short_text && { text: bytes.toString() }) };
+      return { url, content_type, size_bytes, ...(text !== undefined && { text }) };
     }),
-    cost: test_call?.cost ?? null,
+    cost: ended?.cost ?? null,
     currency,
-    upstream_cost: test_call?.upstream_cost ?? null,
+    upstream_cost: ended?.upstream_cost ?? null,
   };
 }
 
-function testCallIn(calls: Calls, { params }: SessionCall): StoredTestCall {
-  const test_call = calls.get(params['id'] ?? '');
+async function testCallIn({ db }: Pick<Parts, 'db'>, { params }: SessionCall): Promise<StoredTestCall> {
+  const test_call = await findTestCall(db, params['id'] ?? '');
   if (!test_call) throw new ApiError('not_found', 'There is no such test call, or its result is no longer kept.');
   return test_call;
 }
 
 /** Returns the progress and the result of a real call. */
-const resultEndpoint = (calls: Calls) =>
-  session_endpoint('GET', '/dash/admin/test-calls/{id}', 'operator', (_, call) => {
-    return { status: 200, body: testCallView(testCallIn(calls, call)) };
-  });
+const result_endpoint = session_endpoint('GET', '/dash/admin/test-calls/{id}', 'operator', async (app, call) => {
+  return { status: 200, body: testCallView(app, await testCallIn(app, call)) };
+});
 
 const shown_types = /^(image\/(png|jpeg|webp|gif|avif)|video\/(mp4|webm)|audio\/[\w.-]+|text\/plain)$/;
 
 /** A file that it made. Nothing in it may run as a page of this service. */
-const fileEndpoint = (calls: Calls) =>
-  session_endpoint('GET', '/dash/admin/test-calls/{id}/files/{index}', 'operator', (_, call) => {
-    const { index = '' } = call.params;
-    const file = /^\d$/.test(index) ? testCallIn(calls, call).test_call?.files[Number(index)] : undefined;
-    if (!file) throw new ApiError('not_found', 'There is no such file.');
+const file_endpoint = session_endpoint(
+  'GET',
+  '/dash/admin/test-calls/{id}/files/{index}',
+  'operator',
+  async (app, call) => {
+    const index = /^\d$/.test(call.params['index'] ?? '') ? Number(call.params['index']) : -1;
+    const { id, result } = await testCallIn(app, call);
+    const file = result?.failure === null ? result.files[index] : undefined;
+    const bytes = file && (await readTestCallFile(app.db, id, index));
+    if (!bytes) throw new ApiError('not_found', 'There is no such file.');
     const type = file.content_type.split(';')[0] ?? '';
     const headers = {
       'content-type': shown_types.test(type) ? type : 'application/octet-stream',
@@ -187,5 +175,9 @@ const fileEndpoint = (calls: Calls) =>
       'x-content-type-options': 'nosniff',
       'cache-control': 'private, no-store',
     };
-    return { status: 200, body: file.bytes, headers };
-  });
+    return { status: 200, body: bytes, headers };
+  },
+);
+
+/** Endpoints of the page that tries routes. */
+export const test_call_endpoints = [start_endpoint, result_endpoint, file_endpoint];

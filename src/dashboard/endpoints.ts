@@ -29,7 +29,7 @@ import {
   admin_reset_route,
   admin_switch_model,
 } from './admin-models.ts';
-import { testCallEndpoints } from './admin-test-calls.ts';
+import { test_call_endpoints } from './admin-test-calls.ts';
 import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
 import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
 import { get_balance } from './balance.ts';
@@ -150,5 +150,5 @@ const endpoints: readonly Endpoint<App>[] = [
 
 /** Every route of the dashboard in one list. */
 export function dashboardEndpoints(): Endpoint<App>[] {
-  return [...endpoints, ...testCallEndpoints(), ...webEndpoints()];
+  return [...endpoints, ...test_call_endpoints, ...webEndpoints()];
 }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openBalancer, type Balancer } from '../../bench/balancer.ts';
+import type { AdminTestCall } from '../../src/dashboard/views/admin.ts';
 import { reload_channel } from '../../src/app/channels.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf, type Seen } from '../helpers/person.ts';
@@ -117,3 +118,26 @@ it('a reload that one node is asked for reaches both', async () => {
   nodes[1].app.notifier.notify(reload_channel, 'now');
   for (const node of nodes) await expect.poll(() => offered(node), { timeout: 5_000 }).toBe(200);
 });
+
+it(
+  'a test call of a route that one node makes is followed on both, and its file is served by both',
+  { timeout: 60_000 },
+  async () => {
+    await nodes[0].app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
+    const operator = await signInAs(front, owner.user_id, owner.account_id);
+    const route = { model: 'sandbox/image', route: 'sandbox', real: true };
+    const input = '{"prompt": "[[delay 1s]] A test", "width": 64, "height": 64}';
+    const { id } = told<AdminTestCall>(await operator.post('/dash/admin/routes/test', { ...route, input }));
+    for (let again = 0; again < 2; again++)
+      expect((await operator.post('/dash/admin/routes/test', { ...route, input })).status).toBe(409);
+    const now = async () => told<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
+    await expect.poll(async () => (await now()).is_running, { timeout: 30_000 }).toBe(false);
+    for (let look = 0; look < 2; look++) {
+      const { outcome, files } = await now();
+      expect(outcome).toBe('done');
+      const file = await operator.get(files[0]?.url ?? '');
+      expect([file.status, file.headers.get('content-type')]).toEqual([200, 'image/png']);
+      await operator.get('/dash/me'); // the next look is at the other node
+    }
+  },
+);

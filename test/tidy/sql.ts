@@ -92,7 +92,7 @@ function nameOf(written = ''): string {
 /** The room named in the block of comment lines directly above line `index`. */
 function roomAbove(lines: readonly string[], index: number): string | undefined {
   for (let above = index - 1; above >= 0 && lines[above]?.startsWith('--'); above--) {
-    const match = /^-- room: (\w+)\s*$/.exec(lines[above] ?? '');
+    const match = /^-- room: ([\w-]+)\s*$/.exec(lines[above] ?? '');
     if (match?.[1]) return match[1];
   }
   return undefined;
