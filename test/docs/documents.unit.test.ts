@@ -204,7 +204,7 @@ describe('ARCHITECTURE.md', () => {
   const architecture = readDocument('ARCHITECTURE.md');
 
   it('has every table of the migrations, with its room', () => {
-    const created = migrations().matchAll(/^-- room: (\w+)\ncreate table (?:(\w+)\.)?"?(\w+)/gm);
+    const created = migrations().matchAll(/^-- room: ([\w-]+)\ncreate table (?:(\w+)\.)?"?(\w+)/gm);
     const renamed = [...migrations().matchAll(/^alter table (\w+) rename to (\w+);/gm)];
     const nameNow = (table: string) => renamed.find(([, before]) => before === table)?.[2] ?? table;
     const there = new Set(
