@@ -141,6 +141,18 @@ create table billing_details (
   constraint billing_details_tax_id_check CHECK ((length(tax_id) <= 40))
 );
 
+create table book_checks (
+  started_at timestamptz not null,
+  ended_at timestamptz not null,
+  is_full boolean not null,
+  accounts bigint not null,
+  entries bigint not null,
+  open_holds bigint not null,
+  difference text not null,
+  findings jsonb not null,
+  constraint book_checks_pkey PRIMARY KEY (started_at)
+);
+
 create table book_key_marks (
   key_id text not null,
   month date not null,

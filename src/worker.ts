@@ -6,10 +6,12 @@ import { mailInvoices, mailLowBalances } from './billing/notices.ts';
 import type { Semaphore } from './concurrency/semaphore.ts';
 import { patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
+import { service_rules } from './chat/books.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeEndedLeases } from './leases/leases.ts';
 import { removeOldTries } from './limits/backoff.ts';
+import { reconcile } from './money/reconciliation.ts';
 import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
@@ -32,6 +34,10 @@ const invoices_every_ms = 600_000;
 const low_balances_every_ms = 60_000;
 
 const add_up_every_ms = 15_000;
+
+const check_every_ms = 300_000;
+/** The first check of a large service reads everything. */
+const check_ms_max = 4 * 3_600_000;
 
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
@@ -62,6 +68,9 @@ export async function startWorker(app: App): Promise<void> {
     add_up_every_ms,
     async (stopped) => void (await addUpUsage(upkeep.db, stopped)),
   );
+  await app.engine.schedule('books.check', check_every_ms, (stopped) => checkAll(upkeep, stopped), {
+    limit_ms: check_ms_max,
+  });
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
   await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(upkeep, stopped));
 }
@@ -71,6 +80,11 @@ function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler)
   const fair_queue = new FairQueue(app.engine, queue, slots, handler);
   app.engine.work(queue, { slots: slots.bound, handler: (job) => fair_queue.take(job) });
   app.onStop(() => fair_queue.stop());
+}
+
+async function checkAll(app: App, stopped: AbortSignal): Promise<void> {
+  const { ok, difference, findings } = await reconcile(app.db, { clock: app.clock, more: service_rules, stopped });
+  if (!ok) app.log.error({ difference, findings: findings.slice(0, 10) }, 'the books do not add up');
 }
 
 /** Without an issuer there are none. */

@@ -1,22 +1,28 @@
 import { billing_rules } from '../billing/books.ts';
-import { all_holds, all_upstream_costs, type Rule } from '../money/books.ts';
+import { holdOf, upstreamCostOf, type Rule, type Walk } from '../money/books.ts';
 import { task_rules } from '../tasks/books.ts';
+
+const walk: Walk = { table: 'chat_calls', time: 'created_at', rows: 20_000 };
+
+const walked = `(select * from chat_calls where created_at > $1::timestamptz and created_at <= $2::timestamptz)`;
 
 /** Rules about chat calls for `medley books`. */
 const chat_rules: readonly Rule[] = [
   {
     name: 'what the upstream charges for a chat call is what the ledger has',
+    walk,
     sql: `select c.account_id || ' ' || c.id as subject, 'record and ledger differ' as detail,
                  abs(coalesce(c.upstream_cost, 0) - coalesce(u.cost, 0)) as off_by
-            from chat_calls c left join ${all_upstream_costs} u on u.account_id = c.account_id and u.ref = c.id
+            from ${walked} c left join ${upstreamCostOf('c.account_id', 'c.id')} u on true
            where coalesce(c.upstream_cost, 0) <> coalesce(u.cost, 0)`,
   },
   {
     name: 'the record of a chat call tells what its hold was settled at',
+    walk,
     sql: `select c.account_id || ' ' || c.id as subject, 'hold ' || coalesce(h.state, 'missing') as detail,
                  abs(c.cost - coalesce(h.cost, 0)) as off_by
-            from chat_calls c left join ${all_holds} h on h.account_id = c.account_id and h.ref = c.id
-           where h.ref is null or h.state = 'open' or c.cost <> coalesce(h.cost, 0)`,
+            from ${walked} c left join ${holdOf('c.account_id', 'c.id')} h on true
+           where h.state is null or h.state = 'open' or c.cost <> coalesce(h.cost, 0)`,
   },
 ];
 

@@ -3,7 +3,7 @@ import { silent } from '../app/data.ts';
 import { service_rules } from '../chat/books.ts';
 import { makeEngineTables } from '../queue/backup.ts';
 import { isEngineCreated } from '../queue/pgboss-tables.ts';
-import { checkBooks } from '../money/books.ts';
+import { reconcile } from '../money/reconciliation.ts';
 import { counted } from '../lib/counted.ts';
 import { says, withApp } from './command.ts';
 
@@ -12,7 +12,11 @@ export function booksCommand(books: Command): void {
   says(books, () =>
     withApp(async (app) => {
       if (!(await isEngineCreated(app.db))) await makeEngineTables(app.db, silent); // the rules look for jobs
-      const report = await checkBooks(app.db, { full: books.opts()['full'] === true, more: service_rules });
+      const report = await reconcile(app.db, {
+        clock: app.clock,
+        full: books.opts()['full'] === true,
+        more: service_rules,
+      });
       const lines = report.findings.map((finding) => `${finding.rule}: ${finding.subject}: ${finding.detail}`);
       const sums = [
         counted(report.accounts, 'account'),

@@ -9,7 +9,7 @@ import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
-import { checkBooks } from '../money/books.ts';
+import { reconcile } from '../money/reconciliation.ts';
 import { readJournals } from '../storage/journal.ts';
 import { examineStorage } from '../storage/examine.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -104,7 +104,7 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     return { ok: problems.length === 0, detail: [counted(models.size, 'model'), ...problems].join('; ') };
   },
   books: async (app) => {
-    const report = await checkBooks(app.db, { more: service_rules });
+    const report = await reconcile(app.db, { clock: app.clock, more: service_rules });
     return { ok: report.ok, detail: `${counted(report.entries, 'entry', 'entries')}, difference ${report.difference}` };
   },
   journal: async (app) => {

@@ -15,8 +15,17 @@ export type BooksReport = {
   findings: Finding[];
 };
 
-/** A rule of DESIGN section 6 as one query: it returns a row for each violation. */
-export type Rule = { name: string; sql: string };
+/**
+ * Rows that a rule looks at one after the other, by the time at which they became what they are: a check that has a
+ * mark looks only at those since. `rows`: as many at a time as a statement can look at within a second or two.
+ */
+export type Walk = { table: string; time: string; rows: number };
+
+/**
+ * A rule as one query: it returns a row for each violation. With a walk, the rows that it looks at are those with a
+ * time above $1 and up to $2, which is infinity for the last of them.
+ */
+export type Rule = { name: string; sql: string; walk?: Walk };
 
 const findings_max = 100;
 
@@ -26,30 +35,66 @@ type Look = { names: readonly string[]; sql: string };
 /** A violation as a look returns it; `total`: the sum of what all of this look's are off by, in millionths. */
 type Violation = { name: string; subject: string; detail: string; total: bigint };
 
+export type BooksOptions = {
+  /** Everything is read again, whatever was checked before. */
+  full?: boolean;
+  /** The rules of later modules. */
+  more?: readonly Rule[];
+  /** Walks begin here: what is older was checked before. */
+  since?: Date;
+  /** Ends the check early, by an error. */
+  stopped?: AbortSignal;
+};
+
+/** Findings of a check so far. */
+type Tally = { findings: Finding[]; difference: bigint };
+
 /**
- * Recomputes what must hold from the ledger's entries alone, in one snapshot. Incremental: an
- * account's entries before its mark were checked by an earlier run and cannot have changed since
- * (a trigger refuses it); `full` reads them all again. `more` are the rules of later modules.
+ * Recomputes what must hold from the ledger's entries alone. Incremental: an account's entries before its mark were
+ * checked by an earlier run and cannot have changed since (a trigger refuses it); `full` reads them all again. What is
+ * read is read in parts, each in a snapshot of its own, so that none is held for long.
  */
-export async function checkBooks(
-  db: Db,
-  options: { full?: boolean; more?: readonly Rule[] } = {},
-): Promise<BooksReport> {
-  const looks = [...money_looks, ...(options.full ? full_looks : []), ...(options.more ?? []).map(lookOf)];
-  return db.tx(async (tx) => {
+export async function checkBooks(db: Db, options: BooksOptions = {}): Promise<BooksReport> {
+  const { full = false, more = [], since, stopped } = options;
+  const tally: Tally = { findings: [], difference: 0n };
+  if (full) await forgetMarks(db);
+  await checkEntries(db, tally, stopped);
+  await db.tx(async (tx) => {
     await tx.query('set transaction isolation level repeatable read');
-    if (options.full) await forgetMarks(tx);
-    const findings: Finding[] = [];
-    let difference = 0n;
-    for (const look of looks) {
-      const violations = await violationsOf(tx, look);
-      for (const { name, subject, detail } of violations) findings.push({ rule: name, subject, detail });
-      difference += violations[0]?.total ?? 0n;
-    }
-    const ok = findings.length === 0;
-    if (ok) for (const statement of move_marks) await tx.query(statement);
-    return { ok, ...(await counts(tx)), difference: exact(difference), findings };
+    for (const look of standing_looks) add(tally, await violationsOf(tx, look, [null, no_limit]));
   });
+  const rules = [...(full ? full_rules : []), ...more];
+  for (const rule of rules) if (!rule.walk) add(tally, await violationsOf(db, lookOf(rule)));
+  for (const walk of new Set(rules.map((rule) => rule.walk))) {
+    if (walk === undefined) continue;
+    const looks = rules.filter((rule) => rule.walk === walk).map(lookOf);
+    for await (const part of partsOf(db, walk, full ? undefined : since)) {
+      for (const look of looks) add(tally, await violationsOf(db, look, part));
+      stopped?.throwIfAborted();
+    }
+  }
+  const { findings, difference } = tally;
+  return { ok: findings.length === 0, ...(await counts(db)), difference: exact(difference), findings };
+}
+
+function add(tally: Tally, violations: readonly Violation[]): void {
+  for (const { name, subject, detail } of violations) tally.findings.push({ rule: name, subject, detail });
+  tally.difference += violations[0]?.total ?? 0n;
+}
+
+/** Cuts the rows of a walk into parts: above the first time, up to the second. As texts, which have microseconds. */
+async function* partsOf(db: Queryable, { table, time, rows }: Walk, since?: Date): AsyncGenerator<[string, string]> {
+  for (let from = since?.toISOString() ?? '-infinity'; ;) {
+    const [next] = await db.query<{ last: string | null; count: bigint }>(
+      `select max(at)::text as last, count(*) as count
+         from (select ${time} as at from ${table} where ${time} > $1::timestamptz order by ${time} limit ${rows}) r`,
+      [from],
+    );
+    const last = next?.count === BigInt(rows) ? next.last : null;
+    yield [from, last ?? 'infinity'];
+    if (last === null) return;
+    from = last;
+  }
 }
 
 function lookOf(rule: Rule): Look {
@@ -63,19 +108,22 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-async function forgetMarks(tx: Queryable): Promise<void> {
-  await tx.query('delete from book_marks');
-  await tx.query('delete from book_key_marks');
+async function forgetMarks(db: Db): Promise<void> {
+  await db.tx(async (tx) => {
+    await tx.query('delete from book_marks');
+    await tx.query('delete from book_key_marks');
+  });
 }
 
-async function violationsOf(tx: Queryable, look: Look): Promise<Violation[]> {
-  return tx.query<Violation>(
-    `select name, subject, detail, sum(abs(off_by)) over ()::bigint as total from (${look.sql}) v limit ${findings_max}`,
+async function violationsOf(db: Queryable, { sql }: Look, values: readonly unknown[] = []): Promise<Violation[]> {
+  return db.query<Violation>(
+    `select name, subject, detail, sum(abs(off_by)) over ()::bigint as total from (${sql}) v limit ${findings_max}`,
+    sql.includes('$1') ? values : [],
   );
 }
 
-async function counts(tx: Queryable): Promise<{ accounts: number; entries: number; open_holds: number }> {
-  const rows = await tx.query<{ accounts: number; entries: number; open_holds: number }>(
+async function counts(db: Queryable): Promise<{ accounts: number; entries: number; open_holds: number }> {
+  const rows = await db.query<{ accounts: number; entries: number; open_holds: number }>(
     // As double precision the driver hands out numbers; they are exact up to 2^53.
     `select (select count(*) from balances)::float8 as accounts,
             (select coalesce(sum(entries), 0) from balances)::float8 as entries,
@@ -84,37 +132,95 @@ async function counts(tx: Queryable): Promise<{ accounts: number; entries: numbe
   return rows[0] ?? { accounts: 0, entries: 0, open_holds: 0 };
 }
 
-/** For the rules of later modules: account_id, ref, kind, amount, state and cost of every hold. */
-export const all_holds = `(select account_id, ref, kind, amount, state, cost from holds)`;
+/** For the rules of later modules: account_id, ref, kind and amount of every open hold. */
+export const open_holds = `(select account_id, ref, kind, amount from open_holds)`;
 
-/** For the same: account_id, ref and what the upstream charges for the run or call that ended with it. */
-export const all_upstream_costs = `(
-  select account_id, ref, upstream_cost as cost from ledger_entries where event = 'late'
-  union all
-  select account_id, ref, upstream_cost from ledger_entries e where event = 'close' and not exists (
-    select from ledger_entries l where l.account_id = e.account_id and l.ref = e.ref and l.event = 'late'))`;
+/** For the same: state, amount and cost of the hold of one task or call; no row if it never had any. */
+export const holdOf = (account_id: string, ref: string) => `lateral (
+  select 'open' as state, o.amount, null::bigint as cost from open_holds o
+   where o.account_id = ${account_id} and o.ref = ${ref}
+  union all (
+  select case e.type when 'settle' then 'settled' else 'released' end, -e.held,
+         case e.type when 'settle' then e.revenue + e.loss end from ledger_entries e
+   where e.ref = ${ref} and e.event in ('close', 'late') and e.account_id is not distinct from ${account_id}
+   order by e.event desc limit 1) offset 0)`;
+
+/** For the same: the cost that the upstream charges for the run or call that ended with the hold. */
+export const upstreamCostOf = (account_id: string, ref: string) => `lateral (
+  select e.upstream_cost as cost from ledger_entries e
+   where e.ref = ${ref} and e.event in ('close', 'late') and e.account_id is not distinct from ${account_id}
+   order by e.event desc limit 1)`;
 
 /** For the same: account_id, created_at and amount of every charge. */
 export const all_charges = `(select account_id, created_at, revenue + loss as charged from ledger_entries where type = 'settle')`;
 
 /**
- * Entries behind each account's mark. One index range per account: a run pays for what is new, not for
- * all that is there, whatever the planner believes of the tables' sizes. Hence `offset 0`, and `is not
- * distinct from` for what the index of events should not be left for (see sql/migrations/0100_baseline.sql).
+ * Entries behind each account's mark, at most $2 of each, of the accounts $1, or of all. One index range per account: a
+ * run pays for what is new, not for all that is there, whatever the planner believes of the tables' sizes. Hence
+ * `offset 0`, and `is not distinct from` for what the index of events should not be left for (see
+ * sql/migrations/0100_baseline.sql).
  */
 const fresh = `
   select e.* from balances b left join book_marks m using (account_id)
     join lateral (select * from ledger_entries e
-      where e.account_id = b.account_id and e.number > coalesce(m.number, 0) offset 0) e on true`;
+      where e.account_id = b.account_id and e.number > coalesce(m.number, 0)
+        and e.number <= coalesce(m.number, 0) + $2::bigint offset 0) e on true
+   where ($1::text[] is null or b.account_id = any ($1))`;
 
+/** Entries that one snapshot looks at: a third of a second. */
+const step = 50_000n;
+
+/** However many there are. */
+const no_limit = 10n ** 15n;
+
+/** Checks the entries that are behind the marks by now, and moves the marks of accounts of which all are right. */
+async function checkEntries(db: Db, tally: Tally, stopped?: AbortSignal): Promise<void> {
+  let behind = await db.query<{ account_id: string; count: bigint }>(
+    `select account_id, b.entries - coalesce(m.number, 0) as count from balances b left join book_marks m using (account_id)
+      where b.entries > coalesce(m.number, 0) order by account_id`,
+  );
+  while (behind.length > 0) {
+    stopped?.throwIfAborted();
+    let room = step;
+    const chosen = behind.filter(({ count }) => {
+      const fits = room > 0n;
+      room -= count;
+      return fits;
+    });
+    const violations = await checkStep(
+      db,
+      chosen.map(({ account_id }) => account_id),
+    );
+    add(tally, violations);
+    const more = violations.length > 0 ? [] : chosen.map((one) => ({ ...one, count: one.count - step }));
+    behind = [...more.filter(({ count }) => count > 0n), ...behind.slice(chosen.length)];
+  }
+}
+
+/** Marks move only over what was looked at in the same snapshot, and by one run after the other. */
+async function checkStep(db: Db, account_ids: readonly string[]): Promise<Violation[]> {
+  return db.tx(async (tx) => {
+    await tx.query('set transaction isolation level repeatable read');
+    await tx.query('lock table book_marks in share row exclusive mode'); // takes no snapshot yet
+    const violations = await violationsOf(tx, entries, [account_ids, step]);
+    if (violations.length > 0) return violations;
+    for (const statement of move_marks) await tx.query(statement, [account_ids, step]);
+    return [];
+  });
+}
+
+/** Those of keys first: `fresh` begins at those of accounts. Of a key only its last month counts. */
 const move_marks = [
-  `insert into book_marks (account_id, number, available, held)
-     select account_id, entries, amount - held, held from balances
-   on conflict (account_id) do update set number = excluded.number, available = excluded.available, held = excluded.held
-     where book_marks.number <> excluded.number`,
-  `insert into book_key_marks (key_id, month, spent) select key_id, month, spent from budgets
-   on conflict (key_id) do update set month = excluded.month, spent = excluded.spent
-     where book_key_marks.month <> excluded.month or book_key_marks.spent <> excluded.spent`,
+  `insert into book_key_marks as k (key_id, month, spent)
+     select distinct on (1) coalesce(own.shares, own.key_id), e.month, sum(e.revenue + e.loss)::bigint
+       from (${fresh}) e join budgets own on own.key_id = e.key_id and own.account_id = e.account_id
+      group by 1, 2 order by 1, 2 desc
+   on conflict (key_id) do update set month = excluded.month,
+     spent = excluded.spent + case when k.month = excluded.month then k.spent else 0 end`,
+  `insert into book_marks as m (account_id, number, available, held)
+     select account_id, max(number), sum(available)::bigint, sum(held)::bigint from (${fresh}) e group by account_id
+   on conflict (account_id) do update set number = excluded.number, available = m.available + excluded.available,
+     held = m.held + excluded.held`,
 ];
 
 /** A rule about one entry: it is broken where `wrong` is true. */
@@ -326,39 +432,52 @@ const standing_rules: readonly Rule[] = [
   },
 ];
 
-const money_looks: readonly Look[] = [entries, sums, ...standing_rules.map(lookOf)];
+const standing_looks: readonly Look[] = [sums, ...standing_rules.map(lookOf)];
 
-/** Only a full run looks for these: the others go account by account. */
-const strangers = lookOf({
+/** Only a full run looks for these: the others go account by account. One look into the index for each. */
+const strangers: Rule = {
   name: 'every entry belongs to an account',
-  sql: `select e.account_id || ' #' || e.number as subject, 'there is no such account' as detail,
-               abs(e.available) + abs(e.held) as off_by
-          from ledger_entries e where not exists (select from balances b where b.account_id = e.account_id)`,
-});
+  sql: `with recursive owners as (
+      (select account_id from ledger_entries order by account_id limit 1)
+      union all
+      select (select e.account_id from ledger_entries e where e.account_id > a.account_id order by e.account_id limit 1)
+        from owners a where a.account_id is not null)
+    select e.account_id || ' #' || e.number as subject, 'there is no such account' as detail,
+           abs(e.available) + abs(e.held) as off_by
+      from owners a join ledger_entries e using (account_id)
+     where not exists (select from balances b where b.account_id = a.account_id)`,
+};
 
 /** The same for what was made of the ledger: the sums of usage (money/usage.ts), as far as each account's mark. */
-const usage = lookOf({
+const usage: Rule = {
   name: 'sums of usage are those of the charges',
+  walk: { table: 'usage_sums', time: 'start', rows: 5_000 },
   sql: `with charges as materialized (
       select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, key_id, model, kind, revenue + loss as cost, units
-        from usage_marks m join ledger_entries e on e.account_id = m.account_id and e.number <= m.number
-        cross join (values ('hour'), ('day')) v (step) where e.type = 'settle'),
+        from usage_marks m cross join (values ('hour'), ('day')) v (step)
+        cross join lateral (select * from ledger_entries e where e.account_id = m.account_id and e.type = 'settle'
+          and e.created_at > $1::timestamptz and e.created_at < $2::timestamptz + interval '1 day' offset 0) e
+       where e.number <= m.number and date_trunc(step, e.created_at, 'UTC') > $1
+         and date_trunc(step, e.created_at, 'UTC') <= $2),
+    sums as (select * from usage_sums where start > $1 and start <= $2),
     costs as (select account_id, step, start, key_id, model, kind, count(*) as charges, sum(cost) as cost
         from charges group by account_id, step, start, key_id, model, kind),
     counted as (select account_id, step, start, unit, sum(amount::numeric) as amount
         from charges, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit),
     summed as (select account_id, step, start, unit, sum(amount::numeric) as amount
-        from usage_sums, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit)
+        from sums, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit)
     select account_id || ' ' || step || ' ' || start as subject, 'sum and charges differ' as detail,
            abs(coalesce(s.cost, 0) - coalesce(c.cost, 0)) as off_by
-      from costs c full join usage_sums s using (account_id, step, start, key_id, model, kind)
+      from costs c full join sums s using (account_id, step, start, key_id, model, kind)
      where c.cost is distinct from s.cost or c.charges is distinct from s.charges
     union all
     select account_id || ' ' || step || ' ' || start, unit || ' differs', 0
       from counted c full join summed t using (account_id, step, start, unit) where c.amount is distinct from t.amount`,
-});
+};
 
-const full_looks: readonly Look[] = [strangers, usage];
+const full_rules: readonly Rule[] = [strangers, usage];
 
 /** The names of this module's rules, as findings have them. */
-export const money_rule_names: readonly string[] = [...money_looks, ...full_looks].flatMap((look) => look.names);
+export const money_rule_names: readonly string[] = [entries, ...standing_looks, ...full_rules.map(lookOf)].flatMap(
+  (look) => look.names,
+);

@@ -1,8 +1,12 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
-import type { Rule } from '../money/books.ts';
+import type { Rule, Walk } from '../money/books.ts';
 
-/** For the rules of tasks: account_id, task_id, event, url, body and created_at of every task's delivery. */
-export const task_deliveries = `(select account_id, task_id, event, url, body, created_at from deliveries where task_id is not null)`;
+/** For the rules of tasks: event, url, body and created_at of a task's delivery. */
+export const deliveryOf = (account_id: string, task_id: string) => `lateral (
+  select d.event, d.url, d.body, d.created_at from deliveries d
+   where d.account_id = ${account_id} and d.task_id = ${task_id} offset 0)`;
+
+const walk: Walk = { table: 'deliveries', time: 'ended_at', rows: 20_000 };
 
 /** Rules about deliveries for `medley books`. */
 export const delivery_rules: readonly Rule[] = [
@@ -16,12 +20,14 @@ export const delivery_rules: readonly Rule[] = [
   },
   {
     name: 'a delivery has as many attempts as it tells of',
+    walk,
     sql: `select d.account_id || ' ' || d.id as subject, d.attempts || ' attempts told' as detail, 0 as off_by
-            from deliveries d left join (
-              select account_id, delivery_id, count(*) as made, bool_or(status between 200 and 299) as arrived
-                from delivery_attempts group by account_id, delivery_id) a
-                 on a.account_id = d.account_id and a.delivery_id = d.id
-           where d.attempts <> coalesce(a.made, 0) or (d.delivered_at is not null) <> coalesce(a.arrived, false)`,
+            from (select * from deliveries where state <> 'waiting' and ended_at > $1::timestamptz and ended_at <= $2::timestamptz
+                  union all select * from deliveries where state = 'waiting' and $2 = 'infinity') d
+            cross join lateral (
+              select count(*) as made, coalesce(bool_or(status between 200 and 299), false) as arrived from delivery_attempts a
+               where a.account_id = d.account_id and a.delivery_id = d.id offset 0) a
+           where d.attempts <> a.made or (d.delivered_at is not null) <> a.arrived`,
   },
   {
     name: 'no slot and no place in the backlog is held for a delivery that does not wait',
