@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { openDatabase, type Db } from '../db/database.ts';
 import { findHome } from '../embedded-postgres/home.ts';
 import { reach } from '../db/reach.ts';
+import { connectionTo } from '../db/servers.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import { openEmbedded, startEmbedded } from '../embedded-postgres/embedded.ts';
 import { onceRequested, end_signals } from '../lib/end-signals.ts';
@@ -25,7 +26,7 @@ export async function openData(
   // With DATABASE_URL most commands need no folder at all.
   if (!command || config.database_url === undefined) await prepareDataFolder(config.data_dir);
   const connection = config.database_url
-    ? { connectionString: config.database_url }
+    ? connectionTo(config.database_url)
     : await connectEmbedded({ data_dir: config.data_dir, log: (line) => log.info(line) }, command, onStop);
   const db = openDatabase({
     connection,

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { keepalive_ms, openPool } from './pool.ts';
+import type { Connection } from './servers.ts';
 
 /**
  * Time limit of a statement, and its connections. `brief`: waits for locks 250 ms at most, for callers who share it
@@ -29,13 +30,13 @@ export type Db = Queryable & {
    */
   tx<T>(work: (tx: Tx) => Promise<T>, patience?: Patience): Promise<T>;
   /** For parts that need a connection of their own (LISTEN, advisory locks). */
-  readonly connection: pg.ClientConfig;
+  readonly connection: Connection;
   readonly pool: pg.Pool;
   close(): Promise<void>;
 };
 
 export type DatabaseOptions = {
-  connection: pg.ClientConfig;
+  connection: Connection;
   connections_max?: number;
   /** Called with errors of idle connections; the pool replaces them by itself. */
   onError?: (error: Error) => void;
@@ -211,8 +212,9 @@ export async function openConnection(
   application_name: string,
   { limit_ms }: { limit_ms?: number } = {},
 ): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...db.connection,
+  const { Client = pg.Client, ...connection } = db.connection;
+  const client = new Client({
+    ...connection,
     application_name,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepalive_ms,

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { assert } from '../lib/assert.ts';
 import { openConnection, type Db } from './database.ts';
+import type { Connection } from './servers.ts';
 
 /** Sends NOTIFY messages from a connection of its own, never from inside a caller's transaction. */
 export type Notifier = {
@@ -61,7 +62,7 @@ export function openListener(db: Db, options: NotifyOptions = {}): Listener {
 function ignore(): void {}
 
 class CoalescingNotifier implements Notifier {
-  readonly #connection: pg.ClientConfig;
+  readonly #connection: Connection;
   readonly #onError: (error: Error) => void;
   #client: pg.Client | undefined;
   #waiting = new Map<string, Set<string>>();
@@ -70,7 +71,7 @@ class CoalescingNotifier implements Notifier {
   #next_send_at = 0;
   #closed = false;
 
-  constructor(connection: pg.ClientConfig, onError: (error: Error) => void) {
+  constructor(connection: Connection, onError: (error: Error) => void) {
     this.#connection = connection;
     this.#onError = onError;
   }
@@ -180,7 +181,7 @@ const check_every_ms = 3_000;
 const check_limit_ms = 5_000;
 
 class ReconnectingListener implements Listener {
-  readonly #connection: pg.ClientConfig;
+  readonly #connection: Connection;
   readonly #onError: (error: Error) => void;
   readonly #subscriptions = new Map<string, Set<Subscription>>();
   #client: pg.Client | undefined;
@@ -190,7 +191,7 @@ class ReconnectingListener implements Listener {
   #was_connected = false;
   #closed = false;
 
-  constructor(connection: pg.ClientConfig, onError: (error: Error) => void) {
+  constructor(connection: Connection, onError: (error: Error) => void) {
     this.#connection = connection;
     this.#onError = onError;
   }

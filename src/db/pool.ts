@@ -1,7 +1,8 @@
 import pg from 'pg';
+import type { Connection } from './servers.ts';
 
 export type PoolOptions = {
-  connection: pg.PoolConfig;
+  connection: Connection;
   connections_max: number;
   name: string;
   /** A statement without an answer after this long has failed, and its connection is destroyed. */
@@ -43,8 +44,8 @@ export function openPool(options: PoolOptions): pg.Pool {
   pool.on('error', (error) => {
     if (!pool.ending) options.onError?.(error); // a server that stops as we do is no news
   });
-  pool.on('release', (_, client) => {
-    if (!isAnswering(client)) void end(pool, client);
+  pool.on('release', (error: unknown, client) => {
+    if (!isAnswering(client) || isReadOnly(error)) void end(pool, client);
   });
   return pool;
 }
@@ -63,14 +64,19 @@ export function isMute(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
+/** PostgreSQL's code: read_only_sql_transaction. The server is no primary any more, and all connections lead to it. */
+function isReadOnly(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25006';
+}
+
 /** pg leaves a connection whose statement has had no answer as it is; the next statement would wait behind that one. */
 function isAnswering(client: pg.PoolClient): boolean {
   return !('readyForQuery' in client) || client.readyForQuery === true;
 }
 
 /**
- * Ends a mute connection and all idle ones: its cause has made others mute, and each of them would cost a
- * caller the whole limit. New connections take milliseconds.
+ * Ends a connection that leads nowhere, and all idle ones: its cause has made others so, and each of them would cost a
+ * caller its limit of time, or its call. New connections take milliseconds.
  */
 async function end(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   client.on('error', () => undefined);

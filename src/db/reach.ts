@@ -1,10 +1,6 @@
 import pg from 'pg';
 import type { Db } from './database.ts';
-
-/** DATABASE_URL leads to no database that can be used; the message tells the operator what to do, without the password. */
-export class UnreachableError extends Error {
-  override name = 'UnreachableError';
-}
+import { UnreachableError } from './servers.ts';
 
 /**
  * Connects once, to tell a wrong address from whatever fails later. Not under a name of ours: to a restore, which
@@ -51,9 +47,9 @@ async function checkServer(client: pg.Client): Promise<void> {
   }
 }
 
-function openClient(connection: pg.ClientConfig): pg.Client {
+function openClient({ Client = pg.Client, ...connection }: Db['connection']): pg.Client {
   try {
-    return new pg.Client(connection);
+    return new Client(connection);
   } catch {
     throw new UnreachableError(
       'DATABASE_URL is not an address. Its form is postgres://USER:PASSWORD@HOST:PORT/NAME, and in the password % # / ? : @ are written as %25 %23 %2F %3F %3A %40.',

@@ -12,7 +12,7 @@ import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { EmbeddedError } from '../embedded-postgres/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
-import { UnreachableError } from '../db/reach.ts';
+import { UnreachableError } from '../db/servers.ts';
 import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';

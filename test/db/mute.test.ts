@@ -69,6 +69,19 @@ describe.concurrent('a server that no longer responds', () => {
     });
   }, 30_000);
 
+  it('is unavailable when it only reads, as a primary of yesterday does, and no idle connection is trusted any more', async (context) => {
+    const { database, proxy, db } = await setPlace(context);
+    await database.db.query('create table t (n int)');
+    const demote = 'set default_transaction_read_only = on; select pg_sleep(0.1)';
+    await Promise.all(Array.from({ length: 6 }, () => db.query(demote)));
+    expect(proxy.open()).toBe(6);
+    const { error } = await failureOf(db.query('insert into t values (1)'));
+    expect(error).toMatchObject({ code: '25006' });
+    expect(isUnavailable(error)).toBe(true);
+    await db.query('insert into t values (2)');
+    await context.expect.poll(() => proxy.open()).toBe(1);
+  });
+
   it('is detected by a listener, which reconnects and reports the gap', async (context) => {
     const { database, proxy, db } = await setPlace(context);
     const listener = openListener(db);
