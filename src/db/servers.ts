@@ -58,7 +58,7 @@ function eachHost(url: string): string[] {
 type Address = { host: string; port: number };
 
 /** An answer is believed for so long: many connections are opened at once. */
-const known_ms = 1_000;
+const answer_lasts_ms = 1_000;
 
 /** Between two looks, while none takes writes. */
 const look_every_ms = 200;
@@ -69,7 +69,7 @@ const look_limit_ms = 3_000;
 /** The servers of one database: a primary and its standbys, which change places. */
 class Servers {
   readonly #urls: readonly string[];
-  #known: { address: Address; at_ms: number } | undefined;
+  #answer: { address: Address; at_ms: number } | undefined;
   #looking: Promise<Address> | undefined;
   #look_at_ms = 0;
 
@@ -79,7 +79,8 @@ class Servers {
 
   /** Returns the one that takes writes. Rejects with NoPrimaryError. */
   primary(): Promise<Address> {
-    if (this.#known && performance.now() - this.#known.at_ms < known_ms) return Promise.resolve(this.#known.address);
+    if (this.#answer && performance.now() - this.#answer.at_ms < answer_lasts_ms)
+      return Promise.resolve(this.#answer.address);
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
     return this.#looking;
   }
@@ -90,7 +91,7 @@ class Servers {
     this.#look_at_ms = performance.now() + look_every_ms;
     try {
       const address = await Promise.any(this.#urls.map(addressOfPrimary));
-      this.#known = { address, at_ms: performance.now() };
+      this.#answer = { address, at_ms: performance.now() };
       return address;
     } catch (error) {
       const reasons: unknown[] = error instanceof AggregateError ? error.errors : [error];
