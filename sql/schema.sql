@@ -228,6 +228,7 @@ create table chat_calls (
   constraint chat_calls_style_check CHECK ((style ~ '^[a-z][a-z0-9_]{0,31}$'::text))
 );
 CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
+CREATE INDEX chat_calls_failed ON chat_calls USING btree (account_id, id) WHERE (status >= 400);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
 
 create table deliveries (
@@ -260,6 +261,8 @@ create table deliveries (
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'dropped'::text])))
 );
 CREATE INDEX deliveries_by_id ON deliveries USING btree (id);
+CREATE INDEX deliveries_dropped ON deliveries USING btree (account_id, id) WHERE (state = 'dropped'::text);
+CREATE INDEX deliveries_dropped_of_all ON deliveries USING btree (id) WHERE (state = 'dropped'::text);
 CREATE INDEX deliveries_ended ON deliveries USING btree (ended_at) WHERE (state <> 'waiting'::text);
 CREATE INDEX deliveries_waiting ON deliveries USING btree (next_at) WHERE (state = 'waiting'::text);
 CREATE UNIQUE INDEX deliveries_of_task ON deliveries USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
@@ -439,6 +442,7 @@ create table ledger_entries (
   constraint ledger_entries_are_sound CHECK (is_sound(ledger_entries.*))
 );
 CREATE INDEX ledger_entries_charges ON ledger_entries USING btree (account_id, created_at) WHERE (type = 'settle'::text);
+CREATE INDEX ledger_entries_few ON ledger_entries USING btree (account_id, type, number) WHERE (type <> ALL (ARRAY['hold'::text, 'settle'::text]));
 CREATE INDEX ledger_entries_late ON ledger_entries USING btree (account_id, ref) WHERE (event = 'late'::text);
 CREATE TRIGGER ledger_entries_immutable BEFORE DELETE OR UPDATE ON ledger_entries
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -456,6 +460,25 @@ create table login_links (
   constraint login_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
   constraint login_links_hash_check CHECK ((length(hash) = 32))
 );
+
+create table margin_sums (
+  account_id text not null,
+  month date not null,
+  step text not null,
+  start date not null,
+  model text not null,
+  provider text not null,
+  route text not null,
+  base_currency text not null,
+  runs bigint not null,
+  revenue bigint not null,
+  upstream_cost bigint not null,
+  base bigint not null,
+  unknown bigint not null,
+  constraint margin_sums_pkey PRIMARY KEY (account_id, month, step, start, model, provider, route, base_currency),
+  constraint margin_sums_step_check CHECK ((step = ANY (ARRAY['month'::text, 'day'::text])))
+);
+CREATE INDEX margin_sums_by_month ON margin_sums USING btree (month, step);
 
 create table migrations (
   number integer not null,
@@ -580,7 +603,12 @@ create table tasks (
 );
 CREATE INDEX tasks_by_completion ON tasks USING btree (completed_at) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE counts_as_failure;
+CREATE INDEX tasks_failed ON tasks USING btree (account_id, id) WHERE (error_type IS NOT NULL);
+CREATE INDEX tasks_of_key ON tasks USING btree (account_id, key_id, id) WHERE (completed_at IS NOT NULL);
+CREATE INDEX tasks_of_model ON tasks USING btree (account_id, model, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
+CREATE INDEX tasks_unfinished_of_account ON tasks USING btree (account_id, id) WHERE (completed_at IS NULL);
+CREATE INDEX tasks_videos ON tasks USING btree (account_id, id) WHERE (kind = 'video'::text);
 CREATE INDEX tasks_with_files ON tasks USING btree (completed_at) WHERE ((files_removed_at IS NULL) AND (files <> '[]'::jsonb));
 
 create table test_call_files (
@@ -622,6 +650,7 @@ CREATE TRIGGER throttled_deliveries_say_endpoint BEFORE INSERT OR UPDATE ON thro
 create table usage_marks (
   account_id text not null,
   number bigint not null,
+  margins bigint not null default 0,
   constraint usage_marks_pkey PRIMARY KEY (account_id)
 );
 
@@ -922,6 +951,7 @@ end $function$;
 -- function add_file(p_now timestamptz, p_account text, p_id text, p_key text, p_task text, p_filename text, p_purpose text, p_storage_key text, p_kind text, p_content_type text, p_size_bytes bigint, p_width integer, p_height integer, p_duration_ms integer, p_expires_at timestamptz, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function add_test_delivery(p_now timestamptz, p_delivery jsonb, p_claim text, p_timeout_ms double precision) returns void
 -- function add_units(a jsonb, b jsonb) returns jsonb
+-- function add_up_margins(p_account text, p_limit bigint) returns bigint
 -- function add_up_usage(p_account text, p_limit bigint) returns bigint
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean

@@ -34,6 +34,7 @@ const invoices_every_ms = 600_000;
 const low_balances_every_ms = 60_000;
 
 const add_up_every_ms = 15_000;
+const add_up_all_every_ms = 120_000;
 
 const check_every_ms = 300_000;
 /** The first check of a large service reads everything. */
@@ -63,11 +64,12 @@ export async function startWorker(app: App): Promise<void> {
     await removeOldTestCalls(upkeep.db, new Date(app.clock.now()));
     await removeOldTries(upkeep.db, new Date(app.clock.now()));
   });
-  await app.engine.schedule(
-    'usage.sums',
-    add_up_every_ms,
-    async (stopped) => void (await addUpUsage(upkeep.db, stopped)),
-  );
+  await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => {
+    await addUpUsage(upkeep.db, { stopped });
+  });
+  await app.engine.schedule('usage.all_sums', add_up_all_every_ms, async (stopped) => {
+    await addUpUsage(upkeep.db, { behind: 1, stopped }); // reports over all accounts read what is behind
+  });
   await app.engine.schedule('books.check', check_every_ms, (stopped) => checkAll(upkeep, stopped), {
     limit_ms: check_ms_max,
   });

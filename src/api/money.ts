@@ -138,7 +138,7 @@ async function handleTransactions(app: Parts, { caller, query, gone }: Call): Pr
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20,
     ...(after !== undefined && { after }),
     ...(before !== undefined && { before }),
-    ...(type && { types: [entry_types[type]] }),
+    ...(type && { type: entry_types[type] }),
   };
   await app.holds.flush(caller.account.id);
   const { entries, has_more } = await listEntries(reading(app, { key: caller.account.id, gone }), filter);

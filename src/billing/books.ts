@@ -1,4 +1,5 @@
-import { all_charges, type Rule, type Walk } from '../money/books.ts';
+import { all_charges } from '../money/books.ts';
+import type { Rule, Walk } from '../money/rule.ts';
 
 /** Few at a time: each is compared with all charges of its month. */
 const walk: Walk = { table: 'invoices', time: 'issued_at', rows: 20 };

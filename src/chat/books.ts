@@ -1,5 +1,6 @@
 import { billing_rules } from '../billing/books.ts';
-import { holdOf, upstreamCostOf, type Rule, type Walk } from '../money/books.ts';
+import { holdOf, upstreamCostOf } from '../money/books.ts';
+import type { Rule, Walk } from '../money/rule.ts';
 import { task_rules } from '../tasks/books.ts';
 
 const walk: Walk = { table: 'chat_calls', time: 'created_at', rows: 20_000 };

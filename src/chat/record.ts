@@ -1,9 +1,11 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { makeBatcher } from '../db/batcher.ts';
+import { conditionsOf } from '../db/conditions.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
+import { firstIdSince } from '../lib/ids.ts';
 import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
 import type { PricedRequest } from './priced-request.ts';
@@ -219,28 +221,30 @@ export type RecordFilter = {
   created_before?: Date;
 };
 
+/** Ids are made about when their call begins. */
+const id_slack_ms = 3_600_000;
+
 /** An account's calls, newest first: ids sort by time, so they are the cursor. */
 export async function listRecords(
   db: Queryable,
   filter: RecordFilter,
 ): Promise<{ lines: RecordLine[]; has_more: boolean }> {
+  const { account_id, after, model, key_id, ok, created_after, created_before, limit } = filter;
+  const { text, values } = conditionsOf([
+    ['account_id = ?', account_id],
+    ['id < ?', after],
+    ['model = ?', model],
+    ['key_id = ?', key_id],
+    ['id > ?', created_after && firstIdSince('req', Math.max(0, created_after.getTime() - id_slack_ms))],
+    ['id < ?', created_before && firstIdSince('req', Math.max(0, created_before.getTime() + id_slack_ms))],
+    ['created_at >= ?', created_after],
+    ['created_at < ?', created_before],
+  ]);
+  const outcome = ok === undefined ? '' : ok ? ' and status < 400' : ' and status >= 400';
   const rows = await db.query<RecordLine>(
-    `select key_id, ${columns.replace('attempts, ', '')} from chat_calls
-      where account_id = $1 and ($2::text is null or id < $2)
-        and ($3::text is null or model = $3) and ($4::text is null or key_id = $4)
-        and ($5::boolean is null or (status < 400) = $5)
-        and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at < $7)
-      order by id desc limit $8`,
-    [
-      filter.account_id,
-      filter.after ?? null,
-      filter.model ?? null,
-      filter.key_id ?? null,
-      filter.ok ?? null,
-      filter.created_after ?? null,
-      filter.created_before ?? null,
-      filter.limit + 1,
-    ],
+    `select key_id, ${columns.replace('attempts, ', '')} from chat_calls where ${text}${outcome}
+      order by id desc limit $${values.length + 1}`,
+    [...values, limit + 1],
   );
   return { lines: rows.slice(0, filter.limit), has_more: rows.length > filter.limit };
 }

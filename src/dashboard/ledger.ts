@@ -32,10 +32,10 @@ export const list_ledger = account_endpoint('GET', '/ledger', 'read', handleList
 /** The same, all of them, as a file. */
 export const get_ledger_file = account_endpoint('GET', '/ledger.csv', 'read', handleFile, { query: filters });
 
-function readFilter(query: Query): Pick<EntryFilter, 'types' | 'from' | 'to'> {
+function readFilter(query: Query): Pick<EntryFilter, 'type' | 'from' | 'to'> {
   const type = oneOf(query, 'type', ['topup', 'hold', 'release', 'charge', 'adjustment']);
   const [from, to] = [moment(query, 'from'), moment(query, 'to')];
-  return { ...(type && { types: [entry_types[type]] }), ...(from && { from }), ...(to && { to }) };
+  return { ...(type && { type: entry_types[type] }), ...(from && { from }), ...(to && { to }) };
 }
 
 async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
@@ -98,7 +98,7 @@ const page = 1_000;
 async function* fileLines(
   db: Db,
   { id: account_id, currency }: Account,
-  filter: Pick<EntryFilter, 'types' | 'from' | 'to'>,
+  filter: Pick<EntryFilter, 'type' | 'from' | 'to'>,
   names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
   let after: bigint | undefined;

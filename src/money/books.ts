@@ -1,4 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
+import { full_rules } from './full-books.ts';
+import type { Rule, Walk } from './rule.ts';
 import { exact } from './money.ts';
 
 /** One thing that does not add up, in words an operator can act on. */
@@ -14,18 +16,6 @@ export type BooksReport = {
   /** At most 100 of each rule. */
   findings: Finding[];
 };
-
-/**
- * Rows that a rule looks at one after the other, by the time at which they became what they are: a check that has a
- * mark looks only at those since. `rows`: as many at a time as a statement can look at within a second or two.
- */
-export type Walk = { table: string; time: string; rows: number };
-
-/**
- * A rule as one query: it returns a row for each violation. With a walk, the rows that it looks at are those with a
- * time above $1 and up to $2, which is infinity for the last of them.
- */
-export type Rule = { name: string; sql: string; walk?: Walk };
 
 const findings_max = 100;
 
@@ -433,49 +423,6 @@ const standing_rules: readonly Rule[] = [
 ];
 
 const standing_looks: readonly Look[] = [sums, ...standing_rules.map(lookOf)];
-
-/** Only a full run looks for these: the others go account by account. One look into the index for each. */
-const strangers: Rule = {
-  name: 'every entry belongs to an account',
-  sql: `with recursive owners as (
-      (select account_id from ledger_entries order by account_id limit 1)
-      union all
-      select (select e.account_id from ledger_entries e where e.account_id > a.account_id order by e.account_id limit 1)
-        from owners a where a.account_id is not null)
-    select e.account_id || ' #' || e.number as subject, 'there is no such account' as detail,
-           abs(e.available) + abs(e.held) as off_by
-      from owners a join ledger_entries e using (account_id)
-     where not exists (select from balances b where b.account_id = a.account_id)`,
-};
-
-/** The same for what was made of the ledger: the sums of usage (money/usage.ts), as far as each account's mark. */
-const usage: Rule = {
-  name: 'sums of usage are those of the charges',
-  walk: { table: 'usage_sums', time: 'start', rows: 5_000 },
-  sql: `with charges as materialized (
-      select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, key_id, model, kind, revenue + loss as cost, units
-        from usage_marks m cross join (values ('hour'), ('day')) v (step)
-        cross join lateral (select * from ledger_entries e where e.account_id = m.account_id and e.type = 'settle'
-          and e.created_at > $1::timestamptz and e.created_at < $2::timestamptz + interval '1 day' offset 0) e
-       where e.number <= m.number and date_trunc(step, e.created_at, 'UTC') > $1
-         and date_trunc(step, e.created_at, 'UTC') <= $2),
-    sums as (select * from usage_sums where start > $1 and start <= $2),
-    costs as (select account_id, step, start, key_id, model, kind, count(*) as charges, sum(cost) as cost
-        from charges group by account_id, step, start, key_id, model, kind),
-    counted as (select account_id, step, start, unit, sum(amount::numeric) as amount
-        from charges, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit),
-    summed as (select account_id, step, start, unit, sum(amount::numeric) as amount
-        from sums, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit)
-    select account_id || ' ' || step || ' ' || start as subject, 'sum and charges differ' as detail,
-           abs(coalesce(s.cost, 0) - coalesce(c.cost, 0)) as off_by
-      from costs c full join sums s using (account_id, step, start, key_id, model, kind)
-     where c.cost is distinct from s.cost or c.charges is distinct from s.charges
-    union all
-    select account_id || ' ' || step || ' ' || start, unit || ' differs', 0
-      from counted c full join summed t using (account_id, step, start, unit) where c.amount is distinct from t.amount`,
-};
-
-const full_rules: readonly Rule[] = [strangers, usage];
 
 /** The names of this module's rules, as findings have them. */
 export const money_rule_names: readonly string[] = [entries, ...standing_looks, ...full_rules.map(lookOf)].flatMap(

@@ -1,3 +1,4 @@
+import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable, Tx } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { assert } from '../lib/assert.ts';
@@ -179,38 +180,40 @@ export type EntryFilter = {
   after?: bigint;
   /** Entries newer than this number. */
   before?: bigint;
-  types?: Entry['type'][];
+  type?: Entry['type'];
   /** Made at this time or later. */
   from?: Date;
   /** Made before this time. */
   to?: Date;
 };
 
+/** Entries of these types have an index of their own: they are few among holds and charges. */
+const is_few = `type not in ('hold', 'settle')`;
+
 /** At most `limit` entries, newest first; `has_more`: there are further ones in the direction asked for. */
 export async function listEntries(
   db: Queryable,
   filter: EntryFilter,
 ): Promise<{ entries: Entry[]; has_more: boolean }> {
-  const upwards = filter.before !== undefined;
+  const { account_id, after, before, type, from, to, limit } = filter;
+  const upwards = before !== undefined;
+  const { text, values } = conditionsOf([
+    ['account_id = ?', account_id],
+    ['number < ?', after],
+    ['number > ?', before],
+    ['type = ?', type],
+    ['number > entry_near($1, ?, false)', from],
+    ['number <= entry_near($1, ?, true)', to],
+    ['created_at >= ?', from],
+    ['created_at < ?', to],
+  ]);
+  const few = type === undefined || type === 'hold' || type === 'settle' ? '' : ` and ${is_few}`;
   const rows = await db.query<Entry>(
     `select number, type, available, held, revenue + loss as charged, available_after, held_after,
             key_id, ref, model, reason, created_at
-       from ledger_entries
-      where account_id = $1 and number < coalesce($2::bigint, 9223372036854775807) and number > coalesce($3::bigint, 0)
-        and type <> 'upstream' and ($4::text[] is null or type = any ($4))
-        and ($6::timestamptz is null or created_at >= $6) and ($7::timestamptz is null or created_at < $7)
-        and number > case when $6 is null then 0 else entry_near($1, $6, false) end
-        and number <= case when $7 is null then 9223372036854775807 else entry_near($1, $7, true) end
-      order by number ${upwards ? 'asc' : 'desc'} limit $5`,
-    [
-      filter.account_id,
-      filter.after ?? null,
-      filter.before ?? null,
-      filter.types ?? null,
-      filter.limit + 1,
-      filter.from ?? null,
-      filter.to ?? null,
-    ],
+       from ledger_entries where ${text} and type <> 'upstream'${few}
+      order by number ${upwards ? 'asc' : 'desc'} limit $${values.length + 1}`,
+    [...values, limit + 1],
   );
   const page = rows.slice(0, filter.limit);
   return { entries: upwards ? page.toReversed() : page, has_more: rows.length > filter.limit };

@@ -133,21 +133,31 @@ function partsOf(from: Date, to: Date, by_hour: boolean): { sums: (Part & { step
 const behind_max = 1_000;
 const batch = 20_000;
 
-/** Brings the sums of all accounts up to date that are far behind their ledger. Returns how many accounts those were. */
-export async function addUpUsage(db: Queryable, stopped?: AbortSignal): Promise<number> {
-  const behind = await db.query<{ account_id: string }>(
+const functions = ['add_up_usage', 'add_up_margins'] as const;
+
+/**
+ * Brings the sums of all accounts up to date that are `behind` their ledger by so many entries. Returns how many
+ * accounts those were.
+ */
+export async function addUpUsage(
+  db: Queryable,
+  { behind = behind_max, stopped }: { behind?: number; stopped?: AbortSignal } = {},
+): Promise<number> {
+  const accounts = await db.query<{ account_id: string }>(
     `select account_id from balances b left join usage_marks m using (account_id)
-      where b.entries - coalesce(m.number, 0) >= $1 order by account_id`,
-    [behind_max],
+      where b.entries - coalesce(least(m.number, m.margins), 0) >= $1 order by account_id`,
+    [behind],
   );
-  for (const { account_id } of behind) {
-    let left = 1n;
-    while (left > 0n && !stopped?.aborted) {
-      const rows = await db.query<{ left: bigint }>('select add_up_usage($1, $2) as left', [account_id, batch]);
-      left = rows[0]?.left ?? 0n;
+  for (const { account_id } of accounts) {
+    for (const name of functions) {
+      let left = 1n;
+      while (left > 0n && !stopped?.aborted) {
+        const rows = await db.query<{ left: bigint }>(`select ${name}($1, $2) as left`, [account_id, batch]);
+        left = rows[0]?.left ?? 0n;
+      }
     }
   }
-  return behind.length;
+  return accounts.length;
 }
 
 /** One charge, as the page's raw rows tell it. */

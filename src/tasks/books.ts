@@ -1,5 +1,6 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
-import { holdOf, open_holds, upstreamCostOf, type Rule, type Walk } from '../money/books.ts';
+import { holdOf, open_holds, upstreamCostOf } from '../money/books.ts';
+import type { Rule, Walk } from '../money/rule.ts';
 import { delivery_rules, deliveryOf } from '../webhooks/books.ts';
 
 const walk: Walk = { table: 'tasks', time: 'completed_at', rows: 20_000 };

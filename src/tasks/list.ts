@@ -1,4 +1,6 @@
+import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable } from '../db/database.ts';
+import { firstIdSince } from '../lib/ids.ts';
 import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
 
 export type TaskFilter = {
@@ -21,29 +23,65 @@ export type TaskPage = { bodies: string[]; ids: string[]; has_more: boolean };
 export async function listTasks(db: Queryable, filter: TaskFilter): Promise<TaskPage> {
   const upwards = filter.before !== undefined;
   if (filter.model?.includes('\0')) return { bodies: [], ids: [], has_more: false }; // no text of the database has it
-  const rows = await db.query<Task>(
-    `select ${task_columns} from tasks
-      where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or id > $3)
-        and ($4::text is null or status = $4) and ($5::text is null or model = $5)
-        and ($6::timestamptz is null or created_at > $6) and ($7::timestamptz is null or created_at < $7)
-        and not exists (select from unnest($8::text[]) as pair
-          where strpos(metadata, '{' || pair) <> 1 and strpos(metadata, ',' || pair) = 0)
-      order by id ${upwards ? 'asc' : 'desc'} limit $9`,
+  const pairs = jsonPairs(filter.metadata);
+  const { text, values } = pageOf(task_columns, filter, [
+    ['created_at > ?', filter.created_after],
     [
-      filter.account_id,
-      filter.after ?? null,
-      filter.before ?? null,
-      filter.status ?? null,
-      filter.model ?? null,
-      filter.created_after ?? null,
-      filter.created_before ?? null,
-      jsonPairs(filter.metadata),
-      filter.limit + 1,
+      `not exists (select from unnest(?::text[]) as pair
+         where strpos(metadata, '{' || pair) <> 1 and strpos(metadata, ',' || pair) = 0)`,
+      pairs.length > 0 ? pairs : undefined,
     ],
-  );
+  ]);
+  const rows = await db.query<Task>(text, values);
   const page = rows.slice(0, filter.limit);
   if (upwards) page.reverse();
   return { bodies: page.map(bodyOf), ids: page.map((task) => task.id), has_more: rows.length > filter.limit };
+}
+
+/** Ids are made about when their task is. */
+const id_slack_ms = 3_600_000;
+
+/**
+ * The statement of a page, one row more than its limit. Tasks that have not ended are few, and have an index of their
+ * own; those that have ended have indexes by what rarely occurs. A page is the newest of both.
+ */
+function pageOf(columns: string, filter: Omit<LineFilter, 'metadata'>, more: readonly [string, unknown][]) {
+  const { account_id, after, before, status, model, key_id, created_after, created_before, limit } = filter;
+  const { text, values } = conditionsOf([
+    ['account_id = ?', account_id],
+    ['id < ?', after],
+    ['id > ?', before],
+    ['status = ?', status],
+    ['model = ?', model],
+    ['key_id = ?', key_id],
+    ['id > ?', created_after && firstIdSince('task', Math.max(0, created_after.getTime() - id_slack_ms))],
+    ['id < ?', created_before && firstIdSince('task', Math.max(0, created_before.getTime() + id_slack_ms))],
+    ['created_at < ?', created_before],
+    ...more,
+  ]);
+  const order = `order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`;
+  const part = (condition: string) => `(select ${columns} from tasks where ${text}${condition} ${order})`;
+  const parts =
+    status === undefined && model === undefined && key_id === undefined ? [part('')] : partsBy(status).map(part);
+  return {
+    text: parts.length === 1 ? (parts[0] ?? '') : `${parts.join(' union all ')} ${order}`,
+    values: [...values, limit + 1],
+  };
+}
+
+function partsBy(status: TaskStatus | undefined): string[] {
+  const [unfinished, ended] = [' and completed_at is null', ' and completed_at is not null'];
+  switch (status) {
+    case undefined:
+      return [unfinished, ended];
+    case 'queued':
+    case 'running':
+      return [unfinished];
+    case 'succeeded':
+      return [`${ended} and error_type is null`];
+    case 'failed':
+      return [`${ended} and error_type is not null`];
+  }
 }
 
 /**
@@ -80,6 +118,9 @@ export type LineFilter = Omit<TaskFilter, 'metadata'> & { key_id?: string };
 const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}")') as prompt_whole,
   substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160})') as prompt_cut`;
 
+const line_columns = `id, key_id, model, kind, currency, status, cost, estimate, error_type, error_message, files,
+  files_removed_at, created_at, started_at, completed_at, ${prompt_start}`;
+
 /** The same tasks as lines, newest first. */
 export async function listTaskLines(
   db: Queryable,
@@ -87,26 +128,8 @@ export async function listTaskLines(
 ): Promise<{ lines: TaskLine[]; has_more: boolean }> {
   const upwards = filter.before !== undefined;
   type Row = Omit<TaskLine, 'prompt'> & { prompt_whole: string | null; prompt_cut: string | null };
-  const rows = await db.query<Row>(
-    `select id, key_id, model, kind, currency, status, cost, estimate, error_type, error_message, files, files_removed_at,
-            created_at, started_at, completed_at, ${prompt_start}
-       from tasks
-      where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or id > $3)
-        and ($4::text is null or status = $4) and ($5::text is null or model = $5) and ($6::text is null or key_id = $6)
-        and ($7::timestamptz is null or created_at >= $7) and ($8::timestamptz is null or created_at < $8)
-      order by id ${upwards ? 'asc' : 'desc'} limit $9`,
-    [
-      filter.account_id,
-      filter.after ?? null,
-      filter.before ?? null,
-      filter.status ?? null,
-      filter.model ?? null,
-      filter.key_id ?? null,
-      filter.created_after ?? null,
-      filter.created_before ?? null,
-      filter.limit + 1,
-    ],
-  );
+  const { text, values } = pageOf(line_columns, filter, [['created_at >= ?', filter.created_after]]);
+  const rows = await db.query<Row>(text, values);
   const page = rows.slice(0, filter.limit).map(({ prompt_whole, prompt_cut, ...line }) => {
     return { ...line, prompt: promptOf(prompt_whole, prompt_cut) };
   });

@@ -1,5 +1,5 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
-import type { Rule, Walk } from '../money/books.ts';
+import type { Rule, Walk } from '../money/rule.ts';
 
 /** For the rules of tasks: event, url, body and created_at of a task's delivery. */
 export const deliveryOf = (account_id: string, task_id: string) => `lateral (

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
-import { newId } from '../lib/ids.ts';
+import { firstIdSince, newId } from '../lib/ids.ts';
 
 /** Names a delivery everywhere inside; the account leads because it will be the distribution key. */
 export type DeliveryRef = { account_id: string; id: string };
@@ -83,6 +84,13 @@ export type DeliveryFilter = {
   standing?: DeliveryStanding;
 };
 
+const standings: { readonly [standing in DeliveryStanding]: string } = {
+  waiting: `attempts = 0`,
+  retrying: `attempts > 0`,
+  delivered: `state = 'delivered'`,
+  dropped: `state = 'dropped'`,
+};
+
 /** As one line of a list, with how the last attempt was answered. */
 export type DeliveryLine = Delivery & { last_status: number | null; last_error: string | null };
 
@@ -91,18 +99,20 @@ export async function listDeliveries(
   db: Queryable,
   { account_id, limit, after, standing }: DeliveryFilter,
 ): Promise<{ lines: DeliveryLine[]; has_more: boolean }> {
-  const state = standing === 'retrying' ? 'waiting' : standing;
-  const has_failed = standing === 'retrying' ? true : standing === 'waiting' ? false : null;
+  const { text, values } = conditionsOf([
+    ['account_id = ?', account_id],
+    ['id < ?', after],
+  ]);
+  // Those that wait are found by their own index, whatever is believed of their number: never on the way through all.
+  const is_waiting = standing === 'waiting' || standing === 'retrying';
+  const from = is_waiting ? `(select * from deliveries where state = 'waiting' offset 0) w` : 'deliveries';
+  const where = [text, standing === undefined ? '' : standings[standing]].filter((each) => each !== '').join(' and ');
   const rows = await db.query<DeliveryLine>(
     `select d.*, a.status as last_status, a.error as last_error
-       from (select ${columns} from deliveries
-              where ($1::text is null or account_id = $1) and ($2::text is null or id < $2)
-                and ($3::text is null or state = $3)
-                and ($4::boolean is null or (attempts > 0) = $4)
-              order by id desc limit $5) d
+       from (select ${columns} from ${from} ${where && `where ${where}`} order by id desc limit $${values.length + 1}) d
        left join delivery_attempts a on a.account_id = d.account_id and a.delivery_id = d.id and a.number = d.attempts
       order by d.id desc`,
-    [account_id ?? null, after ?? null, state ?? null, has_failed, limit + 1],
+    [...values, limit + 1],
   );
   return { lines: rows.slice(0, limit), has_more: rows.length > limit };
 }
@@ -128,12 +138,18 @@ export async function bodyOfDelivery(db: Queryable, { account_id, id }: Delivery
 /** Counts the deliveries of an account, made since then, that were dropped or have failed so far. */
 export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<number> {
   const rows = await db.query<{ undelivered: bigint }>(
-    `select count(*) as undelivered from deliveries where account_id = $1 and created_at >= $2
-        and (state = 'dropped' or (state = 'waiting' and attempts > 0))`,
-    [account_id, since],
+    `select (select count(*) from deliveries
+              where account_id = $1 and state = 'dropped' and id > $3 and created_at >= $2)
+          + (select count(*) from (select account_id, created_at from deliveries
+              where state = 'waiting' and attempts > 0 offset 0) w
+              where account_id = $1 and created_at >= $2) as undelivered`,
+    [account_id, since, firstIdSince('dlv', since.getTime() - id_slack_ms)],
   );
   return Number(rows[0]?.undelivered ?? 0);
 }
+
+/** Ids are made about when their delivery is. */
+const id_slack_ms = 3_600_000;
 
 /** Counts the waiting deliveries of all accounts. */
 export async function countWaiting(db: Queryable): Promise<number> {

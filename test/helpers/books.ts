@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
-import { checkBooks, type Rule } from '../../src/money/books.ts';
+import { checkBooks } from '../../src/money/books.ts';
+import type { Rule } from '../../src/money/rule.ts';
 
 /**
  * Reads all money of the database again and expects no difference. Call it after every test that has

@@ -19,7 +19,7 @@ beforeAll(async () => {
   zlotys = await openWallet(db, { credit: 500n, currency: 'PLN' });
   second_key = await openKey(db, dollars.account_id);
   for (const wallet of [dollars, zlotys]) await move(db, wallet, 'first');
-  await db.query('select add_up_usage($1, 100)', [zlotys.account_id]);
+  for (const name of ['add_up_usage', 'add_up_margins']) await db.query(`select ${name}($1, 100)`, [zlotys.account_id]);
   await checkBooks(db);
 });
 afterAll(() => database.drop());
@@ -211,6 +211,14 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
     'every entry belongs to an account',
     () => `insert into ledger_entries select * from jsonb_populate_record(null::ledger_entries,
              (select to_jsonb(e) || '{"account_id": "acct_ghost"}' from ledger_entries e where ${entry('first lost', 'close')}))`,
+  ],
+  ['sums of margins are those of the charges', () => `update margin_sums set revenue = revenue + 1 where step = 'day'`],
+  ['sums of margins are those of the charges', () => `update margin_sums set runs = 1 where step = 'day'`, '0.000000'],
+  ['sums of margins are those of the charges', () => `delete from margin_sums where step = 'day'`],
+  [
+    'sums of margins of a month are those of its days',
+    () => `update margin_sums set base = 1 where step = 'month'`,
+    '0.000000',
   ],
   ['sums of usage are those of the charges', () => `update usage_sums set cost = cost + 1 where step = 'day'`],
   ['sums of usage are those of the charges', () => `update usage_sums set charges = 1 where step = 'hour'`, '0.000000'],

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeBigAccount, rare_model, type BigAccount } from '../../bench/big-account.ts';
+import { listRecords } from '../../src/chat/record.ts';
+import type { Queryable } from '../../src/db/database.ts';
+import { listEntries } from '../../src/money/ledger.ts';
+import { marginsOf } from '../../src/money/margins.ts';
+import { accountsMoved, statementOf } from '../../src/money/statement.ts';
+import { addUpUsage, usageOf } from '../../src/money/usage.ts';
+import { listTaskLines, listTasks } from '../../src/tasks/list.ts';
+import { listVideos } from '../../src/tasks/videos.ts';
+import { countUndelivered, listDeliveries } from '../../src/webhooks/delivery.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+
+let database: TestDatabase;
+let big: BigAccount;
+
+const end = new Date('2026-11-20T12:00:00Z');
+const month = { from: new Date('2026-10-01T00:00:00Z'), to: new Date('2026-11-01T00:00:00Z') };
+
+beforeAll(async () => {
+  database = await testDatabase({ state: 'engine' });
+  big = await makeBigAccount(database.db, { ledger_entries: 60_001, days: 60, end });
+  await addUpUsage(database.db, { behind: 1 });
+  await database.db.query('vacuum analyze');
+});
+afterAll(() => database.drop());
+
+type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
+
+/** Counts the pages of 8 kB that all statements of `work` read, by asking PostgreSQL to explain each. */
+async function pagesReadBy(work: (db: Queryable) => Promise<unknown>): Promise<number> {
+  let pages = 0;
+  const query: Queryable['query'] = async (text, values = []) => {
+    const client = await database.db.pool.connect();
+    try {
+      const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
+      const { Plan: plan } = (rows as { 'QUERY PLAN': { Plan: Plan }[] }[])[0]?.['QUERY PLAN'][0] ?? {};
+      pages += (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0);
+    } finally {
+      client.release();
+    }
+    return database.db.query(text, values);
+  };
+  await work({ query });
+  return pages;
+}
+
+const own = () => ({ account_id: big.account_id, limit: 20 });
+const tasks = (filter: object) => (db: Queryable) => listTasks(db, { ...own(), metadata: {}, ...filter });
+const long_ago = new Date(end.getTime() - 40 * 86_400_000);
+
+test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: number]>([
+  ['tasks', tasks({}), 60],
+  ['tasks that are queued', tasks({ status: 'queued' }), 60],
+  ['tasks that run', tasks({ status: 'running' }), 60],
+  ['tasks that succeeded', tasks({ status: 'succeeded' }), 60],
+  ['tasks that failed', tasks({ status: 'failed' }), 100],
+  ['tasks of a model that is rarely used', tasks({ model: rare_model }), 100],
+  ['tasks of a model that is never used', tasks({ model: 'none' }), 60],
+  ['tasks of long ago', tasks({ created_before: long_ago }), 150],
+  ['tasks since long ago, upwards', tasks({ created_after: long_ago, before: 'task_0' }), 150],
+  ['tasks of a key that is rarely used', (db) => listTaskLines(db, { ...own(), key_id: big.rare_key_id }), 100],
+  ['videos', (db) => listVideos(db, { ...own(), order: 'desc', after: undefined }), 60],
+  ['top-ups', (db) => listEntries(db, { ...own(), type: 'topup' }), 60],
+  ['corrections', (db) => listEntries(db, { ...own(), type: 'adjustment' }), 60],
+  ['releases', (db) => listEntries(db, { ...own(), type: 'release' }), 100],
+  ['movements of long ago', (db) => listEntries(db, { ...own(), to: long_ago }), 300],
+  ['chat calls that failed', (db) => listRecords(db, { ...own(), ok: false }), 100],
+  ['chat calls of long ago', (db) => listRecords(db, { ...own(), created_before: long_ago }), 150],
+  ['deliveries that were dropped', (db) => listDeliveries(db, { ...own(), standing: 'dropped' }), 100],
+  ['deliveries that are tried again', (db) => listDeliveries(db, { ...own(), standing: 'retrying' }), 60],
+  ['the number of deliveries that failed', (db) => countUndelivered(db, big.account_id, long_ago), 60],
+  ['a month by day', (db) => usageOf(db, { account_id: big.account_id, ...month, group_by: ['day'] }), 400],
+  ['margins of a month', (db) => marginsOf(db, '2026-10-01', 'model'), 200],
+  ['the statement of a month', (db) => statementOf(db, { account_id: big.account_id, ...month }), 600],
+  ['the accounts with movements in a month', (db) => accountsMoved(db, month), 60],
+])('%s of an account with 60,000 entries are read from few pages', async (_, work, pages_max) => {
+  expect(await pagesReadBy(work)).toBeLessThan(pages_max);
+});
+
+test('the statement of a month is the same from its sums and from every entry', async () => {
+  const { db } = database;
+  const period = { account_id: big.account_id, ...month };
+  const summed = await statementOf(db, period);
+  expect(summed.lines).toHaveLength(11);
+  const halves = await db.query<{ cost: string }>(
+    `select sum(revenue + loss)::text as cost from ledger_entries
+      where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3`,
+    [big.account_id, month.from, month.to],
+  );
+  expect(String(summed.charged)).toBe(halves[0]?.cost);
+  // Without sums all of it comes from the entries.
+  await db.query('delete from usage_sums');
+  await db.query('update usage_marks set number = 0');
+  expect(await statementOf(db, period)).toEqual(summed);
+});
