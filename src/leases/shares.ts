@@ -189,16 +189,15 @@ class LeasedShares implements Shares {
     const existing = this.#shares.get(resource);
     if (existing) return existing;
     this.#forgetOld();
-    const never = Number.NEGATIVE_INFINITY;
     const share: LimitShare = {
       resource,
       limited,
       amount: 0,
-      asked_at: { elapsed_ms: never, wall_ms: never },
+      asked_at: { elapsed_ms: performance.now(), wall_ms: Date.now() }, // not forgotten while somebody waits
       asking: undefined,
       waiting: 0,
       recalls: 0,
-      full: { limit: 0, until_ms: never },
+      full: { limit: 0, until_ms: Number.NEGATIVE_INFINITY },
       others_in_use: 0,
       others_free_in_ms: undefined,
     };

@@ -1,5 +1,5 @@
 import type { Shares } from '../leases/shares.ts';
-import { SlidingLog, type Taken, type WindowName, type Windows } from './window.ts';
+import { SlidingLog, window_ms, type Taken, type WindowName, type Windows } from './window.ts';
 
 /**
  * Windows of all nodes together: each node logs its own requests, and accepts as many in any minute as its share of the
@@ -53,7 +53,8 @@ function findLog(logs: Map<string, SlidingLog>, resource: string, now_ms: number
   } else {
     let left = evictions_max;
     for (const [name, log] of logs) {
-      if (left-- === 0 || log.idle_at_ms > now_ms) break;
+      // An empty one, too, may be that of a request that waits for its share.
+      if (left-- === 0 || Math.max(log.idle_at_ms, log.moved_at_ms + window_ms) > now_ms) break;
       logs.delete(name);
     }
   }

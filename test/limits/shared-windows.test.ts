@@ -147,3 +147,12 @@ test('what a key may do at once is shared, and free again when a call ends', asy
   await expect.poll(() => enter(two[0] ?? open())).toBe(true);
   for (let i = 0; i < 9; i++) await expect.poll(() => enter(two[0] ?? open())).toBe(true);
 });
+
+test('a window that its first request waits for is not forgotten because of other keys', async () => {
+  const node = openNode();
+  const first = take(node, 'waits', 1); // asks the database, as those of the other keys do
+  const others = Array.from({ length: 8 }, (_, i) => take(node, `another ${i}`, 1));
+  const second = take(node, 'waits', 1);
+  expect(accepted(await Promise.all([first, second]))).toBe(1);
+  expect(accepted(await Promise.all(others))).toBe(8);
+});
