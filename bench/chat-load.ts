@@ -236,7 +236,7 @@ function isOver(pending: Pending, chunk: Buffer): boolean {
   const head_end = bytes.indexOf('\r\n\r\n');
   if (head_end === -1) return false;
   const head = bytes.toString('latin1', 0, head_end);
-  if (!head.startsWith('HTTP/1.1 200')) throw new Error(bytes.toString('latin1', 0, 600));
+  if (!head.startsWith('HTTP/1.1 20')) throw new Error(bytes.toString('latin1', 0, 600));
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   pending.seen = [];
   if (length === undefined) {

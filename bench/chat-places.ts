@@ -22,7 +22,7 @@ export function yamlOf(upstream_port: number, frames: number): string {
     `  - { id: ${id}, kind: chat, max_output_tokens: 1000, price: ${price}, routes: [{ provider: ${provider}, upstream_model: ${upstream_model} }] }`;
   return `version: 1
 storage: { shared: true }
-limits: { chat_per_minute: 1000000, chat_at_once: 1000000 }
+limits: { chat_per_minute: 1000000, chat_at_once: 1000000, generate_per_minute: 1000000 }
 providers:
   same: { adapter: openai, base_url: "${url}/v1", allow_private: true }
   other: { adapter: anthropic, base_url: "${url}", allow_private: true }
@@ -80,6 +80,19 @@ export function ask(
     'content-type: application/json',
     ...(style === 'messages' ? ['anthropic-version: 2023-06-01'] : []),
     ...headers,
+    `authorization: Bearer ${key}`,
+    `content-length: ${body.length}`,
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
+
+/** A whole request for a small picture of the sandbox. */
+export function askGenerate(key: string): string {
+  const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: 'bench', width: 64, height: 64 } });
+  const lines = [
+    'POST /v1/generate HTTP/1.1',
+    'host: 127.0.0.1',
+    'content-type: application/json',
     `authorization: Bearer ${key}`,
     `content-length: ${body.length}`,
   ];

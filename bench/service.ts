@@ -21,11 +21,12 @@ net: { allow: ["127.0.0.0/8"] }
 
 const children = new Set<ChildProcess>();
 
-/** Starts one process of the service and waits until it says that it runs. `node_options`: of Node itself. */
+/** Starts one process of the service and waits until it says that it runs. `node_options`: of Node itself; `at`: its port. */
 export async function startService(
   role: 'api' | 'worker' | 'all',
   service: Service,
   node_options: readonly string[] = [],
+  at = port,
 ): Promise<ChildProcess> {
   const env = {
     ...service_env,
@@ -34,7 +35,7 @@ export async function startService(
     MEDLEY_DATA: join(service.folder, 'files'),
     MEDLEY_CONFIG: join(service.folder, 'medley.yaml'),
     MEDLEY_ROLE: role,
-    PORT: String(port),
+    PORT: String(at),
   };
   const child = spawn(
     process.execPath,
