@@ -2,10 +2,10 @@
 // around it, and a checker that reads only the database and the journals of the others (test/chaos).
 // Plain JavaScript for Node 20; the run is on the pinned Node.
 //
-//   npm run chaos -- [--tasks 300] [--chats 300] [--kills 12] [--outage 90] [--gap 2] [--seed 1] [--minutes 40] [--durable] [--report FILE] [--keep]
+//   npm run chaos -- [--tasks 300] [--chats 300] [--kills 12] [--nodes 3] [--outage 90] [--gap 2] [--seed 1] [--minutes 40] [--durable] [--report FILE] [--keep]
 //   npm run chaos -- --planted [--only 3]
 //
-// --outage: of the database, so many seconds. --gap: between two faults. --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
+// --nodes: API nodes, beside two workers. --outage: of the database, so many seconds. --gap: between two faults. --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
 // copies of the sources with one fault each (test/chaos/planted.json), which it must notice. Ends with 1 if
 // a promise was broken, or a planted fault not noticed. Nothing is left running, however it ends.
 import { spawn } from 'node:child_process';
@@ -116,6 +116,7 @@ async function main() {
     tasks: { type: 'string', default: '300' },
     chats: { type: 'string' },
     kills: { type: 'string', default: '12' },
+    nodes: { type: 'string', default: '3' },
     outage: { type: 'string', default: '90' },
     gap: { type: 'string', default: '2' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
@@ -128,7 +129,16 @@ async function main() {
   });
   if (values.planted) return runPlanted(values);
   const words = ['--tasks', values.tasks, '--faults', values.kills, '--seed', values.seed];
-  words.push('--chats', values.chats ?? values.tasks, '--outage', values.outage, '--gap', values.gap);
+  words.push(
+    '--chats',
+    values.chats ?? values.tasks,
+    '--outage',
+    values.outage,
+    '--gap',
+    values.gap,
+    '--nodes',
+    values.nodes,
+  );
   if (values.durable) words.push('--durable');
   if (values.minutes !== undefined) words.push('--minutes', values.minutes);
   if (values.report !== undefined) words.push('--report', values.report);

@@ -7,10 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Failpoint } from '../../src/lib/failpoint.ts';
 import type { Place } from './place.ts';
 
-export const apis = ['api-1', 'api-2', 'api-3'] as const;
 export const workers = ['worker-1', 'worker-2'] as const;
-const names = [...apis, ...workers, 'upstream', 'receivers'] as const;
-export type Name = (typeof names)[number];
+export type Name = `api-${number}` | (typeof workers)[number] | 'upstream' | 'receivers';
+
+/** The API nodes of a run, one for each port. */
+export function apisOf({ api_ports }: Pick<Place, 'api_ports'>): Name[] {
+  return api_ports.map((_, i): Name => `api-${i + 1}`);
+}
 
 /**
  * Alone on the machine it takes 1.5 s; beside many others of them, and while PostgreSQL is killed, far longer. Outages of
@@ -49,7 +52,8 @@ export class Fleet {
 
   /** Starts all of them; resolves when all run. */
   async start(): Promise<void> {
-    for (const name of names) {
+    const apis = apisOf(this.#place);
+    for (const name of [...apis, ...workers, 'upstream', 'receivers'] as const) {
       this.#members.set(name, {
         child: undefined,
         up: false,
@@ -184,13 +188,7 @@ export class Fleet {
 
   #environment(name: Name, { failpoint, clock_min }: Member): NodeJS.ProcessEnv {
     const { folder, nodes_database_url, api_ports } = this.#place;
-    const port =
-      api_ports[
-        Math.max(
-          0,
-          apis.findIndex((api) => api === name),
-        )
-      ];
+    const port = api_ports[Math.max(0, apisOf(this.#place).indexOf(name))];
     return {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],

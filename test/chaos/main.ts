@@ -1,5 +1,5 @@
 /**
- * `main.ts FOLDER --tasks N --chats M --faults K [--seed S] [--durable] [--report FILE]`: the real service as several processes
+ * `main.ts FOLDER --tasks N --chats M --faults K [--nodes N] [--seed S] [--durable] [--report FILE]`: the real service as several processes
  * beside an upstream, receivers and callers, while something breaks every few seconds; then the checker. Ends
  * with 1 if anything promised does not hold, with 2 if the run itself came to nothing. See scripts/chaos.mjs.
  * `--resume`: lets what an earlier run has left in the folder come to its end, and checks it.
@@ -25,9 +25,13 @@ import { checkCalls, checkUpstream, measureRecovery, readTasks } from './check-t
 import { checkWebhooks } from './check-webhooks.ts';
 import { Clients } from './clients.ts';
 import { groupBy, none, row, seconds, showRows, violationsOf, type Ask, type Row } from './findings.ts';
-import { apis, Fleet, workers } from './fleet.ts';
+import { startBucket } from './bucket.ts';
+import { checkLeases } from './check-leases.ts';
+import { checkWindows } from './check-windows.ts';
+import { apisOf, Fleet, workers } from './fleet.ts';
+import { Hasty } from './hasty.ts';
 import { commandsYaml, rates, serviceYaml } from './settings.ts';
-import { currentSecret, faults, runCommand, torment, type Focus } from './nemesis.ts';
+import { currentSecret, faults, runCommand, torment, type Focus, type Parts } from './nemesis.ts';
 import {
   freePorts,
   openJournal,
@@ -46,6 +50,7 @@ type Options = {
   tasks: number;
   chats: number;
   faults: number;
+  nodes: number;
   outage_ms: number;
   gap_ms: number;
   seed: number;
@@ -87,21 +92,26 @@ async function main(options: Options): Promise<number> {
   });
   process.on('exit', () => endPostgres(embedded));
   const proxy = await startMuteProxy(embedded.url);
+  const bucket = await startBucket(options.folder);
   const place = options.resume
     ? { ...readPlace(options.folder), nodes_database_url: proxy.url }
     : await preparePlace(options, embedded, proxy);
+  writeFileSync(join(options.folder, 'medley.yaml'), serviceYaml(place, await bucket.yaml()));
   const random = makeRandom(options.seed);
   const fleet = new Fleet(place, () => random.whole(100, 1_000));
   process.on('exit', () => fleet.killAll());
   await fleet.start();
   say(`all processes run (${seconds(performance.now() - begun_at_ms)})`);
-  const drained = options.resume ? await drain(options, place) : await run(options, { place, fleet, embedded, proxy });
+  const drained = options.resume
+    ? await drain(options, place)
+    : await run(options, { place, fleet, embedded, proxy, bucket });
   const rows = [...drained, ...(await finalChecks(place, fleet))];
   await fleet.stop();
   await proxy.stop();
+  await bucket.stop();
   rows.push(
     none('processes that ended by themselves', fleet.surprises),
-    none('promises rejected unheard', unheard(options.folder)),
+    none('promises rejected unheard', unheard(place)),
   );
   await embedded.stop();
   rows.push(row('the whole run took', seconds(performance.now() - begun_at_ms)), machine());
@@ -110,7 +120,7 @@ async function main(options: Options): Promise<number> {
 
 async function run(
   options: Options,
-  { place, fleet, embedded, proxy }: { place: Place; fleet: Fleet; embedded: Embedded; proxy: MuteProxy },
+  { place, fleet, embedded, proxy, bucket }: Omit<Parts, 'outage_ms' | 'random' | 'focus'>,
 ): Promise<Row[]> {
   const clients = new Clients(place, makeRandom(options.seed + 1));
   const callers = new Callers(place, makeRandom(options.seed + 3));
@@ -122,14 +132,16 @@ async function run(
     share: () => (begun + ahead) / (options.faults + ahead),
     until_ms,
   };
+  const hasty = new Hasty(place, calm_ms);
   const creating = [clients.run(options.tasks, pace), callers.run(options.chats, pace)];
   const { outage_ms, focus } = options;
-  const parts = { place, fleet, embedded, proxy, outage_ms, random: makeRandom(options.seed + 2), focus };
+  const parts = { place, fleet, embedded, proxy, bucket, outage_ms, random: makeRandom(options.seed + 2), focus };
   const gap_ms = { least: options.gap_ms * 0.5, most: options.gap_ms * 1.5 };
   const tormenting = sleep(calm_ms).then(() =>
     torment(parts, { count: options.faults, gap_ms, until_ms, tell: (done) => (begun = done) }),
   );
   await Promise.all([...creating, tormenting]);
+  await hasty.stop();
   await fleet.allUp();
   clearInterval(progress);
   await clients.close();
@@ -166,7 +178,7 @@ const heldByTheDead = `with over as (
   select count(*)::int as left from open_holds where kind = 'chat'`;
 
 async function preparePlace(options: Options, embedded: Embedded, proxy: MuteProxy): Promise<Place> {
-  const [upstream_port = 0, receivers_port = 0, ...api_ports] = await freePorts(2 + apis.length);
+  const [upstream_port = 0, receivers_port = 0, ...api_ports] = await freePorts(2 + options.nodes);
   const place = {
     folder: options.folder,
     seed: options.seed,
@@ -178,17 +190,18 @@ async function preparePlace(options: Options, embedded: Embedded, proxy: MutePro
   };
   const db = openDatabase({ connection: { connectionString: embedded.url }, connections_max: 2 });
   const made: Account[] = [];
+  let hasty: Account;
   try {
     await migrate(db);
+    hasty = await makeAccount(db, options.accounts, false);
     for (let i = 0; i < options.accounts; i++) made.push(await makeAccount(db, i, false));
     const poor_count = Math.ceil(options.chats / chats_of_a_poor_account);
     for (let i = 0; i < poor_count; i++) made.push(await makeAccount(db, i, true));
   } finally {
     await db.close();
   }
-  const whole = { ...place, accounts: made };
+  const whole = { ...place, accounts: made, hasty };
   writeFileSync(placeFile(options.folder), JSON.stringify(whole));
-  writeFileSync(join(options.folder, 'medley.yaml'), serviceYaml(whole));
   writeFileSync(join(options.folder, 'commands.yaml'), commandsYaml);
   const secrets = openJournal<SecretNote>(options.folder, 'secrets');
   for (const { id } of made) {
@@ -222,8 +235,10 @@ async function finalChecks(place: Place, fleet: Fleet): Promise<Row[]> {
     return [
       ...checkCalls(place.folder, tasks),
       ...(await checkUpstream(ask, place.folder, tasks)),
+      ...(await checkLeases(place)),
       ...(await checkMoney(ask)),
       ...(await checkChat(ask, place)),
+      ...checkWindows(place),
       await checkBooksCommand(place),
       ...(await checkWebhooks(ask, place.folder, tasks)),
       await checkFiles(tasks),
@@ -263,10 +278,10 @@ async function checkFiles(tasks: readonly { id: string; body: string | null; sta
   return none(`outputs that cannot be fetched, of ${chosen.length} looked at`, wrong);
 }
 
-function faultRows({ folder }: Place, fleet: Fleet): Row[] {
-  const notes = groupBy(readJournal<FaultNote>(folder, 'faults'), ({ fault }) => fault);
+function faultRows(place: Place, fleet: Fleet): Row[] {
+  const notes = groupBy(readJournal<FaultNote>(place.folder, 'faults'), ({ fault }) => fault);
   return [
-    row('nodes that ran at the end', [...apis, ...workers].filter((name) => fleet.isUp(name)).length),
+    row('nodes that ran at the end', [...apisOf(place), ...workers].filter((name) => fleet.isUp(name)).length),
     ...faults.map((fault) => row(`fault: ${fault}`, notes.get(fault)?.length ?? 0)),
   ];
 }
@@ -294,9 +309,9 @@ async function untilNone(place: Place, sql: string, patience_ms = standstill_ms_
   }
 }
 
-function unheard(folder: string): string[] {
-  return [...apis, ...workers].flatMap((name) => {
-    const path = join(folder, 'logs', `${name}.log`);
+function unheard(place: Place): string[] {
+  return [...apisOf(place), ...workers].flatMap((name) => {
+    const path = join(place.folder, 'logs', `${name}.log`);
     const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
     return lines.filter((line) => line.includes('A promise was rejected')).map((line) => `${name}: ${line}`);
   });
@@ -350,6 +365,7 @@ function readOptions(): Options {
       tasks: { type: 'string', default: '300' },
       chats: { type: 'string', default: '300' },
       faults: { type: 'string', default: '12' },
+      nodes: { type: 'string', default: '3' },
       outage: { type: 'string', default: '90' },
       gap: { type: 'string', default: '2' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -367,6 +383,7 @@ function readOptions(): Options {
     tasks: Number(values.tasks),
     chats: Number(values.chats),
     faults: Number(values.faults),
+    nodes: Number(values.nodes),
     outage_ms: Number(values.outage) * 1_000,
     gap_ms: Number(values.gap) * 1_000,
     seed: Number(values.seed),

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import type { Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
-import { apis, workers, type Fleet, type Name } from './fleet.ts';
+import type { Bucket } from './bucket.ts';
+import { apisOf, workers, type Fleet, type Name } from './fleet.ts';
 import type { MuteProxy } from '../helpers/mute-proxy.ts';
 import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';
 import type { Random } from './random.ts';
@@ -32,6 +33,9 @@ const weights = {
   'all connections to the database go mute': 4,
   'outage of the database': 3,
   'clock of a node 20 min ahead, behind, or right again': 10,
+  'bucket away for 10 s': 4,
+  'bucket silent for 10 s': 4,
+  'bucket answers SlowDown for 10 s': 3,
 } as const;
 type Fault = keyof typeof weights;
 
@@ -48,16 +52,19 @@ const webhook_bytes = 800; // a line of the receivers' journal
 /** Only this kind of fault, and only this place to die at. */
 export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 
-type Parts = {
+export type Parts = {
   place: Place;
   fleet: Fleet;
   embedded: Embedded;
   /** Between all nodes and the database. */
   proxy: MuteProxy;
+  bucket: Bucket;
   outage_ms: number;
   random: Random;
   focus: Focus;
 };
+
+const bucket_ms = 10_000;
 
 /** Longer than the limit of any statement that somebody waits for. */
 const mute_ms = 15_000;
@@ -80,7 +87,7 @@ export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: P
   const first = faults.map((fault) => ({ fault, rank: random.next() })).toSorted((a, b) => a.rank - b.rank);
   for (let i = 0; i < count && performance.now() < until_ms; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
-    await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apis, alive_ms_min)]);
+    await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apisOf(place), alive_ms_min)]);
     received_bytes = await untilMore(place, received_bytes, idle_gaps_max * gap_ms.least);
     const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
     tell(i + 1);
@@ -109,6 +116,7 @@ async function untilMore({ folder }: Place, before_bytes: number, patience_ms: n
 /** `over` resolves when whatever was hit runs again, and never rejects for want of the service. */
 function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<void> } {
   const { fleet, embedded, random } = parts;
+  const apis = apisOf(parts.place);
   const worker: Name = workers[random.whole(0, 1)] ?? 'worker-1';
   const api: Name = apis[random.whole(0, apis.length - 1)] ?? 'api-1';
   switch (fault) {
@@ -136,7 +144,7 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
     case 'webhook secret rotated':
       return rotate(parts);
     case 'rolling restart by SIGTERM':
-      return { target: 'all nodes', over: restartAll(fleet) };
+      return { target: 'all nodes', over: restartAll(fleet, [...apis, ...workers]) };
     case 'worker that dies at a failpoint': {
       const point: Failpoint =
         parts.focus.point ?? failpoints[random.whole(1, failpoints.length - 1)] ?? 'task.submitted';
@@ -158,6 +166,12 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
       fleet.setClock(node, minutes);
       return { target: `${node} ${minutes}`, over: Promise.resolve() };
     }
+    case 'bucket away for 10 s':
+      return { target: 'bucket', over: parts.bucket.trouble('reset', bucket_ms) };
+    case 'bucket silent for 10 s':
+      return { target: 'bucket', over: parts.bucket.trouble('hang', bucket_ms) };
+    case 'bucket answers SlowDown for 10 s':
+      return { target: 'bucket', over: parts.bucket.trouble('slow', bucket_ms) };
   }
 }
 
@@ -216,8 +230,8 @@ async function cutConnections({ database_url }: Place): Promise<void> {
   await client.end().catch(() => undefined);
 }
 
-async function restartAll(fleet: Fleet): Promise<void> {
-  for (const name of [...apis, ...workers]) {
+async function restartAll(fleet: Fleet, nodes: readonly Name[]): Promise<void> {
+  for (const name of nodes) {
     const over = fleet.reborn(name);
     fleet.kill(name, 'SIGTERM');
     await over;

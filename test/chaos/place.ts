@@ -13,6 +13,8 @@ export type Place = {
   receivers_port: number;
   api_ports: number[];
   accounts: Account[];
+  /** Sends requests of chat faster than its key may, and nothing else. */
+  hasty: Account;
 };
 
 /** A poor one has money for a few chat calls, and keys with small limits; tasks are for the others. */
@@ -133,6 +135,9 @@ export type CallNote = {
   task_id: string;
   order: Order;
 };
+
+/** One request of the hasty caller: 400 is accepted by its window, 429 is not. */
+export type HastyNote = { at_ms: number; ended_at_ms: number; api: number; status: number };
 
 export type FaultNote = { at_ms: number; ended_at_ms: number; fault: string; target: string };
 

@@ -7,15 +7,18 @@ const webhooks = `webhooks: { retry_delays: [${retry_delays_ms.map((delay_ms) =>
 const schema =
   '{ type: object, required: [prompt], additionalProperties: false, properties: { prompt: { type: string } } }';
 
+/** No caller of the run comes near it, but for the hasty one. */
+export const chat_per_minute = 60;
+
 const limits = 'timeout: { start: 4s, total: 60s }, poll: { first: 50ms, max: 500ms }';
 
 /** The same upstream by four models: one route; two; two and the operator's choice to go on; two that may be asked again. */
-export function serviceYaml({ upstream_port }: Place): string {
+export function serviceYaml({ upstream_port }: Place, storage: string): string {
   const base_url = `"http://127.0.0.1:${upstream_port}"`;
   return `version: 1
-storage: { shared: true }
+${storage}
 currencies: { USD: "1", PLN: "${rates.PLN}" }
-limits: { generate_per_minute: 1000000, chat_per_minute: 1000000, other_per_minute: 1000000, failed_per_24h: 1000000 }
+limits: { generate_per_minute: 1000000, chat_per_minute: ${chat_per_minute}, other_per_minute: 1000000, failed_per_24h: 1000000 }
 net: { allow: ["127.0.0.0/8"] }
 ${webhooks}
 providers:

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { openJournal, type HastyNote, type Journal, type Place } from './place.ts';
+
+/** Far more than the key may send. */
+const every_ms = 50;
+const at_once_max = 200;
+const call_timeout_ms = 20_000;
+
+/** The first ones go to one node, which thereby has a share of the window; then the others need more than is left. */
+const first_for_one = 10;
+
+/**
+ * A caller with one key that sends more than its window allows, to all nodes in turn. Its requests lack a body: their
+ * window counts them before they are refused for that, and nothing else comes of them.
+ */
+export class Hasty {
+  readonly #place: Place;
+  readonly #journal: Journal<HastyNote>;
+  readonly #pools: Pool[];
+  readonly #running: Promise<void>;
+  readonly #calm_until_ms: number;
+  #is_over = false;
+
+  constructor(place: Place, calm_ms: number) {
+    this.#place = place;
+    this.#journal = openJournal(place.folder, 'hasty');
+    this.#pools = place.api_ports.map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 64 }));
+    this.#calm_until_ms = performance.now() + calm_ms;
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#is_over = true;
+    await this.#running;
+    await Promise.all(this.#pools.map((pool) => pool.destroy()));
+  }
+
+  async #run(): Promise<void> {
+    const under_way = new Set<Promise<void>>();
+    for (let i = 0; !this.#is_over; i++) {
+      const one: Promise<void> = this.#ask(this.#nodeOf(i)).finally(() => under_way.delete(one));
+      under_way.add(one);
+      if (under_way.size >= at_once_max) await Promise.race(under_way);
+      await sleep(every_ms);
+    }
+    await Promise.all(under_way);
+  }
+
+  #nodeOf(i: number): number {
+    const count = this.#pools.length;
+    if (count === 1 || i < first_for_one) return 0;
+    return performance.now() < this.#calm_until_ms ? 1 + (i % (count - 1)) : i % count;
+  }
+
+  async #ask(api: number): Promise<void> {
+    const at_ms = Date.now();
+    const headers = { authorization: `Bearer ${this.#place.hasty.keys[0]?.text}`, 'content-type': 'application/json' };
+    const signal = AbortSignal.timeout(call_timeout_ms);
+    try {
+      const call = { path: '/v1/chat/completions', method: 'POST', headers, body: '{}', signal } as const;
+      const answer = await this.#pools[api]?.request(call);
+      await answer?.body.dump();
+      this.#journal.add({ at_ms, ended_at_ms: Date.now(), api, status: answer?.statusCode ?? 0 });
+    } catch {
+      return; // whether it was counted is not known
+    }
+  }
+}
