@@ -131,8 +131,13 @@ async function loadLibrary(options: LoginOptions, parts: LoginParts, origin: str
 
 /** Its own few connections: the library's tables are in a schema of their own, and its dates are as pg has them. */
 function openPool(db: Db): pg.Pool {
-  const connection = { ...db.connection, options: '-c search_path=auth' };
-  return openLimitedPool({ connection, connections_max: 4, name: 'medley login', limit_ms: 6_000 });
+  return openLimitedPool({
+    connection: db.connection,
+    connections_max: 4,
+    name: 'medley login',
+    limit_ms: 6_000,
+    settings: 'set search_path = auth', // by a statement, since poolers refuse it as an option
+  });
 }
 
 function hasSessionCookie(header = ''): boolean {

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Db } from './database.ts';
+import { refusePooler } from './pooler.ts';
 import { UnreachableError } from './servers.ts';
 
 /**
@@ -7,11 +8,17 @@ import { UnreachableError } from './servers.ts';
  * refuses company, it would look like a command that uses the database.
  */
 export async function reach({ connection }: Pick<Db, 'connection'>): Promise<void> {
-  const client = openClient({ ...connection, application_name: 'look', connectionTimeoutMillis: 10_000 });
-  client.on('error', () => undefined); // one without a listener would end the process
+  const settings = { ...connection, application_name: 'look', connectionTimeoutMillis: 10_000, query_timeout: 10_000 };
+  const open = async () => {
+    const other = openClient(settings);
+    await other.connect();
+    return other;
+  };
+  const client = openClient(settings);
   try {
     await client.connect();
     await checkServer(client);
+    await refusePooler(client, open);
   } catch (error) {
     throw error instanceof UnreachableError ? error : new UnreachableError(explain(error, client));
   } finally {
@@ -49,7 +56,9 @@ async function checkServer(client: pg.Client): Promise<void> {
 
 function openClient({ Client = pg.Client, ...connection }: Db['connection']): pg.Client {
   try {
-    return new Client(connection);
+    const client = new Client(connection);
+    client.on('error', () => undefined); // one without a listener would end the process
+    return client;
   } catch {
     throw new UnreachableError(
       'DATABASE_URL is not an address. Its form is postgres://USER:PASSWORD@HOST:PORT/NAME, and in the password % # / ? : @ are written as %25 %23 %2F %3F %3A %40.',
