@@ -405,7 +405,6 @@ create table leases (
   constraint leases_pkey PRIMARY KEY (account_id, resource, node_id),
   constraint leases_check CHECK (((in_use >= 0) AND (amount >= in_use)))
 ) with (fillfactor=50);
-CREATE INDEX leases_by_end ON leases USING btree (ends_at);
 
 create table ledger_entries (
   account_id text not null,
@@ -448,6 +447,13 @@ CREATE TRIGGER ledger_entries_immutable BEFORE DELETE OR UPDATE ON ledger_entrie
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER ledger_entries_not_truncated BEFORE TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table lessees (
+  node_id text not null,
+  seen_at timestamptz not null,
+  has_stopped boolean not null default false,
+  constraint lessees_pkey PRIMARY KEY (node_id)
+) with (fillfactor=10);
 
 create table login_links (
   hash bytea not null,
@@ -974,18 +980,18 @@ end $function$;
 -- function expired_holds(p_now timestamptz, p_silent interval, p_late interval, p_count integer) returns TABLE(account_id text, ref text)
 -- function fail_attempt(p_now timestamptz, p_attempt jsonb, p_send_start boolean) returns boolean
 -- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
--- function grant_lease(p_account text, p_resource text, p_node text, p_amount bigint, p_in_use bigint, p_clock timestamptz) returns void
 -- function hand_on(p_host text, p_now timestamptz) returns void
+-- function has_others(p_node text, p_clock timestamptz) returns boolean
 -- function hold_money(p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function host_has_room(p_host text, p_retry boolean) returns boolean
 -- function insert_file(p_file jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
+-- function keep_leases(p_node text) returns void
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
+-- function lease_amount(p_free bigint, p_in_use bigint, p_least bigint, p_is_recalled boolean) returns bigint
 -- function lease_share(p_free bigint, p_own bigint, p_others bigint) returns bigint
--- function lease_to(p_account text, p_resource text, p_node text, p_clock timestamptz, p_free bigint, p_in_use bigint, p_least bigint) returns bigint
--- function leased(p_account text, p_resource text, p_node text, p_clock timestamptz, OUT own bigint, OUT others bigint, OUT lost bigint) returns record
--- function leases_of(p_account text, p_resource text, p_clock timestamptz) returns TABLE(node_id text, amount bigint, is_lost boolean)
+-- function lease_state(p_account text, p_resource text, p_node text, p_clock timestamptz) returns TABLE(own bigint, others bigint, lost bigint, is_recalled boolean)
 -- function lock_hosts(p_hosts text[]) returns void
 -- function money_batch(p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[], p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[], p_upstream jsonb[] DEFAULT NULL::jsonb[], p_pledge bigint[] DEFAULT NULL::bigint[], p_node text DEFAULT NULL::text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function money_close(p_now timestamptz, p_account text, p_ref text, p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb DEFAULT NULL::jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
@@ -1018,7 +1024,7 @@ end $function$;
 -- function send_next_job(p_account text, p_id text, p_after_ms double precision) returns void
 -- function stop_attempt(p_now timestamptz, p_account text, p_id text, p_number integer) returns void
 -- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text
--- function take_shares(p_clock timestamptz, p_node text, p_requests jsonb, OUT outcome text[], OUT amount bigint[], OUT others_in_use bigint[], OUT others_free_in_ms double precision[]) returns record
+-- function take_shares(p_clock timestamptz, p_node text, p_requests jsonb, OUT outcome text[], OUT amount bigint[], OUT others bigint[], OUT others_in_use bigint[], OUT others_free_in_ms double precision[]) returns record
 -- function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text
 -- function take_try(p_name bytea, p_now timestamptz) returns double precision
 -- function void_links() returns trigger

@@ -29,8 +29,9 @@ import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
 import { sharedBackoff, type Backoff } from './limits/backoff.ts';
 import { sharedWindows } from './limits/shared-windows.ts';
-import { memoryWindows, window_ms, type LocalWindows, type Windows } from './limits/window.ts';
+import { memoryWindows, type LocalWindows, type Windows } from './limits/window.ts';
 import { endLeases } from './leases/leases.ts';
+import { openLiveness, type Liveness } from './leases/liveness.ts';
 import { openShares, type Shares } from './leases/shares.ts';
 import { leases_channel } from './leases/while-leased.ts';
 import { databaseHolds, makeHoldBatcher, money_channel, type Holds } from './money/holds.ts';
@@ -72,7 +73,7 @@ export type App = {
   readonly windows: Windows;
   readonly address_windows: LocalWindows;
   /** Calls at once of each key, on all nodes. */
-  readonly call_shares: Shares;
+  readonly shares: Shares;
   /** Semaphores. */
   readonly limits: Limits;
   /** Measures files. */
@@ -191,11 +192,9 @@ async function openParts(
   stop: App['stop'],
 ): Promise<AppWithoutEngine> {
   const log = options.log ?? openLog(config.log_level);
-  if (config.redis_url)
-    log.warn('REDIS_URL is set, but nothing here needs Redis: nodes share their limits by the database');
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
-  if (!options.command) for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
+  if (!options.command) warnAbout(config, catalog, log);
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
   const clock = options.clock ?? (await openClock(db, onStop));
@@ -203,14 +202,16 @@ async function openParts(
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
   const node_id = randomUUID();
-  const money = openMoney(db, config, { clock, node_id, catalog }, onStop);
+  const liveness = openLiveness(db, node_id);
+  if (!options.command && config.role !== 'worker') await liveness.ensure(); // others lease nothing
+  const money = openMoney(db, config, { clock, node_id, catalog, liveness }, onStop);
   const heard = { db, log, notifier, listener, catalog, authenticator, holds: money.holds };
   const overrides = options.command ? undefined : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
-  let listening = { host: config.host, port: config.port };
+  let listening: { host: string; port: number } = config;
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const limits = openLimits({ catalog });
-  const rates = await openRates(db, { clock, listener, log, node_id }, onStop);
+  const rates = await openRates(db, { clock, listener, log, node_id, liveness }, onStop);
   const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, ...rates }, options, onStop);
   const tracker = makeTracker(onStop);
   const guard = openGuard(options);
@@ -255,6 +256,11 @@ async function openParts(
   };
 }
 
+function warnAbout({ redis_url }: Config, { current }: CatalogHolder, log: Logger): void {
+  if (redis_url) log.warn('REDIS_URL is set, but nothing here needs Redis: nodes share their limits by the database');
+  for (const warning of current.warnings) log.warn(showProblem(warning));
+}
+
 /** The time of the database, which all nodes share. */
 async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
   const clock = await openDatabaseClock(db);
@@ -265,26 +271,28 @@ async function openClock(db: Db, onStop: App['onStop']): Promise<Clock> {
 /** Opens limits on requests and tries: those that all nodes share, and those of this node. */
 async function openRates(
   db: Db,
-  { clock, listener, log, node_id }: Pick<App, 'clock' | 'listener' | 'log' | 'node_id'>,
+  {
+    clock,
+    listener,
+    log,
+    node_id,
+    liveness,
+  }: Pick<App, 'clock' | 'listener' | 'log' | 'node_id'> & { liveness: Liveness },
   onStop: App['onStop'],
-): Promise<Pick<App, 'windows' | 'call_shares' | 'address_windows' | 'sign_in_backoff'>> {
-  const window_shares = openShares(db, node_id, { lost_ms: window_ms });
-  const call_shares = openShares(db, node_id, { lost_ms: 0 });
+): Promise<Pick<App, 'windows' | 'shares' | 'address_windows' | 'sign_in_backoff'>> {
+  const shares = openShares(db, node_id, liveness);
   onStop(async () => {
     // What is not given back ends by itself.
-    await Promise.all([window_shares.close(), call_shares.close()]).catch((error: unknown) =>
-      log.warn({ err: error }, 'shares of limits were not given back'),
-    );
+    await shares.close().catch((error: unknown) => log.warn({ err: error }, 'shares of limits were not given back'));
   });
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [account_id, ...resource] = payload.split(' ');
-      if (account_id !== '') return;
-      for (const shares of [window_shares, call_shares]) shares.giveUp(resource.join(' '));
+      if (account_id === '') shares.giveUp(resource.join(' '));
     },
   });
   const own = { address_windows: memoryWindows(), sign_in_backoff: sharedBackoff({ db, clock }) };
-  return { windows: sharedWindows(window_shares), call_shares, ...own };
+  return { windows: sharedWindows(shares), shares, ...own };
 }
 
 /** Opens what people sign in with, and the mail to them. */
@@ -371,14 +379,15 @@ async function hearOthers(
 function openMoney(
   db: Db,
   { data_dir }: Config,
-  { clock, node_id, catalog }: Pick<App, 'clock' | 'node_id' | 'catalog'>,
+  { clock, node_id, catalog, liveness }: Pick<App, 'clock' | 'node_id' | 'catalog'> & { liveness: Liveness },
   onStop: App['onStop'],
 ): Pick<App, 'holds' | 'journal'> {
   const of_database = databaseHolds(makeHoldBatcher(db, () => new Date(clock.now()), { node_id }));
   const in_memory = catalog.current.settings.money.reservations === 'memory';
-  const holds = in_memory ? reserveInMemory(of_database) : of_database;
+  const holds = in_memory ? reserveInMemory(of_database, () => liveness.now()) : of_database;
   onStop(async () => {
     holds.stop();
+    await liveness.close();
     // A node that dies does not come here: then its leases end by themselves.
     await endLeases(db, node_id).catch(() => undefined);
   });

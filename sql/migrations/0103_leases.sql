@@ -44,4 +44,11 @@ create table leases (
   primary key (account_id, resource, node_id),
   check (in_use >= 0 and amount >= in_use)
 ) with (fillfactor = 50);
-create index leases_by_end on leases (ends_at);
+
+-- Nodes that have leases, and when each said last that it is alive: the leases of one that says nothing count no longer.
+-- room: leases
+create table lessees (
+  node_id text primary key,
+  seen_at timestamptz not null, -- by the database's clock
+  has_stopped boolean not null default false -- it has ended its leases of money, and only its shares of limits count
+) with (fillfactor = 10);

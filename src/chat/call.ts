@@ -30,7 +30,7 @@ export type CallParts = RoutingParts &
   LostCostParts & {
     readonly catalog: CatalogHolder;
     readonly limits: { readonly chat_calls: Semaphore };
-    readonly call_shares: Shares;
+    readonly shares: Shares;
     track(work: Promise<unknown>): void;
   };
 
@@ -109,16 +109,14 @@ export async function runCall<Priced extends PricedRequest>(
 const retry_after_s = 1;
 
 /** Takes one of the permits that a key has on all nodes. Rejects with ApiError 429. */
-async function enter(
-  parts: Pick<CallParts, 'catalog' | 'limits' | 'call_shares'>,
-  priced: PricedRequest,
-): Promise<Permit> {
+async function enter(parts: Pick<CallParts, 'catalog' | 'limits' | 'shares'>, priced: PricedRequest): Promise<Permit> {
   const { id } = priced.caller.key;
   const { chat_calls } = parts.limits;
   const { chat_at_once } = parts.catalog.current.settings.limits;
   let permit: Permit | undefined;
-  await parts.call_shares.take(`calls ${id}`, {
+  await parts.shares.take(`calls ${id}`, {
     limit: chat_at_once,
+    lost_ms: 0,
     inUse: () => chat_calls.inUse(id),
     freesInMs: () => undefined,
     take: (bound) => {

@@ -1,13 +1,30 @@
 import type { Queryable } from '../db/database.ts';
 
+/** Ends a lease before its time. Without the lock of its resource, which may read it as it was. */
+export async function endLease(
+  db: Queryable,
+  { account_id, resource, node_id }: { account_id: string; resource: string; node_id: string },
+): Promise<void> {
+  await db.query('delete from leases where account_id = $1 and resource = $2 and node_id = $3', [
+    account_id,
+    resource,
+    node_id,
+  ]);
+}
+
 /** Ends all leases of a node that stops. */
 export async function endLeases(db: Queryable, node_id: string): Promise<void> {
   await db.query('select end_leases($1)', [node_id]);
 }
 
-/** Removes leases that count no longer: of nodes that died, and recalls. */
+/** Removes leases that count no longer, of nodes that died or do not use them, recalls, and nodes without any. */
 export async function removeEndedLeases(db: Queryable): Promise<void> {
   await db.query(
-    `delete from leases where ends_at < now() - case when in_use > 0 then interval '10 min' else interval '2 min' end`,
+    `delete from leases l using lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '10 min'`,
   );
+  await db.query(
+    `delete from leases l where ends_at < now() - interval '2 min'
+       and not exists (select from lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '8 s')`,
+  );
+  await db.query(`delete from lessees where seen_at < now() - interval '1 hour'`);
 }

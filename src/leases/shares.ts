@@ -2,10 +2,13 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import { oneRow } from '../db/one-row.ts';
+import { ageOf, isStillLeased, type Liveness, type LeaseTime } from './liveness.ts';
 
 /** A limit that all nodes share, as far as this node uses it. */
 export type Limited = {
   limit: number;
+  /** The time for which the share of a node that died counts as used. */
+  lost_ms: number;
   /** Returns the part of the limit that this node uses now. */
   inUse(): number;
   /** Returns the time after which the first of it is free again, if that is known. */
@@ -39,13 +42,16 @@ type ShareRequest = {
   frees_in_ms: number | null;
   lost_ms: number;
 };
-type ShareAnswer = { outcome: 'granted' | 'leased' | 'full'; amount: number } & ShareState;
+type ShareAnswer = { outcome: 'granted' | 'leased' | 'full'; amount: number; others: number } & ShareState;
 
 type LimitShare = ShareState & {
   resource: string;
   amount: number;
-  /** The time at which it was asked for, by the monotonic clock and the wall's. */
-  asked_at: { elapsed_ms: number; wall_ms: number };
+  /** The limit of which it is a share: of a lower one all nodes ask anew. */
+  of_limit: number;
+  asked_at: LeaseTime;
+  /** Other nodes have a share, too. */
+  is_shared: boolean;
   /** A request under way; those who wait for it. */
   asking: Promise<ShareAnswer> | undefined;
   waiting: number;
@@ -56,8 +62,8 @@ type LimitShare = ShareState & {
   full: { limit: number; until_ms: number };
 };
 
-/** A node uses a share for so long from before it asked for it; PostgreSQL counts from when it heard, and 2 s more. */
-const share_ms = 10_000;
+/** A live node uses a share for so long from before it asked for it; PostgreSQL counts from when it heard, and 2 s more. */
+const share_ms = 300_000;
 
 /** Behind its end a share counts as used for `lost_ms`; a node that remembers it until then gives it back when asked. */
 const remembered_ms = share_ms + 5_000;
@@ -67,29 +73,35 @@ const full_ms = 250;
 
 const longest_wait_ms = 64;
 
-/**
- * Shares of limits, kept in the table `leases`: the sum of the shares of all nodes is never above the limit. The share of
- * a node that died counts as used for `lost_ms`.
- */
-export function openShares(db: Db, node_id: string, { lost_ms }: { lost_ms: number }): Shares {
+/** A share that is older is renewed behind an answer, together with all others that are so at the same time. */
+const renewed_after_ms = 240_000;
+const renewed_together_ms = 200;
+
+/** The same where other nodes have a share, too: callers are told what is left beside what those use. */
+const heard_of_others_ms = 5_000;
+
+/** Shares of limits, kept in the table `leases`: the sum of the shares of all nodes is never above the limit. */
+export function openShares(db: Db, node_id: string, liveness: Liveness): Shares {
   const send = makeBatcher<ShareRequest, ShareAnswer>({
     together: (requests) => callTogether(db, node_id, requests),
     names: { nameOf: ({ resource }) => resource, groupOf: ({ resource }) => resource },
     calls_max: 2,
   });
-  return new LeasedShares(send, lost_ms);
+  return new LeasedShares(send, liveness);
 }
 
 type Purpose = 'take' | 'renew' | 'give back';
 
 class LeasedShares implements Shares {
   readonly #send: (request: ShareRequest) => Promise<ShareAnswer>;
-  readonly #lost_ms: number;
+  readonly #liveness: Liveness;
   readonly #shares = new Map<string, LimitShare>(); // oldest request first
+  readonly #old = new Set<LimitShare>();
+  #renewing: NodeJS.Timeout | undefined;
 
-  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, lost_ms: number) {
+  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, liveness: Liveness) {
     this.#send = send;
-    this.#lost_ms = lost_ms;
+    this.#liveness = liveness;
   }
 
   async take(resource: string, limited: Limited): Promise<boolean> {
@@ -99,6 +111,7 @@ class LeasedShares implements Shares {
     for (let wait_ms = 4; ; wait_ms = Math.min(2 * wait_ms, longest_wait_ms)) {
       // Its own use alone is the limit, or somebody was told just now that there is no more.
       if (limited.inUse() >= limited.limit || isFull(share)) return false;
+      await this.#liveness.ensure();
       const { outcome } = await this.#ask(share);
       if (this.#takeNow(share, limited)) return true;
       if (outcome === 'leased') await sleep(wait_ms);
@@ -119,6 +132,7 @@ class LeasedShares implements Shares {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#renewing);
     const returning = [...this.#shares.values()].map((share) => {
       share.amount = 0;
       return this.#return(share);
@@ -132,11 +146,21 @@ class LeasedShares implements Shares {
   }
 
   #takeNow(share: LimitShare, limited: Limited): boolean {
-    const { asked_at, amount } = share;
-    const age_ms = Math.max(performance.now() - asked_at.elapsed_ms, Date.now() - asked_at.wall_ms);
-    if (age_ms >= share_ms || !limited.take(Math.min(limited.limit, amount))) return false;
-    if (age_ms * 2 > share_ms && !share.asking) this.#request(share, 'renew').catch(() => undefined); // the next one asks itself
+    const { asked_at, amount, is_shared } = share;
+    const now = this.#liveness.now();
+    if (!isUsable(share, limited, now) || !limited.take(Math.min(limited.limit, amount))) return false;
+    const is_reported = is_shared && limited.lost_ms > 0;
+    if (ageOf(asked_at, now) > (is_reported ? heard_of_others_ms : renewed_after_ms)) this.#renewSoon(share);
     return true;
+  }
+
+  #renewSoon(share: LimitShare): void {
+    this.#old.add(share);
+    this.#renewing ??= setTimeout(() => {
+      this.#renewing = undefined;
+      for (const old of this.#old) if (!old.asking) this.#request(old, 'renew').catch(() => undefined); // the next one asks itself
+      this.#old.clear();
+    }, renewed_together_ms).unref();
   }
 
   /** Those who wait at the same moment ask together. */
@@ -160,24 +184,26 @@ class LeasedShares implements Shares {
   async #exchange(share: LimitShare, purpose: Purpose): Promise<ShareAnswer> {
     await nextTurn(); // requests of the same turn share it
     const { limited, recalls } = share;
-    const asked_at = { elapsed_ms: performance.now(), wall_ms: Date.now() };
+    const asked_at = this.#liveness.now();
     const in_use = limited.inUse();
-    const is_live =
-      Math.max(asked_at.elapsed_ms - share.asked_at.elapsed_ms, asked_at.wall_ms - share.asked_at.wall_ms) < share_ms;
+    const is_live = isUsable(share, limited, asked_at);
+    const { limit } = limited;
     const answer = await this.#send({
       resource: share.resource,
-      limit: limited.limit,
+      limit,
       in_use,
       least: is_live ? Math.max(share.amount, in_use) : in_use,
       need: purpose === 'take' ? share.waiting : 0,
       gives_back: purpose === 'give back',
       frees_in_ms: limited.freesInMs() ?? null,
-      lost_ms: this.#lost_ms,
+      lost_ms: limited.lost_ms,
     });
+    share.is_shared = answer.others > 0;
     share.others_in_use = answer.others_in_use;
     share.others_free_in_ms = answer.others_free_in_ms;
     if (share.recalls === recalls) {
       share.amount = answer.amount;
+      share.of_limit = limit;
       share.asked_at = asked_at;
     }
     this.#shares.delete(share.resource); // moves it to the end
@@ -193,7 +219,10 @@ class LeasedShares implements Shares {
       resource,
       limited,
       amount: 0,
-      asked_at: { elapsed_ms: performance.now(), wall_ms: Date.now() }, // not forgotten while somebody waits
+      of_limit: 0,
+      // Not forgotten while somebody waits.
+      asked_at: { elapsed_ms: performance.now(), wall_ms: Date.now(), session: undefined },
+      is_shared: false,
       asking: undefined,
       waiting: 0,
       recalls: 0,
@@ -208,11 +237,15 @@ class LeasedShares implements Shares {
   /** A few at a time, so that no request pays for all. */
   #forgetOld(): void {
     let left = 4;
-    for (const [resource, { asked_at, asking }] of this.#shares) {
-      if (left-- === 0 || asking || performance.now() - asked_at.elapsed_ms < remembered_ms + this.#lost_ms) return;
+    for (const [resource, { asked_at, asking, limited }] of this.#shares) {
+      if (left-- === 0 || asking || performance.now() - asked_at.elapsed_ms < remembered_ms + limited.lost_ms) return;
       this.#shares.delete(resource);
     }
   }
+}
+
+function isUsable({ asked_at, of_limit }: LimitShare, { limit }: Limited, now: LeaseTime): boolean {
+  return of_limit <= limit && isStillLeased(asked_at, now, share_ms);
 }
 
 function isFull({ full, limited }: LimitShare): boolean {
@@ -222,13 +255,14 @@ function isFull({ full, limited }: LimitShare): boolean {
 type Row = {
   outcome: ShareAnswer['outcome'][];
   amount: number[];
+  others: number[];
   others_in_use: number[];
   others_free_in_ms: (number | null)[];
 };
 
 async function callTogether(db: Db, node_id: string, requests: readonly ShareRequest[]): Promise<ShareAnswer[]> {
   const rows = await db.query<Row>(
-    `select outcome, amount::float8[], others_in_use::float8[], others_free_in_ms from take_shares(now(), $1, $2)`,
+    `select outcome, amount::float8[], others::float8[], others_in_use::float8[], others_free_in_ms from take_shares(now(), $1, $2)`,
     [node_id, JSON.stringify(requests)],
     'brief',
   );
@@ -236,6 +270,7 @@ async function callTogether(db: Db, node_id: string, requests: readonly ShareReq
   return answer.outcome.map((outcome, i) => ({
     outcome,
     amount: answer.amount[i] ?? 0,
+    others: answer.others[i] ?? 0,
     others_in_use: answer.others_in_use[i] ?? 0,
     others_free_in_ms: answer.others_free_in_ms[i] ?? undefined,
   }));

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The channel on which recall_leases names an account and what of it is recalled: `<account_id> <resource>`. */
 export const leases_channel = 'leases_recalled';
 
-/** Leases that nobody gives back have ended after this: 3 s, and the 2 s for which they count beyond their end. */
-const longest_ms = 6_000;
+/** Leases that nobody gives back have ended after this: 6 s, and the 2 s for which they count beyond their end. */
+const longest_ms = 9_000;
 const first_wait_ms = 4;
 const longest_wait_ms = 250;
 

@@ -16,6 +16,7 @@ export function sharedWindows(shares: Shares): Windows {
       let taken: Taken | undefined;
       const limited = {
         limit,
+        lost_ms: window_ms,
         inUse: () => log.countAt(nowMs()),
         freesInMs: () => log.freesInMs(nowMs()),
         take: (bound: number) => (taken = log.take(limit, nowMs(), bound)).ok,

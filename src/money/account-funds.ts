@@ -1,18 +1,18 @@
+import { ageOf, isStillLeased, type LeaseTime } from '../leases/liveness.ts';
 import type { Funds, HoldRequest, KeyName, LeaseAnswer, LeaseOwner, LeaseRequest } from './holds.ts';
 import type { Money } from './money.ts';
 
 /** The last answer of the database, until when it is believed, and the epoch of its account in which it was asked for. */
 type Cached<T> = { value: T; until_ms: number; epoch: number };
 
-/** Two clocks: the monotonic one stands still while the machine sleeps, the other one may be set. */
-export type Time = { elapsed_ms: number; wall_ms: number };
-
 /** Money that this node may reserve without asking, until its end. */
 export type Lease = {
   amount: Money;
   /** Reserved of it since it was leased, with the amount that was in use then. */
   used: Money;
-  leased_at: Time;
+  /** The amount that was in use then: if this node dies, it is kept for 10 minutes. */
+  marked: Money;
+  leased_at: LeaseTime;
 };
 
 /** An account, or a key with a limit: money that nodes lease. */
@@ -67,8 +67,17 @@ export type Reservation = {
   failure: { error: unknown } | undefined;
 };
 
-/** For so long a node may spend of a lease, from before it asked for it. The database counts from when it heard. */
-const lease_ms = 3_000;
+/**
+ * For so long a node may spend of a lease, from before it asked for it, while it is alive. The database counts from when
+ * it heard.
+ */
+export const lease_ms = 300_000;
+
+/** A lease that is older is renewed with the end of a call: in a statement of its own it cost as much as the call. */
+const renewed_after_ms = 240_000;
+
+/** A lease that has marked something as in use is corrected when it is older and nothing is in use. */
+const marked_ms = 4_000;
 
 const never = { until_ms: Number.NEGATIVE_INFINITY, epoch: -1 };
 
@@ -144,25 +153,33 @@ function isFresh({ epoch }: AccountFunds, cached: Cached<unknown>, now_ms: numbe
   return cached.epoch === epoch && cached.until_ms > now_ms;
 }
 
-/** Returns whether a lease has not ended, by either clock. */
-export function isLive({ leased_at }: Lease, now: Time): boolean {
-  return ageOf(leased_at, now) < lease_ms;
+/** Returns whether a lease has not ended. */
+export function isLive({ leased_at }: Lease, now: LeaseTime): boolean {
+  return isStillLeased(leased_at, now, lease_ms);
 }
 
-function ageOf(then: Time, now: Time): number {
-  const [by_elapsed, by_wall] = [now.elapsed_ms - then.elapsed_ms, now.wall_ms - then.wall_ms];
-  return by_elapsed > by_wall ? by_elapsed : by_wall;
+/** Returns whether there is no lease, or half of its amount is gone: the next call may not fit into it. */
+export function isScarce(account: AccountFunds, key: KeyFunds): boolean {
+  return isEither(account, key, (lease) => !lease || lease.used * 2n > lease.amount);
 }
 
-/** Returns whether a lease should be renewed: half of its time or of its amount is gone. */
-export function isStale(account: AccountFunds, key: KeyFunds, now: Time): boolean {
-  return [account.lease, key.is_unlimited ? account.lease : key.lease].some(
-    (lease) => !lease || ageOf(lease.leased_at, now) * 2 > lease_ms || lease.used * 2n > lease.amount,
-  );
+/** Returns whether a lease will soon have ended. */
+export function isOld(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
+  return isEither(account, key, (lease) => !lease || ageOf(lease.leased_at, now) > renewed_after_ms);
+}
+
+/** Returns whether nothing is in use, and a lease says otherwise. */
+export function isMarkedInVain(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
+  if (account.unwritten > 0n) return false;
+  return isEither(account, key, (lease) => !!lease && lease.marked > 0n && ageOf(lease.leased_at, now) > marked_ms);
+}
+
+function isEither(account: AccountFunds, key: KeyFunds, test: (lease: Lease | undefined) => boolean): boolean {
+  return test(account.lease) || (!key.is_unlimited && test(key.lease));
 }
 
 /** Reserves the highest cost of a call, if that fits into the leases of the account and of the key. */
-export function reserve(account: AccountFunds, request: HoldRequest, now: Time): Reservation | undefined {
+export function reserve(account: AccountFunds, request: HoldRequest, now: LeaseTime): Reservation | undefined {
   const { ref } = request;
   const key = account.keys.get(budgetOf(request));
   const { lease } = account;
@@ -208,9 +225,9 @@ export type Leasing = { request: LeaseRequest; take(answer: LeaseAnswer): void }
  * Asks for leases in place of those that there are. Half of what is left of them stays usable while the database is asked,
  * and is promised; the database decides about the rest, so that a node that has much leaves some to others.
  */
-export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, at: Time): Leasing {
-  const own = promiseHalf(account);
-  const of_key = promiseHalf(key);
+export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, at: LeaseTime): Leasing {
+  const own = promiseHalf(account, at);
+  const of_key = promiseHalf(key, at);
   return {
     request: { ...whose, in_use: own.in_use, least: own.least, key_in_use: of_key.in_use, key_least: of_key.least },
     take({ amount, key_amount }) {
@@ -221,7 +238,11 @@ export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwn
   };
 }
 
-function promiseHalf(whose: Leasable): { in_use: Money; least: Money; take: (amount: Money, leased_at: Time) => void } {
+function promiseHalf(
+  whose: Leasable,
+  at: LeaseTime,
+): { in_use: Money; least: Money; take: (amount: Money, leased_at: LeaseTime) => void } {
+  if (whose.lease && !isLive(whose.lease, at)) whose.lease = undefined; // others may have it: nothing of it is promised
   const { lease, unwritten: in_use, recalls } = whose;
   const used_before = lease?.used ?? 0n;
   const left = lease ? (lease.amount - lease.used) / 2n : 0n;
@@ -231,7 +252,7 @@ function promiseHalf(whose: Leasable): { in_use: Money; least: Money; take: (amo
     least: in_use + left,
     take(amount, leased_at) {
       if (whose.recalls !== recalls) return; // it is being given back
-      whose.lease = { amount, used: in_use + (lease?.used ?? 0n) - used_before, leased_at };
+      whose.lease = { amount, used: in_use + (lease?.used ?? 0n) - used_before, marked: in_use, leased_at };
     },
   };
 }
@@ -244,6 +265,8 @@ export function dropLease(whose: Leasable, recalled_until_ms: number): void {
 }
 
 /** Returns whether leases of both may be asked for now. */
-export function mayLease(account: AccountFunds, key: KeyFunds, now: Time): boolean {
-  return account.recalled_until_ms <= now.elapsed_ms && key.recalled_until_ms <= now.elapsed_ms;
+export function mayLease(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
+  return (
+    now.session !== undefined && account.recalled_until_ms <= now.elapsed_ms && key.recalled_until_ms <= now.elapsed_ms
+  );
 }

@@ -2,6 +2,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { oneRow } from '../db/one-row.ts';
 import { assert } from '../lib/assert.ts';
+import { endLease } from '../leases/leases.ts';
 import { whileLeased } from '../leases/while-leased.ts';
 import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
@@ -148,7 +149,7 @@ export function databaseHolds(batcher: HoldBatcher): Holds {
     settle: (end, held) => (held ? batcher.commit({ hold: held, end }) : batcher.close(end)),
     flush: async () => {},
     invalidate: () => {},
-    returnLeases: async () => {},
+    returnLeases: (account_id, resource) => batcher.endLease(account_id, resource),
     oldest_ms: () => batcher.oldest_ms(),
     stop: () => {},
   };
@@ -181,6 +182,8 @@ export type HoldBatcher = {
    * end: a server that crashes before that has lost the hold, and whoever closes it learns that there never was one.
    */
   hold(request: HoldRequest): Promise<HoldOrLeased>;
+  /** Ends what the node has leased of a resource. */
+  endLease(account_id: string, resource: string): Promise<void>;
   /** Leases money to the node. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
@@ -230,6 +233,9 @@ export function makeHoldBatcher(
   };
   return {
     hold: (request) => send(request.account_id, () => ({ verb: 'hold', row: rowOfHold(request) })).then(ofHold),
+    endLease: async (account_id, resource) => {
+      if (node_id !== null) await endLease(db, { account_id, resource, node_id });
+    },
     lease: (request) => send(request.account_id, () => ({ verb: 'lease', row: rowOfLease(request) })).then(ofLease),
     close: (request) =>
       send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request, node_id) })).then(ofClose),

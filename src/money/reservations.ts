@@ -1,4 +1,5 @@
 import { isLocked, isUnavailable } from '../db/database.ts';
+import type { LeaseTime } from '../leases/liveness.ts';
 import {
   beginLease,
   cachedFunds,
@@ -7,9 +8,12 @@ import {
   dropLease,
   endReservation,
   isLive,
-  isStale,
+  isMarkedInVain,
+  isOld,
+  isScarce,
   keyOf,
   learn,
+  lease_ms,
   leftOf,
   mayLease,
   mostOf,
@@ -18,7 +22,6 @@ import {
   type AccountFunds,
   type KeyFunds,
   type Reservation,
-  type Time,
 } from './account-funds.ts';
 import type {
   CloseAnswer,
@@ -43,23 +46,18 @@ const trusted_ms = 60_000;
 /** A database that says nothing for so long although it was asked is waited for. */
 const silent_ms = 1_000;
 
-/** An account that calls again within this gets a lease. */
-const busy_ms = 3_000;
-
 /** The database leases nothing of what it has recalled for so long. */
 const recalled_ms = 2_000;
 
 const accounts_max = 20_000;
 
-const node_time = (): Time => ({ elapsed_ms: performance.now(), wall_ms: Date.now() });
-
 /**
  * Makes holds of which most are answered out of what this node has leased of the account and of the key's limit, and
  * booked together with their end (decision 75). PostgreSQL remains the only truth: it never books what is not there, and
  * gives what is leased to one node to no other. Everybody else sees a hold 250 ms later. That a ref had a hold before is
- * not noticed until its end, which happens once in any case.
+ * not noticed until its end, which happens once in any case. `time`: of the leases of this node.
  */
-export function reserveInMemory(holds: Holds, time: () => Time = node_time): Holds {
+export function reserveInMemory(holds: Holds, time: () => LeaseTime): Holds {
   return new LeasedHolds(holds, time);
 }
 
@@ -68,7 +66,7 @@ type Answered = { available: Money; remaining?: Money | null };
 
 class LeasedHolds implements Holds {
   readonly #holds: Holds;
-  readonly #time: () => Time;
+  readonly #time: () => LeaseTime;
   readonly #accounts = new Map<string, AccountFunds>(); // oldest first
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
@@ -77,7 +75,7 @@ class LeasedHolds implements Holds {
   #pending_calls = 0;
   #heard_at_ms = 0;
 
-  constructor(holds: Holds, time: () => Time) {
+  constructor(holds: Holds, time: () => LeaseTime) {
     this.#holds = holds;
     this.#time = time;
   }
@@ -99,11 +97,11 @@ class LeasedHolds implements Holds {
     const now = this.#time();
     const is_silent = this.#isSilent();
     const is_reserved = !is_silent && reserve(account, request, now) !== undefined;
-    const is_busy = now.elapsed_ms - account.held_at_ms < busy_ms;
+    const is_busy = now.elapsed_ms - account.held_at_ms < lease_ms;
     account.held_at_ms = now.elapsed_ms;
     const holding = is_reserved ? undefined : this.#holdInDatabase(account, request);
     // Behind the hold, in the same call of the database.
-    if (is_busy && !is_silent && isStale(account, key, now)) this.#renew(account, key, request, now);
+    if (is_busy && !is_silent && (!is_reserved || isScarce(account, key))) this.#renew(account, key, request, now);
     if (holding) return holding;
     this.#arm(unwritten_ms);
     const { value: available } = account.available;
@@ -122,13 +120,28 @@ class LeasedHolds implements Holds {
     return this.#holds.lease(request);
   }
 
+  #booked(reservation: Reservation): void {
+    const { account, request } = reservation;
+    endReservation(reservation);
+    const key = keyOf(account, request);
+    const now = this.#time();
+    if (isMarkedInVain(account, key, now)) this.#renew(account, key, request, now);
+  }
+
+  /** Behind an end, in the same call of the database. */
+  #renewOld({ account, request }: Reservation): void {
+    const key = keyOf(account, request);
+    const now = this.#time();
+    if (isOld(account, key, now)) this.#renew(account, key, request, now);
+  }
+
   /** Asks for new leases, unless that is being done, or they are recalled. */
-  #renew(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: Time): void {
+  #renew(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: LeaseTime): void {
     if (account.leasing || !mayLease(account, key, now)) return;
     this.#lease(account, key, whose, now).catch(() => undefined); // calls ask the database themselves
   }
 
-  async #lease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: Time): Promise<void> {
+  async #lease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: LeaseTime): Promise<void> {
     const { account_id, key_id, budget_id } = whose;
     const { request, take } = beginLease(account, key, { account_id, key_id, budget_id }, now);
     account.leasing = this.#holds.lease(request).then(take);
@@ -156,10 +169,13 @@ class LeasedHolds implements Holds {
     if (beyond > 0n) this.#makeRoom(account, request && keyOf(account, request), reservation);
     const asking = this.#holds.settle(end, request);
     const settling = this.#ask(account, request && keyOf(account, request), beyond > 0n ? beyond : 0n, asking);
-    if (reservation) reservation.busy = settling;
+    if (reservation) {
+      reservation.busy = settling;
+      this.#renewOld(reservation);
+    }
     try {
       const answer = await settling;
-      if (reservation) endReservation(reservation);
+      if (reservation) this.#booked(reservation);
       return answer;
     } catch (error) {
       if (reservation) this.#failed(reservation, settling, error);
@@ -187,7 +203,7 @@ class LeasedHolds implements Holds {
     const account = this.#accounts.get(account_id);
     const budget_id = resource === 'money' ? account?.keys.keys().next().value : /^limit (.+)$/.exec(resource)?.[1];
     const key = budget_id === undefined ? undefined : account?.keys.get(budget_id);
-    if (!account || budget_id === undefined || !key) return; // nothing of it was ever leased here
+    if (!account || budget_id === undefined || !key) return this.#holds.returnLeases(account_id, resource); // of a dropped account
     dropLease(resource === 'money' ? account : key, this.#time().elapsed_ms + recalled_ms);
     await this.#writeAll(account);
     while (account.leasing) await account.leasing.catch(() => undefined); // one begins where the one before ended

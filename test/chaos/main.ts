@@ -157,6 +157,7 @@ async function drain({ chats }: Options, place: Place): Promise<Row[]> {
   const unsettled = `select count(*)::int as left from open_holds where kind = 'chat' and node_id in ${alive}`;
   const [tasks_ms, deliveries_ms] = [await untilNone(place, unfinished), await untilNone(place, undelivered)];
   const chats_ms = await untilNone(place, unsettled);
+  await untilNone(place, unrecorded, record_ms_max);
   const held_ms = chats < patient_chats_min ? 0 : await untilNone(place, heldByTheDead, standstill_ms_max * 2);
   return [
     row(
@@ -169,6 +170,13 @@ async function drain({ chats }: Options, place: Place): Promise<Row[]> {
     ),
   ];
 }
+
+/** Records follow their calls: out of the journal within a second, out of a dead node's journal within ten. */
+const record_ms_max = 12_000;
+
+/** A node that dies may take records along, so that some may be left. */
+const unrecorded = `select count(*)::int as left from ledger_entries e where type = 'settle' and ref like 'req\\_%'
+  and not exists (select from chat_calls c where c.account_id = e.account_id and c.id = e.ref)`;
 
 /** As if the time of all calls that a dead node had was over: the sweep gives back what it held a minute after its death. */
 const heldByTheDead = `with over as (

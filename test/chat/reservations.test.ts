@@ -30,7 +30,7 @@ const heard_ms = 300;
 test('the balance and its transactions show the hold of a running call at once', async () => {
   const client = await knownClient();
   const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
-  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 400, usage, done] });
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 1_500, usage, done] });
   const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },

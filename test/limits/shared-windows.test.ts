@@ -5,10 +5,11 @@ import { openShares, type Shares } from '../../src/leases/shares.ts';
 import { leases_channel } from '../../src/leases/while-leased.ts';
 import { sharedWindows } from '../../src/limits/shared-windows.ts';
 import { window_ms, type Taken, type Windows } from '../../src/limits/window.ts';
+import { testLiveness, type TestLiveness } from '../helpers/liveness.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
 /** A node as far as windows go. `now_ms` is its clock; a deaf one hears of no recall. */
-type Node = { shares: Shares; windows: Windows; is_deaf: boolean; now_ms: number };
+type Node = { shares: Shares; windows: Windows; liveness: TestLiveness; is_deaf: boolean; now_ms: number };
 
 let database: TestDatabase;
 let listener: Listener;
@@ -35,8 +36,10 @@ afterAll(async () => {
 });
 
 function openNode(): Node {
-  const shares = openShares(database.db, randomUUID(), { lost_ms: window_ms });
-  const node: Node = { shares, windows: sharedWindows(shares), is_deaf: false, now_ms: 0 };
+  const id = randomUUID();
+  const liveness = testLiveness(database.db, id);
+  const shares = openShares(database.db, id, liveness);
+  const node: Node = { shares, windows: sharedWindows(shares), liveness, is_deaf: false, now_ms: 0 };
   nodes.push(node);
   return node;
 }
@@ -124,15 +127,20 @@ test('a limit that is lowered counts at the next request on every node', async (
   expect(accepted(await takeMany(three, 'lowered', 30, 45))).toBe(15);
 });
 
+test('shares of a limit are not used when it is lower', async () => {
+  const three = openNodes(3);
+  await takeMany(three, 'lower', 3);
+  expect(accepted(await takeMany(three, 'lower', 60, 20))).toBe(17);
+});
+
 test('what a key may do at once is shared, and free again when a call ends', async () => {
   const busy = new Map<Shares, number>();
-  const open = () => openShares(database.db, randomUUID(), { lost_ms: 0 });
+  const open = () => openNode().shares;
   const two = [open(), open()];
-  const listening = two.map((shares): Node => ({ shares, windows: sharedWindows(shares), is_deaf: false, now_ms: 0 }));
-  nodes.push(...listening);
   const enter = (shares: Shares) =>
     shares.take('calls key', {
       limit: 10,
+      lost_ms: 0,
       inUse: () => busy.get(shares) ?? 0,
       freesInMs: () => undefined,
       take: (bound) => {

@@ -12,11 +12,12 @@ import {
   type Holds,
 } from '../../src/money/holds.ts';
 import { credit, setLimit } from '../../src/money/ledger.ts';
-import type { Time } from '../../src/money/account-funds.ts';
+import type { LeaseTime } from '../../src/leases/liveness.ts';
 import { reserveInMemory } from '../../src/money/reservations.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { openListener, type Listener } from '../../src/db/notify.ts';
 import { leases_channel, whileLeased } from '../../src/leases/while-leased.ts';
+import { testLiveness } from '../helpers/liveness.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, standingOf, type Wallet } from './setup.ts';
 
@@ -46,7 +47,10 @@ afterAll(async () => {
 type CallHolds = Omit<Holds, 'settle'> & { settle(end: CloseRequest): ReturnType<Holds['settle']> };
 
 /** Reservations over a database whose calls are counted. */
-function openHolds(db: Db = database.db, time?: () => Time): { holds: CallHolds; calls: () => number } {
+async function openHolds(
+  db: Db = database.db,
+  time?: () => LeaseTime,
+): Promise<{ holds: CallHolds; calls: () => number }> {
   let calls = 0;
   const counted: Db = {
     ...db,
@@ -56,7 +60,10 @@ function openHolds(db: Db = database.db, time?: () => Time): { holds: CallHolds;
     },
   };
   const node_id = randomUUID();
-  const all = reserveInMemory(databaseHolds(makeHoldBatcher(counted, () => noon, { node_id })), time);
+  const liveness = testLiveness(database.db, node_id);
+  await liveness.ensure();
+  const batcher = makeHoldBatcher(counted, () => noon, { node_id });
+  const all = reserveInMemory(databaseHolds(batcher), time ?? (() => liveness.now()));
   made.push(all);
   const requests = new Map<string, HoldRequest>();
   const holds: CallHolds = {
@@ -111,7 +118,7 @@ const tick = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a hold of a cached account is reserved in memory without a query, and its end books both', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 900n });
-  const { holds, calls } = openHolds();
+  const { holds, calls } = await openHolds();
   await callTwice(holds, wallet);
   const before = calls();
   const answer = await holds.hold(holdOf(wallet, 'a', 200n));
@@ -136,7 +143,7 @@ test('a hold of a cached account is reserved in memory without a query, and its 
 
 test('a reservation that costs nothing is booked as held and released, and its money is available again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 500n));
   expect(await holds.settle(closeOf(wallet, 'a', null))).toMatchObject({ outcome: 'released', available: 1_000n });
@@ -147,7 +154,7 @@ test('a reservation that costs nothing is booked as held and released, and its m
 test('the database decides the first hold of an account or a key', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const second = { ...wallet, key_id: await openKey(database.db, wallet.account_id, 50n) };
-  const { holds, calls } = openHolds();
+  const { holds, calls } = await openHolds();
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   const before = calls();
@@ -161,7 +168,7 @@ test('the database decides the first hold of an account or a key', async () => {
 
 test('the hold of a call that lasts is written after 250 ms and settled from there', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   await expect.poll(() => standingOf(database.db, wallet), { timeout: 5_000 }).toMatchObject({ held: 100n });
@@ -171,7 +178,7 @@ test('the hold of a call that lasts is written after 250 ms and settled from the
 
 test('a reader waits until all reservations are written, also those that are being settled', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   await holds.hold(holdOf(wallet, 'b', 100n));
@@ -183,7 +190,7 @@ test('a reader waits until all reservations are written, also those that are bei
 
 test('a call that ends while its hold is being written ends it once', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   await callTwice(holds, wallet);
   const refs = Array.from({ length: 20 }, (_, i) => `a${i}`);
   for (const ref of refs) await holds.hold(holdOf(wallet, ref, 10n));
@@ -206,7 +213,7 @@ test('money for exactly K calls, by balance or by limit, accepts exactly K of 20
   for (const known of [true, false]) {
     for (const limit of [null, exactly]) {
       const wallet = await openWallet(database.db, { credit: limit === null ? exactly : 1_000_000n, limit });
-      const { holds } = openHolds();
+      const { holds } = await openHolds();
       if (known) await callTwice(holds, wallet);
       const asked = Array.from({ length: 20 * room }, (_, i) => holds.hold(holdOf(wallet, `h${i}`, 7n)));
       const answers = await Promise.all(asked);
@@ -240,7 +247,7 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
   const upTo = (n: number) => Math.floor(random() * n);
   const first = await openWallet(database.db, { credit: credited, limit: credited / 2n });
   const wallets = [first, { ...first, key_id: await openKey(database.db, first.account_id) }];
-  const { holds, calls } = openHolds();
+  const { holds, calls } = await openHolds();
   let [spent, refused, n] = [0n, 0, 0];
   const call = async () => {
     const wallet = wallets[upTo(2)] ?? first;
@@ -271,7 +278,7 @@ async function callAtRandom(seed: number, credited: bigint): Promise<{ refused: 
 
 test('a cost beyond the hold of a long call counts at once, and nobody spends it again', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 100n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'long', 10n));
   await holds.flush(wallet.account_id);
@@ -283,7 +290,7 @@ test('a cost beyond the hold of a long call counts at once, and nobody spends it
 test('a cost beyond a hold is not taken from the reservations of others', async () => {
   for (const is_written of [false, true]) {
     const wallet = await openWallet(database.db, { credit: 100n });
-    const { holds } = openHolds();
+    const { holds } = await openHolds();
     await callTwice(holds, wallet);
     await holds.hold(holdOf(wallet, 'greedy', 10n));
     if (is_written) await holds.flush(wallet.account_id);
@@ -299,7 +306,7 @@ test('a cost beyond a hold is not taken from the reservations of others', async 
 
 test('a busy account returns to reservations in memory after its cache is dropped', { timeout: 30_000 }, async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   let [n, is_over] = [0, false];
   let decided = 0;
   const caller = async () => {
@@ -333,7 +340,7 @@ test('no task takes reserved money while the reservation cannot be written', asy
   const wallet = await openWallet(database.db, { credit: 100n });
   const { db } = database;
   const flaky = openFlaky(db);
-  const { holds } = openHolds(flaky.db);
+  const { holds } = await openHolds(flaky.db);
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 45n));
   flaky.is_away = true;
@@ -348,7 +355,7 @@ test('a hold that can no longer be written, of a call whose end failed, blocks n
   const wallet = await openWallet(database.db, { credit: 100n });
   const { db } = database;
   const flaky = openFlaky(db);
-  const { holds } = openHolds(flaky.db);
+  const { holds } = await openHolds(flaky.db);
   await callTwice(holds, wallet);
   await holds.hold({ ...holdOf(wallet, 'a', 45n), kind: 'smell' }); // the table refuses such a hold
   flaky.is_away = true;
@@ -364,7 +371,7 @@ test('a database that is silent for a second is waited for', async () => {
   let now_ms = 0;
   let [is_silent, wake] = [false, () => {}];
   const { db } = database;
-  const time = () => ({ elapsed_ms: now_ms, wall_ms: 0 });
+  const time = () => ({ elapsed_ms: now_ms, wall_ms: 0, session: 1 });
   const slow: Db = {
     ...db,
     query: async (text, values) => {
@@ -372,7 +379,7 @@ test('a database that is silent for a second is waited for', async () => {
       return db.query(text, values);
     },
   };
-  const { holds } = openHolds(slow, time);
+  const { holds } = await openHolds(slow, time);
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 1n));
   is_silent = true;
@@ -391,7 +398,7 @@ test('a database that is silent for a second is waited for', async () => {
 test('a withdrawal takes what nodes have leased, but nothing that is reserved, and a new limit counts at once', async () => {
   const { db } = database;
   const wallet = await openWallet(db, { credit: 1_000n });
-  const { holds } = openHolds();
+  const { holds } = await openHolds();
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 400n));
   const take = (amount: bigint) => {
@@ -437,17 +444,17 @@ test('NOTIFY reports a withdrawal and a new limit in their own commit, and nothi
   expect(heard).toEqual([`money_changed ${wallet.account_id}`, `money_changed ${wallet.account_id}`]);
 });
 
-test('a lease is spent for 3 s, by the clock that went further', async () => {
+test('a lease is spent for five minutes, by the clock that went further', async () => {
   for (const clock of ['elapsed_ms', 'wall_ms'] as const) {
     const wallet = await openWallet(database.db, { credit: 1_000_000n });
     const now = { elapsed_ms: 0, wall_ms: 0 };
-    const { holds, calls } = openHolds(database.db, () => ({ ...now }));
+    const { holds, calls } = await openHolds(database.db, () => ({ ...now, session: 1 }));
     await callTwice(holds, wallet);
     const before = calls();
-    now[clock] = 1_499;
+    now[clock] = 239_999;
     await holds.hold(holdOf(wallet, 'a', 1n));
     expect(calls()).toBe(before);
-    now[clock] = 3_000;
+    now[clock] = 300_000;
     await holds.hold(holdOf(wallet, 'b', 1n));
     expect(calls()).toBeGreaterThan(before);
     expect(await standingOf(database.db, wallet)).toMatchObject({ held: 1n });
@@ -458,7 +465,7 @@ test('no money is reserved while the database is away, and open reservations are
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const { db } = database;
   const flaky = openFlaky(db);
-  const { holds } = openHolds(flaky.db);
+  const { holds } = await openHolds(flaky.db);
   await callTwice(holds, wallet);
   for (const ref of ['a', 'b', 'c']) await holds.hold(holdOf(wallet, ref, 100n));
   flaky.is_away = true;
@@ -487,7 +494,7 @@ test('a statement whose confirmation was lost is not executed twice', async () =
       return rows;
     },
   };
-  const { holds } = openHolds(loses);
+  const { holds } = await openHolds(loses);
   const callers = Array.from({ length: 100 }, async (_, i) => {
     await tick(i * 4);
     const { outcome } = await holds.hold(holdOf(wallet, `a${i}`, 9n));

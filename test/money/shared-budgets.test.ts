@@ -3,6 +3,7 @@ import { close, commit, databaseHolds, hold, makeHoldBatcher, type HoldRequest }
 import { budgetsOf, setLimit } from '../../src/money/ledger.ts';
 import { reserveInMemory } from '../../src/money/reservations.ts';
 import { expectExactBooks } from '../helpers/books.ts';
+import { testLiveness } from '../helpers/liveness.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openWallet, rotated, type Wallet } from './setup.ts';
 
@@ -76,7 +77,11 @@ test('keys of one budget reserve from it also in memory: no call is lost and no 
   const { db } = database;
   const first = await openWallet(db, { credit: 100_000n, limit: 1_000n });
   const keys = [first, await rotated(db, first)];
-  const holds = reserveInMemory(databaseHolds(makeHoldBatcher(db, () => noon)));
+  const liveness = testLiveness(db, 'one');
+  await liveness.ensure();
+  const holds = reserveInMemory(databaseHolds(makeHoldBatcher(db, () => noon, { node_id: 'one' })), () =>
+    liveness.now(),
+  );
   let charged = 0n;
   const call = async (i: number) => {
     const key = keys[i % 2] ?? first;

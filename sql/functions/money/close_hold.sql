@@ -60,9 +60,9 @@ begin
   state := outcome;
   if e.beyond_hold and e.cost > h.amount then
     v_beyond := greatest(0, least(
-      available + h.exposed - (select others + lost from leased(e.account_id, 'money', e.node_id, now())),
+      available + h.exposed - (select others + lost from lease_state(e.account_id, 'money', e.node_id, now())),
       k.limit_month - k.spent - k.held - k.exposed + h.exposed
-        - (select others + lost from leased(e.account_id, 'limit ' || k.key_id, e.node_id, now()))));
+        - (select others + lost from lease_state(e.account_id, 'limit ' || k.key_id, e.node_id, now()))));
   end if;
   charged := least(coalesce(e.cost, 0), h.amount + v_beyond);
   v_owed := coalesce((e.upstream ->> 'cost')::bigint, 0);

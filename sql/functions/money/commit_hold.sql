@@ -49,11 +49,15 @@ begin
   end if;
   v_free := b.amount - b.held - b.exposed;
   v_key_free := k.limit_month - k.spent - k.held - k.exposed;
-  select least(v_free - others - lost, v_key_free), lease_share(v_free - lost, own, others)
-    into v_free, v_reserved from leased(c.account_id, 'money', c.node_id, now());
-  if v_key_free is not null then
-    select least(v_free, v_key_free - others - lost), least(v_reserved, lease_share(v_key_free - lost, own, others))
-      into v_free, v_reserved from leased(c.account_id, 'limit ' || k.key_id, c.node_id, now());
+  v_reserved := least(v_free, v_key_free);
+  if has_others(c.node_id, now()) then
+    select least(v_free - m.others - m.lost, v_key_free - l.others - l.lost),
+           least(lease_share(v_free - m.lost, m.own, m.others), lease_share(v_key_free - l.lost, l.own, l.others))
+      into v_free, v_reserved
+      from lease_state(c.account_id, 'money', c.node_id, now()) m,
+           lease_state(c.account_id, 'limit ' || k.key_id, c.node_id, now()) l;
+  else
+    v_free := v_reserved;
   end if;
   v_free := greatest(v_free, least(v_reserved, c.reserved + coalesce(c.exposed, 0)), 0);
   v_hold := least(c.reserved, v_free);

@@ -38,10 +38,10 @@ begin
   available := b.amount - b.held - b.exposed;
   remaining := k.limit_month - k.spent - k.held - k.exposed;
   select available - lost, lease_share(available - lost, own, others) into available, v_share
-    from leased(h.account_id, 'money', v_node, v_clock);
+    from lease_state(h.account_id, 'money', v_node, v_clock);
   if k.limit_month is not null then
     select remaining - lost, lease_share(remaining - lost, own, others) into remaining, v_key_share
-      from leased(h.account_id, 'limit ' || k.key_id, v_node, v_clock);
+      from lease_state(h.account_id, 'limit ' || k.key_id, v_node, v_clock);
   end if;
   if exists (select from ledger_entries
       where ref = h.ref and event = 'hold' and account_id is not distinct from h.account_id) then

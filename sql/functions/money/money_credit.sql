@@ -25,7 +25,7 @@ begin
     outcome := case when booked = p_amount then 'exists' else 'conflict' end;
   elsif p_amount < -v_free then
     outcome := 'insufficient';
-  elsif p_amount < 0 and p_amount < (select others + lost from leased(p_account, 'money', null, now())) - v_free then
+  elsif p_amount < 0 and p_amount < (select others + lost from lease_state(p_account, 'money', null, now())) - v_free then
     outcome := 'leased';
     perform recall_leases(p_account, 'money', now());
   elsif p_amount > 1000000000000000 - b.amount then

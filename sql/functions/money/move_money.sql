@@ -31,22 +31,26 @@ declare
   entry ledger_entries[]; n int := 0;
   opened open_holds[];
   closed_tid tid[];
+  granted leases[];
   -- The accounts of the members, and the refs of those that hold something.
   v_accounts text[]; v_refs text[];
   -- The accounts as they were locked, and which entry is the last of each.
   a int := 0; a_tid tid[]; a_id text[]; a_currency text[]; a_amount bigint[]; a_held bigint[]; a_entries bigint[];
   a_exposed bigint[]; a_others bigint[]; a_own bigint[]; -- leased to other nodes, and to this one
   a_lost bigint[]; -- reserved by nodes that died
+  a_recalled boolean[];
   a_last int[] := array_fill(null::int, array[v_count]);
   -- The budgets that something was written for.
   k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
-  k_exposed bigint[]; k_own bigint[]; k_others bigint[]; k_lost bigint[];
+  k_exposed bigint[]; k_own bigint[]; k_others bigint[]; k_lost bigint[]; k_recalled boolean[];
+  v_takes boolean; -- some member takes money, which others may have leased
+  v_looks boolean; -- at leases
   repeated boolean; -- some member asks for a hold, or commits one, that was booked before
   -- The account and the key of the member at hand.
   m record;
   v_account text;
   v_currency text; v_available bigint; v_held bigint; v_entries bigint; v_exposed bigint; v_others bigint; v_own bigint;
-  v_lost bigint; v_key_lost bigint;
+  v_lost bigint; v_key_lost bigint; v_is_recalled boolean; v_key_is_recalled boolean;
   k_first int; k_at int;
   v_month date; v_spent bigint; v_key_held bigint; v_key_exposed bigint; v_key_own bigint; v_key_others bigint;
   v_outcome text; v_amount bigint; v_share bigint; v_key_share bigint; v_remaining bigint; v_charged bigint;
@@ -59,21 +63,26 @@ declare
 begin
   outcome := no_texts; state := no_texts; charged := no_numbers; available := no_numbers; remaining := no_numbers;
   upstream := no_numbers;
-  select array_agg(u.account_id), array_agg(u.ref) filter (where u.verb <> 'close') into v_accounts, v_refs
+  select array_agg(u.account_id), array_agg(u.ref) filter (where u.verb <> 'close'), bool_or(u.verb in ('hold', 'lease'))
+    into v_accounts, v_refs, v_takes
     from jsonb_to_recordset(p_members) u (verb text, account_id text, ref text);
   select array_agg(tid), array_agg(account_id), array_agg(currency), array_agg(amount), array_agg(held),
          array_agg(entries), array_agg(exposed)
     into a_tid, a_id, a_currency, a_amount, a_held, a_entries, a_exposed
     from (select ctid as tid, * from balances where account_id = any (v_accounts) order by account_id for update) b;
-  -- In a statement behind the locks: nobody leases these accounts' money meanwhile.
-  select array_agg(coalesce(l.others, 0) order by u.i), array_agg(coalesce(l.own, 0) order by u.i),
-         array_agg(coalesce(l.lost, 0) order by u.i)
-    into a_others, a_own, a_lost
-    from unnest(a_id) with ordinality u (id, i)
-    cross join lateral (select sum(amount) filter (where node_id is distinct from p_node and not is_lost) as others,
-      sum(amount) filter (where node_id = p_node) as own,
-      sum(amount) filter (where node_id is distinct from p_node and is_lost) as lost
-      from leases_of(u.id, 'money', v_clock)) l;
+  -- In a statement behind the locks: nobody leases these accounts' money meanwhile. Beside no other node ends need not
+  -- look at leases: their own node's take nothing from them, and to look was a quarter of the function's time.
+  v_looks := v_takes or has_others(p_node, v_clock);
+  if not v_looks then
+    a_others := array_fill(0::bigint, array[cardinality(a_id)]);
+    a_own := a_others;
+    a_lost := a_others;
+  else
+    select array_agg(l.others order by u.i), array_agg(l.own order by u.i), array_agg(l.lost order by u.i),
+           array_agg(l.is_recalled order by u.i)
+      into a_others, a_own, a_lost, a_recalled
+      from unnest(a_id) with ordinality u (id, i) cross join lateral lease_state(u.id, 'money', p_node, v_clock) l;
+  end if;
   repeated := exists (select from ledger_entries e where e.event = 'hold' and e.ref = any (v_refs));
   for m in
     select u.i, u.verb, u.account_id, u.ref, case when u.verb in ('hold', 'lease') then u.amount else u.cost end as amount,
@@ -105,6 +114,7 @@ begin
       v_others := a_others[a];
       v_own := a_own[a];
       v_lost := a_lost[a];
+      v_is_recalled := a_recalled[a];
       k_first := k + 1;
     end if;
     if v_account is null or m.k_tid is null and (m.verb <> 'close' or m.h_tid is not null) then
@@ -157,6 +167,7 @@ begin
       v_key_own := k_own[k_at];
       v_key_others := k_others[k_at];
       v_key_lost := k_lost[k_at];
+      v_key_is_recalled := k_recalled[k_at];
     else
       v_month := m.k_month;
       v_spent := m.spent;
@@ -165,9 +176,9 @@ begin
       v_key_own := 0;
       v_key_others := 0;
       v_key_lost := 0;
-      if m.limit_month is not null then
-        select own, others, lost into v_key_own, v_key_others, v_key_lost
-          from leased(m.account_id, 'limit ' || v_budget, p_node, v_clock);
+      if v_looks and m.limit_month is not null then
+        select own, others, lost, is_recalled into v_key_own, v_key_others, v_key_lost, v_key_is_recalled
+          from lease_state(m.account_id, 'limit ' || v_budget, p_node, v_clock);
       end if;
       if v_month < this_month then
         v_month := this_month;
@@ -178,13 +189,17 @@ begin
     v_remaining := m.limit_month - v_spent - v_key_held - v_key_exposed - v_key_lost;
     if m.verb = 'lease' then
       outcome[m.i] := 'granted';
-      v_own := lease_to(m.account_id, 'money', p_node, v_clock, v_available - v_exposed - v_lost, m.amount, m.reserved);
+      v_own := lease_amount(v_available - v_exposed - v_lost - v_others, m.amount, m.reserved, v_is_recalled);
       available[m.i] := v_own;
+      granted := granted || row(m.account_id, 'money', p_node, v_own, m.amount, v_clock + interval '5 min', null)::leases;
       if m.limit_month is not null then
         -- What a key may spend ends with the month: a lease of it ends before.
-        v_key_own := lease_to(m.account_id, 'limit ' || v_budget, p_node, v_clock,
-          case when month_of(p_now + interval '5 s') = v_month then v_remaining else 0 end, m.key_in_use, m.key_least);
+        v_key_own := lease_amount(
+          case when month_of(p_now + interval '5 min 8 s') = v_month then v_remaining - v_key_others else 0 end,
+          m.key_in_use, m.key_least, v_key_is_recalled);
         remaining[m.i] := v_key_own;
+        granted := granted || row(m.account_id, 'limit ' || v_budget, p_node, v_key_own, m.key_in_use,
+          v_clock + interval '5 min', null)::leases;
         if k_at <= k then
           k_own[k_at] := v_key_own;
         end if;
@@ -209,6 +224,7 @@ begin
         if v_outcome = 'leased' then
           perform recall_leases(m.account_id,
             case when v_share < v_amount then 'money' else 'limit ' || v_budget end, v_clock);
+          v_is_recalled := v_is_recalled or v_share < v_amount;
         end if;
         available[m.i] := v_available - v_exposed - v_lost;
         remaining[m.i] := v_remaining;
@@ -300,6 +316,7 @@ begin
     k_own[k_at] := v_key_own;
     k_others[k_at] := v_key_others;
     k_lost[k_at] := v_key_lost;
+    k_recalled[k_at] := v_key_is_recalled;
   end loop;
 
   update balances b
@@ -322,5 +339,10 @@ begin
   end if;
   delete from open_holds where ctid = any (closed_tid);
   insert into open_holds select o.* from unnest(opened) o;
+  if granted is not null then
+    insert into leases select g.* from unnest(granted) g
+      on conflict (account_id, resource, node_id) do update
+        set amount = excluded.amount, in_use = excluded.in_use, ends_at = excluded.ends_at;
+  end if;
   insert into ledger_entries select e.* from unnest(entry) e;
 end $$;
