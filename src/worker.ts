@@ -1,5 +1,8 @@
+import { removeOldAudit } from './accounts/audit.ts';
 import { removeOldClaims } from './accounts/email-claims.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
+import { removeOldSessions } from './accounts/sessions.ts';
+import { removeOldInvitations } from './accounts/team.ts';
 import type { App } from './app.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
@@ -52,18 +55,7 @@ export async function startWorker(app: App): Promise<void> {
     await rescueDeliveries(upkeep);
     await releaseForgotten(upkeep);
   });
-  await app.engine.schedule('tasks.removal', remove_every_ms, async (stopped) => {
-    await removeOld(upkeep, stopped);
-    await removeExpiredFiles(upkeep, new Date(app.clock.now()), stopped);
-    await removeOldDeliveries(upkeep, stopped);
-    await removeOldRecords(upkeep, stopped);
-    await removeOldLoginLinks(upkeep.db, new Date(app.clock.now()));
-    await removeOldClaims(upkeep.db, new Date(app.clock.now()));
-    await dropUnusedCircuits(upkeep.db, new Date(app.clock.now()));
-    await removeEndedLeases(upkeep.db);
-    await removeOldTestCalls(upkeep.db, new Date(app.clock.now()));
-    await removeOldTries(upkeep.db, new Date(app.clock.now()));
-  });
+  await app.engine.schedule('tasks.removal', remove_every_ms, (stopped) => removeAllOld(upkeep, stopped));
   await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => {
     await addUpUsage(upkeep.db, { stopped });
   });
@@ -82,6 +74,26 @@ function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler)
   const fair_queue = new FairQueue(app.engine, queue, slots, handler);
   app.engine.work(queue, { slots: slots.bound, handler: (job) => fair_queue.take(job) });
   app.onStop(() => fair_queue.stop());
+}
+
+/** Removes what the configuration keeps no longer, in batches. */
+export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void> {
+  const now = new Date(app.clock.now());
+  const { audit_ms, sessions_ms, invitations_ms } = app.catalog.current.settings.retention;
+  const before = (age_ms: number) => new Date(now.getTime() - age_ms);
+  await removeOld(app, stopped);
+  await removeExpiredFiles(app, now, stopped);
+  await removeOldDeliveries(app, stopped);
+  await removeOldRecords(app, stopped);
+  await removeOldLoginLinks(app.db, now);
+  await removeOldClaims(app.db, now);
+  await dropUnusedCircuits(app.db, now);
+  await removeEndedLeases(app.db);
+  await removeOldTestCalls(app.db, now);
+  await removeOldTries(app.db, now);
+  await removeOldSessions(app.db, before(sessions_ms));
+  await removeOldInvitations(app.db, before(invitations_ms));
+  if (audit_ms !== undefined) await removeOldAudit(app.db, before(audit_ms), stopped);
 }
 
 async function checkAll(app: App, stopped: AbortSignal): Promise<void> {

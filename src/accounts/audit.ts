@@ -1,5 +1,5 @@
-import type { Queryable } from '../db/database.ts';
-import { newId } from '../lib/ids.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import { firstIdSince, newId } from '../lib/ids.ts';
 
 /** An entry of the audit log: the action, its actor under their name of then, and the origin of the request. */
 export type Deed = {
@@ -94,4 +94,23 @@ export async function bookingsOf(
     [account_id, refs],
   );
   return new Map(rows.map(({ ref, ...booking }) => [ref, booking]));
+}
+
+const batch_max = 500;
+
+/** Removes entries of the audit log that are older. Answers how many. */
+export async function removeOldAudit(db: Db, before: Date, stopped?: AbortSignal): Promise<number> {
+  for (let removed = 0; ;) {
+    const count = await db.tx(async (tx) => {
+      await tx.query(`select set_config('medley.audit_before', $1, true)`, [before.toISOString()]);
+      const rows = await tx.query(
+        `delete from audit_entries where id in (
+           select id from audit_entries where id < $2 and created_at < $1 order by id limit ${batch_max}) returning id`,
+        [before, firstIdSince('audit', before.getTime())],
+      );
+      return rows.length;
+    });
+    removed += count;
+    if (count < batch_max || stopped?.aborted) return removed;
+  }
 }

@@ -48,3 +48,9 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
 export async function proveSession(db: Queryable, id: string, now: Date): Promise<void> {
   await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, now]);
 }
+
+/** Removes sessions, and tokens of the login library, that ended before. */
+export async function removeOldSessions(db: Queryable, ended_before: Date): Promise<void> {
+  await db.query('delete from auth.session where "expiresAt" < $1', [ended_before]);
+  await db.query('delete from auth.verification where "expiresAt" < $1', [ended_before]);
+}

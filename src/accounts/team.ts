@@ -132,3 +132,8 @@ export async function withdrawInvitation(db: Queryable, account_id: string, id: 
   );
   return rows[0]?.email;
 }
+
+/** Removes invitations, accepted or not, whose time ended before. */
+export async function removeOldInvitations(db: Queryable, ended_before: Date): Promise<void> {
+  await db.query('delete from auth.invitation where "expiresAt" < $1', [ended_before]);
+}

@@ -206,6 +206,14 @@ export type Settings = {
   readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
   readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };
   readonly tasks: { readonly keep_ms: number };
+  /** Time for which rows are kept: sessions and invitations after their end; the audit log for ever without one. */
+  readonly retention: {
+    readonly chat_records_ms: number;
+    readonly deliveries_ms: number;
+    readonly audit_ms?: number;
+    readonly sessions_ms: number;
+    readonly invitations_ms: number;
+  };
   readonly storage: StorageSettings;
   /** Of callers. */
   readonly files: {

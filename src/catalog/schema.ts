@@ -15,6 +15,7 @@ import {
   text,
   secret_pattern,
 } from './schema-parts.ts';
+import { retention } from './retention-schema.ts';
 import { storage } from './storage-schema.ts';
 
 /**
@@ -458,6 +459,7 @@ const catalog_schema = section(
     webhooks: Type.Optional(webhooks),
     outputs: Type.Optional(outputs),
     tasks: Type.Optional(tasks),
+    retention: Type.Optional(retention),
     storage: Type.Optional(storage),
     files: Type.Optional(files),
     billing: Type.Optional(billing),

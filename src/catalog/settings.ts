@@ -10,7 +10,7 @@ export const default_currencies = { USD: '1', PLN: '3.65' };
 
 /** The settings of a file that has been checked, with defaults for what it leaves out. */
 export function settingsOf(file: CatalogFile): Settings {
-  const { server, limits, money, net, webhooks, outputs, tasks, storage, files, billing, mail } = file;
+  const { server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, billing, mail } = file;
   const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
   const [base_currency] = currencies.keys();
   assert(base_currency, 'there is a currency');
@@ -33,7 +33,8 @@ export function settingsOf(file: CatalogFile): Settings {
       timeout_ms: milliseconds(webhooks?.timeout ?? '10s'),
     },
     outputs: { link_ttl_ms: milliseconds(outputs?.link_ttl ?? '24h'), keep_ms: milliseconds(outputs?.keep ?? '7d') },
-    tasks: { keep_ms: milliseconds(tasks?.keep ?? '90d') },
+    tasks: { keep_ms: milliseconds(tasks?.keep ?? default_keep) },
+    retention: retentionOf(tasks?.keep ?? default_keep, retention),
     storage: storage?.s3 ? bucketOf(storage.s3) : { type: 'disk', shared: storage?.shared ?? false },
     files: {
       keep_ms: milliseconds(files?.keep ?? '7d'),
@@ -46,6 +47,21 @@ export function settingsOf(file: CatalogFile): Settings {
     ...(mail && { mail }),
     currencies,
     base_currency,
+  };
+}
+
+const default_keep = '90d';
+const day_ms = 86_400_000;
+
+/** The books look for the delivery of every task that is there: a delivery is kept a day longer at least. */
+function retentionOf(tasks_keep: string, retention: CatalogFile['retention'] = {}): Settings['retention'] {
+  const { chat_records = tasks_keep, deliveries = tasks_keep, audit, sessions = '1d', invitations = '30d' } = retention;
+  return {
+    chat_records_ms: milliseconds(chat_records),
+    deliveries_ms: Math.max(milliseconds(deliveries), milliseconds(tasks_keep) + day_ms),
+    ...(audit !== undefined && { audit_ms: milliseconds(audit) }),
+    sessions_ms: milliseconds(sessions),
+    invitations_ms: milliseconds(invitations),
   };
 }
 

@@ -29,9 +29,9 @@ export async function releaseForgotten(parts: ReplayParts, now?: Date): Promise<
 
 type RemovalParts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
-/** Removes records as old as finished tasks may get. */
+/** Removes records that are as old as they may get. */
 export async function removeOldRecords(parts: RemovalParts, stopped?: AbortSignal): Promise<number> {
-  const created_before = new Date(parts.clock.now() - parts.catalog.current.settings.tasks.keep_ms);
+  const created_before = new Date(parts.clock.now() - parts.catalog.current.settings.retention.chat_records_ms);
   for (let removed = 0; ;) {
     const rows = await parts.db.query(
       `delete from chat_calls where (account_id, id) in (

@@ -15,7 +15,6 @@ export type RescueParts = {
 
 const settled_after_ms = 5_000;
 const batch_max = 500;
-const day_ms = 86_400_000;
 
 /**
  * The net under all deliveries: what waits without a job, a slot or a place in the backlog gets a
@@ -38,11 +37,11 @@ export async function rescueDeliveries(app: RescueParts, grace_ms = settled_afte
 }
 
 /**
- * Removes deliveries that ended as long ago as finished tasks are kept, with their attempts, and forgets
- * which endpoints were slow then. A day later: the books look for the delivery of every task that is still there.
+ * Removes deliveries that ended longer ago than they are kept, with their attempts, and forgets which endpoints were
+ * slow then.
  */
 export async function removeOldDeliveries(app: RescueParts, stopped?: AbortSignal): Promise<number> {
-  const ended_before = new Date(app.clock.now() - app.catalog.current.settings.tasks.keep_ms - day_ms);
+  const ended_before = new Date(app.clock.now() - app.catalog.current.settings.retention.deliveries_ms);
   await app.db.query('delete from slow_endpoints where since < $1', [ended_before]);
   for (let removed = 0; ;) {
     const rows = await app.db.query(

@@ -64,6 +64,12 @@ describe('the catalogue without a file', () => {
       webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
       outputs: { link_ttl_ms: 86_400_000, keep_ms: 7 * 86_400_000 },
       tasks: { keep_ms: 90 * 86_400_000 },
+      retention: {
+        chat_records_ms: 90 * 86_400_000,
+        deliveries_ms: 91 * 86_400_000,
+        sessions_ms: 86_400_000,
+        invitations_ms: 30 * 86_400_000,
+      },
       storage: { type: 'disk', shared: false },
     });
     expect(current.settings).not.toHaveProperty('base_url');
@@ -123,6 +129,7 @@ net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
 outputs: { link_ttl: 3s, keep: 4s }
 tasks: { keep: 5s }
+retention: { chat_records: 10s, deliveries: 2d, audit: 11s, sessions: 12s, invitations: 13s }
 storage: { shared: true }
 files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 `);
@@ -137,6 +144,13 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
       outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },
       tasks: { keep_ms: 5_000 },
+      retention: {
+        chat_records_ms: 10_000,
+        deliveries_ms: 2 * 86_400_000,
+        audit_ms: 11_000,
+        sessions_ms: 12_000,
+        invitations_ms: 13_000,
+      },
       storage: { type: 'disk', shared: true },
       files: { keep_ms: 6_000, file_bytes_max: 7_000_000, account_bytes_max: 8_000_000, account_files_max: 9 },
       currencies: [
@@ -317,7 +331,7 @@ describe('a file with mistakes', () => {
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
       errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, storage, files, billing, mail, sandbox, catalog, providers, models.`,
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, billing, mail, sandbox, catalog, providers, models.`,
       ],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });
