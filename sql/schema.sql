@@ -406,6 +406,20 @@ create table leases (
   constraint leases_check CHECK (((in_use >= 0) AND (amount >= in_use)))
 ) with (fillfactor=50);
 
+create table ledger_closed_keys (
+  key_id text not null,
+  month date not null,
+  spent bigint not null,
+  constraint ledger_closed_keys_pkey PRIMARY KEY (key_id)
+);
+
+create table ledger_closed_months (
+  account_id text not null,
+  month date not null,
+  charged bigint not null,
+  constraint ledger_closed_months_pkey PRIMARY KEY (account_id, month)
+);
+
 create table ledger_entries (
   account_id text not null,
   number bigint not null,
@@ -447,6 +461,26 @@ CREATE TRIGGER ledger_entries_immutable BEFORE DELETE OR UPDATE ON ledger_entrie
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER ledger_entries_not_truncated BEFORE TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table ledger_openings (
+  account_id text not null,
+  month date not null,
+  number bigint not null,
+  available bigint not null,
+  held bigint not null,
+  topup_source bigint not null,
+  revenue bigint not null,
+  loss bigint not null,
+  adjust bigint not null,
+  upstream_cost bigint not null,
+  upstream_owed bigint not null,
+  constraint ledger_openings_pkey PRIMARY KEY (account_id),
+  constraint ledger_openings_available_check CHECK ((available >= 0)),
+  constraint ledger_openings_check CHECK (((((((available + held) + topup_source) + revenue) + loss) + adjust) = 0)),
+  constraint ledger_openings_check1 CHECK (((upstream_cost + upstream_owed) = 0)),
+  constraint ledger_openings_held_check CHECK ((held >= 0)),
+  constraint ledger_openings_number_check CHECK ((number >= 1))
+);
 
 create table lessees (
   node_id text not null,
@@ -963,6 +997,7 @@ end $function$;
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
 -- function close_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_state text, p_reason text, p_message text, p_send_start boolean) returns boolean
 -- function close_hold(p_now timestamptz, p_end jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
+-- function close_ledger(p_account text, p_month date, p_number bigint, p_count bigint) returns void
 -- function commit_hold(p_now timestamptz, p_call jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT remaining bigint, OUT upstream bigint) returns record
 -- function create_task(p_now timestamptz, p_account text, p_key text, p_id text, p_model text, p_kind text, p_input text, p_metadata text, p_webhook_url text, p_currency text, p_pricing jsonb, p_held_units jsonb, p_estimate bigint, p_deadline timestamptz, p_failures_max integer, p_idempotency_key text, p_body_hash bytea, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
@@ -987,8 +1022,10 @@ end $function$;
 -- function insert_file(p_file jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
+-- function is_closed(e ledger_entries) returns boolean
 -- function keep_leases(p_node text) returns void
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
+-- function last_entry_before(p_account text, p_at timestamptz) returns bigint
 -- function lease_amount(p_free bigint, p_in_use bigint, p_least bigint, p_is_recalled boolean) returns bigint
 -- function lease_share(p_free bigint, p_own bigint, p_others bigint) returns bigint
 -- function lease_state(p_account text, p_resource text, p_node text, p_clock timestamptz) returns TABLE(own bigint, others bigint, lost bigint, is_recalled boolean)
@@ -1017,6 +1054,7 @@ end $function$;
 -- function refuse_audit_change() returns trigger
 -- function refuse_change() returns trigger
 -- function refuse_invoice_change() returns trigger
+-- function remove_closed(p_account text, p_after bigint, p_limit bigint, OUT last bigint, OUT removed integer) returns record
 -- function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns integer
 -- function resend_delivery(p_now timestamptz, p_account text, p_id text) returns text
 -- function say_endpoint() returns trigger

@@ -1,5 +1,5 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import type { Db } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { expiredHolds } from '../money/holds.ts';
 import { replayJournal, type ReplayParts } from './unsettled.ts';
@@ -41,4 +41,9 @@ export async function removeOldRecords(parts: RemovalParts, stopped?: AbortSigna
     removed += rows.length;
     if (rows.length < batch_max || stopped?.aborted) return removed;
   }
+}
+
+/** Tells whether the record of a call is still there that began before a time. */
+export async function hasRecordsBefore(db: Queryable, at: Date): Promise<boolean> {
+  return (await db.query('select 1 from chat_calls where created_at < $1 limit 1', [at])).length > 0;
 }

@@ -38,6 +38,11 @@ const entries: readonly Entry[] = [
     load: async () => (await import('./books.ts')).booksCommand,
   },
   {
+    usage: 'ledger',
+    description: 'months of the ledger',
+    load: async () => (await import('./ledger.ts')).ledgerCommands,
+  },
+  {
     usage: 'margins',
     description: 'revenue, upstream cost and margin, from the ledger',
     load: async () => (await import('./margins.ts')).marginsCommand,

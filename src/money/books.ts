@@ -102,6 +102,12 @@ async function forgetMarks(db: Db): Promise<void> {
   await db.tx(async (tx) => {
     await tx.query('delete from book_marks');
     await tx.query('delete from book_key_marks');
+    // What was closed is read no more: the rest must follow from what it came to.
+    await tx.query(`insert into book_marks (account_id, number, available, held)
+      select account_id, number, available, held from ledger_openings`);
+    await tx.query(
+      'insert into book_key_marks (key_id, month, spent) select key_id, month, spent from ledger_closed_keys',
+    );
   });
 }
 
@@ -141,8 +147,13 @@ export const upstreamCostOf = (account_id: string, ref: string) => `lateral (
    where e.ref = ${ref} and e.event in ('close', 'late') and e.account_id is not distinct from ${account_id}
    order by e.event desc limit 1)`;
 
-/** For the same: account_id, created_at and amount of every charge. */
-export const all_charges = `(select account_id, created_at, revenue + loss as charged from ledger_entries where type = 'settle')`;
+/** For the same: account_id, created_at and amount of every charge; of months that were closed, of all together. */
+export const all_charges = `(
+  select e.account_id, e.created_at, e.revenue + e.loss as charged
+    from ledger_entries e left join ledger_openings n using (account_id)
+   where e.type = 'settle' and e.number > coalesce(n.number, 0)
+  union all
+  select account_id, month::timestamp at time zone 'UTC', charged from ledger_closed_months)`;
 
 /**
  * Entries behind each account's mark, at most $2 of each, of the accounts $1, or of all. One index range per account: a
@@ -307,8 +318,10 @@ const entries: Look = {
     from (${fresh}) e join balances b using (account_id)
     left join budgets own on own.key_id = e.key_id and own.account_id = e.account_id
     left join budgets k on k.key_id = coalesce(own.shares, own.key_id)
+    left join ledger_openings n on n.account_id = e.account_id
     left join lateral (select number, available_after, held_after from ledger_entries p
-      where p.account_id = e.account_id and p.number = e.number - 1 offset 0) p on true
+        where p.account_id = e.account_id and p.number = e.number - 1 and p.number > coalesce(n.number, 0)
+      union all select n.number, n.available, n.held where n.number = e.number - 1 offset 0) p on true
     left join lateral (select number, type, held, key_id, model, kind from ledger_entries o
       where e.event in ('hold', 'close', 'late') and o.ref = e.ref and o.account_id is not distinct from e.account_id
         and o.event = case e.event when 'close' then 'hold' else 'close' end offset 0) o on true
@@ -407,6 +420,12 @@ const standing_rules: readonly Rule[] = [
                 from open_holds h left join budgets using (key_id) group by 1, 2) h
                  using (account_id, key_id)
            where coalesce(k.exposed, 0) <> coalesce(h.exposed, 0)`,
+  },
+  {
+    name: 'what was closed of a ledger is a part of it',
+    sql: `select n.account_id as subject, 'closed up to ' || n.number as detail, n.available + n.held as off_by
+            from ledger_openings n left join balances b using (account_id) left join book_marks m using (account_id)
+           where b.entries is null or b.entries < n.number or m.number is null or m.number < n.number`,
   },
   {
     name: 'every open hold has its entry, and no end',

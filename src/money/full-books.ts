@@ -14,18 +14,23 @@ const strangers: Rule = {
      where not exists (select from balances b where b.account_id = a.account_id)`,
 };
 
-/** The same for what was made of the ledger: the sums of usage (money/usage.ts), as far as each account's mark. */
+/**
+ * The same for what was made of the ledger: the sums of usage (money/usage.ts), as far as each account's mark, of months
+ * that are not closed.
+ */
 const usage: Rule = {
   name: 'sums of usage are those of the charges',
   walk: { table: 'usage_sums', time: 'start', rows: 200 },
   sql: `with charges as materialized (
-      select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, key_id, model, kind, revenue + loss as cost, units
-        from usage_marks m cross join (values ('hour'), ('day')) v (step)
+      select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, e.key_id, e.model, e.kind, e.revenue + e.loss as cost, e.units
+        from usage_marks m left join ledger_openings n using (account_id) cross join (values ('hour'), ('day')) v (step)
         cross join lateral (select * from ledger_entries e where e.account_id = m.account_id and e.type = 'settle'
           and e.created_at > $1::timestamptz and e.created_at < $2::timestamptz + interval '1 day' offset 0) e
-       where e.number <= m.number and date_trunc(step, e.created_at, 'UTC') > $1
+       where e.number <= m.number and (n.month is null or e.created_at >= n.month::timestamp at time zone 'UTC')
+         and date_trunc(step, e.created_at, 'UTC') > $1
          and date_trunc(step, e.created_at, 'UTC') <= $2),
-    sums as (select * from usage_sums where start > $1 and start <= $2),
+    sums as (select s.* from usage_sums s left join ledger_openings n using (account_id)
+       where start > $1 and start <= $2 and (n.month is null or start >= n.month::timestamp at time zone 'UTC')),
     costs as (select account_id, step, start, key_id, model, kind, count(*) as charges, sum(cost) as cost
         from charges group by account_id, step, start, key_id, model, kind),
     counted as (select account_id, step, start, unit, sum(amount::numeric) as amount
@@ -55,20 +60,22 @@ const margins: Rule = {
              count(*) filter (where e.type <> 'upstream') as runs, sum(e.revenue + e.loss) as revenue,
              sum(e.upstream_cost) as upstream_cost, sum(coalesce(e.upstream_base, 0)) as base,
              sum(e.upstream_unknown + case when e.type = 'settle' and e.upstream_basis is null then 1 else 0 end) as unknown
-        from usage_marks m cross join lateral (
+        from usage_marks m left join ledger_openings n using (account_id) cross join lateral (
           select * from ledger_entries e where e.account_id = m.account_id and e.type = 'settle'
              and e.created_at > $1::timestamptz and e.created_at < $2::timestamptz + interval '1 day'
           union all
           select * from ledger_entries e where e.account_id = m.account_id and e.type not in ('hold', 'settle')
              and e.upstream_basis is not null
              and e.created_at > $1::timestamptz and e.created_at < $2::timestamptz + interval '1 day' offset 0) e
-       where e.number <= m.margins and date_trunc('day', e.created_at, 'UTC') > $1
+       where e.number <= m.margins and (n.month is null or e.created_at >= n.month::timestamp at time zone 'UTC')
+         and date_trunc('day', e.created_at, 'UTC') > $1
          and date_trunc('day', e.created_at, 'UTC') <= $2
        group by 1, 2, 3, 4, 5, 6),
     sums as (
-      select account_id, month, start, model, provider, route, sum(runs) as runs, sum(revenue) as revenue,
-             sum(upstream_cost) as upstream_cost, sum(base) as base, sum(unknown) as unknown
-        from margin_sums where step = 'day' and start::timestamp at time zone 'UTC' > $1
+      select s.account_id, s.month, start, model, provider, route, sum(runs) as runs, sum(s.revenue) as revenue,
+             sum(s.upstream_cost) as upstream_cost, sum(base) as base, sum(unknown) as unknown
+        from margin_sums s left join ledger_openings n using (account_id)
+       where step = 'day' and (n.month is null or start >= n.month) and start::timestamp at time zone 'UTC' > $1
          and start::timestamp at time zone 'UTC' <= $2 group by 1, 2, 3, 4, 5, 6)
     select account_id || ' ' || start as subject, 'sum and charges differ' as detail,
            greatest(abs(coalesce(s.revenue, 0) - coalesce(c.revenue, 0)),

@@ -87,7 +87,8 @@ const columns = `(select entries::text from balances where account_id = $1) as t
 
 /** The money of an account when a time came: as of an entry shortly before, and what was written since. */
 const moneyAt = (at: string) => `
-  (select coalesce((select available_after + held_after from ledger_entries where account_id = $1 and number = n.low), 0)
+  (select coalesce((select available + held from ledger_openings where account_id = $1 and number = n.low),
+            (select available_after + held_after from ledger_entries where account_id = $1 and number = n.low), 0)
         + coalesce((select sum(available + held) from ledger_entries e where e.account_id = $1 and e.number > n.low
             and e.number <= n.high and e.created_at < ${at}), 0)
      from (select entry_near($1, ${at}, false) as low, entry_near($1, ${at}, true) as high) n)::text`;
@@ -107,6 +108,10 @@ const summed_statement = `
      ${lines_and_movements.replace('AFTER', '0')}
      select ${moneyAt('$2')} as opening, ${moneyAt('$3')} as closing, ${columns}`;
 
+/** Entries that are not closed, and what the others come to. */
+const opened = `coalesce((select number from ledger_openings where account_id = $1), 0)`;
+const closed_money = `coalesce((select available + held from ledger_openings where account_id = $1), 0)`;
+
 /** The same from the entries alone. */
 async function readStatement(db: Queryable, { account_id, from, to, after = 0n }: Period): Promise<Statement> {
   const rows = await db.query<Row>(
@@ -114,10 +119,10 @@ async function readStatement(db: Queryable, { account_id, from, to, after = 0n }
        select model, kind, 1 as charges, revenue + loss as cost, units from ledger_entries
         where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3 and number > $4),
      ${lines_and_movements.replace('AFTER', '$4')}
-     select (select coalesce(sum(available + held) filter (where created_at < $2 or number <= $4), 0)::text
-               from ledger_entries where account_id = $1 and created_at < $3) as opening,
-            (select coalesce(sum(available + held), 0)::text from ledger_entries
-              where account_id = $1 and created_at < $3) as closing, ${columns}`,
+     select (select (coalesce(sum(available + held) filter (where created_at < $2 or number <= $4), 0) + ${closed_money})::text
+               from ledger_entries where account_id = $1 and created_at < $3 and number > ${opened}) as opening,
+            (select (coalesce(sum(available + held), 0) + ${closed_money})::text from ledger_entries
+              where account_id = $1 and created_at < $3 and number > ${opened}) as closing, ${columns}`,
     [account_id, from, to, after],
   );
   const [row] = rows;
@@ -157,8 +162,8 @@ export async function chargedByAccount(
          cross join lateral (select sum(cost) as charged from usage_sums u
            where u.account_id = b.account_id and u.step = 'day' and u.start >= $1 and u.start < $2 offset 0) s
          cross join lateral (select sum(revenue + loss) as charged from ledger_entries e
-           where e.account_id = b.account_id and e.number > coalesce(m.number, 0) and e.type = 'settle'
-             and e.created_at >= $1 and e.created_at < $2 offset 0) t
+           where e.account_id = b.account_id and e.number > coalesce(m.number, 0) and e.number <= b.entries
+             and e.type = 'settle' and e.created_at >= $1 and e.created_at < $2 offset 0) t
         where $3::text is null or b.account_id = $3) c
       where charged > 0 order by account_id`,
     [from, to, account_id ?? null],

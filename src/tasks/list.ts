@@ -152,6 +152,16 @@ export async function hasTask(db: Queryable, account_id: string, id: string): Pr
   return rows.length === 1;
 }
 
+/** Tells whether a task is still there that began, or ended, before a time. */
+export async function hasTasksBefore(db: Queryable, at: Date): Promise<boolean> {
+  const rows = await db.query(
+    `(select 1 from tasks where completed_at < $1 limit 1)
+     union all (select 1 from tasks where completed_at is null and created_at < $1 limit 1)`,
+    [at],
+  );
+  return rows.length > 0;
+}
+
 /** For the operator: a task of whichever account. */
 export async function findTask(db: Queryable, id: string): Promise<Task | undefined> {
   const rows = await db.query<Task>(`select ${task_columns} from tasks where id = $1`, [id]);

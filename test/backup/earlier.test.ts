@@ -67,7 +67,18 @@ it('a backup of the version before the baseline is restored row by row, with exa
     expect(there.delete(name) && backed_up.delete(before)).toBe(true);
   }
   // Tables and a column that came later: nothing is leased, and no call may cost more than its hold.
-  for (const name of ['leases', 'sign_in_tries', 'test_calls', 'test_call_files', 'book_checks', 'margin_sums']) {
+  for (const name of [
+    'leases',
+    'lessees',
+    'sign_in_tries',
+    'test_calls',
+    'test_call_files',
+    'book_checks',
+    'margin_sums',
+    'ledger_openings',
+    'ledger_closed_months',
+    'ledger_closed_keys',
+  ]) {
     expect(there.get(`public.${name}`)).toEqual([]);
     there.delete(`public.${name}`);
   }

@@ -167,6 +167,11 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
     () => `update ledger_entries set month = '2026-10-01' where ${entry('first released', 'close')}`,
   ],
   [
+    'what was closed of a ledger is a part of it',
+    () => `insert into ledger_openings values ('acct_ghost', '2026-11-01', 1, 5, 0, -5, 0, 0, 0, 0, 0)`,
+    '0.000005',
+  ],
+  [
     'every open hold has its entry, and no end',
     () => `insert into open_holds values ('${dollars.account_id}', 'none', '${dollars.key_id}', 1, 'm', 'chat', now())`,
   ],

@@ -8,7 +8,8 @@ create or replace function entry_near(p_account text, p_at timestamptz, p_later 
   set enable_seqscan = off as $$
 declare
   v_at constant timestamptz := p_at + case when p_later then interval '1 hour' else interval '-1 hour' end;
-  v_low bigint := 0; -- made before v_at, or none
+  -- Made before v_at, or none: what was closed may be gone.
+  v_low bigint := coalesce((select number from ledger_openings where account_id = p_account), 0);
   v_high bigint; -- made later, or behind the last
   v_middle bigint;
 begin

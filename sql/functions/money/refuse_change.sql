@@ -1,6 +1,9 @@
--- Refuses every change of the ledger.
+-- Refuses every change of the ledger, but the removal of entries of months that were closed.
 create or replace function refuse_change() returns trigger language plpgsql as $$
 begin
+  if tg_op = 'DELETE' and is_closed(old) then
+    return old;
+  end if;
   raise exception 'ledger entries are never changed or deleted' using errcode = 'restrict_violation';
 end $$;
 
