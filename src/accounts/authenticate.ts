@@ -14,8 +14,11 @@ export type Caller = {
   key: { id: string; name: string; rules?: Pick<KeyRules, 'scopes' | 'addresses'>; budget_id?: string };
 };
 
-/** The two headers that may carry a key (DECISIONS, Authentication). */
-export type KeyHeaders = { authorization?: string | undefined; 'x-api-key'?: string | undefined };
+/** Headers that may carry a key beside `authorization`, as clients of different providers send it; the first one counts. */
+export const key_headers = ['x-api-key', 'api-key', 'x-goog-api-key'] as const;
+
+/** The text of the two that count: `authorization`, and the first of the others. */
+export type KeyHeaders = { authorization?: string | undefined; api_key?: string | undefined };
 
 export type Authenticator = {
   /** The caller, or ApiError 401. */
@@ -81,10 +84,10 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
   };
 }
 
-/** If Authorization is there, it alone decides: some set-ups send a stale x-api-key beside it. */
+/** If Authorization is there, it alone decides: some set-ups send a stale key in another header beside it. */
 function keyOf(headers: KeyHeaders): string | undefined {
   if (headers.authorization !== undefined) return /^bearer +(\S+) *$/i.exec(headers.authorization)?.[1];
-  return headers['x-api-key'];
+  return headers.api_key;
 }
 
 /** `check` resolves when the number was seen less than 900 ms ago. A new number calls `onChange` first. */

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Readable, Transform } from 'node:stream';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { ChunkBuffer } from '../lib/chunk-buffer.ts';
+import { decoderOf } from './decoder.ts';
 
 export const megabyte = 1_000_000;
 
@@ -19,7 +21,7 @@ export type BodyReading = {
 };
 
 /**
- * Reads the body of `raw`, at most `limit_bytes`. Refuses by the headers alone where they say enough. Rejects with
+ * Reads the body of `raw`, at most `limit_bytes` once it is decoded. Refuses by the headers alone where they say enough. Rejects with
  * ApiError 413, 415, 429 or 400. After that the rest of the body is still on its way.
  */
 export async function readBody(raw: IncomingMessage, reading: BodyReading): Promise<Buffer> {
@@ -28,8 +30,9 @@ export async function readBody(raw: IncomingMessage, reading: BodyReading): Prom
   const length_bytes = Number(headers['content-length'] ?? 0);
   if (length_bytes > limit_bytes) throw tooLarge(limit_bytes);
   if (!announcesBody(headers)) return no_bytes;
-  checkEncoding(headers['content-encoding']);
+  const decoder = decoderOf(headers['content-encoding']);
   checkType(headers['content-type']);
+  if (decoder) return receiveEncoded(raw, decoder, reading);
   if (length_bytes > large_bytes) return receiveLarge(raw, length_bytes, reading);
   sendContinue();
   if (headers['content-length'] === undefined) return collect(raw, reading);
@@ -41,6 +44,24 @@ async function receiveLarge(raw: IncomingMessage, length_bytes: number, reading:
   const permit = await reading.takeMemory(length_bytes);
   reading.sendContinue();
   return collect(raw, { ...reading, takeMemory: async () => permit });
+}
+
+/**
+ * Decodes a body as it arrives, in another thread. A few bytes can become as many as a body may have, and a decoder keeps
+ * some MB, so the memory for both is taken first.
+ */
+async function receiveEncoded(raw: IncomingMessage, decoder: Transform, reading: BodyReading): Promise<Buffer> {
+  try {
+    const permit = await reading.takeMemory(reading.limit_bytes);
+    reading.sendContinue();
+    raw.pipe(decoder);
+    const bytes = await collect(raw, { ...reading, takeMemory: async () => permit }, decoder);
+    permit.shrink(bytes.length);
+    return bytes;
+  } finally {
+    raw.unpipe(decoder);
+    decoder.destroy();
+  }
 }
 
 /** All of it, if it is here, as most bodies are that come in one piece with their head. */
@@ -61,13 +82,6 @@ function tooLarge(limit_bytes: number): ApiError {
   return new ApiError('too_large', `The body is larger than ${shown}.`);
 }
 
-/** Nothing is decompressed: a few kB could become gigabytes. */
-export function checkEncoding(encoding: string | undefined): void {
-  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
-  const message = `Send the body without content-encoding (got ${JSON.stringify(encoding.slice(0, 60))}).`;
-  throw new ApiError('unsupported_media_type', message);
-}
-
 function checkType(header: string | undefined): void {
   if (header === 'application/json') return;
   const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
@@ -78,8 +92,12 @@ function checkType(header: string | undefined): void {
   throw new ApiError('unsupported_media_type', `Send the body as "content-type: application/json" in UTF-8 (${got}).`);
 }
 
-/** Waits in the middle where a body of unknown length turns out to be large. */
-async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, takeMemory }: BodyReading): Promise<Buffer> {
+/** Waits in the middle where a body of unknown length turns out to be large. `source`: of the bytes of `raw`, or decoded. */
+async function collect(
+  raw: IncomingMessage,
+  { limit_bytes, idle_ms, takeMemory }: BodyReading,
+  source: Readable = raw,
+): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks = new ChunkBuffer();
   let memory: Promise<Permit> | undefined;
@@ -89,23 +107,30 @@ async function collect(raw: IncomingMessage, { limit_bytes, idle_ms, takeMemory 
     if (chunks.size_bytes + chunk.length > limit_bytes) return reject(tooLarge(limit_bytes));
     chunks.push(chunk);
     if (memory || chunks.size_bytes <= large_bytes) return;
-    raw.pause();
+    source.pause();
     memory = takeMemory(limit_bytes);
-    memory.then(() => raw.resume(), reject);
+    memory.then(() => source.resume(), reject);
   };
   const onEnd = () => resolve(chunks.whole());
   const onClose = () => {
     // Comes after every `end` too, and before the promise has gone on.
     if (!raw.complete) reject(new ApiError('invalid_request', 'The connection ended before the body did.'));
   };
-  raw.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+  const onUndecodable = () =>
+    reject(new ApiError('invalid_request', 'The body is not what its content-encoding says.'));
+  const onArrival = () => void timer.refresh();
+  if (source !== raw) source.on('error', onUndecodable);
+  if (source !== raw) raw.on('data', onArrival);
+  source.on('data', onData).on('end', onEnd);
+  raw.on('close', onClose).on('error', onClose);
   try {
     const bytes = await promise;
     (await memory)?.shrink(bytes.length);
     return bytes;
   } finally {
     clearTimeout(timer);
-    raw.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+    source.off('data', onData).off('end', onEnd);
+    raw.off('data', onArrival).off('close', onClose).off('error', onClose);
     if (!raw.complete) raw.on('error', () => {}); // an abort after our answer is nobody's surprise
   }
 }

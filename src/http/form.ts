@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ApiError } from '../errors.ts';
-import { checkEncoding, megabyte } from './body.ts';
+import { megabyte } from './body.ts';
 
 /** Bodies of multipart/form-data: fields, and files that are handed on while they arrive. */
 
@@ -62,13 +62,20 @@ export function isForm(headers: IncomingHttpHeaders): boolean {
 const boundary_form = /;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;"]{1,70})\s*(?:;|$)/i;
 
 function checkFormHeaders(headers: IncomingHttpHeaders): void {
-  checkEncoding(headers['content-encoding']);
+  refuseEncoding(headers['content-encoding']);
   const type = headers['content-type'] ?? '';
   if (!isForm(headers)) {
     const got = type === '' ? 'got no content-type' : `got ${JSON.stringify(type.slice(0, 60))}`;
     throw new ApiError('unsupported_media_type', `Send the body as "content-type: multipart/form-data" (${got}).`);
   }
   if (!boundary_form.test(type)) throw malformed('its content-type has no boundary of 1 to 70 characters');
+}
+
+/** A file is compressed by itself. */
+function refuseEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
+  const message = `Send a form without content-encoding (got ${JSON.stringify(encoding.slice(0, 60))}).`;
+  throw new ApiError('unsupported_media_type', message);
 }
 
 function makeParser(headers: IncomingHttpHeaders, limits: FormLimits): BusboyInstance {

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts';
 import { listen, type ListenAddress, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
 import { compileRoutes, routerPath } from './routes.ts';
-import { type Context, receive, refuseUrl, serve, serveUnknown } from './serve.ts';
+import { carriesKey, type Context, receive, refuseUrl, serve, serveUnknown } from './serve.ts';
 import { makeSocketErrors } from './socket-errors.ts';
 
 const header_bytes_max = 64 * 1024;
@@ -108,7 +108,12 @@ function openRouter<App>(context: Context<App>): Route {
     );
   }
   router.all('*', unknown); // of a method that no endpoint has, too, the URL is read
-  return (request, response) => void router.lookup(request, response);
+  return (request, response) => {
+    const { url = '', headers } = request;
+    const is_elsewhere = !url.startsWith('/v1/') || url.startsWith('/v1/v1/');
+    if (is_elsewhere && carriesKey(headers)) request.url = context.routes.meantUrl(url) ?? url;
+    void router.lookup(request, response);
+  };
 }
 
 /** Between two looks for connections whose last answer has gone out. */

@@ -7,6 +7,11 @@ export type RouteTable<App> = {
   /** Tells whether an unknown path or method at `path` needs a key first. */
   needsKey(path: string): boolean;
   windowOf(path: string): WindowName;
+  /**
+   * Returns the URL below /v1 that an API client means whose base URL lacks `/v1` or has it where the client adds it
+   * itself; undefined if there is nothing either.
+   */
+  meantUrl(url: string): string | undefined;
   /** 405 if the path exists for other methods, else 404. */
   unknown(method: string, path: string): ApiError;
   /**
@@ -36,6 +41,12 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
     windowOf(path) {
       return at(asRouted(path)).some((endpoint) => isKeyed(endpoint) && endpoint.window === 'chat') ? 'chat' : 'other';
     },
+    meantUrl(url) {
+      const [path = '', ...query] = url.split(/(?=\?)/);
+      if (at(asRouted(path)).some((endpoint) => !isPage(endpoint))) return undefined;
+      const meant = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : `/v1${path}`;
+      return at(asRouted(meant)).some(isKeyed) ? [meant, ...query].join('') : undefined;
+    },
     unknown(method, path) {
       const endpoints_there = at(asRouted(path));
       return endpoints_there.length > 0 ? wrongMethod(method, endpoints_there) : notFound(method, decodePath(path), at);
@@ -52,6 +63,11 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
 
 function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
   return !endpoint.public && endpoint.session === undefined;
+}
+
+/** Of the dashboard, whose pages have names such as `/models`, too. */
+function isPage<App>({ public: is_public, docs }: Endpoint<App>): boolean {
+  return is_public === true && docs.hidden === true && docs.tag === 'Dashboard';
 }
 
 /** `/v1/tasks/{id}` as the router writes it: `/v1/tasks/:id`; `{+id}` takes the rest of the path. */

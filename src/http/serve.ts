@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Caller } from '../accounts/authenticate.ts';
+import { key_headers, type Caller } from '../accounts/authenticate.ts';
 import { checkKeyRules } from '../accounts/key-rules.ts';
 import { ApiError, service_errors } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
@@ -197,6 +197,18 @@ async function countPerson<App>(context: Context<App>, user_id: string): Promise
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });
 }
 
+/** Returns the key of a header other than `authorization`. */
+function apiKeyOf(headers: IncomingHttpHeaders): string | undefined {
+  const name = key_headers.find((each) => headers[each] !== undefined);
+  const value = name && headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** Returns whether a request carries a key, right or wrong: it comes from an API client. */
+export function carriesKey(headers: IncomingHttpHeaders): boolean {
+  return headers.authorization !== undefined || apiKeyOf(headers) !== undefined;
+}
+
 /** Rejects with ApiError 401, 403 or 429. */
 async function admitCaller<App>(
   context: Context<App>,
@@ -204,10 +216,9 @@ async function admitCaller<App>(
   exchange: Exchange,
   endpoint?: Pick<Endpoint<App>, 'method' | 'path'>,
 ): Promise<void> {
-  const { authorization, 'x-api-key': api_key } = exchange.request.headers;
+  const { headers } = exchange.request;
   exchange.headers['cache-control'] = 'no-store';
-  const key = Array.isArray(api_key) ? api_key[0] : api_key;
-  const caller = await context.authenticate({ authorization, 'x-api-key': key });
+  const caller = await context.authenticate({ authorization: headers.authorization, api_key: apiKeyOf(headers) });
   exchange.caller = caller;
   const { rules } = caller.key;
   if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });

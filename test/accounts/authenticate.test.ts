@@ -46,9 +46,9 @@ describe('a key is accepted', () => {
       { authorization: `Bearer ${text}` },
       { authorization: `bearer ${text}` },
       { authorization: `BEARER   ${text}  ` },
-      { 'x-api-key': text },
-      { authorization: `Bearer ${text}`, 'x-api-key': 'stale' },
-      { authorization: undefined, 'x-api-key': text },
+      { api_key: text },
+      { authorization: `Bearer ${text}`, api_key: 'stale' },
+      { authorization: undefined, api_key: text },
     ]) {
       expect(await authenticator.authenticate(headers)).toEqual(caller);
     }
@@ -60,7 +60,7 @@ describe('a key is accepted', () => {
     const [first, second] = [await newKey(), await newKey()];
     const third = await createKey(database.db, { account_id: other.id, name: 'b', limit_month: null }, now);
     const who = async (text: string) => {
-      const caller = await authenticator.authenticate({ 'x-api-key': text });
+      const caller = await authenticator.authenticate({ api_key: text });
       return [caller.account.id, caller.key.id];
     };
     expect(await who(first.text)).toEqual([account.id, first.key.id]);
@@ -73,7 +73,7 @@ describe('a key is accepted', () => {
     const blocked = await createAccount(database.db, { name: 'Eve', currency: 'USD', initial_credit: 0n }, now);
     const { text } = await createKey(database.db, { account_id: blocked.id, name: 'e', limit_month: null }, now);
     await setAccountStatus(database.db, blocked.id, 'blocked');
-    expect((await authenticator.authenticate({ 'x-api-key': text })).account.status).toBe('blocked');
+    expect((await authenticator.authenticate({ api_key: text })).account.status).toBe('blocked');
   });
 });
 
@@ -94,10 +94,10 @@ describe('a key is refused with the same message', () => {
       { authorization: `Bearer ${text} ${text}` },
       { authorization: `Bearer\t${text}` },
       { authorization: `Bearer ${text.slice(0, -1)}` },
-      { 'x-api-key': '' },
-      { 'x-api-key': `Bearer ${text}` },
-      { 'x-api-key': `${text}, ${text}` },
-      { 'x-api-key': newKeyText() },
+      { api_key: '' },
+      { api_key: `Bearer ${text}` },
+      { api_key: `${text}, ${text}` },
+      { api_key: newKeyText() },
       { authorization: `Bearer ${newKeyText()}` },
       { authorization: `Bearer ${deleted.text}` },
     ]) {
@@ -114,7 +114,7 @@ describe('a key is refused with the same message', () => {
     const { authenticator } = withClock();
     const { text } = await newKey();
     for (const authorization of ['', 'Bearer', 'Basic x', `Bearer ${newKeyText()}`]) {
-      await expect(authenticator.authenticate({ authorization, 'x-api-key': text })).rejects.toMatchObject(refused);
+      await expect(authenticator.authenticate({ authorization, api_key: text })).rejects.toMatchObject(refused);
     }
   });
 });
@@ -123,7 +123,7 @@ describe('the cache of keys', () => {
   test('is at most a second old, so that a deleted key is refused by then without a message', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
-    const headers = { 'x-api-key': text };
+    const headers = { api_key: text };
     await authenticator.authenticate(headers);
     await deleteKey(database.db, key.id, now);
     const answers: boolean[] = [];
@@ -143,7 +143,7 @@ describe('the cache of keys', () => {
 
   test('makes one look-up for many requests at once, and checks only for changes while nothing changes', async () => {
     const { authenticator, clock } = withClock();
-    const headers = { 'x-api-key': (await newKey()).text };
+    const headers = { api_key: (await newKey()).text };
     await Promise.all(Array.from({ length: 50 }, () => authenticator.authenticate(headers)));
     expect(clock).toMatchObject({ lookups: 1, checks: 1 });
     // Being asked for does not make an answer any younger.
@@ -165,10 +165,10 @@ describe('the cache of keys', () => {
     const { authenticator, clock } = withClock();
     const own = await createAccount(database.db, { name: 'old', currency: 'USD', initial_credit: 0n }, now);
     const { text } = await createKey(database.db, { account_id: own.id, name: 'old', limit_month: null }, now);
-    const before = await authenticator.authenticate({ 'x-api-key': text });
+    const before = await authenticator.authenticate({ api_key: text });
     await database.db.query(statement, [own.id, value]);
     clock.elapsed_ms += 999;
-    const after = await authenticator.authenticate({ 'x-api-key': text });
+    const after = await authenticator.authenticate({ api_key: text });
     expect(JSON.stringify(before)).not.toContain(value);
     expect(JSON.stringify(after)).toContain(value);
   });
@@ -176,7 +176,7 @@ describe('the cache of keys', () => {
   test('drops a key at the time when the key ends', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
-    const headers = { 'x-api-key': text };
+    const headers = { api_key: text };
     await database.db.query("update api_keys set deleted_at = now() + interval '1 hour' where id = $1", [key.id]);
     await authenticator.authenticate(headers);
     clock.elapsed_ms += 3_590_000;
@@ -201,7 +201,7 @@ describe('the cache of keys', () => {
   test('no longer answers for a key that has ended, and looks it up again after forget', async () => {
     const { authenticator, clock } = withClock();
     const { key, text } = await newKey();
-    const headers = { 'x-api-key': text };
+    const headers = { api_key: text };
     await database.db.query("update api_keys set deleted_at = now() + interval '800 milliseconds' where id = $1", [
       key.id,
     ]);
@@ -209,10 +209,10 @@ describe('the cache of keys', () => {
     clock.elapsed_ms += 800;
     await expect(authenticator.authenticate(headers)).rejects.toMatchObject(refused);
     const other = await newKey();
-    await authenticator.authenticate({ 'x-api-key': other.text });
+    await authenticator.authenticate({ api_key: other.text });
     await database.db.query("update api_keys set name = 'renamed' where id = $1", [other.key.id]);
     authenticator.invalidate();
-    expect((await authenticator.authenticate({ 'x-api-key': other.text })).key.name).toBe('renamed');
+    expect((await authenticator.authenticate({ api_key: other.text })).key.name).toBe('renamed');
   });
 
   test('ignores the result of a look-up that began long ago', async () => {
@@ -227,13 +227,13 @@ describe('the cache of keys', () => {
     };
     const authenticator = makeAuthenticator(slow, () => clock.elapsed_ms);
     const { key, text } = await newKey();
-    await authenticator.authenticate({ 'x-api-key': text });
+    await authenticator.authenticate({ api_key: text });
     const { promise, resolve } = Promise.withResolvers<void>();
     late = promise;
     clock.elapsed_ms = 500;
-    await authenticator.authenticate({ 'x-api-key': text }); // asks in the background, and reads what is so now
+    await authenticator.authenticate({ api_key: text }); // asks in the background, and reads what is so now
     clock.elapsed_ms = 1_500;
-    const asked = authenticator.authenticate({ 'x-api-key': text });
+    const asked = authenticator.authenticate({ api_key: text });
     await deleteKey(database.db, key.id, now);
     late = undefined;
     resolve();
@@ -243,19 +243,19 @@ describe('the cache of keys', () => {
   test('is emptied by forget', async () => {
     const { authenticator } = withClock();
     const { key, text } = await newKey();
-    await authenticator.authenticate({ 'x-api-key': text });
+    await authenticator.authenticate({ api_key: text });
     await deleteKey(database.db, key.id, now);
     authenticator.invalidate();
-    await expect(authenticator.authenticate({ 'x-api-key': text })).rejects.toMatchObject(refused);
+    await expect(authenticator.authenticate({ api_key: text })).rejects.toMatchObject(refused);
   });
 
   test('never stores that a key is unknown, so that a new key works at once', async () => {
     const { authenticator } = withClock();
     const { key, text } = await newKey();
     await database.db.query('update api_keys set deleted_at = $2 where id = $1', [key.id, now]);
-    await expect(authenticator.authenticate({ 'x-api-key': text })).rejects.toMatchObject(refused);
+    await expect(authenticator.authenticate({ api_key: text })).rejects.toMatchObject(refused);
     await database.db.query('update api_keys set deleted_at = null where id = $1', [key.id]);
-    expect((await authenticator.authenticate({ 'x-api-key': text })).key.id).toBe(key.id);
+    expect((await authenticator.authenticate({ api_key: text })).key.id).toBe(key.id);
   });
 
   test('never stores a failed look-up, so that the next request tries again', async () => {
@@ -266,9 +266,9 @@ describe('the cache of keys', () => {
         broken ? Promise.reject(new Error('connection refused')) : database.db.query(sql, values),
     };
     const authenticator = makeAuthenticator(flaky, () => 0);
-    await expect(authenticator.authenticate({ 'x-api-key': text })).rejects.toThrow('connection refused');
+    await expect(authenticator.authenticate({ api_key: text })).rejects.toThrow('connection refused');
     broken = false;
-    expect((await authenticator.authenticate({ 'x-api-key': text })).account.id).toBe(account.id);
+    expect((await authenticator.authenticate({ api_key: text })).account.id).toBe(account.id);
   });
 
   test('holds at most 20,000 keys and drops older ones, but not all at once', async () => {
@@ -284,12 +284,12 @@ describe('the cache of keys', () => {
     };
     const authenticator = makeAuthenticator(everybody, () => 0);
     const texts = Array.from({ length: 20_001 }, newKeyText);
-    for (const text of texts) await authenticator.authenticate({ 'x-api-key': text });
+    for (const text of texts) await authenticator.authenticate({ api_key: text });
     expect(lookups).toBe(20_001);
-    await authenticator.authenticate({ 'x-api-key': texts.at(-1) });
-    await authenticator.authenticate({ 'x-api-key': texts[1] });
+    await authenticator.authenticate({ api_key: texts.at(-1) });
+    await authenticator.authenticate({ api_key: texts[1] });
     expect(lookups).toBe(20_001);
-    await authenticator.authenticate({ 'x-api-key': texts[0] });
+    await authenticator.authenticate({ api_key: texts[0] });
     expect(lookups).toBe(20_002);
   });
 });

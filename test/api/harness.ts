@@ -53,7 +53,7 @@ function caller(number: number): Caller {
 }
 
 /** Any `Bearer key_N` is a key; takes a turn of the event loop, as a look into a database does. */
-export const authenticate: PipelineOptions<TestApp>['authenticate'] = async ({ authorization, 'x-api-key': key }) => {
+export const authenticate: PipelineOptions<TestApp>['authenticate'] = async ({ authorization, api_key: key }) => {
   await new Promise((resolve) => setImmediate(resolve));
   const text = authorization === undefined ? key : /^bearer (\S+)$/i.exec(authorization)?.[1];
   const number = /^key_(\d+)$/.exec(text ?? '')?.[1];

@@ -266,11 +266,11 @@ describe('unusual, and served', () => {
 });
 
 describe('large and slow', () => {
-  test('a compressed body is refused unopened: a bomb stays a bomb', async () => {
+  test('a compressed body is read no further than its limit: a bomb stays a bomb', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const lines = [json, 'content-encoding: gzip', `content-length: ${bomb.length}`, close];
     const { replies } = await speak(port, [head('POST /v1/generate HTTP/1.1', ...lines), bomb]);
-    expect(replies.map(({ status }) => status)).toEqual([415]);
+    expect(replies.map(({ status }) => status)).toEqual([413]);
   });
 
   test.each([

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer, Call, Endpoint } from '../../src/http/endpoint.ts';
 import { ApiError } from '../../src/errors.ts';
@@ -85,6 +86,13 @@ const endpoints: Endpoint<TestApp>[] = [
     public: true,
     docs,
     handle: () => ({ status: 200, body: { open: true } }),
+  },
+  {
+    method: 'GET',
+    path: '/models/{+rest}',
+    public: true,
+    docs: { ...docs, tag: 'Dashboard', hidden: true },
+    handle: () => ({ status: 200, body: 'a page' }),
   },
   { method: 'GET', path: '/open.json', public: true, docs, handle: () => ({ status: 200, body: {} }) },
 ];
@@ -641,14 +649,96 @@ describe('a request gets 404', () => {
   });
 
   test.each([
-    ['POST', '/generate', '/v1/generate'],
-    ['POST', '/v1/v1/messages', '/v1/messages'],
-    ['POST', '/v1/v1/chat/completions', '/v1/chat/completions'],
-    ['GET', '/v1/tasks/', '/v1/tasks'],
-  ])('for %s %s that asks whether %s was meant', async (method, path, meant) => {
-    const answer = await send(method, path);
+    ['POST', '/generate', '/v1/generate', null],
+    ['POST', '/chat/completions', '/v1/chat/completions', null],
+    ['GET', '/v1/tasks/', '/v1/tasks', 'key_1'],
+  ])('for %s %s that asks whether %s was meant', async (method, path, meant, key) => {
+    const answer = await send(method, path, { key });
     expect(answer.status).toBe(404);
     expect(answer.error()['message']).toContain(`Did you mean ${meant}?`);
+  });
+});
+
+describe('a base URL that lacks /v1, or has it twice, is read as it is meant from whoever has a key', () => {
+  test.each([
+    ['GET', '/tasks?limit=3', '/v1/tasks', 'limit'],
+    ['GET', '/v1/v1/tasks', '/v1/tasks', undefined],
+    ['GET', '/tasks/task_1', '/v1/tasks/task_1', undefined],
+    ['GET', '/models/a/b', '/v1/models/a/b', undefined], // which is a page of the dashboard, too
+    ['POST', '/chat/completions', '/v1/chat/completions', undefined],
+    ['POST', '/messages?beta=true', '/v1/messages', undefined],
+    ['POST', '/v1/v1/messages', '/v1/messages', undefined],
+  ])('%s %s', async (method, path, meant, parameter) => {
+    for (const headers of [
+      { authorization: 'Bearer key_1' },
+      { 'x-api-key': 'key_1' },
+      { 'api-key': 'key_1' },
+      { 'x-goog-api-key': 'key_1' },
+    ]) {
+      const body = method === 'POST' ? { json: { a: 1 } } : {};
+      const answer = await send(method, path, { key: null, headers, ...body });
+      expect(answer.status).toBe(200);
+      expect(answer.json()['path']).toBe(meant);
+      if (parameter !== undefined) expect(answer.json()['query']).toHaveProperty(parameter);
+    }
+  });
+
+  test('but not where there is a path of that name, or nothing', async () => {
+    expect((await send('GET', '/open')).json()).toEqual({ open: true });
+    expect((await send('GET', '/models/a')).status).toBe(200);
+    expect(await send('GET', '/models/a', { key: null })).toMatchObject({ status: 200, text: 'a page' });
+    expect((await send('GET', '/nothing')).status).toBe(404);
+    expect((await send('GET', '/v1/v1')).status).toBe(404);
+  });
+
+  test('and a wrong key is refused in the format of the path', async () => {
+    const answer = await send('POST', '/chat/completions', { key: 'wrong', json: {} });
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(completions_error('authentication_error'));
+  });
+});
+
+describe('a body in an encoding', () => {
+  const text = JSON.stringify({ text: 'ü'.repeat(200_000) });
+  const encodings = {
+    gzip: gzipSync,
+    'x-gzip': gzipSync,
+    deflate: deflateSync,
+    br: brotliCompressSync,
+    zstd: zstdCompressSync,
+  };
+  const post = (encoding: string, body: Buffer, path = '/v1/chat/completions') =>
+    send('POST', path, { body, headers: { 'content-encoding': encoding } });
+
+  test.each(Object.entries(encodings))('is read: %s', async (encoding, encode) => {
+    for (const body of ['{"a":1}', text]) {
+      const answer = await post(encoding, encode(body));
+      expect(answer.status).toBe(200);
+      expect(answer.json()['body']).toEqual(JSON.parse(body));
+    }
+  });
+
+  test('that is not what it says, or cut, gets 400', async () => {
+    const bodies = [
+      Buffer.from('{"a":1}'),
+      gzipSync(text).subarray(0, 60),
+      Buffer.concat([gzipSync('{'), gzipSync('}x')]),
+    ];
+    for (const [i, body] of bodies.entries()) {
+      const answer = await post('gzip', body);
+      expect([i, answer.status]).toEqual([i, 400]);
+    }
+  });
+
+  test('that becomes larger than the limit gets 413, and takes no memory for long', async () => {
+    const zeros = Buffer.alloc(200_000_000, 32);
+    for (const [encoding, encode] of Object.entries(encodings)) {
+      if (encoding === 'br') continue; // 2 s of a core to make one
+      const bomb = encode(zeros);
+      const answers = await Promise.all(Array.from({ length: 10 }, () => post(encoding, bomb)));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([413]));
+    }
+    expect((await post('gzip', gzipSync('{"a":1}'))).status).toBe(200);
   });
 });
 
@@ -743,7 +833,8 @@ describe('a request gets 415', () => {
     ['a list', { 'content-type': 'application/json, text/plain' }],
     ['no type', { 'content-type': '' }],
     ['nonsense', { 'content-type': 'json' }],
-    ['gzip', { 'content-encoding': 'gzip' }],
+    ['an unknown encoding', { 'content-encoding': 'compress' }],
+    ['two encodings', { 'content-encoding': 'gzip, br' }],
   ])('for %s', async (_name, headers) => {
     const answer = await send('POST', '/v1/generate', { body: '{"a":1}', headers });
     expect(answer.status).toBe(415);
