@@ -66,10 +66,8 @@ it('a backup of the version before the baseline is restored row by row, with exa
     expect(there.get(name)).toEqual(backed_up.get(before));
     expect(there.delete(name) && backed_up.delete(before)).toBe(true);
   }
-  // Tables and a column that came later: nothing is leased, and no call may cost more than its hold.
+  // Tables and a column that came later: no call may cost more than its hold.
   for (const name of [
-    'leases',
-    'lessees',
     'sign_in_tries',
     'test_calls',
     'test_call_files',

@@ -83,12 +83,12 @@ async function invoiceLastMonth(db: Db, now: Date): Promise<void> {
   await makeInvoices(db, { issuer, month: then.toISOString().slice(0, 7), now });
 }
 
-/** Lists the tables of PostgreSQL's catalogue, asked in another way than a backup does. */
+/** Lists the tables of PostgreSQL's catalogue without those of running nodes, asked in another way than a backup does. */
 async function tablesOf(client: pg.Client): Promise<{ name: string; columns: string }[]> {
   const { rows } = await client.query<{ name: string; columns: string }>(
     `select table_schema || '.' || table_name as name, string_agg(quote_ident(column_name), ', ' order by ordinal_position) as columns
        from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
-      where t.table_type = 'BASE TABLE' and (table_schema in ('public', 'auth')
+      where t.table_type = 'BASE TABLE' and table_name not in ('leases', 'lessees') and (table_schema in ('public', 'auth')
         or (table_schema = 'pgboss' and table_name in ('queue', 'job')))
       group by 1 order by 1`,
   );
