@@ -646,6 +646,7 @@ CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE
 CREATE INDEX tasks_failed ON tasks USING btree (account_id, id) WHERE (error_type IS NOT NULL);
 CREATE INDEX tasks_of_key ON tasks USING btree (account_id, key_id, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_of_model ON tasks USING btree (account_id, model, id) WHERE (completed_at IS NOT NULL);
+CREATE INDEX tasks_of_pairs ON tasks USING gin (task_pairs(account_id, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::text);
 CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_unfinished_of_account ON tasks USING btree (account_id, id) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_videos ON tasks USING btree (account_id, id) WHERE (kind = 'video'::text);
@@ -985,6 +986,15 @@ begin
     and r.month = date_trunc('month', r.month::timestamp)
     and r.month >= date_trunc('month', r.created_at at time zone 'UTC');
 end $function$;
+
+CREATE OR REPLACE FUNCTION task_pairs(p_account text, p_metadata text)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select array_agg(hashtextextended(p_account || ' ' || pair[1], 0))
+    from regexp_matches(p_metadata, '"(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*"', 'g') pair
+$function$;
 
 -- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
 -- function add_delivery(p_now timestamptz, p_delivery jsonb) returns void

@@ -24,18 +24,48 @@ export async function listTasks(db: Queryable, filter: TaskFilter): Promise<Task
   const upwards = filter.before !== undefined;
   if (filter.model?.includes('\0')) return { bodies: [], ids: [], has_more: false }; // no text of the database has it
   const pairs = jsonPairs(filter.metadata);
-  const { text, values } = pageOf(task_columns, filter, [
+  const rows = await (pairs.length > 0 ? readWithPairs(db, filter, pairs) : readPage(db, filter));
+  const page = rows.slice(0, filter.limit);
+  if (upwards) page.reverse();
+  return { bodies: page.map(bodyOf), ids: page.map((task) => task.id), has_more: rows.length > filter.limit };
+}
+
+function readPage(db: Queryable, filter: TaskFilter): Promise<Task[]> {
+  const { text, values } = pageOf(task_columns, filter, [['created_at > ?', filter.created_after]]);
+  return db.query<Task>(text, values);
+}
+
+/** So many tasks are looked at before the index of pairs is asked: pairs that many tasks have fill a page by then. */
+const looked_at = 1_000;
+
+/** Tasks that carry these pairs, one more than the limit. */
+async function readWithPairs(db: Queryable, filter: TaskFilter, pairs: readonly string[]): Promise<Task[]> {
+  const { account_id, after, before, limit } = filter;
+  const { text, values } = filtersOf(filter, [
     ['created_at > ?', filter.created_after],
     [
       `not exists (select from unnest(?::text[]) as pair
          where strpos(metadata, '{' || pair) <> 1 and strpos(metadata, ',' || pair) = 0)`,
-      pairs.length > 0 ? pairs : undefined,
+      pairs,
     ],
   ]);
-  const rows = await db.query<Task>(text, values);
-  const page = rows.slice(0, filter.limit);
-  if (upwards) page.reverse();
-  return { bodies: page.map(bodyOf), ids: page.map((task) => task.id), has_more: rows.length > filter.limit };
+  const direction = before === undefined ? 'desc' : 'asc';
+  const place = conditionsOf(placeOf({ account_id, after, before })).text; // with the first of the same values
+  const near = await db.query<Task>(
+    `select ${task_columns} from (select * from tasks where ${place} order by id ${direction} limit ${looked_at}) t
+      where ${text} order by id ${direction} limit $${values.length + 1}`,
+    [...values, limit + 1],
+  );
+  if (near.length > limit) return near;
+  return db.query<Task>(
+    `with matching as materialized (
+       select account_id, id from tasks where metadata <> '{}' and task_pairs(account_id, metadata) @> task_pairs($1, $${values.length + 1}))
+     select ${task_columns} from (
+       select t.* from matching m cross join lateral (select * from tasks where ${text} and id = m.id offset 0) t
+        where m.account_id = $1) t
+      order by id ${direction} limit $${values.length + 2}`,
+    [...values, JSON.stringify(filter.metadata), limit + 1],
+  );
 }
 
 /** Ids are made about when their task is. */
@@ -45,20 +75,9 @@ const id_slack_ms = 3_600_000;
  * The statement of a page, one row more than its limit. Tasks that have not ended are few, and have an index of their
  * own; those that have ended have indexes by what rarely occurs. A page is the newest of both.
  */
-function pageOf(columns: string, filter: Omit<LineFilter, 'metadata'>, more: readonly [string, unknown][]) {
-  const { account_id, after, before, status, model, key_id, created_after, created_before, limit } = filter;
-  const { text, values } = conditionsOf([
-    ['account_id = ?', account_id],
-    ['id < ?', after],
-    ['id > ?', before],
-    ['status = ?', status],
-    ['model = ?', model],
-    ['key_id = ?', key_id],
-    ['id > ?', created_after && firstIdSince('task', Math.max(0, created_after.getTime() - id_slack_ms))],
-    ['id < ?', created_before && firstIdSince('task', Math.max(0, created_before.getTime() + id_slack_ms))],
-    ['created_at < ?', created_before],
-    ...more,
-  ]);
+function pageOf(columns: string, filter: LineFilter, more: readonly Filter[]) {
+  const { before, status, model, key_id, limit } = filter;
+  const { text, values } = filtersOf(filter, more);
   const order = `order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`;
   const part = (condition: string) => `(select ${columns} from tasks where ${text}${condition} ${order})`;
   const parts =
@@ -67,6 +86,34 @@ function pageOf(columns: string, filter: Omit<LineFilter, 'metadata'>, more: rea
     text: parts.length === 1 ? (parts[0] ?? '') : `${parts.join(' union all ')} ${order}`,
     values: [...values, limit + 1],
   };
+}
+
+type Filter = readonly [condition: string, value: unknown];
+
+function placeOf({
+  account_id,
+  after,
+  before,
+}: Pick<LineFilter, 'account_id'> & { after?: unknown; before?: unknown }): Filter[] {
+  return [
+    ['account_id = ?', account_id],
+    ['id < ?', after],
+    ['id > ?', before],
+  ];
+}
+
+function filtersOf(filter: LineFilter, more: readonly Filter[]) {
+  const { status, model, key_id, created_after, created_before } = filter;
+  return conditionsOf([
+    ...placeOf(filter),
+    ['status = ?', status],
+    ['model = ?', model],
+    ['key_id = ?', key_id],
+    ['id > ?', created_after && firstIdSince('task', Math.max(0, created_after.getTime() - id_slack_ms))],
+    ['id < ?', created_before && firstIdSince('task', Math.max(0, created_before.getTime() + id_slack_ms))],
+    ['created_at < ?', created_before],
+    ...more,
+  ]);
 }
 
 function partsBy(status: TaskStatus | undefined): string[] {

@@ -57,6 +57,8 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['tasks that failed', tasks({ status: 'failed' }), 100],
   ['tasks of a model that is rarely used', tasks({ model: rare_model }), 100],
   ['tasks of a model that is never used', tasks({ model: 'none' }), 60],
+  ['tasks of a rare pair of metadata', tasks({ metadata: { order: '12021' } }), 700],
+  ['tasks of a common pair', tasks({ metadata: { project: 'p18' } }), 700],
   ['tasks of long ago', tasks({ created_before: long_ago }), 150],
   ['tasks since long ago, upwards', tasks({ created_after: long_ago, before: 'task_0' }), 150],
   ['tasks of a key that is rarely used', (db) => listTaskLines(db, { ...own(), key_id: big.rare_key_id }), 100],
@@ -76,6 +78,17 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['the accounts with movements in a month', (db) => accountsMoved(db, month), 60],
 ])('%s of an account with 60,000 entries are read from few pages', async (_, work, pages_max) => {
   expect(await pagesReadBy(work)).toBeLessThan(pages_max);
+});
+
+test('tasks are found by pairs of their metadata however long ago they were, and by all pairs at once', async () => {
+  const found = async (metadata: Record<string, string>) =>
+    (await listTasks(database.db, { ...own(), metadata })).bodies.map((body): unknown => JSON.parse(body));
+  expect(await found({ order: '12021' })).toMatchObject([{ metadata: { order: '12021', project: 'p21' } }]);
+  expect(await found({ order: '12021', project: 'p21' })).toHaveLength(1);
+  expect(await found({ order: '12021', project: 'p22' })).toEqual([]);
+  expect(await found({ order: '1202' })).toEqual([]);
+  const of_project = await database.db.query(`select 1 from tasks where metadata like '{"project":"p21",%'`);
+  expect(await found({ project: 'p21' })).toHaveLength(Math.min(20, of_project.length));
 });
 
 test('the statement of a month is the same from its sums and from every entry', async () => {
