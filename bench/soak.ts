@@ -25,9 +25,9 @@ const minutes = values.quick ? 1 : Number(values.minutes);
 const sample_every_ms = values.quick ? 2_000 : 10_000;
 const round_s = values.quick ? 5 : 20;
 
-const chats_per_s = 60;
-const tasks_per_s = 4;
-const streams_per_s = 2;
+const chats_per_s = 20;
+const tasks_per_s = 2;
+const streams_per_s = 1;
 const frames_of_a_stream = 200;
 
 /** Tables that keep what happened until retention removes it; every other one is as large as what is under way. */
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const home = await openHome({}, leash);
   const { folder, embedded } = home;
   writeFileSync(join(folder, 'medley.yaml'), yamlOf(upstream.port, frames_of_a_stream));
-  const db = openDatabase({ connection: embedded.connection, connections_max: 4, is_patient: true });
+  const db = openDatabase({ connection: embedded.connection, connections_max: 20, is_patient: true });
   try {
     const nodes: ChildProcess[] = [];
     for (const role of ['all', 'api', 'api'] as const)

@@ -8,7 +8,7 @@ export type Table = {
   columns: string[];
 };
 
-/** What running nodes have taken: of nodes that are gone it says nothing. */
+/** Tables of what running nodes have taken: of nodes that are gone it says nothing. */
 const of_running_nodes = ['public.leases', 'public.lessees'];
 
 /** Schemas in which our migrations make tables. */

@@ -3,12 +3,12 @@ import { Pool } from 'undici';
 import { openJournal, type HastyNote, type Journal, type Place } from './place.ts';
 
 /** Far more than the key may send. */
-const every_ms = 50;
+const every_ms = 35;
 const at_once_max = 200;
 const call_timeout_ms = 20_000;
 
 /** The first ones go to one node, which thereby has a share of the window; then the others need more than is left. */
-const first_for_one = 10;
+export const first_for_one = 10;
 
 /**
  * A caller with one key that sends more than its window allows, to all nodes in turn. Its requests lack a body: their

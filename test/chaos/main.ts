@@ -3,7 +3,8 @@
  * beside an upstream, receivers and callers, while something breaks every few seconds; then the checker. Ends
  * with 1 if anything promised does not hold, with 2 if the run itself came to nothing. See scripts/chaos.mjs.
  * `--resume`: lets what an earlier run has left in the folder come to its end, and checks it.
- * A run may look closely at one thing: only one kind of `--fault`, only one `--point` to die at, fewer `--accounts`.
+ * A run may look closely at one thing: only one kind of `--fault`, only one `--point` to die at, fewer `--accounts`,
+ * `--poor-accounts` with another `--poor-credit`.
  */
 import { chmodSync, readFileSync, writeFileSync, existsSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
@@ -57,6 +58,10 @@ type Options = {
   durable: boolean;
   report: string | undefined;
   accounts: number;
+  /** Undefined: as many as a few calls each of all are for. */
+  poor_accounts: number | undefined;
+  /** In the base currency; the usual one is enough for a few chat calls. */
+  poor_credit: number;
   minutes: number;
   resume: boolean;
   focus: Focus;
@@ -65,9 +70,8 @@ type Options = {
 const keys_per_account = 3;
 const credit = 1_000_000_000_000n;
 
-/** Enough for a few chat calls, in the base currency; one of the keys has no limit that would bind. */
-const poor_credit = 2_000_000;
-const poor_limits = [500_000, 900_000, 10_000_000];
+/** Of the credit of a poor account; one of the keys has no limit that would bind. */
+const poor_limits = [0.25, 0.45, 5];
 const chats_of_a_poor_account = 12;
 
 /** A run with as many chat calls waits until what dead nodes held is given back, which takes more than a minute. */
@@ -201,10 +205,10 @@ async function preparePlace(options: Options, embedded: Embedded, proxy: MutePro
   let hasty: Account;
   try {
     await migrate(db);
-    hasty = await makeAccount(db, options.accounts, false);
-    for (let i = 0; i < options.accounts; i++) made.push(await makeAccount(db, i, false));
-    const poor_count = Math.ceil(options.chats / chats_of_a_poor_account);
-    for (let i = 0; i < poor_count; i++) made.push(await makeAccount(db, i, true));
+    hasty = await makeAccount(db, options.accounts);
+    for (let i = 0; i < options.accounts; i++) made.push(await makeAccount(db, i));
+    const poor_count = options.poor_accounts ?? Math.ceil(options.chats / chats_of_a_poor_account);
+    for (let i = 0; i < poor_count; i++) made.push(await makeAccount(db, i, options.poor_credit));
   } finally {
     await db.close();
   }
@@ -218,15 +222,17 @@ async function preparePlace(options: Options, embedded: Embedded, proxy: MutePro
   return whole;
 }
 
-async function makeAccount(db: Db, i: number, is_poor: boolean): Promise<Account> {
+/** `poor_credit`: of a poor one, in the base currency. */
+async function makeAccount(db: Db, i: number, poor_credit?: number): Promise<Account> {
+  const is_poor = poor_credit !== undefined;
   const currency = i % 2 ? 'PLN' : 'USD';
-  const inCurrency = (amount: number) => BigInt(Math.round(amount * rates[currency]));
+  const inCurrency = (amount: number) => BigInt(Math.round(amount * 1_000_000 * rates[currency]));
   const name = `${is_poor ? 'poor ' : ''}account ${i}`;
   const initial_credit = is_poor ? inCurrency(poor_credit) : credit;
   const { id } = await createAccount(db, { name, currency, initial_credit }, new Date());
   const keys = [];
   for (let k = 0; k < keys_per_account; k++) {
-    const limit_month = is_poor ? inCurrency(poor_limits[k] ?? 0) : credit;
+    const limit_month = is_poor ? inCurrency((poor_limits[k] ?? 0) * poor_credit) : credit;
     const key = await createKey(db, { account_id: id, name: `key ${k}`, limit_month }, new Date());
     keys.push({ id: key.key.id, text: key.text, limit: String(limit_month) });
   }
@@ -380,6 +386,8 @@ function readOptions(): Options {
       durable: { type: 'boolean', default: false },
       report: { type: 'string' },
       accounts: { type: 'string', default: '6' },
+      'poor-accounts': { type: 'string' },
+      'poor-credit': { type: 'string', default: '2' },
       minutes: { type: 'string', default: '600' },
       resume: { type: 'boolean', default: false },
       fault: { type: 'string' },
@@ -398,6 +406,8 @@ function readOptions(): Options {
     durable: values.durable,
     report: values.report,
     accounts: Number(values.accounts),
+    poor_accounts: values['poor-accounts'] === undefined ? undefined : Number(values['poor-accounts']),
+    poor_credit: Number(values['poor-credit']),
     minutes: Number(values.minutes),
     resume: values.resume,
     focus: {
