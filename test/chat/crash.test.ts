@@ -27,6 +27,9 @@ test('a call is charged although the database crashes and loses its hold, and th
   const usage = chunk({}, { usage: { prompt_tokens: 1_000, completion_tokens: 70 } }, 'stop');
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 2_000, usage, done] });
   await stage.client.call('GET', '/v1/balance'); // its share of requests waits for the disk, and with it all before
+  // So does the node's word every 2 s that it is alive: the call comes just behind one.
+  const heard = 'select 1 as heard from lessees where seen_at > now() - $1::interval';
+  await expect.poll(() => stage.test.app.db.query(heard, ['0.2 s']), { interval: 20 }).toHaveLength(1);
   const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },

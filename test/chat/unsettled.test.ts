@@ -266,9 +266,9 @@ test('a stream whose reserved hold the database refused pays what its key still 
     await service.app.holds.hold({ account_id, key_id, ref, amount: 1n, model: 'acme/oai', kind: 'chat' });
     await service.app.holds.settle({ account_id, ref, cost: null });
   }
-  const { id, rest } = await begin(service.url, client.key);
   const [{ spent } = { spent: 0n }] = await database.db.query<{ spent: bigint }>('select spent from budgets');
-  await database.db.query('update budgets set limit_month = $1', [spent + 1_000n]); // less than the hold
+  await database.db.query('update budgets set limit_month = $1', [spent + 1_000n]); // less than the hold, and no node hears of it
+  const { id, rest } = await begin(service.url, client.key);
   await service.app.holds.flush(client.account_id); // else its hold is written 250 ms behind its begin
   expect(await database.db.query('select ref from open_holds')).toEqual([]);
   proxy.refuse(true);
