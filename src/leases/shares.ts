@@ -73,6 +73,9 @@ const full_ms = 250;
 
 const longest_wait_ms = 64;
 
+/** Whoever has heard of a recall has answered by then: what others still have is in use, or theirs who died. */
+const recall_ms = 200;
+
 /** A share that is older is renewed behind an answer, together with all others that are so at the same time. */
 const renewed_after_ms = 240_000;
 const renewed_together_ms = 200;
@@ -108,14 +111,19 @@ class LeasedShares implements Shares {
     const share = this.#find(resource, limited);
     share.limited = limited;
     if (this.#takeNow(share, limited)) return true;
+    let recalled_at_ms: number | undefined;
     for (let wait_ms = 4; ; wait_ms = Math.min(2 * wait_ms, longest_wait_ms)) {
       // Its own use alone is the limit, or somebody was told just now that there is no more.
       if (limited.inUse() >= limited.limit || isFull(share)) return false;
       await this.#liveness.ensure();
       const { outcome } = await this.#ask(share);
       if (this.#takeNow(share, limited)) return true;
-      if (outcome === 'leased') await sleep(wait_ms);
-      if (outcome === 'full') share.full = { limit: limited.limit, until_ms: performance.now() + full_ms };
+      if (outcome === 'granted') continue;
+      const now_ms = performance.now();
+      recalled_at_ms ??= now_ms;
+      // By its own clock, too: PostgreSQL sees only when it is asked, and may recall anew each time.
+      if (outcome === 'leased' && now_ms - recalled_at_ms < recall_ms) await sleep(wait_ms);
+      else share.full = { limit: limited.limit, until_ms: now_ms + full_ms };
     }
   }
 

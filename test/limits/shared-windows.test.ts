@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openListener, type Listener } from '../../src/db/notify.ts';
 import { openShares, type Shares } from '../../src/leases/shares.ts';
@@ -163,4 +164,17 @@ test('a window that its first request waits for is not forgotten because of othe
   const second = take(node, 'waits', 1);
   expect(accepted(await Promise.all([first, second]))).toBe(1);
   expect(accepted(await Promise.all(others))).toBe(8);
+});
+
+test('one request alone is refused within half a second while a node that died has what it needs', async () => {
+  const [dead, alive] = [openNode(), openNode()];
+  await takeMany([dead], 'alone', 30);
+  dead.is_deaf = true;
+  let [is_ok, waited_ms] = [true, 0];
+  while (is_ok) {
+    const begun_ms = performance.now();
+    is_ok = (await Promise.race([take(alive, 'alone'), sleep(5_000, { ok: 'no answer' })])).ok === true;
+    waited_ms = performance.now() - begun_ms;
+  }
+  expect(waited_ms).toBeLessThan(500);
 });
