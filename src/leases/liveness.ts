@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { openConnection, type Db } from '../db/database.ts';
+import { oneRow } from '../db/one-row.ts';
 
 /**
  * The time by two clocks: the monotonic one stands still while the machine sleeps, the other one may be set. `session`:
@@ -77,9 +78,14 @@ class Beats implements Liveness {
     try {
       this.#client ??= await openConnection(this.#db, 'medley leases', { limit_ms: mute_ms });
       const begun = readClocks();
-      await this.#client.query('select keep_leases($1)', [this.#node_id]);
+      // The first column is of the moment before. PostgreSQL's clock may have gone further than the node's own.
+      const { rows } = await this.#client.query<{ was_silent: boolean }>(
+        `select exists (select from lessees where node_id = $1 and seen_at <= now() - interval '8 s') as was_silent,
+                keep_leases($1)`,
+        [this.#node_id],
+      );
       // Its leases counted without a gap if it is heard before the time of the last beat is over.
-      if (!this.#isLive(readClocks())) this.#session += 1;
+      if (oneRow(rows).was_silent || !this.#isLive(readClocks())) this.#session += 1;
       this.#heard_at = begun;
     } catch (error) {
       const broken = this.#client;

@@ -121,7 +121,7 @@ export type Holds = {
   settle(end: CloseRequest, held?: HoldRequest): Promise<CloseAnswer & Partial<Pick<HoldAnswer, 'remaining'>>>;
   /** Resolves when all holds of an account are written: for whoever reads its money. */
   flush(account_id: string): Promise<void>;
-  /** Forgets what is known of the account, or of all: it may no longer be true. */
+  /** Forgets what is known of the account, or of all with what is leased of them: it may no longer be true. */
   invalidate(account_id?: string): void;
   /**
    * Gives back what this node has leased and does not use, and leases no more for 2 s: `money` of an account, or
@@ -155,7 +155,7 @@ export function databaseHolds(batcher: HoldBatcher): Holds {
   };
 }
 
-/** An amount that is leased for longer than leases last is not there. */
+/** An amount that is leased for longer than a node may be dead or deaf is not there. */
 function endLeased({ outcome, ...funds }: HoldOrLeased): HoldAnswer {
   return { outcome: outcome === 'leased' ? 'insufficient' : outcome, ...funds };
 }

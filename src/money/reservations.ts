@@ -197,6 +197,13 @@ class LeasedHolds implements Holds {
   invalidate(account_id?: string): void {
     const chosen = account_id === undefined ? this.#accounts.values() : [this.#accounts.get(account_id)];
     for (const account of chosen) if (account) account.epoch++;
+    if (account_id === undefined) this.#dropLeases();
+  }
+
+  /** A recall may have been missed, of a limit that is lower now, and a lease lasts for minutes. The next calls lease anew. */
+  #dropLeases(): void {
+    for (const account of this.#accounts.values())
+      for (const each of [account, ...account.keys.values()]) dropLease(each, each.recalled_until_ms);
   }
 
   async returnLeases(account_id: string, resource: string): Promise<void> {

@@ -59,6 +59,18 @@ test('a node that others believed dead has no lease of money when it comes back,
   await at_last.close();
 });
 
+test('a node that others believe dead begins a new session when it hears so, though its own clocks say otherwise', async () => {
+  const liveness = openLiveness(database.db, 'ahead');
+  await liveness.ensure();
+  const first = liveness.now();
+  await giveLeases('ahead');
+  await database.db.query(`update lessees set seen_at = now() - interval '9 s' where node_id = 'ahead'`); // as PostgreSQL's clock steps
+  await expect.poll(async () => (await leasesOf('ahead')).length, { timeout: 4_000 }).toBe(1);
+  await expect.poll(() => isStillLeased(first, liveness.now(), 300_000), { timeout: 1_000 }).toBe(false);
+  expect(liveness.now().session).toBeDefined();
+  await liveness.close();
+});
+
 test('a node that stops ends its leases of money, and what it used of limits still counts', async () => {
   const liveness = openLiveness(database.db, 'stops');
   await liveness.ensure();
