@@ -143,7 +143,9 @@ test('memory stays reserved while the endpoint goes on, also without its caller'
   await untilOpen(2);
   leaving.abort();
   expect(await Promise.all(held)).toEqual(['left', 'left']);
-  await vi.waitUntil(() => harness.log.filter(({ fields }) => fields['aborted'] === true).length === 2);
+  await vi.waitUntil(() => harness.log.filter(({ fields }) => fields['aborted'] === true).length === 2, {
+    timeout: 20_000,
+  });
   const next = send(2.5);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(open).toHaveLength(2);
@@ -171,9 +173,9 @@ test.each([
   );
   socket.write(is_whole ? body : body.subarray(0, 1_000));
   if (is_whole) await untilOpen(2);
-  else await vi.waitUntil(() => harness.authenticated() === before + 1);
+  else await vi.waitUntil(() => harness.authenticated() === before + 1, { timeout: 20_000 });
   socket.destroy();
-  await vi.waitUntil(() => harness.log.some(({ fields }) => fields['aborted'] === true));
+  await vi.waitUntil(() => harness.log.some(({ fields }) => fields['aborted'] === true), { timeout: 20_000 });
   const seen = open.length;
   for (let at = 0; at < seen; at += 1) end(at);
   await Promise.all(held);

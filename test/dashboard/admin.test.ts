@@ -416,10 +416,13 @@ describe("the service on the operator's pages", () => {
     const { db } = test.app;
     const spoil = `update pgboss.job set retry_count = 3, output = '{"message":"broken"}', start_after = now() + interval '1 hour'
       where singleton_key = $1 and state < 'active' returning id`;
-    const [job] = await vi.waitUntil(async () => {
-      const rows = await db.query<{ id: string }>(spoil, [json.id]);
-      return rows.length === 1 && rows;
-    });
+    const [job] = await vi.waitUntil(
+      async () => {
+        const rows = await db.query<{ id: string }>(spoil, [json.id]);
+        return rows.length === 1 && rows;
+      },
+      { timeout: 20_000 },
+    );
     const mine = async () => (await queue()).troubled.filter(({ key }) => key === json.id);
     expect(await mine()).toMatchObject([{ id: job?.id, attempts: 3, reason: 'broken', state: 'later' }]);
     told(await operator.post(`/dash/admin/jobs/${job?.id}/requeue`));
