@@ -1,3 +1,4 @@
+// isolated: ids never go back in time within a process, and the clocks of other tests are ahead of this one
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeBigAccount } from '../bench/big-account.ts';
 import { audit } from '../src/accounts/audit.ts';
