@@ -131,7 +131,8 @@ const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> 
 
 const optional_inner = new Set(['code', 'param', 'details']);
 
-function formatOf(path: string): ErrorFormat {
+function formatOf(sent: string): ErrorFormat {
+  const path = sent.replace(/^\/v1(?=\/v1\/)/, ''); // as it is meant, with a key
   if (/^\/v1\/(?:chat\/completions|embeddings|responses|images|audio|videos)(\/|$)/.test(path)) return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }
