@@ -21,8 +21,8 @@ export type BodyReading = {
 };
 
 /**
- * Reads the body of `raw`, at most `limit_bytes` once it is decoded. Refuses by the headers alone where they say enough. Rejects with
- * ApiError 413, 415, 429 or 400. After that the rest of the body is still on its way.
+ * Reads the body of `raw`, at most `limit_bytes` once it is decoded. Refuses by the headers alone where they say enough.
+ * Rejects with ApiError 413, 415, 429 or 400. After that the rest of the body is still on its way.
  */
 export async function readBody(raw: IncomingMessage, reading: BodyReading): Promise<Buffer> {
   const { headers } = raw;
@@ -30,8 +30,8 @@ export async function readBody(raw: IncomingMessage, reading: BodyReading): Prom
   const length_bytes = Number(headers['content-length'] ?? 0);
   if (length_bytes > limit_bytes) throw tooLarge(limit_bytes);
   if (!announcesBody(headers)) return no_bytes;
-  const decoder = decoderOf(headers['content-encoding']);
   checkType(headers['content-type']);
+  const decoder = decoderOf(headers['content-encoding']);
   if (decoder) return receiveEncoded(raw, decoder, reading);
   if (length_bytes > large_bytes) return receiveLarge(raw, length_bytes, reading);
   sendContinue();
@@ -111,7 +111,8 @@ async function collect(
     memory = takeMemory(limit_bytes);
     memory.then(() => source.resume(), reject);
   };
-  const onEnd = () => resolve(chunks.whole());
+  // A decoder may end before what it reads: then the rest is something else.
+  const onEnd = () => (source === raw || raw.complete ? resolve(chunks.whole()) : onUndecodable());
   const onClose = () => {
     // Comes after every `end` too, and before the promise has gone on.
     if (!raw.complete) reject(new ApiError('invalid_request', 'The connection ended before the body did.'));
@@ -119,8 +120,10 @@ async function collect(
   const onUndecodable = () =>
     reject(new ApiError('invalid_request', 'The body is not what its content-encoding says.'));
   const onArrival = () => void timer.refresh();
-  if (source !== raw) source.on('error', onUndecodable);
-  if (source !== raw) raw.on('data', onArrival);
+  if (source !== raw) {
+    source.on('error', onUndecodable);
+    raw.on('data', onArrival);
+  }
   source.on('data', onData).on('end', onEnd);
   raw.on('close', onClose).on('error', onClose);
   try {

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ApiError } from '../errors.ts';
 import { megabyte } from './body.ts';
+import { isEncoded } from './decoder.ts';
 
 /** Bodies of multipart/form-data: fields, and files that are handed on while they arrive. */
 
@@ -73,7 +74,7 @@ function checkFormHeaders(headers: IncomingHttpHeaders): void {
 
 /** A file is compressed by itself. */
 function refuseEncoding(encoding: string | undefined): void {
-  if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
+  if (!isEncoded(encoding)) return;
   const message = `Send a form without content-encoding (got ${JSON.stringify(encoding.slice(0, 60))}).`;
   throw new ApiError('unsupported_media_type', message);
 }

@@ -730,6 +730,14 @@ describe('a body in an encoding', () => {
     }
   });
 
+  test('with something behind it gets 400, and the connection goes on', async () => {
+    for (const [encoding, encode] of Object.entries(encodings)) {
+      const answer = await post(encoding, Buffer.concat([encode('{"a":1}'), Buffer.alloc(3_000_000, 1)]));
+      expect([encoding, answer.status]).toEqual([encoding, 400]);
+      expect((await post(encoding, encode('{"a":1}'))).status).toBe(200);
+    }
+  });
+
   test('that becomes larger than the limit gets 413, and takes no memory for long', async () => {
     const zeros = Buffer.alloc(200_000_000, 32);
     for (const [encoding, encode] of Object.entries(encodings)) {
