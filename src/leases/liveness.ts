@@ -65,9 +65,8 @@ class Beats implements Liveness {
     await this.#client?.end();
   }
 
-  #isLive({ elapsed_ms, wall_ms }: Clocks): boolean {
-    const heard_at = this.#heard_at;
-    return heard_at !== undefined && Math.max(elapsed_ms - heard_at.elapsed_ms, wall_ms - heard_at.wall_ms) < live_ms;
+  #isLive(clocks: Clocks): boolean {
+    return this.#heard_at !== undefined && ageOf(this.#heard_at, clocks) < live_ms;
   }
 
   #beat(): Promise<void> {
@@ -106,7 +105,7 @@ export function isStillLeased(then: LeaseTime, now: LeaseTime, lasts_ms: number)
 }
 
 /** Returns the time between two times, by the clock that went further. */
-export function ageOf(then: LeaseTime, now: LeaseTime): number {
+export function ageOf(then: Clocks, now: Clocks): number {
   const [by_elapsed, by_wall] = [now.elapsed_ms - then.elapsed_ms, now.wall_ms - then.wall_ms];
   return by_elapsed > by_wall ? by_elapsed : by_wall;
 }

@@ -70,18 +70,28 @@ async function countCharges({ test }: Stage): Promise<number> {
 const back = { timeout: 20_000, interval: 20 };
 const soon = { timeout: 30_000 };
 
+/** A stage on which a caller has been at work for a while, until `end`. */
+async function setWork(context: TestContext) {
+  const stage = await setStage(context);
+  const client = await stage.test.client();
+  const done: Acknowledged = { tasks: [], chats: 0 };
+  const ended = new AbortController();
+  const working = work(client, done, ended.signal);
+  const end = () => {
+    ended.abort();
+    return working;
+  };
+  await expect.poll(() => Math.min(done.chats, done.tasks.length), soon).toBeGreaterThan(20);
+  return { stage, client, done, end };
+}
+
 describe('a service whose DATABASE_URL names a primary and its standby', () => {
   it.for(['killed', 'frozen'] as const)(
     'finds the standby that is promoted for a primary that was %s, with all that was acknowledged, and exact books',
     { timeout: 180_000 },
     async (how, context) => {
-      const stage = await setStage(context);
+      const { stage, client, done, end } = await setWork(context);
       const { servers, test } = stage;
-      const client = await test.client();
-      const done: Acknowledged = { tasks: [], chats: 0 };
-      const ended = new AbortController();
-      const working = work(client, done, ended.signal);
-      await expect.poll(() => Math.min(done.chats, done.tasks.length), soon).toBeGreaterThan(20);
 
       await servers.strike(how);
       await expect.poll(() => readiness(stage), soon).toBe(503);
@@ -90,8 +100,7 @@ describe('a service whose DATABASE_URL names a primary and its standby', () => {
       await expect.poll(() => done.tasks.length, back).toBeGreaterThan(before.tasks);
       await expect.poll(() => done.chats, back).toBeGreaterThan(before.chats);
       await expect.poll(() => readiness(stage), back).toBe(200);
-      ended.abort();
-      await working;
+      await end();
 
       await expect
         .poll(() => statesOf(stage, done.tasks), soon)
@@ -109,13 +118,8 @@ describe('a service whose DATABASE_URL names a primary and its standby', () => {
   );
 
   it('goes on with what the standby has, where nobody waited for that: what it did not hear never was, and money is exact', async (context) => {
-    const stage = await setStage(context);
+    const { stage, client, done, end } = await setWork(context);
     const { servers, test } = stage;
-    const client = await test.client();
-    const done: Acknowledged = { tasks: [], chats: 0 };
-    const ended = new AbortController();
-    const working = work(client, done, ended.signal);
-    await expect.poll(() => Math.min(done.chats, done.tasks.length), soon).toBeGreaterThan(20);
     await servers.cutOff();
     const lost = await test.client();
     const lost_task = await lost.call('POST', '/v1/generate', { model: 'sandbox/image', input: { prompt: 'a' } });
@@ -131,8 +135,7 @@ describe('a service whose DATABASE_URL names a primary and its standby', () => {
     const before = { chats: done.chats, tasks: done.tasks.length };
     await expect.poll(() => done.tasks.length, back).toBeGreaterThan(before.tasks);
     await expect.poll(() => done.chats, back).toBeGreaterThan(before.chats);
-    ended.abort();
-    await working;
+    await end();
 
     await expect.poll(async () => (await lost.call('GET', '/v1/balance')).status, soon).toBe(401);
     const kept = [{ status: 'succeeded', n: expect.any(Number) }];
