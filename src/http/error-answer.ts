@@ -4,6 +4,7 @@ import { SpoolError } from '../files/spool.ts';
 import { StorageUnavailable } from '../storage/storage.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { styles } from '../styles/index.ts';
+import { belowVersion } from './routes.ts';
 
 /** Calls other than chat that the SDKs of chat completions have. */
 const other_paths = ['/v1/embeddings', '/v1/images', '/v1/audio', '/v1/videos'];
@@ -15,7 +16,8 @@ const formats: readonly { path: string; format: ErrorFormat }[] = [
 
 /** The error format of a path that may be anything (specification 7.1). */
 export function formatOfPath(path: string): ErrorFormat {
-  const under = (prefix: string) => path === prefix || path.startsWith(`${prefix}/`);
+  const meant = belowVersion(path);
+  const under = (prefix: string) => meant === prefix || meant.startsWith(`${prefix}/`);
   return formats.find((each) => under(each.path))?.format ?? service_errors;
 }
 

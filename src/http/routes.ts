@@ -44,7 +44,7 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
     meantUrl(url) {
       const [path = '', ...query] = url.split(/(?=\?)/);
       if (at(asRouted(path)).some((endpoint) => !isPage(endpoint))) return undefined;
-      const meant = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : `/v1${path}`;
+      const meant = belowVersion(path);
       return at(asRouted(meant)).some(isKeyed) ? [meant, ...query].join('') : undefined;
     },
     unknown(method, path) {
@@ -63,6 +63,12 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
 
 function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
   return !endpoint.public && endpoint.session === undefined;
+}
+
+/** Returns the path below /v1 that is meant by one that lacks `/v1` or has it twice; any other as it is. */
+export function belowVersion(path: string): string {
+  if (path.startsWith('/v1/v1/')) return path.slice('/v1'.length);
+  return path.startsWith('/v1/') ? path : `/v1${path}`;
 }
 
 /** Of the dashboard, whose pages have names such as `/models`, too. */

@@ -132,7 +132,7 @@ const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> 
 const optional_inner = new Set(['code', 'param', 'details']);
 
 function formatOf(sent: string): ErrorFormat {
-  const path = sent.replace(/^\/v1(?=\/v1\/)/, ''); // as it is meant, with a key
+  const path = `/v1${sent.replace(/^(?:\/v1(?=\/)){0,2}/, '')}`; // also where a base URL lacks /v1, or has it twice
   if (/^\/v1\/(?:chat\/completions|embeddings|responses|images|audio|videos)(\/|$)/.test(path)) return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }
