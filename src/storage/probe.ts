@@ -9,8 +9,8 @@ import type { Measurement } from './measure.ts';
 import type { ProbeReply, ProbeRequest } from './probe-process.ts';
 import { answerReads, openReadable, type Readable } from './read-requests.ts';
 
-/** Honest files take 1 to 200 ms. */
-const probe_timeout_ms = 1_500;
+/** The process itself stops after 1.5 s of a processor (probe-process.ts); this is for a file that makes it wait. */
+const probe_timeout_ms = 10_000;
 
 /** Loading the libraries takes 0.3 s; a machine that needs this long to say a word is out of order. */
 const answer_timeout_ms = 30_000;
@@ -35,8 +35,8 @@ export type Prober = {
   /**
    * Type, size, width, height and duration of a file, from its bytes (or those at a path, of which
    * only what is needed is read), never from its name. Files that cannot be measured answer with a
-   * reason, within 1.5 s and what a process needs to start, whatever is in them. Rejects if the path
-   * cannot be read.
+   * reason, within 1.5 s of a processor's time and 10 s of a clock's, and what a process needs to start,
+   * whatever is in them. Rejects if the path cannot be read.
    */
   probe(origin: string | Uint8Array): Promise<ProbeResult>;
   /** The same, once more when it took too long or crashed: a busy machine does that, too. */

@@ -1,5 +1,6 @@
 // nightly: each file that hangs costs 1.5 to 3 s of a core
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openProber, probeLimits } from '../../src/storage/probe.ts';
 import { childrenOf, endless, processorTime, startProbing } from './probing.ts';
@@ -43,4 +44,18 @@ test('the processes that measure files survive the Ctrl-C that reaches the whole
   process.kill(child, 'SIGTERM');
   const [reason] = await once(service.stdout, 'data');
   expect(String(reason)).toBe('timeout\n'); // not `crashed`
+});
+
+test('an honest file is measured even if the machine gives its process no time for two seconds', async () => {
+  const hour = samples.mp3(137_813); // 0.3 s of a processor
+  await probeMedia(samples.wav(1));
+  const children = await childrenOf(process.pid);
+  const used = async () => (await Promise.all(children.map(processorTime))).reduce((sum, time) => sum + time, 0);
+  const before = await used();
+  const measured = probeMedia(hour);
+  await vi.waitFor(async () => expect(await used()).toBeGreaterThan(before + 2), { timeout: 20_000 }); // it is at work
+  for (const child of children) process.kill(child, 'SIGSTOP');
+  await delay(2_000);
+  for (const child of children) process.kill(child, 'SIGCONT');
+  expect(await measured).toMatchObject({ ok: true, probe: { duration: 3600.013 } });
 });

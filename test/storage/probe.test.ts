@@ -306,14 +306,14 @@ describe('a hostile file', () => {
     expect(await probeMedia(path)).toMatchObject({ ok: false, reason: 'too_large' });
   });
 
-  test('that leads the parser into an endless loop is given up after 1.5 s and delays no other', async () => {
+  test('that leads the parser into an endless loop is given up after 1.5 s of a processor and delays no other', async () => {
     const started = performance.now();
     const hanging = probeMedia(endless);
     const others = await Promise.all(Array.from({ length: 20 }, () => probeMedia(samples.wav(1))));
     const others_ms = performance.now() - started;
     expect(others.every((result) => result.ok)).toBe(true);
     expect(await hanging).toMatchObject({ ok: false, reason: 'timeout' });
-    expect(performance.now() - started).toBeLessThan(5000); // 1.5 s, and what a busy machine adds
+    expect(performance.now() - started).toBeLessThan(20_000); // 10 s at most, and what a busy machine adds
     expect(others_ms).toBeLessThan(performance.now() - started);
   });
 
@@ -382,7 +382,9 @@ describe('the processes that measure files', () => {
     const children = await childrenOf(service.pid ?? 0);
     expect(children).toHaveLength(1);
     service.kill('SIGKILL');
-    await vi.waitFor(async () => expect(await Promise.all(children.map(isAlive))).toEqual([false]), { timeout: 1000 });
+    await vi.waitFor(async () => expect(await Promise.all(children.map(isAlive))).toEqual([false]), {
+      timeout: 10_000,
+    });
   });
 
   const killAll = async () => {
