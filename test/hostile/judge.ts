@@ -26,6 +26,10 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
     regex: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/, anyId(path))}$`, 's'),
     statuses: Object.keys(isRecord(docs['responses']) ? docs['responses'] : {}).map(Number),
   }));
+  const operationsAt = (path: string) => {
+    const exact = operations.filter((one) => one.path === path); // goes before a path with parameters
+    return exact.length > 0 ? exact : operations.filter(({ regex }) => regex.test(path));
+  };
   const forbidden: Forbidden = [...secrets, ...traces];
   const endpoints = world.endpoints.map(({ method, path }) => ({
     name: `${method} ${path}`,
@@ -44,11 +48,16 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
   const complaints: Judge['complaints'] = (request, reply) => {
     const path = decoded(pathOf(request.target));
     const routed = decoded(pathOf(request.target).replaceAll(/%2f/gi, '%252F')); // separates no parts
-    const exact = operations.filter((one) => one.path === routed); // goes before a path with parameters
-    const at_path = exact.length > 0 ? exact : operations.filter(({ regex }) => regex.test(routed));
-    const operation = at_path.find(({ method }) => method === request.method || alsoGet(method, request.method));
+    const at_path = operationsAt(routed);
+    const isItsMethod = ({ method }: { method: string }) =>
+      method === request.method || alsoGet(method, request.method);
+    // Where no operation is, one is meant, if a key is sent: both answers are right.
+    const documented =
+      at_path.length > 0
+        ? at_path.find(isItsMethod)?.statuses
+        : operationsAt(belowVersion(routed)).find(isItsMethod)?.statuses.concat(unknown_path_statuses);
     return [
-      ...statusComplaints(request, reply, operation?.statuses, at_path.length > 0),
+      ...statusComplaints(request, reply, documented, at_path.length > 0),
       ...headerComplaints(path, reply),
       ...(reply.status >= 400 ? errorComplaints(request, at_path.length > 0 ? routed : path, reply) : []),
       ...secretComplaints(reply, forbidden),
@@ -79,6 +88,9 @@ function decoded(path: string): string {
   }
 }
 
+/** 200: pages that are not in the reference. */
+const unknown_path_statuses = [200, 400, 401, 404, 405, 429];
+
 /** A path that exists for other methods answers 405; one that does not, 404; both ask for a key below /v1. */
 function statusComplaints(
   request: HostileRequest,
@@ -91,7 +103,7 @@ function statusComplaints(
   const is_stored = /^[^?]*\/v1\/responses\/[^/]/.test(request.target);
   const known = is_stored ? [400, 401, 404, 405, 413, 415, 429] : [400, 401, 405, 429];
   if (isOfDashboard(request.target) && (status < 500 || status === 502 || status === 504)) return []; // pages that are not in the reference
-  const unknown = known_path || is_stored ? known : [200, 400, 401, 404, 405, 429]; // 200: pages that are not in the reference
+  const unknown = known_path || is_stored ? known : unknown_path_statuses;
   const allowed = documented ?? unknown;
   if (status >= 500 && !(status === 502 || status === 504)) return [`status ${status}`];
   return allowed.includes(status) ? [] : [`status ${status} is none of ${allowed.join(' ')} for ${request.method}`];
@@ -131,8 +143,13 @@ const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> 
 
 const optional_inner = new Set(['code', 'param', 'details']);
 
+/** The path that is meant where a base URL lacks /v1, or has it twice. */
+function belowVersion(path: string): string {
+  return `/v1${path.replace(/^(?:\/v1(?=\/)){0,2}/, '')}`;
+}
+
 function formatOf(sent: string): ErrorFormat {
-  const path = `/v1${sent.replace(/^(?:\/v1(?=\/)){0,2}/, '')}`; // also where a base URL lacks /v1, or has it twice
+  const path = belowVersion(sent);
   if (/^\/v1\/(?:chat\/completions|embeddings|responses|images|audio|videos)(\/|$)/.test(path)) return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }
@@ -180,6 +197,8 @@ function secretComplaints(reply: Reply, forbidden: Forbidden): string[] {
 /** Without a key that works nothing below /v1 is ever granted. */
 function keyComplaints(world: World, request: HostileRequest, path: string, reply: Reply): string[] {
   if (!/^\/v1(\/|$)/.test(path) || reply.status >= 400) return [];
-  const sent = request.headers.filter(([name]) => /^(authorization|x-api-key)$/i.test(name)).map(([, value]) => value);
+  const sent = request.headers
+    .filter(([name]) => /^(authorization|x-api-key|api-key|x-goog-api-key)$/i.test(name))
+    .map(([, value]) => value);
   return sent.some((value) => world.keys.some((key) => value.includes(key))) ? [] : ['granted without a key'];
 }
