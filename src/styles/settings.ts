@@ -10,7 +10,7 @@ type Readers = {
   readThinking: (body: JsonObject) => Conversation['thinking'];
 };
 
-type Common = Pick<Conversation, 'temperature' | 'top_p' | 'format' | 'thinking' | 'user'>;
+type Common = Pick<Conversation, 'temperature' | 'top_p' | 'top_k' | 'format' | 'thinking' | 'user'>;
 
 /**
  * Reads the settings with the same name in both styles, around the others: of several mistakes the first in
@@ -19,10 +19,11 @@ type Common = Pick<Conversation, 'temperature' | 'top_p' | 'format' | 'thinking'
 export function readCommon(body: JsonObject, { readFormat, readThinking }: Readers): Common {
   const temperature = readNumber(body, 'temperature', 'temperature');
   const top_p = readNumber(body, 'top_p', 'top_p');
+  const top_k = readNumber(body, 'top_k', 'top_k');
   const format = readFormat(body);
   const thinking = readThinking(body);
   const user = readText(body, 'safety_identifier', 'safety_identifier') ?? readText(body, 'user', 'user');
-  return { temperature, top_p, format, thinking, user };
+  return { temperature, top_p, top_k, format, thinking, user };
 }
 
 /** A function that the model may call. */

@@ -38,7 +38,7 @@ export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conver
   const is_legacy = !hasTools(body) && tools.length > 0;
   const parallel = is_legacy ? false : readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const { seed } = body;
-  const { temperature, top_p, format, thinking, user } = readCommon(body, { readFormat, readThinking });
+  const common = readCommon(body, { readFormat, readThinking });
   return {
     turns,
     tools: chosen.tools,
@@ -47,11 +47,7 @@ export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conver
     parallel_tool_calls: parallel,
     max_tokens,
     seed: typeof seed === 'number' ? seed : undefined,
-    temperature,
-    top_p,
-    format,
-    thinking,
-    user,
+    ...common,
   };
 }
 

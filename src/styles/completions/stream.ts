@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { AnswerOptions } from '../codec.ts';
-import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
+import type { ChatEvent, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
@@ -19,6 +19,8 @@ export class CompletionsReader implements StreamReader {
   /** By the upstream's index, which some servers leave out, and some give to all calls alike. */
   readonly #calls = new Map<Json | undefined, Call>();
   #calls_begun = 0;
+  /** Since the last signature. */
+  #thought = '';
 
   constructor(request_id: string) {
     this.#request_id = request_id;
@@ -58,9 +60,7 @@ export class CompletionsReader implements StreamReader {
     const delta = isObject(choice['delta']) ? choice['delta'] : {};
     for (const part of readThinking(delta)) {
       if (part.type === 'redacted_thinking') events.push(part);
-      if (part.type !== 'thinking') continue;
-      if (part.text !== '') events.push({ type: 'thinking', text: part.text });
-      if (part.signature !== undefined) events.push({ type: 'signature', signature: part.signature });
+      if (part.type === 'thinking') events.push(...this.#readThought(part));
     }
     const { content, refusal } = delta;
     const text = textOf(content);
@@ -77,6 +77,16 @@ export class CompletionsReader implements StreamReader {
       events.push({ type: 'ending' });
     }
     return events;
+  }
+
+  /** Some servers, and this one, say a thought in pieces and then whole, with its signature. */
+  #readThought({ text, signature }: Part & { type: 'thinking' }): ChatEvent[] {
+    const is_said = signature !== undefined && text === this.#thought;
+    this.#thought = signature === undefined ? this.#thought + text : '';
+    return [
+      ...(is_said || text === '' ? [] : [{ type: 'thinking', text } as const]),
+      ...(signature === undefined ? [] : [{ type: 'signature', signature } as const]),
+    ];
   }
 
   #readCall(call: JsonObject, delta: Json | undefined): ChatEvent[] {

@@ -132,6 +132,7 @@ export const completions_settings: readonly Row[] = [
     give: { top_p: 0.9 },
     get: { top_p: 0.9 },
   },
+  { field: 'top_k', how: 'as other vendors have it', what: 'carried', give: { top_k: 5 }, get: { top_k: 5 } },
   {
     field: 'temperature, top_p, with the route’s `sampling: false`',
     how: 'the model refuses them',

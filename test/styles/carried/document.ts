@@ -1,3 +1,4 @@
+import { disagreements } from '../../corpora/disagreements.ts';
 import { answers_of_completions, answers_of_messages, type AnswerRow } from './answers.ts';
 import { completions_history } from './completions-history.ts';
 import { completions_said } from './completions-said.ts';
@@ -61,6 +62,9 @@ Each row is a test: the tables are made from the rows in \`test/styles/carried/\
 
 The options of a route in these tables describe how its model differs from others of its style.`;
 
+const others = `\`test/corpora/\` has requests, answers and streams with what another gateway makes of them. Each is compared with ours by
+its meaning. They differ in these points, and in no other:`;
+
 /** docs/chat-translation.md as the rows of the tests have it. */
 export function translationDocument(): string {
   return `${[
@@ -89,6 +93,9 @@ export function translationDocument(): string {
     answerTable(answers_of_responses),
     '## Answers of Gemini’s style',
     contentsTable(),
+    '## Where another gateway does otherwise',
+    others,
+    disagreementTable(),
   ].join('\n\n')}\n`;
 }
 
@@ -109,6 +116,11 @@ function contentsTable(): string {
   const failures = failures_of_contents.map(({ part, how }) => `| ${cell(part)} | ${cell(how)} | the same |`);
   const head_lines = ['| Part | For chat completions | For messages style |', '|---|---|---|'];
   return [...head_lines, ...lines, ...failures].join('\n');
+}
+
+function disagreementTable(): string {
+  const lines = disagreements.map(({ what, why }) => `| ${cell(what)} | ${cell(why)} |`);
+  return ['| Here | Why |', '|---|---|', ...lines].join('\n');
 }
 
 /** Names that would otherwise be read as emphasis. */
