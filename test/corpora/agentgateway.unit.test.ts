@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import type { CallerStyle, UpstreamStyle } from '../styles/by-name.ts';
+import { testComparisons, type Comparison } from './compared.ts';
 import { disagreements } from './disagreements.ts';
 import {
-  differences,
-  isRefused,
+  compareTexts,
   meaningOfAnswer,
   meaningOfRequest,
   meaningOfStream,
@@ -21,41 +20,26 @@ function read<Text>(name: string): Sample<Text>[] {
   return JSON.parse(readFileSync(new URL(`agentgateway/${name}.json`, import.meta.url), 'utf8')) as Sample<Text>[];
 }
 
-const requests = read<JsonObject>('requests').map((sample) => ({
-  name: `request ${sample.name}`,
-  compare() {
-    const ours = translateRequest(sample.caller, sample.upstream, sample.sent);
-    if (isRefused(ours)) return [`refused, ${ours.refused}`];
-    const [mine, theirs] = [ours, sample.theirs].map((body) => meaningOfRequest(sample.upstream, body));
-    return differences(mine ?? new Map(), theirs ?? new Map());
-  },
-}));
-
-const answers = read<JsonObject>('answers').map((sample) => ({
-  name: `answer ${sample.name}`,
-  compare() {
-    const ours = translateAnswer(sample.upstream, sample.caller, sample.sent);
-    if (isRefused(ours)) return [`refused, ${ours.refused}`];
-    return differences(meaningOfAnswer(sample.caller, ours), meaningOfAnswer(sample.caller, sample.theirs));
-  },
-}));
-
-const streams = read<string>('streams').map((sample) => ({
-  name: `stream ${sample.name}`,
-  compare() {
-    const ours = translateStream(sample.upstream, sample.caller, sample.sent);
-    return differences(meaningOfStream(sample.caller, ours), meaningOfStream(sample.caller, sample.theirs));
-  },
-}));
-
-const all = [...requests, ...answers, ...streams];
-const isExplained = (difference: string) => disagreements.some(({ where }) => where.test(difference));
-
-test.each(all)('agrees with another gateway, but where a reason is stated: $name', ({ name, compare }) => {
-  expect(compare().filter((difference) => !isExplained(`${name}: ${difference}`))).toEqual([]);
+const requests = read<JsonObject>('requests').map(({ name, caller, upstream, sent, theirs }): Comparison => {
+  const meaning = (body: JsonObject) => meaningOfRequest(upstream, body);
+  const ours = () => translateRequest(caller, upstream, sent);
+  return { name: `request ${name}`, differences: () => compareTexts(ours, meaning, () => meaning(theirs)) };
 });
 
-test('no reason is stated without need', () => {
-  const found = all.flatMap(({ name, compare }) => compare().map((difference) => `${name}: ${difference}`));
-  expect(disagreements.filter(({ where }) => !found.some((each) => where.test(each)))).toEqual([]);
+const answers = read<JsonObject>('answers').map(({ name, caller, upstream, sent, theirs }): Comparison => {
+  const meaning = (body: JsonObject) => meaningOfAnswer(caller, body);
+  const ours = () => translateAnswer(upstream, caller, sent);
+  return { name: `answer ${name}`, differences: () => compareTexts(ours, meaning, () => meaning(theirs)) };
 });
+
+const streams = read<string>('streams').map(({ name, caller, upstream, sent, theirs }): Comparison => {
+  const meaning = (text: string) => meaningOfStream(caller, text);
+  const ours = () => translateStream(upstream, caller, sent);
+  return { name: `stream ${name}`, differences: () => compareTexts(ours, meaning, () => meaning(theirs)) };
+});
+
+testComparisons(
+  'agrees with another gateway, but where a reason is stated',
+  [...requests, ...answers, ...streams],
+  disagreements,
+);

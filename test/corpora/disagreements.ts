@@ -1,4 +1,4 @@
-/** Where our translation comes to something else than another gateway's, and why. docs/chat-translation.md shows it. */
+/** A point in which our translation comes to something else than another gateway's. docs/chat-translation.md shows it. */
 export type Disagreement = {
   /** Fits `KIND NAME: FROM → TO: PATH: OURS, not THEIRS`. */
   where: RegExp;

@@ -15,11 +15,9 @@ import {
 import { plainest } from '../styles/carried/row.ts';
 
 /**
- * What a translation comes to, whatever words it uses: requests, answers and streams are read back into the neutral form
+ * The meaning of a translation, whatever words it uses: requests, answers and streams are read back into the neutral form
  * by the style that they are written in, so that two translations of one text can be compared.
  */
-
-export type Refused = { refused: string };
 
 /** The members of a neutral form, by their paths: `turns.0.parts.1.text`. Absent, null and 0 tokens are one. */
 export type Meaning = Map<string, string>;
@@ -29,21 +27,17 @@ const answer_options = { model: 'm', request_id, created: 5, input_tokens_estima
 const line_bytes_max = 10_000_000;
 
 /** The body that this service sends an upstream for a caller's. */
-export function translateRequest(caller: CallerStyle, upstream: UpstreamStyle, sent: JsonObject): JsonObject | Refused {
-  return orRefused(() => {
-    const request = readAsk(caller, structuredClone(sent));
-    const max_tokens = request.max_tokens ?? 4096;
-    return upstreamBody(request, { style: upstream, model: 'm', max_tokens, quirks: {} }).body;
-  });
+export function translateRequest(caller: CallerStyle, upstream: UpstreamStyle, sent: JsonObject): JsonObject {
+  const request = readAsk(caller, structuredClone(sent));
+  const max_tokens = request.max_tokens ?? 4096;
+  return upstreamBody(request, { style: upstream, model: 'm', max_tokens, quirks: {} }).body;
 }
 
 /** The answer that this service gives a caller for an upstream's. */
-export function translateAnswer(upstream: UpstreamStyle, caller: CallerStyle, sent: JsonObject): JsonObject | Refused {
-  return orRefused(() => {
-    const request = readAsk(caller, structuredClone(plainest[caller]));
-    const { bytes } = renderAnswer(request, upstream, Buffer.from(JSON.stringify(sent)), answer_options);
-    return JSON.parse(bytes.toString()) as JsonObject;
-  });
+export function translateAnswer(upstream: UpstreamStyle, caller: CallerStyle, sent: JsonObject): JsonObject {
+  const request = readAsk(caller, structuredClone(plainest[caller]));
+  const { bytes } = renderAnswer(request, upstream, Buffer.from(JSON.stringify(sent)), answer_options);
+  return JSON.parse(bytes.toString()) as JsonObject;
 }
 
 /** The stream that this service gives a caller for an upstream's. Throws for one that it calls broken. */
@@ -52,15 +46,6 @@ export function translateStream(upstream: UpstreamStyle, caller: CallerStyle, se
   const pieces = [relay.push(Buffer.from(sent)), relay.end()];
   if (relay.failure) throw new Error(relay.failure.message);
   return Buffer.concat(pieces.filter((piece) => piece !== undefined)).toString();
-}
-
-function orRefused(translate: () => JsonObject): JsonObject | Refused {
-  try {
-    return translate();
-  } catch (error) {
-    if (error instanceof ApiError) return { refused: `${error.extras.param ?? ''}: ${error.message}` };
-    throw error;
-  }
 }
 
 export function meaningOfRequest(style: UpstreamStyle, body: JsonObject): Meaning {
@@ -118,14 +103,20 @@ function flat(value: unknown, path = '', into: Meaning = new Map()): Meaning {
   return into;
 }
 
-/** Where two translations differ: path, ours, theirs. */
-export function differences(ours: Meaning, theirs: Meaning): string[] {
-  const paths = [...new Set([...ours.keys(), ...theirs.keys()])];
-  return paths
-    .filter((path) => ours.get(path) !== theirs.get(path))
-    .map((path) => `${path}: ${ours.get(path) ?? 'nothing'}, not ${theirs.get(path) ?? 'nothing'}`);
-}
-
-export function isRefused(value: JsonObject | Refused): value is Refused {
-  return typeof value['refused'] === 'string';
+/** Returns the differences of what we make of a text from what it is to mean, `PATH: OURS, not THEIRS`; or that we refuse it. */
+export function compareTexts<Text>(
+  translate: () => Text,
+  meaningOf: (text: Text) => Meaning,
+  expected: () => Meaning,
+): string[] {
+  try {
+    const [ours, theirs] = [meaningOf(translate()), expected()];
+    const paths = [...new Set([...ours.keys(), ...theirs.keys()])];
+    return paths
+      .filter((path) => ours.get(path) !== theirs.get(path))
+      .map((path) => `${path}: ${ours.get(path) ?? 'nothing'}, not ${theirs.get(path) ?? 'nothing'}`);
+  } catch (error) {
+    if (error instanceof ApiError) return [`refused, ${error.extras.param ?? ''}: ${error.message}`];
+    throw error;
+  }
 }

@@ -81,10 +81,10 @@ export class CompletionsReader implements StreamReader {
 
   /** Some servers, and this one, say a thought in pieces and then whole, with its signature. */
   #readThought({ text, signature }: Part & { type: 'thinking' }): ChatEvent[] {
-    const is_said = signature !== undefined && text === this.#thought;
+    const is_repeated = signature !== undefined && text === this.#thought;
     this.#thought = signature === undefined ? this.#thought + text : '';
     return [
-      ...(is_said || text === '' ? [] : [{ type: 'thinking', text } as const]),
+      ...(is_repeated || text === '' ? [] : [{ type: 'thinking', text } as const]),
       ...(signature === undefined ? [] : [{ type: 'signature', signature } as const]),
     ];
   }
