@@ -185,6 +185,16 @@ async function makeAppWithoutEngine(config: Config, options: AppOptions = {}): P
   }
 }
 
+/** Prices go by the database's time, and a service keeps the currencies that accounts have. */
+async function tieToDatabase(
+  catalog: CatalogHolder,
+  db: Db,
+  { clock, command }: { clock: Clock; command: boolean },
+): Promise<void> {
+  catalog.keepTime(clock);
+  if (!command) await catalog.keepCurrencies(() => currenciesInUse(db));
+}
+
 async function openParts(
   config: Config,
   options: AppOptions,
@@ -198,7 +208,7 @@ async function openParts(
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
   const clock = options.clock ?? (await openClock(db, onStop));
-  if (!options.command) await catalog.keepCurrencies(() => currenciesInUse(db));
+  await tieToDatabase(catalog, db, { clock, command: options.command === true });
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
   const node_id = randomUUID();

@@ -51,6 +51,10 @@ export const model_schema = Type.Object(
     limits: Type.Record(Type.String(), Type.Number()),
     capabilities: Type.Array(Type.String()),
     status: Type.Enum(['available', 'degraded', 'unavailable'], { description: status_description }),
+    retires: Type.Optional(
+      Type.String({ format: 'date', description: 'The first day, UTC, on which the model is no longer offered.' }),
+    ),
+    replaced_by: Type.Optional(Type.String({ description: 'The model to use instead.' })),
   },
   { description: 'A model.' },
 );
@@ -147,13 +151,13 @@ export const get_model: Endpoint<Parts> = {
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },
   handle: async (app, { params, caller }) => {
-    const { models, settings } = app.catalog.current;
+    const { models, settings, retired } = app.catalog.current;
     const id = params['id'] ?? '';
     const model = models.get(id);
     if (model) {
       const statusOf = await lookAtRoutes(app, caller.account.id);
       return { status: 200, body: modelRecord(model, settings.base_currency, statusOf(model)) };
     }
-    throw unknownModel(id, 'id');
+    throw unknownModel(id, 'id', retired.get(id)?.retirement);
   },
 };

@@ -8,6 +8,7 @@ import {
   type Model,
   type PriceRow,
   type ProviderConfig,
+  type Retirement,
   type Route,
   type Timeouts,
 } from './model.ts';
@@ -94,6 +95,7 @@ function buildModel(entry: ModelEntry, options: BuildOptions): Model {
     limits: { ...entry.limits, ...tokenLimits(entry) },
     capabilities: entry.capabilities ?? [],
     hidden: entry.hidden ?? false,
+    ...(entry.retires !== undefined && { retirement: retirementOf(entry.retires, entry.replaced_by) }),
     validateInput: (input) => checkInput(id, input_schema, input),
   };
 }
@@ -104,9 +106,13 @@ function tokenLimits({ kind, max_output_tokens, default_output_tokens }: ModelEn
   return { default_output_tokens: held, ...(max_output_tokens !== undefined && { max_output_tokens }) };
 }
 
-function buildRow({ unit, amount, per, when, above_input_tokens }: PriceEntry): PriceRow {
+function buildRow({ unit, amount, per, when, above_input_tokens, from }: PriceEntry): PriceRow {
   const above = above_input_tokens !== undefined && { above_input_tokens };
-  return { unit, amount, per: per ?? 1, ...(when && { when }), ...above };
+  return { unit, amount, per: per ?? 1, ...(when && { when }), ...above, ...(from !== undefined && { from }) };
+}
+
+function retirementOf(on: string, replaced_by: string | undefined): Retirement {
+  return { on, ...(replaced_by !== undefined && { replaced_by }) };
 }
 
 /** Ids are given out before unusable routes are left out, so that a missing secret renames none. */

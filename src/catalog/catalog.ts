@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { resolveSecret } from '../config.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import { NoAnswer, within } from '../lib/within.ts';
 import { counted } from '../lib/counted.ts';
 import { buildModels, buildProvider } from './build.ts';
@@ -8,6 +9,7 @@ import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
 import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
 import { readCatalogFile, type Reading } from './file.ts';
+import { atTime } from './dated.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { withOverrides, type Override } from './overrides.ts';
 import { CatalogError, showPath, showProblem, type Problem } from './problem.ts';
@@ -26,6 +28,8 @@ export type Catalog = {
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   /** Names of the providers of the default catalogue that have a key. */
   readonly keyed_providers: readonly string[];
+  /** By id: models that have ended. They take nothing new; what they have accepted goes on. */
+  readonly retired: ReadonlyMap<string, Model>;
   readonly warnings: readonly Problem[];
 };
 
@@ -56,19 +60,15 @@ export type CatalogHolder = {
    * names those that are missing, if the current one does not.
    */
   keepCurrencies(inUse: () => Promise<ReadonlyMap<string, number>>): Promise<void>;
+  /** From now on this clock says which prices hold and which models have ended. */
+  keepTime(clock: Clock): void;
   /** From now on this is what operators changed, over whatever the file says. */
   override(overrides: readonly Override[]): void;
 };
 
 /** Opens the catalogue. Throws CatalogError, which tells every mistake, if the file has one. */
 export async function openCatalog(options: CatalogOptions): Promise<CatalogHolder> {
-  let configured = needed(await load(options));
-  let overrides: readonly Override[] = [];
-  let current = configured;
-  const take = (catalog: Catalog) => {
-    configured = catalog;
-    current = withOverrides(configured, overrides);
-  };
+  const view = openView(needed(await load(options)));
   let inUse: (() => Promise<ReadonlyMap<string, number>>) | undefined;
   const loadAgain = async () => load(inUse ? { ...options, currencies_in_use: await inUse() } : options);
   const reload = async (): Promise<ReloadResult> => {
@@ -78,9 +78,9 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       const mistakes = again.problems.filter(({ severity }) => severity === 'error').map(showProblem);
       return rejected(mistakes, again.problems);
     }
-    const changes = changesOf(configured, again.catalog);
-    take(again.catalog);
-    const { models, providers, warnings } = configured;
+    const changes = changesOf(view.configured, again.catalog);
+    view.configure(again.catalog);
+    const { models, providers, warnings } = again.catalog;
     const warning_lines = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     return {
       ok: true,
@@ -88,19 +88,50 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       problems: warnings,
     };
   };
-  const keepCurrencies = async (read: typeof inUse) => {
-    inUse = read;
-    take(needed(await loadAgain()));
+  return {
+    get current() {
+      return view.current;
+    },
+    reload,
+    keepCurrencies: async (read) => {
+      inUse = read;
+      view.configure(needed(await loadAgain()));
+    },
+    keepTime: (clock) => view.keepTime(clock),
+    override: (overrides) => view.override(overrides),
+  };
+}
+
+/** The catalogue of a file as it is now: at this time, with what operators changed. */
+function openView(configured: Catalog) {
+  let overrides: readonly Override[] = [];
+  let clock = systemClock;
+  let current = configured;
+  let until_ms = 0;
+  const refresh = () => {
+    const now = atTime(configured, clock.now());
+    until_ms = now.until_ms;
+    current = withOverrides(now.catalog, overrides);
   };
   return {
     get current() {
+      if (clock.now() >= until_ms) refresh();
       return current;
     },
-    reload,
-    keepCurrencies,
-    override: (changed) => {
+    get configured() {
+      return configured;
+    },
+    configure: (catalog: Catalog) => {
+      configured = catalog;
+      refresh();
+    },
+    keepTime: (time: Clock) => {
+      clock = time;
+      refresh();
+    },
+    override: (changed: readonly Override[]) => {
       overrides = changed;
-      take(configured);
+      refresh();
     },
   };
 }
@@ -294,6 +325,7 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
     models: new Map(models.map((model) => [model.id, model])),
     providers,
     keyed_providers,
+    retired: new Map(),
     warnings,
   };
 }

@@ -50,6 +50,13 @@ function checkModel(model: ModelEntry, names: Names, at: Path, report: Report): 
   checkPrices(model, fields, at, report);
   checkOutputTypes(model, at, report);
   checkRoutes(model, fields, names, at, report);
+  checkEnd(model, at, report);
+}
+
+function checkEnd({ id, retires, replaced_by }: ModelEntry, at: Path, report: Report): void {
+  if (replaced_by === undefined) return;
+  if (retires === undefined) report.error([...at, 'replaced_by'], 'has no meaning without `retires`.', 'key');
+  if (replaced_by === id) report.error([...at, 'replaced_by'], 'is the model itself.');
 }
 
 /** Models make what their kind says; only what hears may answer in writing. */

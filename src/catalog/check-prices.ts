@@ -1,5 +1,6 @@
 import { showValue } from '../lib/show-value.ts';
 import { rational } from '../money/money.ts';
+import { rowsOn } from './dated.ts';
 import { usualFactors, factorsOf } from './estimate.ts';
 import { own, type InputFields } from './input-schema.ts';
 import { media_keyword } from './media-fields.ts';
@@ -19,7 +20,7 @@ const units_needed: { readonly [kind in Kind]?: readonly Unit[] } = {
 export function checkPrices(model: ModelEntry, fields: InputFields | undefined, at: Path, report: Report): void {
   const price = model.price ?? [];
   checkRows(price, { kind: model.kind, fields, at: [...at, 'price'] }, report);
-  checkCoverage(price, fields, [...at, 'price'], report);
+  for (const day of daysOf(price)) checkCoverage(holdingOn(price, day), fields, [...at, 'price'], report);
   if (price.length === 0) report.warn(at, 'has no price: every run is free.');
   else {
     const missing = units_needed[model.kind]?.filter((unit) => !price.some((row) => row.unit === unit)) ?? [];
@@ -73,10 +74,24 @@ export function checkField(
   return false;
 }
 
+/** A row with its place in the list. */
+type Placed = readonly [index: number, row: PriceEntry];
+
+/** The days from which on the rows are others than before, beginning with the first. */
+function daysOf(price: readonly PriceEntry[]): string[] {
+  return [...new Set(['', ...price.flatMap(({ from }) => from ?? [])])].toSorted();
+}
+
+function holdingOn(price: readonly PriceEntry[], day: string): Placed[] {
+  if (price.every(({ from }) => from === undefined)) return [...price.entries()];
+  const holding = new Set(rowsOn(price, day));
+  return [...price.entries()].filter(([, row]) => holding.has(row));
+}
+
 /** Inputs that fit no row are free of the unit, and rows behind one without `when` are never used: both surprise. */
-function checkCoverage(price: readonly PriceEntry[], fields: InputFields | undefined, at: Path, report: Report): void {
+function checkCoverage(price: readonly Placed[], fields: InputFields | undefined, at: Path, report: Report): void {
   for (const unit of units) {
-    const rows = [...price.entries()].filter(([, row]) => row.unit === unit && row.above_input_tokens === undefined);
+    const rows = price.filter(([, row]) => row.unit === unit && row.above_input_tokens === undefined);
     checkSteps(price, unit, rows.length > 0, at, report);
     const last = rows.findIndex(([, row]) => row.when === undefined);
     for (const [index] of last === -1 ? [] : rows.slice(last + 1)) {
@@ -97,9 +112,9 @@ function checkCoverage(price: readonly PriceEntry[], fields: InputFields | undef
 }
 
 /** Steps of one unit by the length of the input: without a row below them shorter inputs are free. */
-function checkSteps(price: readonly PriceEntry[], unit: Unit, has_base: boolean, at: Path, report: Report): void {
+function checkSteps(price: readonly Placed[], unit: Unit, has_base: boolean, at: Path, report: Report): void {
   const seen = new Set<number>();
-  for (const [index, { unit: own_unit, above_input_tokens }] of price.entries()) {
+  for (const [index, { unit: own_unit, above_input_tokens }] of price) {
     if (own_unit !== unit || above_input_tokens === undefined) continue;
     const here = [...at, index, 'above_input_tokens'];
     if (seen.has(above_input_tokens)) report.warn(here, `is never used: an earlier row for ${unit} has the same.`);

@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.ts';
-import type { Kind, Model } from './model.ts';
+import { endText } from './dated.ts';
+import type { Kind, Model, Retirement } from './model.ts';
 
 /** Paths of the endpoints for each kind of model, for people. */
 const paths: { readonly [kind in Kind]: string } = {
@@ -22,8 +23,9 @@ export function unknownModelText(id: string): string {
   return `There is no model ${JSON.stringify(id.slice(0, 128))}.`;
 }
 
-/** The 404 for an unknown model in the parameter of this name. To be thrown. */
-export function unknownModel(id: string, param: string): ApiError {
+/** The 404 for an unknown model, or one that has ended, in the parameter of this name. To be thrown. */
+export function unknownModel(id: string, param: string, retirement?: Retirement): ApiError {
+  if (retirement) return new ApiError('not_found', `${id} ${endText(retirement, 'ended')}`, { param });
   return new ApiError('not_found', `${unknownModelText(id)} GET /v1/models lists the models.`, { param });
 }
 

@@ -74,6 +74,8 @@ export type PriceRow = {
   readonly when?: Condition;
   /** Chat: only for calls whose whole input has more tokens than this. */
   readonly above_input_tokens?: number;
+  /** The day on which it begins, in place of an earlier row for the same; absent in a catalogue that is in use. */
+  readonly from?: string;
 };
 
 /** The page of a price, and the day on which it was read. */
@@ -129,6 +131,9 @@ export type MediaField = { readonly name: string; readonly kind: MediaKind };
 
 export type InputCheck = { ok: true; input: JsonObject } | { ok: false; errors: FieldError[] };
 
+/** The end of a model: from that day on it is refused. `replaced_by` is the id of its successor. */
+export type Retirement = { readonly on: string; readonly replaced_by?: string };
+
 /** A model, by the id that callers put in `model`. */
 export type Model = {
   readonly id: string;
@@ -154,6 +159,7 @@ export type Model = {
   readonly capabilities: readonly string[];
   /** Usable, but in no list. */
   readonly hidden: boolean;
+  readonly retirement?: Retirement;
   /** Checks an input as it was given, then fills in the schema's defaults. The input stays as it is. */
   validateInput(input: unknown): InputCheck;
 };

@@ -1,4 +1,4 @@
-import { showPath, type Path, type Problem } from './problem.ts';
+import { showPath, showProblem, type Path, type Problem } from './problem.ts';
 import type { Source, Target } from './source.ts';
 
 /** Collects what the checks of one file find. */
@@ -29,6 +29,11 @@ export function makeReport(source: Source): Report {
     },
     warn: (path, message, target = 'value') => add('warning', path, message, target),
     wrong: (path) => wrong_paths.some((wrong) => path.every((step, index) => wrong[index] === step)),
-    problems: () => problems.toSorted((a, b) => a.line - b.line || a.col - b.col),
+    problems: () => withoutRepeats(problems).toSorted((a, b) => a.line - b.line || a.col - b.col),
   };
+}
+
+/** Prices are checked for each day on which they change. */
+function withoutRepeats(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [showProblem(problem), problem])).values()];
 }

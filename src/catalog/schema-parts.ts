@@ -41,6 +41,10 @@ export function duration(maxDuration: string, options: Options) {
   });
 }
 
+export function day(description: string) {
+  return Type.String({ format: 'date', errorMessage: 'must be a date such as 2026-01-31', description });
+}
+
 export function decimal(options: Options) {
   return Type.String({
     pattern: '^[0-9]{1,9}(?:\\.[0-9]{1,12})?$',

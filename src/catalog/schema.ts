@@ -3,6 +3,7 @@ import { hsts_scopes, kinds, link_policies, units, type Condition } from './mode
 import {
   addresses,
   count,
+  day,
   decimal,
   duration,
   freeObject,
@@ -255,6 +256,11 @@ const price_row = {
 
 const token_price_row = {
   ...price_row,
+  from: Type.Optional(
+    day(
+      'The day on which this price begins, in place of an earlier one for the same unit. A task pays the price of its creation.',
+    ),
+  ),
   above_input_tokens: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -272,11 +278,7 @@ const price = section(token_price_row, {
 const price_source = section(
   {
     url: httpUrl({ description: 'The page.' }),
-    date: Type.String({
-      format: 'date',
-      errorMessage: 'must be a date such as 2026-01-31',
-      description: 'The day on which it was read.',
-    }),
+    date: day('The day on which it was read.'),
   },
   { description: 'Source of a price; shown by `medley models show`, not to callers.' },
 );
@@ -385,13 +387,9 @@ const model = section(
     name: Type.Optional(text({ description: 'Name for people. Default: the id.' })),
     description: Type.Optional(Type.String({ maxLength: 4000, description: 'A sentence or two for people.' })),
     owned_by: Type.Optional(text({ description: 'Default: the part of the id before the first slash.' })),
-    created: Type.Optional(
-      Type.String({
-        format: 'date',
-        errorMessage: 'must be a date such as 2026-01-31',
-        description: 'Shown in /v1/models.',
-      }),
-    ),
+    created: Type.Optional(day('Shown in /v1/models.')),
+    retires: Type.Optional(day('The first day on which the model is no longer offered. Shown in /v1/models.')),
+    replaced_by: Type.Optional(text({ description: 'Id of the model to use instead, once it is no longer offered.' })),
     hidden: Type.Optional(Type.Boolean({ description: 'Usable, but not listed.', default: false })),
     capabilities: Type.Optional(
       Type.Array(

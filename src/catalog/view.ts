@@ -29,10 +29,13 @@ export type ModelRecord = {
   limits: Model['limits'];
   capabilities: readonly string[];
   status: ModelStatus;
+  retires?: string;
+  replaced_by?: string;
 };
 
 /** The public record of a model. Prices are those of the catalogue, whatever currency the caller pays in. */
 export function modelRecord(model: Model, base_currency: string, status: ModelStatus): ModelRecord {
+  const { retirement } = model;
   return {
     id: model.id,
     object: 'model',
@@ -49,5 +52,7 @@ export function modelRecord(model: Model, base_currency: string, status: ModelSt
     limits: model.limits,
     capabilities: model.capabilities,
     status,
+    ...(retirement && { retires: retirement.on }),
+    ...(retirement?.replaced_by !== undefined && { replaced_by: retirement.replaced_by }),
   };
 }

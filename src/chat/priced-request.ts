@@ -126,7 +126,7 @@ function outputMin({ options }: Route, caller_style: CallerCodec, styles: readon
 /** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */
 export function findModel({ current }: CatalogHolder, id: string, kind: CallKind): Model {
   const model = current.models.get(id);
-  if (!model) throw unknownModel(id, 'model');
+  if (!model) throw unknownModel(id, 'model', current.retired.get(id)?.retirement);
   if (model.kind !== kind) throw wrongKind(model);
   return model;
 }

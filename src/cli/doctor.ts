@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { stranded } from '../catalog/check-settings.ts';
+import { endingSoon } from '../catalog/dated.ts';
 import { showProblem } from '../catalog/problem.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/database.ts';
@@ -101,7 +102,8 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     const { models, warnings, settings } = app.catalog.current;
     const missing = stranded([...settings.currencies.keys()], await currenciesInUse(app.db));
     const problems = [...missing.map((message) => `currencies: ${message}`), ...warnings.map(showProblem)];
-    return { ok: problems.length === 0, detail: [counted(models.size, 'model'), ...problems].join('; ') };
+    const ending = endingSoon(models.values(), app.clock.now());
+    return { ok: problems.length === 0, detail: [counted(models.size, 'model'), ...problems, ...ending].join('; ') };
   },
   books: async (app) => {
     const report = await reconcile(app.db, { clock: app.clock, more: service_rules });

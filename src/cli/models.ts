@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { endText } from '../catalog/dated.ts';
 import { keyName } from '../catalog/default.ts';
 import type { CostRow, Model, PriceRow, PriceSource } from '../catalog/model.ts';
 import { counted } from '../lib/counted.ts';
@@ -81,6 +82,8 @@ async function showOne(id = ''): Promise<CommandResult> {
     description: model.description,
     price: model.price,
     price_source: model.price_source ?? null,
+    retires: model.retirement?.on ?? null,
+    replaced_by: model.retirement?.replaced_by ?? null,
     currency: base_currency,
     limits: model.limits,
     capabilities: model.capabilities,
@@ -100,6 +103,7 @@ async function showOne(id = ''): Promise<CommandResult> {
   const lines = [
     `${model.id}  ${model.kind}  ${model.name}`,
     ...(model.description === '' ? [] : [model.description]),
+    ...(model.retirement ? [`It ${endText(model.retirement)}`] : []),
     '',
     `Price${sourceOf(model.price_source)}:`,
     ...rowsOf(model.price, base_currency),

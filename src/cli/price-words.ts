@@ -17,12 +17,13 @@ const words: { readonly [unit in Unit]: string } = {
 };
 
 /** `0.10 USD per second, with resolution 720p`. */
-export function showRow({ unit, amount, per, when, above_input_tokens }: PriceRow, currency: string): string {
+export function showRow({ unit, amount, per, when, above_input_tokens, from }: PriceRow, currency: string): string {
   const conditions = Object.entries(when ?? {}).map(([field, values]) => `${field} ${[values].flat().join(' or ')}`);
   return [
     `${amount} ${currency} per ${quantity(unit, per)}`,
     ...(conditions.length === 0 ? [] : [`with ${conditions.join(', ')}`]),
     ...(above_input_tokens === undefined ? [] : [`for inputs above ${grouped(above_input_tokens)} tokens`]),
+    ...(from === undefined ? [] : [`from ${from} on`]),
   ].join(', ');
 }
 

@@ -4,6 +4,7 @@ import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { reload_channel } from '../app/channels.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
+import { endingSoon } from '../catalog/dated.ts';
 import { needsKey } from '../catalog/default.ts';
 import { listOverrides, type Override } from '../catalog/overrides.ts';
 import type { Model } from '../catalog/model.ts';
@@ -120,6 +121,7 @@ function shareLight(name: string, failed: number, all: number): Light {
 /** The running configuration; secrets only as present or missing. */
 export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {
   const { settings, models, providers, warnings } = app.catalog.current;
+  const ending = endingSoon(models.values(), app.clock.now());
   const [applied, pending, overrides, version] = await Promise.all([
     appliedMigrations(app.db),
     pendingMigrations(app.db),
@@ -137,7 +139,7 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
       const key = api_key !== undefined ? 'present' : needsKey(provider) ? 'missing' : 'not_needed';
       return { name, adapter, base_url, key };
     }),
-    warnings: [...warnings.map(showProblem), ...strayOverrides(overrides, models)],
+    warnings: [...warnings.map(showProblem), ...strayOverrides(overrides, models), ...ending],
     settings: [
       { name: 'Address', value: app.base_url() },
       { name: 'Currencies', value: [...settings.currencies.keys()].join(', ') },

@@ -4,10 +4,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { lookAtRoutes } from '../api/models.ts';
 import type { Model } from '../catalog/model.ts';
-import { unknownModelText } from '../catalog/model-errors.ts';
+import { unknownModel } from '../catalog/model-errors.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { paceOfCalls } from '../chat/pace.ts';
-import { ApiError } from '../errors.ts';
 import { taskDurations } from '../tasks/durations.ts';
 import { account_endpoint } from './page.ts';
 import type { ModelView, PaceView } from './views/models.ts';
@@ -32,8 +31,9 @@ export const list_models = account_endpoint('GET', '/models', 'read', async (app
 /** A model by its id; a hidden one too, as in `/v1/models`. */
 export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async (app, { account, params }) => {
   const id = params['id'] ?? '';
-  const model = app.catalog.current.models.get(id);
-  if (!model) throw new ApiError('not_found', unknownModelText(id));
+  const { models, retired } = app.catalog.current;
+  const model = models.get(id);
+  if (!model) throw unknownModel(id, 'id', retired.get(id)?.retirement);
   const [view] = await renderModels(app, account.id, [model]);
   if (!view) throw new Error('a model was not rendered');
   return { status: 200, body: view };

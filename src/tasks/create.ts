@@ -114,8 +114,9 @@ function readMetadata(value: unknown): Record<string, string> {
 
 /** The media model of this name, or 404; that of another kind's model names the right endpoint. */
 export function findModel({ catalog }: { catalog: CatalogHolder }, id: unknown): Model {
-  const model = catalog.current.models.get(String(id));
-  if (!model) throw unknownModel(String(id), 'model');
+  const { models, retired } = catalog.current;
+  const model = models.get(String(id));
+  if (!model) throw unknownModel(String(id), 'model', retired.get(String(id))?.retirement);
   if (!isMediaKind(model.kind)) throw wrongKind(model);
   return model;
 }

@@ -69,7 +69,8 @@ async function start(parts: StartParts, job: Job): Promise<Outcome> {
     const resumed = await resume(parts, task, open, job.signal);
     if (resumed !== 'next') return resumed;
   }
-  const model = parts.catalog.current.models.get(task.model);
+  const { models, retired } = parts.catalog.current;
+  const model = models.get(task.model) ?? retired.get(task.model);
   if (!model) return modelGone(parts, task);
   // A run whose result cannot be kept is better not begun: some upstreams give it only once.
   if (!(await parts.storage.ready())) return { again_after_ms: storage_pause_ms };

@@ -31,5 +31,8 @@ export type ModelView = {
   limits: Readonly<Record<string, number>>;
   capabilities: readonly string[];
   status: 'available' | 'degraded' | 'unavailable';
+  /** The first day on which it is no longer offered. */
+  retires?: string;
+  replaced_by?: string;
   pace: PaceView | null;
 };

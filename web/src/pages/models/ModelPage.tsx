@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
-import { ButtonTo } from '../../ui/LinkTo.tsx';
+import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { moneyText } from '../../ui/Money.tsx';
@@ -13,7 +13,7 @@ import { chatSamples, samplesOf, wholeInput } from '../../ui/samples.ts';
 import { titleOf } from '../../ui/schema.ts';
 import { ChatSamples, Samples } from '../../ui/Samples.tsx';
 import { Loaded } from '../../ui/states.tsx';
-import { durationText } from '../../ui/Time.tsx';
+import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { kindText, playgroundOf, successText } from './Models.tsx';
 import { Parameters } from './Parameters.tsx';
@@ -89,6 +89,7 @@ function About({ model }: { model: ModelView }) {
   return (
     <Card side={<ModelStatus of={status} />} title="About">
       <Text>{description}</Text>
+      <Ending of={model} />
       <Group gap={6} mt="sm">
         <Badge variant="light" tt="none">
           {kindText(modality)}
@@ -112,6 +113,20 @@ function About({ model }: { model: ModelView }) {
         )}
       </Group>
     </Card>
+  );
+}
+
+function Ending({ of: { retires, replaced_by } }: { of: ModelView }) {
+  if (retires === undefined) return null;
+  return (
+    <Text mt="sm" fw={500}>
+      It ends on <Time at={`${retires}T00:00:00Z`} />.{' '}
+      {replaced_by !== undefined && (
+        <>
+          Use <LinkTo href={`/models/${encodeURI(replaced_by)}`}>{replaced_by}</LinkTo> instead.
+        </>
+      )}
+    </Text>
   );
 }
 

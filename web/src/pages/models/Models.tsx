@@ -12,7 +12,7 @@ import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
 import { Empty, Loaded } from '../../ui/states.tsx';
-import { durationText } from '../../ui/Time.tsx';
+import { durationText, Time } from '../../ui/Time.tsx';
 import { useModels } from './queries.ts';
 import { kinds, type ModelsSearch } from './search.ts';
 
@@ -116,7 +116,7 @@ function ModelList({ models, all }: { models: ModelView[]; all: number }) {
 }
 
 function ModelRow({ model }: { model: ModelView }) {
-  const { id, display_name, modality, pricing, status, pace } = model;
+  const { id, display_name, modality, pricing, status, pace, retires } = model;
   return (
     <Table.Tr>
       <Table.Td miw={240}>
@@ -129,6 +129,11 @@ function ModelRow({ model }: { model: ModelView }) {
           </Text>
           <Copy text={id} label={`Copy ${id}`} />
         </Group>
+        {retires !== undefined && (
+          <Text size="xs" fw={500}>
+            Ends on <Time at={`${retires}T00:00:00Z`} />
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
         <Badge variant="default" tt="none" fw={500} miw="max-content">
