@@ -53,6 +53,11 @@ const entries: readonly Entry[] = [
     load: async () => (await import('./invoice.ts')).invoiceCommands,
   },
   {
+    usage: 'provider',
+    description: 'providers that are known by name',
+    load: async () => (await import('./provider.ts')).providerCommands,
+  },
+  {
     usage: 'models',
     description: 'the models that are offered, and those that further keys add',
     load: async () => (await import('./models.ts')).modelCommands,

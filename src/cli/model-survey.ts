@@ -1,8 +1,10 @@
 import { surveyCatalog, type Origin, type Survey } from '../catalog/catalog.ts';
+import { dayOf } from '../catalog/dated.ts';
 import { keyName } from '../catalog/default.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import { unknownModelText } from '../catalog/model-errors.ts';
 import { readCommandConfig } from '../app/running.ts';
+import { systemClock } from '../lib/clock.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
@@ -18,9 +20,11 @@ export type SurveyedRoute = { route: Route; usable: boolean; missing?: string };
 export async function survey(): Promise<Survey & { surveyed: Surveyed[] }> {
   const { config_file } = readCommandConfig();
   const catalog = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
+  const today = dayOf(systemClock.now());
   const surveyed = catalog.models.map(({ origin, model }): Surveyed => {
     const routes = model.routes.map((route) => surveyRoute(catalog, model, route));
-    return { origin, model, routes, usable: routes.some((route) => route.usable) };
+    const has_ended = model.retirement !== undefined && model.retirement.on <= today;
+    return { origin, model, routes, usable: !has_ended && routes.some((route) => route.usable) };
   });
   return { ...catalog, surveyed };
 }

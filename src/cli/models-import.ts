@@ -5,17 +5,19 @@ import { writeDraft } from '../catalog/draft.ts';
 import type { MediaKind } from '../catalog/model.ts';
 import { described, DescriptionError, type Describe } from '../providers/describe.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
+import { listCommands } from './models-import-list.ts';
 
 export function importCommands(models: Command): void {
   const command = models
     .command('import')
-    .description("print a block for medley.yaml from a provider's own description");
+    .description("models for medley.yaml: one from its provider's own description, or many from a list");
   for (const [provider, { read, base_url }] of Object.entries(described)) {
     const one = command.command(`${provider} <model>`).description(`such as ${provider} owner/name`);
     one.option('--base-url <url>', 'address of the provider', base_url).option('--out <file>', 'file to write it to');
     one.option('--kind <kind>', 'image, video or audio, if the description does not say');
     says(one, (name = '') => importOne(read, name, one.opts()));
   }
+  listCommands(command);
 }
 
 type Options = { baseUrl?: string; out?: string; kind?: string };

@@ -5,6 +5,7 @@ import type { CostRow, Model, PriceRow, PriceSource } from '../catalog/model.ts'
 import { counted } from '../lib/counted.ts';
 import { says, table, type CommandResult } from './command.ts';
 import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
+import { checkCommand } from './models-check.ts';
 import { importCommands } from './models-import.ts';
 import { testCommand } from './models-test.ts';
 import { briefPrice, showRow } from './price-words.ts';
@@ -13,6 +14,7 @@ export function modelCommands(models: Command): void {
   says(models.enablePositionalOptions(), listAll);
   says(models.command('show <model>').description('one model: prices and where they are from, routes, input'), showOne);
   testCommand(models);
+  checkCommand(models);
   importCommands(models);
 }
 

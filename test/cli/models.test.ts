@@ -61,10 +61,15 @@ describe('medley models', () => {
     expect(veo).toMatchObject({
       usable: false,
       price: [{ unit: 'second', amount: '0.60', per: 1, when: { resolution: '4k' } }, { amount: '0.40' }],
-      price_source: { url: 'https://ai.google.dev/gemini-api/docs/pricing', date: expect.stringMatching(/^2026-/) },
+      price_source: { url: 'https://fal.ai/models/fal-ai/veo3.1', date: expect.stringMatching(/^2026-/) },
+      retires: null,
       routes: [
-        { id: 'gemini', missing: 'GEMINI_API_KEY', cost: [{ currency: 'USD' }, {}] },
-        { id: 'fal', missing: 'FAL_KEY', cost_source: { url: expect.stringContaining('fal.ai') } },
+        {
+          id: 'fal',
+          missing: 'FAL_KEY',
+          cost: [{ currency: 'USD' }, {}],
+          cost_source: { url: expect.stringContaining('fal.ai') },
+        },
       ],
     });
     const { out } = await commandsOf({}, medleySoon).text('models', 'show', 'anthropic/claude-haiku-5-5');

@@ -101,7 +101,7 @@ function statusComplaints(
   const { status } = reply;
   // Answers 404, and is not in the reference; a body that it does not ask for is read like those of others.
   const is_stored = /^[^?]*\/v1\/responses\/[^/]/.test(request.target);
-  const known = is_stored ? [400, 401, 404, 405, 413, 415, 429] : [400, 401, 405, 429];
+  const known = is_stored ? [400, 401, 404, 405, 413, 415, 422, 429] : [400, 401, 405, 429];
   if (isOfDashboard(request.target) && (status < 500 || status === 502 || status === 504)) return []; // pages that are not in the reference
   const unknown = known_path || is_stored ? known : unknown_path_statuses;
   const allowed = documented ?? unknown;

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { dayOf } from '../catalog/dated.ts';
+import { compareWithList, type Difference } from '../catalog/lists/compare.ts';
+import { list_forms, type ListForm } from '../catalog/lists/index.ts';
+import { counted } from '../lib/counted.ts';
+import { systemClock } from '../lib/clock.ts';
+import { CommandError, says, type CommandResult } from './command.ts';
+import { readListAt } from './list-source.ts';
+import { survey } from './model-survey.ts';
+
+/** Names of our providers in lists that have others for them. */
+const names_in_lists: { readonly [provider: string]: string } = {
+  zai: 'zai',
+  together: 'together_ai',
+  fireworks: 'fireworks_ai',
+};
+
+export function checkCommand(models: Command): void {
+  const forms = Object.keys(list_forms).join(', ');
+  const check = models
+    .command('check <form> <source>')
+    .description(`compare costs and ends of models with a list of others; exit 1 if they differ. Forms: ${forms}`);
+  says(check, (form = '', source = '') => compare(form, source));
+}
+
+async function compare(form: string, source: string): Promise<CommandResult> {
+  if (!isForm(form))
+    throw new CommandError(`${form} is no form of list. There are: ${Object.keys(list_forms).join(', ')}.`, 2);
+  const list = await readListAt(form, source, undefined);
+  const { surveyed } = await survey();
+  const listed_names = new Set(list.map(({ provider }) => provider));
+  const { compared, differences, unlisted } = compareWithList(
+    surveyed.map(({ model }) => model),
+    list,
+    {
+      day: dayOf(systemClock.now()),
+      providerOf: ({ provider }) => {
+        const name = names_in_lists[provider] ?? provider;
+        return listed_names.has(name) ? name : undefined;
+      },
+    },
+  );
+  const lines = [
+    ...differences.map(showDifference),
+    `${counted(compared, 'route')} compared, ${counted(differences.length, 'difference')}.`,
+    ...(unlisted.length === 0 ? [] : [`Not in the list: ${unlisted.join(', ')}.`]),
+  ];
+  return {
+    json: { compared, differences, unlisted },
+    text: lines.join('\n'),
+    exit_code: differences.length === 0 ? 0 : 1,
+  };
+}
+
+function isForm(form: string): form is ListForm {
+  return Object.hasOwn(list_forms, form);
+}
+
+function showDifference({ model, route, what, ours, theirs }: Difference): string {
+  return `${model} (${route}) ${what}: ${ours} here, ${theirs} in the list`;
+}

@@ -1,0 +1,162 @@
+import type { Command } from 'commander';
+import { surveyCatalog } from '../catalog/catalog.ts';
+import { readCommandConfig } from '../app/running.ts';
+import type { Change } from '../catalog/lists/edit.ts';
+import { entryOf } from '../catalog/lists/entry.ts';
+import { list_forms, type ListForm } from '../catalog/lists/index.ts';
+import type { ListedModel } from '../catalog/lists/listed.ts';
+import { providerPresets, routeOptions } from '../catalog/presets.ts';
+import type { ProviderEntry } from '../catalog/schema.ts';
+import { counted } from '../lib/counted.ts';
+import { adapterFacts } from '../providers/facts.ts';
+import { adapters } from '../providers/index.ts';
+import { editFile, type EditedFile } from './catalog-file.ts';
+import { CommandError, says, type CommandResult } from './command.ts';
+import { readListAt } from './list-source.ts';
+
+type Options = {
+  from?: string;
+  provider?: string;
+  prefix?: string;
+  only?: string[];
+  markup?: string;
+  into?: string;
+  write?: boolean;
+};
+
+/** Adds a command for each form of list. */
+export function listCommands(imports: Command): void {
+  for (const form of Object.keys(list_forms) as ListForm[]) {
+    const is_own = form === 'openai-compatible';
+    const one = imports
+      .command(`${form} ${is_own ? '[source]' : '<source>'}`)
+      .description(
+        is_own ? 'the models of a server; source: a file or a URL, else the one of --provider' : 'a file or a URL',
+      );
+    one.option('--provider <name>', 'the provider in medley.yaml that runs the models');
+    one.option('--from <name>', "the provider's name in the list, if it has several");
+    one.option('--only <pattern...>', 'models to take, such as "gpt-6*"; default: all');
+    one.option('--prefix <text>', 'before the ids; default: the provider and a slash');
+    one.option('--markup <percent>', 'what you charge above the price, such as 20%', '0%');
+    one.option('--into <file>', 'the file; default: that of MEDLEY_CONFIG, or medley.yaml');
+    one.option('--write', 'write the file; without it, only show what would change');
+    says(one, (source?: string) => importList(form, source, one.opts()));
+  }
+}
+
+async function importList(form: ListForm, source: string | undefined, options: Options): Promise<CommandResult> {
+  const margin = marginOf(options.markup ?? '0%');
+  const provider = options.provider ?? (form === 'openrouter' ? form : options.from);
+  if (provider === undefined)
+    throw new CommandError('Say by --provider which provider of medley.yaml runs the models.', 2);
+  const file = await editFile(options.into);
+  const entry = await providerEntry(file, provider);
+  const place = source ?? `${entry?.base_url ?? ''}/models`;
+  const listed = chosen(await readListAt(form, place, source === undefined ? entry : undefined), options);
+  if (entry && !file.text.has(provider)) file.text.addProvider(provider, entry);
+  const today = new Date().toISOString().slice(0, 10);
+  const drafts = listed.map((model) =>
+    entryOf(model, {
+      provider,
+      prefix: options.prefix ?? (form === 'openrouter' ? '' : `${provider}/`),
+      margin,
+      options: entry ? routeOptions(entry) : {},
+      source: /^https?:/.test(place) ? { url: place, date: today } : undefined,
+    }),
+  );
+  const entries = drafts.filter((one) => one !== undefined);
+  if (entries.length === 0) throw new CommandError(`${place} has no model for chat or embeddings that was asked for.`);
+  const changes = entries.map((one) => file.text.putModel(one, provider));
+  const unpriced = entries.filter(({ price }) => price === undefined).map(({ id }) => id);
+  const { warnings } = options.write === true ? await file.save() : { warnings: [] };
+  return verdict({
+    file,
+    changes,
+    left_out: drafts.length - entries.length,
+    unpriced,
+    written: options.write === true,
+    warnings,
+  });
+}
+
+/** `20%` as the factor `1.2`. */
+function marginOf(markup: string): string {
+  const match = /^(\d{1,4})(?:\.(\d{1,2}))?%?$/.exec(markup);
+  if (!match) throw new CommandError(`--markup must be a percentage such as 20%; not "${markup}".`, 2);
+  const [, whole = '', fraction = ''] = match;
+  const hundredths = BigInt(whole) * 100n + BigInt(fraction.padEnd(2, '0'));
+  const digits = (10_000n + hundredths).toString().padStart(5, '0');
+  return `${digits.slice(0, -4)}.${digits.slice(-4)}`.replace(/\.?0+$/, '');
+}
+
+/** Returns what the file says of a provider, else the default catalogue, else what is known of its name. */
+async function providerEntry(file: EditedFile, name: string): Promise<ProviderEntry | undefined> {
+  const config_file = file.text.has(name) ? file.path : readCommandConfig().config_file;
+  const { providers } = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
+  const entry = providers.get(name) ?? providerPresets()[name];
+  if (entry) return entry;
+  const names = Object.keys(providerPresets()).join(', ');
+  throw new CommandError(
+    `There is no provider ${name} in ${file.path}. Add it there, or name one of these: ${names}.`,
+    2,
+  );
+}
+
+function chosen(listed: readonly ListedModel[], { from, only }: Options): ListedModel[] {
+  const of_provider = from === undefined ? [...listed] : listed.filter(({ provider }) => provider === from);
+  const names = new Set(listed.flatMap(({ provider }) => provider ?? []));
+  if (of_provider.length === 0) {
+    throw new CommandError(`The list has no provider ${from}. It has: ${[...names].toSorted().join(', ')}.`, 2);
+  }
+  if (from === undefined && names.size > 1) {
+    throw new CommandError(
+      `The list has ${names.size} providers: say by --from which one, such as ${[...names].slice(0, 5).join(', ')}.`,
+      2,
+    );
+  }
+  const patterns = (only ?? ['*']).map(patternOf);
+  return of_provider.filter(({ upstream_model }) => patterns.some((pattern) => pattern.test(upstream_model)));
+}
+
+/** `*` stands for any characters. */
+function patternOf(text: string): RegExp {
+  return new RegExp(
+    `^${text
+      .split('*')
+      .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
+      .join('.*')}$`,
+  );
+}
+
+type Verdict = {
+  file: EditedFile;
+  changes: readonly Change[];
+  left_out: number;
+  unpriced: readonly string[];
+  written: boolean;
+  warnings: readonly string[];
+};
+
+const signs = { added: '+', changed: '~', unchanged: '=' } as const;
+
+function verdict({ file, changes, left_out, unpriced, written, warnings }: Verdict): CommandResult {
+  const shown = changes.filter(({ kind }) => kind !== 'unchanged');
+  const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length;
+  const lines = [
+    ...shown.map(
+      ({ id, kind, lines: details }) => `${signs[kind]} ${id}${details.length === 0 ? '' : `: ${details.join('; ')}`}`,
+    ),
+    `${count('added')} added, ${count('changed')} changed, ${count('unchanged')} unchanged, ${left_out} of other kinds left out.`,
+    ...(unpriced.length === 0
+      ? []
+      : [
+          `${counted(unpriced.length, 'model')} without a price, which would be free: ${unpriced.slice(0, 10).join(', ')}${unpriced.length > 10 ? ', …' : ''}.`,
+        ]),
+    ...warnings.map((warning) => `warning: ${warning}`),
+    written
+      ? `${file.path} is written. medley reload makes a running service use it.`
+      : `Nothing is written. --write writes ${file.path}.`,
+  ];
+  const json = { file: file.path, written, changes, left_out, unpriced, warnings };
+  return { json, text: lines.join('\n') };
+}

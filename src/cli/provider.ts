@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { defaultProviders, keyName } from '../catalog/default.ts';
+import { providerPresets } from '../catalog/presets.ts';
+import { editFile } from './catalog-file.ts';
+import { CommandError, says, table, type CommandResult } from './command.ts';
+
+export function providerCommands(provider: Command): void {
+  says(provider.command('presets').description('providers that can be added by name'), listPresets);
+  const add = provider.command('add <name>').description('write a provider that is known by name into medley.yaml');
+  add.option('--as <name>', 'its name in the file; default: the same');
+  add.option('--base-url <url>', 'another address, such as a port of your own');
+  add.option('--into <file>', 'the file; default: that of MEDLEY_CONFIG, or medley.yaml');
+  says(add, (name = '') => addProvider(name, add.opts()));
+}
+
+async function listPresets(): Promise<CommandResult> {
+  const entries = Object.entries(presets());
+  const json = { providers: entries.map(([name, entry]) => ({ name, ...entry })) };
+  const rows = entries.map(([name, entry]) => [name, entry.base_url ?? '', keyName(entry)]);
+  return { json, text: table([['Name', 'Address', 'Key'], ...rows]) };
+}
+
+function presets() {
+  return { ...defaultProviders(), ...providerPresets() };
+}
+
+async function addProvider(
+  name: string,
+  options: { as?: string; baseUrl?: string; into?: string },
+): Promise<CommandResult> {
+  const entry = presets()[name];
+  if (!entry) {
+    throw new CommandError(
+      `There is no preset ${name}. There are: ${Object.keys(presets()).join(', ')}. Others are written by hand.`,
+      2,
+    );
+  }
+  const file = await editFile(options.into);
+  const own_name = options.as ?? name;
+  if (file.text.has(own_name)) throw new CommandError(`${file.path} has a provider ${own_name} already.`);
+  file.text.addProvider(own_name, { ...entry, ...(options.baseUrl !== undefined && { base_url: options.baseUrl }) });
+  await file.save();
+  const key = keyName(entry);
+  const next =
+    entry.base_url === undefined
+      ? ''
+      : `\nIts models: npm run -s medley -- models import openai-compatible --provider ${own_name} --write`;
+  return {
+    json: { file: file.path, name: own_name, key: key === '' ? null : key },
+    text: `${own_name} is in ${file.path}.${key === '' ? '' : ` Its key belongs in ${key}.`}${next}`,
+  };
+}
