@@ -2,28 +2,28 @@ import type { FieldError } from './json-schema/sentences.ts';
 
 /**
  * Every error that a caller can see, defined once: HTTP status and `type` of specification 7.2 and
- * DECISIONS (Errors). A format of 7.1 renders them: the service's own at the end of this file, others beside their styles.
+ * DECISIONS (Errors); the `code` is the word that clients of the official APIs look for. A format of 7.1 renders them: the service's own at the end of this file, others beside their styles.
  */
 const kinds = {
   invalid_request: { status: 400, type: 'invalid_request' },
   invalid_input: { status: 422, type: 'invalid_request' },
-  unauthenticated: { status: 401, type: 'authentication_error' },
-  insufficient_balance: { status: 402, type: 'insufficient_balance' },
+  unauthenticated: { status: 401, type: 'authentication_error', code: 'invalid_api_key' },
+  insufficient_balance: { status: 402, type: 'insufficient_balance', code: 'insufficient_quota' },
   key_limit: { status: 403, type: 'permission_error' },
   account_blocked: { status: 403, type: 'permission_error' },
   forbidden: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found' },
   method_not_allowed: { status: 405, type: 'invalid_request' },
   conflict: { status: 409, type: 'invalid_request' },
-  too_large: { status: 413, type: 'invalid_request' },
+  too_large: { status: 413, type: 'invalid_request', code: 'request_too_large' },
   unsupported_media_type: { status: 415, type: 'invalid_request' },
-  rate_limit: { status: 429, type: 'rate_limit' },
-  failures_pause: { status: 429, type: 'rate_limit_error' },
+  rate_limit: { status: 429, type: 'rate_limit', code: 'rate_limit_exceeded' },
+  failures_pause: { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded' },
   internal_error: { status: 500, type: 'internal_error' },
   upstream_error: { status: 502, type: 'upstream_error' },
   unavailable: { status: 503, type: 'upstream_error' },
   timeout: { status: 504, type: 'timeout' },
-} as const;
+} as const satisfies { [kind: string]: { status: number; type: string; code?: string } };
 
 export type ErrorKind = keyof typeof kinds;
 
@@ -53,9 +53,10 @@ export class ApiError extends Error {
   constructor(kind: ErrorKind, message: string, extras: ErrorExtras = {}) {
     super(message);
     this.kind = kind;
-    this.status = kinds[kind].status;
-    this.type = kinds[kind].type;
-    this.extras = extras;
+    const { status, type, code }: { status: number; type: string; code?: string } = kinds[kind];
+    this.status = status;
+    this.type = type;
+    this.extras = code === undefined ? extras : { code, ...extras };
   }
 }
 

@@ -60,7 +60,7 @@ async function findPerson(
   { need, account_id, count }: SessionUse,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
-  if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.');
+  if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.', { code: 'not_signed_in' });
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const { user, proved_at } = session;
   await count(user.id);

@@ -15,7 +15,7 @@ const paths: { readonly [kind in Kind]: string } = {
 export function wrongKind({ id, kind }: Pick<Model, 'id' | 'kind'>): ApiError {
   const article = /^[aeiou]/.test(kind) ? 'an' : 'a';
   const message = `${JSON.stringify(id)} is ${article} ${kind} model: use ${paths[kind]}.`;
-  return new ApiError('not_found', message, { param: 'model' });
+  return new ApiError('not_found', message, { param: 'model', code: 'model_not_found' });
 }
 
 /** The beginning of every message about an unknown model. Of a long id it shows the first 128 characters. */
@@ -25,8 +25,10 @@ export function unknownModelText(id: string): string {
 
 /** The 404 for an unknown model, or one that has ended, in the parameter of this name. To be thrown. */
 export function unknownModel(id: string, param: string, retirement?: Retirement): ApiError {
-  if (retirement) return new ApiError('not_found', `${id} ${endText(retirement, 'ended')}`, { param });
-  return new ApiError('not_found', `${unknownModelText(id)} GET /v1/models lists the models.`, { param });
+  const message = retirement
+    ? `${id} ${endText(retirement, 'ended')}`
+    : `${unknownModelText(id)} GET /v1/models lists the models.`;
+  return new ApiError('not_found', message, { param, code: 'model_not_found' });
 }
 
 /** The beginning of every message about a model whose routes are all unusable for now. */

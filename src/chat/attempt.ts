@@ -5,7 +5,6 @@ import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import type { Providers } from '../providers/open.ts';
-import { refusalError } from '../providers/http/refusal.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { scrub } from '../providers/http/scrub.ts';
@@ -18,7 +17,6 @@ import {
   type ChatRequest,
   type Codec,
   type Link,
-  type Target,
   type UpstreamBody,
 } from '../styles/codec.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
@@ -29,12 +27,12 @@ import { openRelay, type Relay } from '../styles/relay.ts';
 import { upstreamBody } from '../styles/request.ts';
 import { headersFor } from './ignored.ts';
 import { fetchLinks, type LinkParts } from './links.ts';
+import { refusedInput, refusedInStream } from './refused.ts';
 import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import { hasHourPrice } from './price.ts';
 import type { RequestMemory } from './request-memory.ts';
-import { toolsLeftOut, tools_left_out_header, withToolsOf } from './tools.ts';
 import { AttemptTimeouts, type Leaving, type Phase } from './attempt-timeouts.ts';
 
 /** Facts about the caller that are not in the priced request. */
@@ -129,12 +127,14 @@ export async function attemptRoute(
   let sent: UpstreamBody;
   try {
     refuseFields(priced.request.body, allowance);
-    sent = bodyFor(priced, route, target, outcome);
+    sent = upstreamBody(
+      style === priced.request.style ? allowedRequest(priced.request, allowance) : priced.request,
+      target,
+    );
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
-  noteToolsLeftOut(writer, outcome);
   outcome.writes_for_an_hour = limitCaches(priced, style, allowance, sent);
   sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: parts.secret });
   const timeouts = new AttemptTimeouts(route.timeout_ms, priced.request.stream, caller.gone, parts.stopping);
@@ -158,23 +158,6 @@ export async function attemptRoute(
     if (files && 'release' in files) files.release();
     timeouts.stop();
   }
-}
-
-/** The body for an upstream, without the tools that it does not get. Throws ApiError 400 naming the field. */
-function bodyFor({ request }: PricedChatRequest, route: Route, target: Target, outcome: ChatOutcome): UpstreamBody {
-  const { request: reduced, left_out } = withToolsOf(route, target.style, request);
-  outcome.tools_left_out = left_out;
-  return upstreamBody(
-    target.style === request.style ? allowedRequest(reduced, allowanceOf(route.options)) : reduced,
-    target,
-  );
-}
-
-/** The header of an answer is that of the last route that was asked. */
-function noteToolsLeftOut({ headers }: StreamWriter, { tools_left_out }: ChatOutcome): void {
-  const names = toolsLeftOut(tools_left_out);
-  if (names === undefined) delete headers[tools_left_out_header];
-  else headers[tools_left_out_header] = names;
 }
 
 /**
@@ -253,8 +236,8 @@ function callOf({ priced, route, style, sent, caller }: RouteAttempt): ChatCall 
   };
 }
 
-function noReply(error: unknown, { timeouts, outcome }: RouteAttempt): Attempted {
-  if (error instanceof InputRefused) throw refusedInput(error);
+function noReply(error: unknown, { priced, timeouts, outcome }: RouteAttempt): Attempted {
+  if (error instanceof InputRefused) throw refusedInput(error, priced.model);
   return abandoned(error, timeouts, outcome) ?? failed(failureOf(error, timeouts));
 }
 
@@ -263,13 +246,6 @@ export function abandoned(error: unknown, timeouts: AttemptTimeouts, outcome: Ch
   if (!timeouts.is_abandoned || error instanceof NotStarted) return undefined;
   outcome.is_abandoned = true;
   return { answered: true };
-}
-
-/** The caller's own mistake, in the upstream's words. To be thrown. */
-export function refusedInput(error: InputRefused): ApiError {
-  return new ApiError('invalid_request', error.message, {
-    ...(error.type === 'content_policy_violation' && { code: error.type }),
-  });
 }
 
 /** One that is chosen by itself, else the caller's own if the upstream speaks it, else the first. */
@@ -344,18 +320,27 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
   outcome.is_abandoned = timeouts.is_abandoned;
   if (problem === undefined || relay.is_complete || outcome.is_abandoned) return { answered: true };
   if (outcome.is_gone && relay.has_content) return { answered: true };
+  const refused = relay.failure && refusedInStream(relay.failure, secrets, priced.model);
   if (!relay.has_content) {
-    if (relay.failure && !outcome.is_gone) throwIfCallersMistake(relay.failure, secrets);
+    if (refused && !outcome.is_gone) throw refused;
     return failed({ ...emptyStream(relay.failure, problem, timeouts), simulated });
   }
   const facts = { request_id: priced.request_id, route: attempt.route.id, problem: withoutWords(problem) };
   parts.log.warn(facts, 'a chat stream broke off');
   outcome.error = timeouts.timed_out
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
-    : new ApiError('upstream_error', 'The model provider cut its answer off.');
+    : cutOff(refused);
   // It wrote all the time that a call may take: there was much to write.
-  const is_not_route_fault = simulated || timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type;
-  return { answered: true, is_not_route_fault };
+  const is_calls_own = timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type;
+  return { answered: true, is_not_route_fault: simulated || is_calls_own || outcome.error.extras.code !== undefined };
+}
+
+/** The error of an answer that broke off: with a code where clients can do something about the reason. */
+function cutOff(refused: ApiError | undefined): ApiError {
+  const message = 'The model provider cut its answer off.';
+  const code = refused?.extras.code;
+  if (!refused || code === undefined) return new ApiError('upstream_error', message);
+  return new ApiError('upstream_error', `${message} ${refused.message}`, { code });
 }
 
 /** Returns the failure of a stream that ended before its first content. */
@@ -363,26 +348,6 @@ function emptyStream(failure: Relay['failure'], problem: string, timeouts: Attem
   if (timeouts.timed_out) return failureOf(undefined, timeouts);
   if (failure?.type === unfinished_type) return unfinished(failure.message);
   return { cause: 'upstream_error', reason: problem, may_cost: !failure };
-}
-
-const mistakes: ReadonlySet<string> = new Set([
-  'invalid_request_error',
-  'BadRequestError',
-  'request_too_large',
-  'content_policy_violation',
-  '400',
-  '413',
-  '422',
-]);
-
-/** Some upstreams answer 200 before they have looked at the request, and refuse it in the stream. */
-function throwIfCallersMistake({ type, message }: { type: string; message: string }, secrets: readonly string[]): void {
-  if (!mistakes.has(type)) return;
-  const refusal = refusalError(
-    { status: 400, retry_after: undefined, body: JSON.stringify({ type, message }) },
-    secrets,
-  );
-  if (refusal instanceof InputRefused) throw refusedInput(refusal);
 }
 
 /** Writes what the caller is sent. False if the buffer is full: the upstream is read at the caller's pace. */

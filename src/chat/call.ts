@@ -5,9 +5,10 @@ import type { Shares } from '../leases/shares.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
+import type { StreamError } from '../styles/codec.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
-import type { PricedRequest } from './priced-request.ts';
+import type { CallStyle, PricedRequest } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import { withoutWords } from '../lib/without-words.ts';
@@ -94,9 +95,9 @@ export async function runCall<Priced extends PricedRequest>(
     writeRecord(parts, priced, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();
-    if (error && !writer.is_open) throw error;
     const { caller: words } = priced.request.style;
-    if (error && words) writer.write(words.errorEvent({ ...typeAndMessage(error), request_id: priced.request_id }));
+    if (error && !writer.is_open && !(priced.request.stream && isStreamed(error, words))) throw error;
+    if (error && words) writer.write(words.errorEvent({ ...membersIn(error), request_id: priced.request_id }));
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
@@ -129,8 +130,13 @@ async function enter(parts: Pick<CallParts, 'catalog' | 'limits' | 'shares'>, pr
   throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }
 
-function typeAndMessage({ type, message }: ApiError): { type: string; message: string } {
-  return { type, message };
+/** Clients of the style look for this error in a stream, not in the status of an answer. */
+function isStreamed({ extras: { code } }: ApiError, words: CallStyle['caller']): boolean {
+  return code !== undefined && words?.streamed_codes?.includes(code) === true;
+}
+
+function membersIn({ type, message, extras: { code, param } }: ApiError): Omit<StreamError, 'request_id'> {
+  return { type, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) };
 }
 
 function unexpected(log: Logger, priced: PricedRequest, error: unknown): ApiError {
@@ -253,7 +259,7 @@ function allFailed(priced: PricedRequest, failures: readonly RouteFailure[]): Ap
   const least_ms = Math.min(...waits_ms.map((wait_ms) => wait_ms ?? 0));
   const headers = { ...repeat, ...(all_limited && least_ms > 0 && { 'retry-after': retryAfter(least_ms) }) };
   const message = last?.public_message ?? `${id} could not be reached on any route. Try again shortly.`;
-  return new ApiError('upstream_error', message, { headers });
+  return new ApiError('upstream_error', message, { headers, ...(all_limited && { code: 'rate_limit_exceeded' }) });
 }
 
 /** Sends the caller of a silent stream signs of life; the first one also begins the answer. */

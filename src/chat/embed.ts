@@ -8,16 +8,9 @@ import { InputRefused } from '../providers/provider.ts';
 import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
-import {
-  abandoned,
-  answer_bytes_max,
-  failed,
-  failureOf,
-  refusedInput,
-  type Attempted,
-  type ChatCaller,
-} from './attempt.ts';
+import { abandoned, answer_bytes_max, failed, failureOf, type Attempted, type ChatCaller } from './attempt.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
+import { refusedInput } from './refused.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
@@ -103,7 +96,7 @@ export async function attemptEmbedding(
     outcome.first_content_ms = Math.round(performance.now() - outcome.started_at_ms);
     return timeouts.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
   } catch (error) {
-    if (error instanceof InputRefused) throw refusedInput(error);
+    if (error instanceof InputRefused) throw refusedInput(error, priced.model);
     const ended = abandoned(error, timeouts, outcome);
     if (ended) return ended;
     return failed({ ...failureOf(error, timeouts), ...(is_simulated !== undefined && { simulated: is_simulated }) });

@@ -17,7 +17,10 @@ import { countInput, estimateInput, hasHourPrice, mostInput, pricingForHold, pri
 export type CallKind = 'chat' | 'embedding';
 
 /** The style of a call, as far as all kinds of calls have one: of embeddings nothing is streamed. */
-export type CallStyle = { readonly name: string; readonly caller?: Pick<CallerHalf, 'heartbeat' | 'errorEvent'> };
+export type CallStyle = {
+  readonly name: string;
+  readonly caller?: Pick<CallerHalf, 'heartbeat' | 'errorEvent' | 'streamed_codes'>;
+};
 
 /** A priced request: all that holding money, trying routes and settling need, for chat and embeddings. */
 export type PricedRequest = {

@@ -13,7 +13,6 @@ const exposed = [
   'x-cost-currency',
   'x-ignored-fields',
   'x-max-tokens',
-  'x-tools-left-out',
   'idempotency-replayed',
 ].join(', ');
 

@@ -103,15 +103,25 @@ export class NotStarted extends Error {
   }
 }
 
+/** A request that is longer than its model can read; the numbers where the upstream names them. */
+export type Overflow = { request_tokens?: number; limit_tokens?: number };
+
 /** The upstream refuses this input on every route: no failover, the task fails with `type`. */
 export class InputRefused extends Error {
   override name = 'InputRefused';
   readonly type: 'content_policy_violation' | 'invalid_request';
+  /** It is longer than the model can read. */
+  readonly overflow: Overflow | undefined;
   readonly simulated: boolean;
 
-  constructor(type: InputRefused['type'], message: string, options: { simulated?: boolean } = {}) {
+  constructor(
+    type: InputRefused['type'],
+    message: string,
+    options: { simulated?: boolean; overflow?: Overflow | undefined } = {},
+  ) {
     super(message);
     this.type = type;
+    this.overflow = options.overflow;
     this.simulated = options.simulated ?? false;
   }
 }

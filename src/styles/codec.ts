@@ -144,10 +144,6 @@ export type CallerHalf = {
   readonly betas?: Betas;
   /** The member of a body that has the turns. */
   readonly turns_field: string;
-  /** Tells whether a tool can be given to models of other styles, as a function; absent: the style has no others. */
-  isFunction?(tool: JsonObject): boolean;
-  /** Members of a body that have more tools, which no model of another style is given. */
-  readonly tool_fields?: readonly string[];
   /** The member that has the texts to stop at, for messages about it. */
   readonly stop_field: string;
   readonly usage: UsageFormat;
@@ -175,12 +171,14 @@ export type CallerHalf = {
   readonly heartbeat: Buffer;
   /** The last event of a stream that went wrong after it had begun. */
   errorEvent(error: StreamError): Buffer;
+  /** Codes that clients of the style look for in a stream, never in the status: such a stream begins, and ends with them. */
+  readonly streamed_codes?: readonly string[];
   /** The file in place of a link, where the style does not have it as a data URL in the place of the link. */
   replaceLink?(link: BodyLink, file: FetchedFile): Replacement | undefined;
   readonly passthrough: Passthrough;
 };
 
-export type StreamError = { type: string; message: string; request_id: string };
+export type StreamError = { type: string; message: string; code?: string; param?: string; request_id: string };
 
 /** Caller and upstream have this style: everything goes on as it came but for a few edits. */
 export type Passthrough = {

@@ -116,4 +116,4 @@ export type ChatEvent =
   /** The upstream said that the stream is complete. A stream that ends without it was cut. */
   | { type: 'end' }
   | { type: 'ping' }
-  | { type: 'error'; error_type: string; message: string };
+  | { type: 'error'; error_type: string; message: string; code?: string };

@@ -1,7 +1,15 @@
 import { SseSplitter, type SseFrame } from '../net/sse.ts';
 import type { AnswerOptions, ChatRequest, Codec } from './codec.ts';
 import type { ChatEvent, Usage } from './conversation.ts';
-import { chargedIn, fail, newStreamState, note, type SameStream, type StreamState } from './stream.ts';
+import {
+  chargedIn,
+  fail,
+  newStreamState,
+  note,
+  type SameStream,
+  type StreamFailure,
+  type StreamState,
+} from './stream.ts';
 
 /** Carries one upstream's stream to one caller, in the caller's style. One per attempt at a route. */
 export type Relay = {
@@ -27,7 +35,7 @@ export type Relay = {
   /** The upstream said that it is complete. */
   readonly is_complete: boolean;
   /** The upstream's error event, or what is wrong with the stream. Nothing is sent after it. */
-  readonly failure: { type: string; message: string } | undefined;
+  readonly failure: StreamFailure | undefined;
   /** Usage reported by the upstream so far; undefined if it reported none. */
   readonly usage: Partial<Usage> | undefined;
   /** Size of the relayed text, thinking and arguments, for counting if the upstream reports no usage. */

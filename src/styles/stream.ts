@@ -34,6 +34,9 @@ export type SameStream = {
   end(): Buffer | undefined;
 };
 
+/** An upstream's error in a stream, in its words. */
+export type StreamFailure = { type: string; message: string; code?: string };
+
 /** The state of a stream so far; see Relay. */
 export type StreamState = {
   has_begun: boolean;
@@ -41,7 +44,7 @@ export type StreamState = {
   is_ending: boolean;
   reasons: boolean;
   is_complete: boolean;
-  failure: { type: string; message: string } | undefined;
+  failure: StreamFailure | undefined;
   usage: Partial<Usage> | undefined;
   delivered: TextSize;
   finish: string | undefined;
@@ -63,8 +66,8 @@ export function newStreamState(): StreamState {
   };
 }
 
-export function fail(state: StreamState, message: string, type = 'upstream_error'): void {
-  state.failure ??= { type, message };
+export function fail(state: StreamState, message: string, type = 'upstream_error', code?: string): void {
+  state.failure ??= { type, message, ...(code !== undefined && { code }) };
 }
 
 /** Text, thinking or arguments have come; an empty piece is none. */
@@ -115,7 +118,7 @@ export function note(state: StreamState, event: ChatEvent): void {
       state.is_complete = true;
       return;
     case 'error':
-      return fail(state, event.message, event.error_type);
+      return fail(state, event.message, event.error_type, event.code);
     default:
   }
 }
@@ -133,7 +136,14 @@ export function chargedIn(
 export function errorEventOf(error: Json | undefined): ChatEvent & { type: 'error' } {
   const details = isObject(error) ? error : {};
   const message = typeof details['message'] === 'string' ? details['message'] : 'The upstream sent an error.';
-  return { type: 'error', error_type: String(details['type'] ?? details['code'] ?? 'error'), message };
+  const { type, code } = details;
+  const has_code = typeof code === 'string' || typeof code === 'number';
+  return {
+    type: 'error',
+    error_type: String(type ?? code ?? 'error'),
+    message,
+    ...(has_code && { code: String(code) }),
+  };
 }
 
 export const empty: ChatEvent = { type: 'error', error_type: 'cut', message: 'The stream was empty.' };
@@ -165,8 +175,8 @@ export function complete(state: StreamState, raw: Buffer): Buffer | undefined {
 
 /** An error of the upstream's, which ends the stream. */
 export function refuse(state: StreamState, error: Json): undefined {
-  const { error_type, message } = errorEventOf(error);
-  fail(state, message, error_type);
+  const { error_type, message, code } = errorEventOf(error);
+  fail(state, message, error_type, code);
 }
 
 /** Notes a piece of text, if it is one. */

@@ -166,7 +166,7 @@ describe('a chat path without a chat model', () => {
         message: 'There is no model "acme/chat". GET /v1/models lists the models.',
         type: 'not_found',
         param: 'model',
-        code: null,
+        code: 'model_not_found',
         request_id: answer.headers.get('x-request-id'),
       },
     });

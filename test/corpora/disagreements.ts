@@ -131,7 +131,7 @@ export const disagreements: readonly Disagreement[] = [
   },
   {
     where: /^answer blocked: .*: refused,/,
-    what: 'A prompt that Gemini blocks is a 400 `content_policy_violation`',
+    what: 'A prompt that Gemini blocks is a 400 `content_filter`',
     why: 'nothing was generated, and nothing is charged',
   },
   {

@@ -112,15 +112,27 @@ afterAll(() => harness.close());
 const send: Harness['send'] = (method, path, options) => harness.send(method, path, options);
 const sendRaw: Harness['sendRaw'] = (...parts) => harness.sendRaw(...parts);
 
-const service_error = (type: string) => ({
-  error: { type, message: expect.any(String), request_id: expect.stringMatching(/^req_/) },
+/** The words of the official APIs for some types. */
+const codes = new Map([
+  ['authentication_error', 'invalid_api_key'],
+  ['insufficient_balance', 'insufficient_quota'],
+  ['rate_limit', 'rate_limit_exceeded'],
+  ['rate_limit_error', 'rate_limit_exceeded'],
+]);
+const with_code = (code: string | undefined) => (code === undefined ? {} : { code });
+
+const service_error = (type: string, code = codes.get(type)) => ({
+  error: { type, message: expect.any(String), ...with_code(code), request_id: expect.stringMatching(/^req_/) },
 });
-const completions_error = (type: string) => ({
-  error: { message: expect.any(String), type, param: null, code: null, request_id: expect.stringMatching(/^req_/) },
-});
+const completions_error = (type: string) => {
+  const code = codes.get(type) ?? null;
+  return {
+    error: { message: expect.any(String), type, param: null, code, request_id: expect.stringMatching(/^req_/) },
+  };
+};
 const messages_error = (type: string) => ({
   type: 'error',
-  error: { type, message: expect.any(String) },
+  error: { type, message: expect.any(String), ...with_code(codes.get(type)) },
   request_id: expect.stringMatching(/^req_/),
 });
 
@@ -820,7 +832,7 @@ describe('a request gets 413', () => {
   test('that its client can read although it sends everything first', async () => {
     const answer = await send('POST', '/v1/generate', { body: Buffer.alloc(25_000_000, 0x20) });
     expect(answer.status).toBe(413);
-    expect(answer.json()).toEqual(service_error('invalid_request'));
+    expect(answer.json()).toEqual(service_error('invalid_request', 'request_too_large'));
   });
 
   test('rather than 415 when both apply', async () => {

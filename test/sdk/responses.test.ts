@@ -236,7 +236,7 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       expect(stored).toBeInstanceOf(errors.NotFoundError);
       expect(String(stored)).toContain('Nothing is stored');
       const moderated = await client().responses.create({ model, input: 'a [[moderate]]' }).catch(refusal);
-      expect(moderated).toMatchObject({ status: 400, code: 'content_policy_violation' });
+      expect(moderated).toMatchObject({ status: 400, code: 'content_filter' });
       const stranger = await client('sk-nobody').responses.create({ model, input: 'a' }).catch(refusal);
       expect(stranger).toBeInstanceOf(errors.AuthenticationError);
       const poor = await stage.test.client({ credit: '0.000001' });

@@ -1,5 +1,6 @@
 import { isRecord } from '../../lib/is-record.ts';
 import { InputRefused, NotStarted, type RunState } from '../provider.ts';
+import { overflowOf, type UpstreamError } from './overflow.ts';
 import { scrub } from './scrub.ts';
 
 /** An answer that is no 2xx. */
@@ -21,8 +22,9 @@ export type Hints = {
 export type RunTrouble = { code?: string; message?: string };
 
 /** Fields are called `safety_tolerance` and the like: those are no word about a content. */
-const policy = /content_policy|content_filter|moderation|\bsafety(?:\b|_violation)|responsible_ai/i;
-const flagged = /content_policy|content_filter|moderation|flagged/i;
+const policy =
+  /content[_ ](?:policy|filter|management)|moderation|\bsafety(?:\b|_violation)|responsible_?ai|usage (?:policy|policies|guidelines)|content exists risk|data_?inspection|considered high risk/i;
+const flagged = /content_policy|content_filter|moderation|flagged|usage guidelines/i;
 
 /**
  * An upstream that does not want us, in its own code or at the very start of its message: what follows may
@@ -59,10 +61,8 @@ export function refusalError(
   const detail = `answered ${status}${reason.message === '' ? '' : `: ${scrub(reason.message, secrets)}`}`;
   if (isCallersMistake(status, reason, hints) && !about_us && !is_theirs) {
     const message = scrub(reason.message, secrets) || 'The model provider refused the request.';
-    return new InputRefused(
-      isModeration(reason, hints) || status === 403 ? 'content_policy_violation' : 'invalid_request',
-      message,
-    );
+    if (isModeration(reason, hints) || status === 403) return new InputRefused('content_policy_violation', message);
+    return new InputRefused('invalid_request', message, { overflow: overflowOf(reason) });
   }
   if (!is_theirs && (status === 401 || status === 402 || status === 403 || (about_us && status < 500)))
     return new NotStarted('rejected_credentials', detail);
@@ -141,9 +141,6 @@ export function retryAfter({ retry_after: header, body }: Refusal): number {
   const wait_ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(text) - Date.now();
   return Number.isFinite(wait_ms) && wait_ms > 0 ? Math.min(wait_ms, retry_max_ms) : retry_default_ms;
 }
-
-/** An error as the upstream reports it; missing parts are empty. */
-export type UpstreamError = { message: string; type: string; code: string };
 
 function wordsOf({ code, type, message }: UpstreamError): string {
   return `${code} ${type} ${message}`;

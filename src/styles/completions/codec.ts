@@ -1,4 +1,3 @@
-import type { Json } from '../../catalog/model.ts';
 import type { CallerCodec, StreamError } from '../codec.ts';
 import { words } from '../fields.ts';
 import { messages_body } from '../request.ts';
@@ -9,9 +8,6 @@ import { readCompletions, readHead } from './request.ts';
 import { answerId, finishOf, isLegacy, readCompletionsAnswers, writeCompletionsAnswers } from './response.ts';
 import { CompletionsReader, CompletionsWriter } from './stream.ts';
 import { usage_format } from './usage.ts';
-
-/** Tools of the caller's own; without a word they are functions. */
-const own_tools: ReadonlySet<Json> = new Set([null, 'function', 'custom']);
 
 /** The style of `/v1/chat/completions`. */
 export const completions: CallerCodec = {
@@ -42,7 +38,6 @@ export const completions: CallerCodec = {
   `),
     },
     turns_field: 'messages',
-    isFunction: ({ type = null }) => own_tools.has(type),
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,
@@ -54,8 +49,8 @@ export const completions: CallerCodec = {
     finishOf,
     answerId,
     heartbeat: Buffer.from(': keep-alive\n\n'),
-    errorEvent: ({ type, message, request_id }: StreamError) => {
-      const error = { message, type, param: null, code: null, request_id };
+    errorEvent: ({ type, message, code, param, request_id }: StreamError) => {
+      const error = { message, type, param: param ?? null, code: code ?? null, request_id };
       return Buffer.from(`data: ${JSON.stringify({ error })}\n\n`);
     },
     passthrough: { body: sameCompletionsBody, openStream: sameCompletions },

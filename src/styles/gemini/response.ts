@@ -19,7 +19,7 @@ export function readGeminiAnswers(value: unknown, request_id: string): ChatAnswe
   const candidates = candidatesOf(body);
   const blocked = blockReason(body);
   if (candidates.length === 0 && blocked !== undefined)
-    throw new ApiError('invalid_request', blocked, { code: 'content_policy_violation' });
+    throw new ApiError('invalid_request', blocked, { code: 'content_filter' });
   if (candidates.length === 0) throw new Error('The answer has no candidates.');
   const usage = usageOf(body);
   const id = body['responseId'];

@@ -8,7 +8,6 @@ import { countedBody, sameMessages, sameMessagesBody } from './passthrough.ts';
 import { writeMessages } from './render-request.ts';
 import { readHead, readMessages, replaceLink } from './request.ts';
 import { answerId, readMessagesAnswer, writeMessagesAnswer } from './response.ts';
-import { isFunction } from './settings.ts';
 import { MessagesReader, MessagesWriter } from './stream.ts';
 import { usage_format } from './usage.ts';
 
@@ -46,8 +45,6 @@ export const messages: CallerCodec = {
     headers: ['anthropic-version', 'anthropic-beta'],
     betas: { header: 'anthropic-beta', allowed: allowed_betas, long_context: /^context-1m-/ },
     turns_field: 'messages',
-    isFunction,
-    tool_fields: ['mcp_servers'],
     stop_field: 'stop_sequences',
     usage: usage_format,
     readRequest: readHead,
@@ -58,8 +55,10 @@ export const messages: CallerCodec = {
     finishOf: ({ stop_reason }) => stop_reason,
     answerId,
     heartbeat: frameOf('ping', { type: 'ping' }),
-    errorEvent: ({ type, message, request_id }) =>
-      frameOf('error', { type: 'error', error: { type, message }, request_id }),
+    errorEvent: ({ type, message, code, param, request_id }) => {
+      const more = { ...(code !== undefined && { code }), ...(param !== undefined && { param }) };
+      return frameOf('error', { type: 'error', error: { type, message, ...more }, request_id });
+    },
     replaceLink,
     passthrough: { body: sameMessagesBody, countedBody, openStream: sameMessages },
   },

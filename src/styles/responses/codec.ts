@@ -1,22 +1,14 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import { completions_errors } from '../completions/errors.ts';
-import type { AnswerOptions, CallerCodec, ChatRequest } from '../codec.ts';
+import type { CallerCodec, ChatRequest } from '../codec.ts';
 import { words } from '../fields.ts';
 import { frameOf } from '../stream.ts';
 import { sameResponses, sameResponsesBody } from './passthrough.ts';
 import { output_min, writeResponses } from './render-request.ts';
 import { readHead, responses_body } from './head.ts';
 import { readResponses } from './request.ts';
-import {
-  answerId,
-  echoOf,
-  finishOf,
-  readResponsesAnswer,
-  writeResponsesAnswer,
-  type ResponseOptions,
-} from './response.ts';
+import { answerId, echoOf, finishOf, readResponsesAnswer, writeResponsesAnswer } from './response.ts';
 import { ResponsesReader, ResponsesWriter } from './stream.ts';
-import { callerTools, isFunctionLike } from './tools.ts';
 import { usage_format } from './usage.ts';
 
 const name = 'responses';
@@ -40,7 +32,7 @@ export const responses: CallerCodec = {
       path: '/v1/responses',
       summary: 'Chat in the responses style',
       description:
-        'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run and that the model is offered without are left out, as `x-tools-left-out` says.',
+        'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run are not offered.',
       body: responses_body,
       examples: { text: { model: 'sandbox/chat', input: 'Hello' } },
       response: 'The response, or its stream of named events.',
@@ -62,22 +54,32 @@ export const responses: CallerCodec = {
       vendor: words('top_k'),
     },
     turns_field: 'input',
-    isFunction: isFunctionLike,
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,
     parseRequest: readResponses,
     renderResponse: ([answer], usage, { body }, options) =>
-      answer ? writeResponsesAnswer(answer, usage, ownOptions(body, options)) : {},
-    openWriter: ({ body }, options) => new ResponsesWriter(ownOptions(body, options)),
+      answer ? writeResponsesAnswer(answer, usage, { ...options, echo: echoOf(body) }) : {},
+    openWriter: ({ body }, options) => new ResponsesWriter({ ...options, echo: echoOf(body) }),
     finishOf,
     answerId,
     heartbeat: Buffer.from(': keep-alive\n\n'),
-    errorEvent: ({ type, message, request_id }) => {
-      // SDKs look for the code at the top, or throw what they find in `error`.
-      const error = { message, type, param: null, code: null, request_id };
-      return frameOf('error', { type: 'error', code: type, message, param: null, error });
+    errorEvent: ({ type, message, code, param = null, request_id }) => {
+      // SDKs look for the code at the top, or throw what they find in `error`; Codex reads the second event alone.
+      const error = { message, type, param, code: code ?? null, request_id };
+      const response = {
+        id: answerId(request_id),
+        object: 'response',
+        status: 'failed',
+        error: { code: code ?? type, message },
+        output: [],
+      };
+      return Buffer.concat([
+        frameOf('error', { type: 'error', code: code ?? type, message, param, error }),
+        frameOf('response.failed', { type: 'response.failed', response }),
+      ]);
     },
+    streamed_codes: ['context_length_exceeded'],
     passthrough: {
       body: sameResponsesBody,
       countedBody: ({ body }, { model }): JsonObject => ({ ...body, model }),
@@ -85,10 +87,6 @@ export const responses: CallerCodec = {
     },
   },
 };
-
-function ownOptions(body: JsonObject, options: AnswerOptions): ResponseOptions {
-  return { ...options, echo: echoOf(body), tools: callerTools(body) };
-}
 
 function hasTools({ body }: ChatRequest): boolean {
   return [body['tools'], body['functions']].some((tools) => Array.isArray(tools) && tools.length > 0);

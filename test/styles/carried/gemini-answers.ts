@@ -213,7 +213,7 @@ type Failure = { part: string; how: string; give: JsonObject; status?: 400 };
 export const failures_of_contents: readonly Failure[] = [
   {
     part: 'promptFeedback.blockReason without candidates',
-    how: '400 `invalid_request`, code `content_policy_violation`; nothing is charged',
+    how: '400 `invalid_request`, code `content_filter`; nothing is charged',
     give: { candidates: null, promptFeedback: { blockReason: 'OTHER' } },
     status: 400,
   },

@@ -168,9 +168,10 @@ export const messages_to_gemini: readonly Row[] = [
   },
   {
     field: 'tools: web_search_*, code_execution_*, bash_*, …; mcp_servers',
-    how: 'the provider’s own: left out, unless tool_choice makes the model use them',
-    what: 'dropped',
+    how: 'the provider’s own',
+    what: 'refused',
     give: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+    param: 'tools[0].type',
   },
   {
     field: 'tool_choice: auto, any, tool, none',
