@@ -13,6 +13,7 @@ import {
   type Timeouts,
 } from './model.ts';
 import { mediaFieldsOf } from './media-fields.ts';
+import type { ProviderTexts } from './provider-secrets.ts';
 import type { CatalogFile, ModelEntry, PriceEntry, ProviderEntry, RouteEntry } from './schema.ts';
 import { milliseconds } from './settings.ts';
 
@@ -162,13 +163,13 @@ function buildTimeouts(entry: NonNullable<RouteEntry['timeout']>, default_total_
   };
 }
 
-/** A provider with its secret. */
-export function buildProvider(name: string, entry: ProviderEntry, api_key: string | undefined): ProviderConfig {
+/** A provider with its secrets. */
+export function buildProvider(name: string, entry: ProviderEntry, texts: ProviderTexts): ProviderConfig {
   return {
     name,
     adapter: entry.adapter,
     ...(entry.base_url !== undefined && { base_url: entry.base_url.replace(/\/+$/, '') }),
-    ...(api_key !== undefined && { api_key }),
+    ...texts,
     allow_private: entry.allow_private ?? false,
     ...(entry.links !== undefined && { links: entry.links }),
   };

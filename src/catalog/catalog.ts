@@ -13,6 +13,7 @@ import { atTime } from './dated.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { withOverrides, type Override } from './overrides.ts';
 import { CatalogError, showPath, showProblem, type Problem } from './problem.ts';
+import { resolveTexts } from './provider-secrets.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { settingsOf } from './settings.ts';
 
@@ -350,8 +351,7 @@ function withoutModels(builtin: CatalogFile, file: CatalogFile): CatalogFile {
 
 function usableProviders(file: CatalogFile, { adapters, secret }: Surroundings): [string, ProviderConfig][] {
   return Object.entries(file.providers ?? {}).flatMap(([name, entry]): [string, ProviderConfig][] => {
-    const api_key = entry.api_key === undefined ? undefined : secret(entry.api_key);
-    if (!adapters.includes(entry.adapter) || (entry.api_key !== undefined && api_key === undefined)) return [];
-    return [[name, buildProvider(name, entry, api_key)]];
+    const texts = resolveTexts(entry, secret);
+    return adapters.includes(entry.adapter) && texts ? [[name, buildProvider(name, entry, texts)]] : [];
   });
 }

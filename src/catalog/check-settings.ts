@@ -3,6 +3,7 @@ import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
 import { isObject, type JsonObject, type Kind } from './model.ts';
 import type { Path } from './problem.ts';
+import { missingSecret } from './provider-secrets.ts';
 import type { Report } from './report.ts';
 import type { ProviderEntry } from './schema.ts';
 import { suggestion } from './shape.ts';
@@ -96,11 +97,24 @@ export function checkProvider(
   }
   if (adapters.includes(adapter)) {
     checkPrivate(name, provider, report);
+    checkPlainKeys(name, provider, report);
     return hasSecret(name, provider, options.surroundings, report);
   }
   const hint = suggestion(adapter, adapters) ?? `There are: ${adapters.join(', ')}.`;
   report.error(path, `is not an adapter. ${hint}`);
   return false;
+}
+
+/** Headers that are there to carry a key. */
+const key_headers = /^(?:authorization|api-key|x-api-key|x-goog-api-key|ocp-apim-subscription-key|cookie)$/i;
+
+function checkPlainKeys(name: string, { headers = {} }: ProviderEntry, report: Report): void {
+  for (const [header, text] of Object.entries(headers)) {
+    if (!key_headers.test(header) || /^(?:env|file):/.test(text)) continue;
+    const message =
+      'is a key in plain text: write env:NAME or file:/path, since secrets are never written in this file.';
+    report.error(['providers', name, 'headers', header], message);
+  }
 }
 
 /** An upstream of one's own, such as Ollama or vLLM: without the setting its address is refused at every call. */
@@ -151,9 +165,9 @@ export function checkStorage(storage: unknown, surroundings: Surroundings, repor
 }
 
 function hasSecret(name: string, provider: ProviderEntry, surroundings: Surroundings, report: Report): boolean {
-  const reference = provider.api_key;
-  if (reference === undefined || surroundings.secret(reference) !== undefined) return true;
-  report.warn(['providers', name, 'api_key'], `${missing(reference)}: the routes of ${name} are not used.`);
+  const absent = missingSecret(provider, surroundings.secret);
+  if (!absent) return true;
+  report.warn(['providers', name, ...absent.at], `${missing(absent.reference)}: the routes of ${name} are not used.`);
   return false;
 }
 

@@ -4,6 +4,7 @@ import { readCatalogFile } from './file.ts';
 import { withMargin } from './margin.ts';
 import type { Surroundings } from './check-settings.ts';
 import type { Problem } from './problem.ts';
+import { missingSecret } from './provider-secrets.ts';
 import type { CatalogFile, ModelEntry, ProviderEntry } from './schema.ts';
 
 /**
@@ -75,7 +76,7 @@ export function defaultPart(
     if (!entry || !adapters.includes(entry.adapter)) return [];
     const used = own[name] ?? entry;
     if (used.adapter !== entry.adapter) return [];
-    return used.api_key === undefined || secret(used.api_key) !== undefined ? [[name, used]] : [];
+    return missingSecret(used, secret) ? [] : [[name, used]];
   });
   if (entries.length === 0) return { version: 1 };
   const usable = new Set(entries.map(([name]) => name));

@@ -12,6 +12,7 @@ import {
   type Surroundings,
 } from './check-settings.ts';
 import type { Problem } from './problem.ts';
+import { missingSecret } from './provider-secrets.ts';
 import { makeReport, type Report } from './report.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { default_currencies } from './settings.ts';
@@ -65,9 +66,9 @@ function checkProviders(value: unknown, surroundings: Surroundings, report: Repo
     providers.set(sandbox_name, providerFacts(adapter, surroundings));
   }
   for (const [name, entry] of checkDefaults(valueAt(value, ['catalog', 'default']), surroundings, report)) {
-    const has_key = entry.api_key === undefined || surroundings.secret(entry.api_key) !== undefined;
+    const absent = missingSecret(entry, surroundings.secret);
     const provider = providerFacts(entry.adapter, surroundings);
-    providers.set(name, has_key ? provider : { ...provider, missing: entry.api_key });
+    providers.set(name, absent ? { ...provider, missing: absent.reference } : provider);
   }
   for (const [name, entry] of Object.entries(isObject(entries) ? entries : {})) {
     providers.set(name, { adapter: '', serves: () => 'told', optionProblems: () => [], takesMedia: () => true });

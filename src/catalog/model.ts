@@ -180,6 +180,12 @@ export type ProviderConfig = {
   adapter: string;
   base_url?: string;
   api_key?: string;
+  /** By lower-case names: sent with every request, in place of the adapter's own. */
+  headers?: Record<string, string>;
+  /** Added to the address of every request. */
+  query?: Record<string, string>;
+  /** Secrets in headers and query, beside the key: no message may show them. */
+  secrets?: string[];
   allow_private: boolean;
   /** Without it links are fetched by us where `allow_private` is set, else passed. */
   links?: LinkPolicy;

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { hsts_scopes, kinds, link_policies, units, type Condition } from './model.ts';
+import { hsts_scopes, kinds, units, type Condition } from './model.ts';
 import {
   addresses,
   count,
@@ -12,10 +12,10 @@ import {
   margin_pattern,
   rate,
   section,
-  secretText,
   text,
   secret_pattern,
 } from './schema-parts.ts';
+import { provider } from './provider-schema.ts';
 import { retention } from './retention-schema.ts';
 import { storage } from './storage-schema.ts';
 
@@ -211,24 +211,6 @@ const mail = section(
   {
     description: 'Outgoing mail: new passwords, invitations, invoices. Without it, links are passed on by hand.',
   },
-);
-
-const provider = section(
-  {
-    adapter: text({ description: 'The protocol that the upstream speaks.' }),
-    base_url: Type.Optional(httpUrl({ description: "The upstream's address." })),
-    api_key: Type.Optional(secretText('env:NAME or file:/path; the secret itself is never written in this file.')),
-    allow_private: Type.Optional(
-      Type.Boolean({ description: 'The upstream and its result links may have private addresses.', default: false }),
-    ),
-    links: Type.Optional(
-      Type.Enum([...link_policies], {
-        description:
-          'Links of callers in chat: given to the upstream (pass), fetched by the service and sent as files (fetch), or refused. Default: fetch if allow_private is set, else pass.',
-      }),
-    ),
-  },
-  { description: 'A configured upstream.' },
 );
 
 const scalar = { type: ['string', 'number', 'boolean', 'null'] };

@@ -5,6 +5,7 @@ import type { Guard } from '../../net/guard.ts';
 import { ask, type UpstreamAnswer } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
 import type { ChatReply } from '../provider.ts';
+import { ownTexts } from './own-texts.ts';
 import { refusalError, type Hints } from './refusal.ts';
 
 /** The HTTP of upstreams that chat: connections of their own, kept open, judged like every other. */
@@ -29,19 +30,20 @@ export function openChatClient(
   const { origin, pathname } = new URL(config.base_url);
   const prefix = pathname.replace(/\/+$/, '');
   const connections = openConnections(guard, config);
-  const secrets = config.api_key === undefined ? [] : [config.api_key];
+  const own = ownTexts(config);
+  const { secrets } = own;
   return {
     post: async (path, headers, body, { signal, connect_timeout_ms }) => {
       const bytes = Buffer.from(JSON.stringify(makeWellFormed(body)));
       const request = {
-        path: prefix + path,
+        path: own.path(prefix + path),
         method: 'POST',
-        headers: {
+        headers: own.headers({
           'content-type': 'application/json',
           'content-length': String(bytes.length),
           'user-agent': 'Medley',
           ...headers,
-        },
+        }),
         body: bytes.length > error_bytes_max ? sentOnce(bytes) : bytes,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });

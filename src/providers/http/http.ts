@@ -4,6 +4,7 @@ import type { Guard } from '../../net/guard.ts';
 import { readBytes } from '../../lib/read-bytes.ts';
 import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
+import { ownTexts } from './own-texts.ts';
 import type { InputRefused, NotStarted, RunState } from '../provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
 
@@ -92,7 +93,8 @@ export function openUpstream(
   const prefix = base.pathname.replace(/\/+$/, '');
   const connections = openConnections(guard, config);
   const bucketOf = openBuckets(options.rate_clock);
-  const secrets = secretsOf(config.api_key);
+  const texts = ownTexts(config);
+  const { secrets } = texts;
   const link = (url: Json | undefined) => ownLink(url, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {
@@ -103,8 +105,9 @@ export function openUpstream(
       const bucket = is_read ? bucketOf(request.rate_limit ?? options.rate_limit) : undefined;
       await bucket?.take(request.signal);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
-      const headers = { ...own, ...request.headers };
-      const answer = await exchange(connections, target, { ...request, headers, is_read });
+      const headers = texts.headers({ 'user-agent': 'Medley', ...own, ...request.headers });
+      const path = texts.path(target.pathname + target.search);
+      const answer = await exchange(connections, { origin: target.origin, path }, { ...request, headers, is_read });
       if (!answer.ok) bucket?.pause(pauseAfter(answer));
       return answer;
     },
@@ -137,12 +140,6 @@ function openBuckets(clock: RateClock | undefined): (limit: RateLimit | undefine
   };
 }
 
-/** A key of two parts, `ACCESS:SECRET`, is as secret in its parts. */
-function secretsOf(api_key: string | undefined): string[] {
-  if (api_key === undefined) return [];
-  return [api_key, ...api_key.split(':').filter((part) => part.length >= 8 && part !== api_key)];
-}
-
 function ownLink(link: Json | undefined, origin: string, hosts: readonly string[]): string | undefined {
   if (typeof link !== 'string' || !URL.canParse(link)) return undefined;
   const url = new URL(link);
@@ -168,13 +165,13 @@ function refusalOf({ status, headers, bytes }: Answer) {
 
 async function exchange(
   connections: Connections,
-  target: URL,
+  target: { origin: string; path: string },
   request: UpstreamRequest & { is_read: boolean },
 ): Promise<Answer> {
   const { method, json, body, form, signal, is_read } = request;
-  const headers: Record<string, string> = { 'user-agent': 'Medley', ...request.headers };
+  const headers = { ...request.headers };
   if (json !== undefined) headers['content-type'] = 'application/json';
-  const path = target.pathname + target.search;
+  const { path } = target;
   const sent = form ? await encodeForm(form, headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
   const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
