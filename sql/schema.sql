@@ -217,6 +217,7 @@ create table chat_calls (
   created_at timestamptz not null,
   upstream_cost bigint,
   cache_write_1h_tokens integer,
+  tools jsonb,
   constraint chat_calls_pkey PRIMARY KEY (account_id, id),
   constraint chat_calls_cache_write_1h_tokens_check CHECK ((cache_write_1h_tokens >= 0)),
   constraint chat_calls_cache_write_tokens_check CHECK ((cache_write_tokens >= 0)),

@@ -12,6 +12,7 @@ import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { RequestMemory } from '../chat/request-memory.ts';
+import { tools_left_out_header } from '../chat/tools.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -37,6 +38,10 @@ export const cost_headers = {
 
 const chat_headers = {
   ...cost_headers,
+  [tools_left_out_header]: {
+    description: 'Types of tools that a provider would run and that the model was not given.',
+    schema: { type: 'string' },
+  },
   'x-max-tokens': {
     description: 'Maximum output tokens of each answer, if lower than requested and than the limit of the model.',
     schema: { type: 'integer' },
@@ -195,7 +200,7 @@ async function streamed(
 }
 
 function rendered(record: ChatRecord): object {
-  const { id, cost, currency, attempts, created_at, ...rest } = record;
+  const { id, cost, currency, attempts, created_at, tools, ...rest } = record;
   const { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens, ...others } = rest;
   const { output_tokens, reasoning_tokens, ...facts } = others;
   const input = { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens };
@@ -204,6 +209,7 @@ function rendered(record: ChatRecord): object {
     request_id: id,
     ...facts,
     usage: { ...input, output_tokens, reasoning_tokens },
+    ...(tools && { tools }),
     cost: costView(cost, currency),
     attempts: attempts.map(({ route, outcome, duration_ms }) => ({ route, outcome, duration_ms })),
     created_at: created_at.toISOString(),

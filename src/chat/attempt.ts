@@ -17,6 +17,7 @@ import {
   type ChatRequest,
   type Codec,
   type Link,
+  type Target,
   type UpstreamBody,
 } from '../styles/codec.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
@@ -33,6 +34,7 @@ import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import { hasHourPrice } from './price.ts';
 import type { RequestMemory } from './request-memory.ts';
+import { toolsLeftOut, tools_left_out_header, withToolsOf } from './tools.ts';
 import { AttemptTimeouts, type Leaving, type Phase } from './attempt-timeouts.ts';
 
 /** Facts about the caller that are not in the priced request. */
@@ -127,14 +129,12 @@ export async function attemptRoute(
   let sent: UpstreamBody;
   try {
     refuseFields(priced.request.body, allowance);
-    sent = upstreamBody(
-      style === priced.request.style ? allowedRequest(priced.request, allowance) : priced.request,
-      target,
-    );
+    sent = bodyFor(priced, route, target, outcome);
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
   }
+  noteToolsLeftOut(writer, outcome);
   outcome.writes_for_an_hour = limitCaches(priced, style, allowance, sent);
   sent.body = scopeEndUsers(sent.body, { account_id: priced.caller.account.id, secret: parts.secret });
   const timeouts = new AttemptTimeouts(route.timeout_ms, priced.request.stream, caller.gone, parts.stopping);
@@ -158,6 +158,23 @@ export async function attemptRoute(
     if (files && 'release' in files) files.release();
     timeouts.stop();
   }
+}
+
+/** The body for an upstream, without the tools that it does not get. Throws ApiError 400 naming the field. */
+function bodyFor({ request }: PricedChatRequest, route: Route, target: Target, outcome: ChatOutcome): UpstreamBody {
+  const { request: reduced, left_out } = withToolsOf(route, target.style, request);
+  outcome.tools_left_out = left_out;
+  return upstreamBody(
+    target.style === request.style ? allowedRequest(reduced, allowanceOf(route.options)) : reduced,
+    target,
+  );
+}
+
+/** The header of an answer is that of the last route that was asked. */
+function noteToolsLeftOut({ headers }: StreamWriter, { tools_left_out }: ChatOutcome): void {
+  const names = toolsLeftOut(tools_left_out);
+  if (names === undefined) delete headers[tools_left_out_header];
+  else headers[tools_left_out_header] = names;
 }
 
 /**

@@ -13,6 +13,7 @@ import { headersFor } from './ignored.ts';
 import { checkPolicy, linkPolicy, type LinkPolicyParts } from './linked.ts';
 import { findModel } from './priced-request.ts';
 import { countInput } from './price.ts';
+import { withToolsOf } from './tools.ts';
 
 const upstream_patience_ms = 10_000;
 
@@ -40,7 +41,8 @@ export async function countTokens(
     if (!counted) continue;
     try {
       if (links.length > 0) checkCounted(links, linkPolicy(parts, route));
-      const allowed = allowedRequest(request, allowanceOf(route.options));
+      const reduced = withToolsOf(route, counted, request).request;
+      const allowed = allowedRequest(reduced, allowanceOf(route.options));
       return await provider.countTokens(
         {
           request_id: call.request_id,

@@ -20,6 +20,8 @@ export type ChatOutcome = {
   route: Route | undefined;
   /** Usage reported by the upstream that gave content. */
   usage: Partial<Usage> | undefined;
+  /** Types of the caller's tools that the upstream did not get. */
+  tools_left_out: readonly string[];
   /** The upstream was asked to keep input in its cache for an hour. */
   writes_for_an_hour: boolean;
   /** The upstream said that its answer is complete. */
@@ -45,6 +47,7 @@ export function newOutcome(): ChatOutcome {
     attempts: [],
     route: undefined,
     usage: undefined,
+    tools_left_out: [],
     writes_for_an_hour: false,
     is_complete: false,
     has_content: false,

@@ -31,12 +31,17 @@ export type ChatRecord = {
   output_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
+  /** Of tools that a provider runs; null if the call had none. */
+  tools: RecordedTools | null;
   cost: Money;
   currency: string;
   first_content_ms: number | null;
   total_ms: number;
   created_at: Date;
 };
+
+/** `left_out`: types of the caller's tools that the model was not given. */
+export type RecordedTools = { left_out: readonly string[] };
 
 export type Finished = {
   outcome: ChatOutcome;
@@ -117,6 +122,7 @@ function rowOf(priced: PricedRequest, finished: Finished): Row {
     ...nothing,
     ...charge?.usage,
     counted_here: charge?.counted_here ?? false,
+    tools: toolsOf(outcome),
     cost: String(charged),
     currency: caller.account.currency,
     first_content_ms: outcome.first_content_ms,
@@ -125,6 +131,13 @@ function rowOf(priced: PricedRequest, finished: Finished): Row {
     upstream_cost: upstream_cost?.toString(),
   };
 }
+
+function toolsOf({ tools_left_out }: ChatOutcome): RecordedTools | undefined {
+  return tools_left_out.length === 0 ? undefined : { left_out: tools_left_out.slice(0, tools_max).map(storable) };
+}
+
+/** A caller may name thousands. */
+const tools_max = 20;
 
 /** An upstream's words: jsonb takes neither NUL nor half a surrogate pair, and nobody reads more. */
 function storable(text: string): string {
@@ -181,7 +194,7 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
 }
 
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
-  cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at,
+  cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at, tools,
   coalesce(cache_write_1h_tokens, 0) as cache_write_1h_tokens`;
 
 /**

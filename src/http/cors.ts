@@ -13,6 +13,7 @@ const exposed = [
   'x-cost-currency',
   'x-ignored-fields',
   'x-max-tokens',
+  'x-tools-left-out',
   'idempotency-replayed',
 ].join(', ');
 

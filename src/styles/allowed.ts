@@ -203,15 +203,26 @@ export function allowedRequest(request: ChatRequest, allowance: Allowance): Chat
 const tools_covered =
   /^(?:function|custom|namespace|local_shell|shell|apply_patch|bash_|text_editor_|computer|memory_|browser_|tool_search|web_fetch_|mcp_toolset)/;
 
+/** Tells whether a tool costs nothing but tokens. */
+export function isCovered({ type, environment }: JsonObject): boolean {
+  if (typeof type !== 'string') return true;
+  return tools_covered.test(type) && (type !== 'shell' || isLocal(environment));
+}
+
+/** A shell runs with the caller unless it names a container. */
+function isLocal(environment: Json | undefined): boolean {
+  return (environment ?? null) === null || (isObject(environment) && environment['type'] === 'local');
+}
+
 function checkTools(tools: Json | undefined): void {
   if (!Array.isArray(tools)) return;
   for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`);
 }
 
 function checkTool(tool: Json | undefined, at: string): void {
-  const type = isObject(tool) ? (tool['type'] ?? null) : null;
-  if (typeof type !== 'string' || tools_covered.test(type)) return;
-  throw refusal(`${at}.type`, `${JSON.stringify(type.slice(0, 64))} is run by the provider at a price per use`);
+  if (!isObject(tool) || isCovered(tool)) return;
+  const type = String(tool['type']).slice(0, 64);
+  throw refusal(`${at}.type`, `${JSON.stringify(type)} is run by the provider at a price per use`);
 }
 
 /** Tools that a block of a conversation defines, as an entry of `tools` does: one alone, or a compaction's list of them. */

@@ -144,6 +144,10 @@ export type CallerHalf = {
   readonly betas?: Betas;
   /** The member of a body that has the turns. */
   readonly turns_field: string;
+  /** Tells whether a tool can be given to models of other styles, as a function; absent: the style has no others. */
+  isFunction?(tool: JsonObject): boolean;
+  /** Members of a body that have more tools, which no model of another style is given. */
+  readonly tool_fields?: readonly string[];
   /** The member that has the texts to stop at, for messages about it. */
   readonly stop_field: string;
   readonly usage: UsageFormat;

@@ -58,7 +58,15 @@ test.each([
   ],
   ['speed', messages, 'acme/ant', { speed: 'fast' }],
   ['container', messages, 'acme/ant', { container: 'container_of_another' }],
-  ['tools[0].type', messages, 'acme/ant', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+  [
+    'tools[0].type',
+    messages,
+    'acme/ant',
+    {
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      tool_choice: { type: 'tool', name: 'web_search' },
+    },
+  ],
 ])('a request with %s is refused, reaches no upstream and costs nothing', async (param, ask, model, fields) => {
   const asked_before = stage.upstream.asked.length;
   const before = (await stage.client.call('GET', '/v1/balance')).json;

@@ -63,6 +63,7 @@ test('each value of a record is in the column of its name', async () => {
     output_tokens: 70,
     reasoning_tokens: 30,
     counted_here: false,
+    tools: null,
     cost: 2_340n,
     upstream_cost: null,
     currency: 'USD',

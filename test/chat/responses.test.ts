@@ -327,8 +327,6 @@ describe('the responses style', () => {
   });
 
   test('refuses by name what no other style can express', async () => {
-    const custom = await ask({ model: 'acme/oai', tools: [{ type: 'custom', name: 'x' }] });
-    expect([custom.status, custom.json.error.param]).toEqual([400, 'tools[0].type']);
     const item = await ask({ model: 'acme/ant', input: [{ type: 'local_shell_call_output', id: 'x', output: '' }] });
     expect([item.status, item.json.error.param]).toEqual([400, 'input[0].type']);
   });
@@ -438,17 +436,9 @@ describe('the responses endpoint', () => {
       { input: [{ type: 'code_interpreter_call', id: 'c', container_id: 'cntr_1', code: '' }] },
       'input[0].container_id',
     ],
-    [{ input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'mcp' }] }] }, 'input[0].tools[0].type'],
-    [{ tools: [{ type: 'function', name: 'x' }, { type: 'web_search' }] }, 'tools[1].type'],
-    [{ tools: [{ type: 'web_search_preview_2025_03_11' }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'image_generation' }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x.example' }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'shell', environment: { type: 'container_auto' } }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'shell', environment: [{ type: 'container_auto' }] }] }, 'tools[0].type'],
-    [{ tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'web_search' }] }] }, 'tools[0].tools[0].type'],
-    [{ tools: [{ type: 'of the future' }] }, 'tools[0].type'],
+    [{ tools: [{ type: 'web_search' }], tool_choice: 'required' }, 'tools[0].type'],
+    [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tools[0].type'],
+    [{ tools: 'all' }, 'tools'],
     [{ input: undefined }, 'input'],
     [{ input: [] }, 'input'],
     [{ input: 5 }, 'input'],
@@ -479,6 +469,34 @@ describe('the responses endpoint', () => {
     ];
     expect((await ask({ model: 'acme/native', tools })).status).toBe(200);
     expect(lastAsked()?.body['tools']).toEqual(tools);
+  });
+
+  test.each([
+    { type: 'web_search' },
+    { type: 'web_search_preview_2025_03_11' },
+    { type: 'file_search', vector_store_ids: ['vs_1'] },
+    { type: 'code_interpreter', container: { type: 'auto' } },
+    { type: 'image_generation' },
+    { type: 'shell', environment: { type: 'container_auto' } },
+    { type: 'shell', environment: [{ type: 'container_auto' }] },
+    { type: 'of_the_future' },
+  ])('leaves out a tool that the provider would run: %j', async (tool) => {
+    stage.upstream.script('native-x', { json: response([said('x')]) });
+    const own = { type: 'function', name: 'f' };
+    const namespace = { type: 'namespace', name: 'n', description: 'N' };
+    const nested = { ...namespace, tools: [tool, own] };
+    const added = { type: 'additional_tools', role: 'developer', tools: [tool] };
+    const input = [added, { role: 'user', content: 'Hi' }];
+    const answer = await ask({ model: 'acme/native', input, tools: [nested, { ...namespace, tools: [tool] }, tool] });
+    expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, tool.type]);
+    const { body } = lastAsked() ?? {};
+    expect(body?.['tools']).toEqual([{ ...namespace, tools: [own] }]);
+    expect(body?.['input']).toMatchObject([{ type: 'additional_tools', tools: [] }, { role: 'user' }]);
+    expect(await recordOf(answer)).toMatchObject({ tools: { left_out: [tool.type] } });
+    const alone = await ask({ model: 'acme/native', tools: [tool], tool_choice: 'auto', parallel_tool_calls: true });
+    expect([alone.status, alone.headers.get('x-tools-left-out')]).toEqual([200, tool.type]);
+    for (const field of ['tools', 'tool_choice', 'parallel_tool_calls'])
+      expect(lastAsked()?.body).not.toHaveProperty(field);
   });
 
   test.each([

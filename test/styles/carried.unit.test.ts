@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
+import { withToolsOf } from '../../src/chat/tools.ts';
 import { ApiError } from '../../src/errors.ts';
 import type { Quirks } from '../../src/styles/quirks.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
@@ -10,13 +11,14 @@ import { messages_to_gemini } from './carried/messages-to-gemini.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { plainest, type Row } from './carried/row.ts';
 import { answers_of_responses, completions_to_responses, messages_to_responses } from './carried/to-responses.ts';
-import { readAsk, renderAnswer, upstreamBody, type CallerStyle, type UpstreamStyle } from './by-name.ts';
+import { readAsk, renderAnswer, upstreamBody, upstreamNamed, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
 const other = (style: CallerStyle): CallerStyle => (style === 'completions' ? 'messages' : 'completions');
 
 function sent(from: CallerStyle, body: JsonObject, quirks: Quirks = {}, to: UpstreamStyle = other(from)): JsonObject {
   const target = { style: to, model: 'upstream', max_tokens: 4000, quirks };
-  return upstreamBody(readAsk(from, body), target).body;
+  const { request } = withToolsOf({ options: {} }, upstreamNamed(to), readAsk(from, body));
+  return upstreamBody(request, target).body;
 }
 
 function refusal(send: () => unknown): { status: number; param: string | undefined } {

@@ -1,3 +1,4 @@
+import type { Json } from '../../catalog/model.ts';
 import type { CallerCodec, StreamError } from '../codec.ts';
 import { words } from '../fields.ts';
 import { messages_body } from '../request.ts';
@@ -8,6 +9,9 @@ import { readCompletions, readHead } from './request.ts';
 import { answerId, finishOf, isLegacy, readCompletionsAnswers, writeCompletionsAnswers } from './response.ts';
 import { CompletionsReader, CompletionsWriter } from './stream.ts';
 import { usage_format } from './usage.ts';
+
+/** Tools of the caller's own; without a word they are functions. */
+const own_tools: ReadonlySet<Json> = new Set([null, 'function', 'custom']);
 
 /** The style of `/v1/chat/completions`. */
 export const completions: CallerCodec = {
@@ -38,6 +42,7 @@ export const completions: CallerCodec = {
   `),
     },
     turns_field: 'messages',
+    isFunction: ({ type = null }) => own_tools.has(type),
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,

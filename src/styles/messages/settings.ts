@@ -57,6 +57,11 @@ function readStop(body: JsonObject): string[] {
   });
 }
 
+/** Tells whether a tool can be given to models of other styles: those that are found by a search are sent along with it. */
+export function isFunction({ type }: JsonObject): boolean {
+  return typeof type !== 'string' || type === 'custom' || type.startsWith('tool_search_tool');
+}
+
 function readTools(body: JsonObject): Tool[] {
   return (readList(body, 'tools', 'tools') ?? []).flatMap((value, index): Tool[] => {
     const at = `tools[${index}]`;

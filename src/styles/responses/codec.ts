@@ -1,14 +1,22 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import { completions_errors } from '../completions/errors.ts';
-import type { CallerCodec, ChatRequest } from '../codec.ts';
+import type { AnswerOptions, CallerCodec, ChatRequest } from '../codec.ts';
 import { words } from '../fields.ts';
 import { frameOf } from '../stream.ts';
 import { sameResponses, sameResponsesBody } from './passthrough.ts';
 import { output_min, writeResponses } from './render-request.ts';
 import { readHead, responses_body } from './head.ts';
 import { readResponses } from './request.ts';
-import { answerId, echoOf, finishOf, readResponsesAnswer, writeResponsesAnswer } from './response.ts';
+import {
+  answerId,
+  echoOf,
+  finishOf,
+  readResponsesAnswer,
+  writeResponsesAnswer,
+  type ResponseOptions,
+} from './response.ts';
 import { ResponsesReader, ResponsesWriter } from './stream.ts';
+import { callerTools, isFunctionLike } from './tools.ts';
 import { usage_format } from './usage.ts';
 
 const name = 'responses';
@@ -32,7 +40,7 @@ export const responses: CallerCodec = {
       path: '/v1/responses',
       summary: 'Chat in the responses style',
       description:
-        'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run are not offered.',
+        'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run and that the model is offered without are left out, as `x-tools-left-out` says.',
       body: responses_body,
       examples: { text: { model: 'sandbox/chat', input: 'Hello' } },
       response: 'The response, or its stream of named events.',
@@ -54,13 +62,14 @@ export const responses: CallerCodec = {
       vendor: words('top_k'),
     },
     turns_field: 'input',
+    isFunction: isFunctionLike,
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,
     parseRequest: readResponses,
     renderResponse: ([answer], usage, { body }, options) =>
-      answer ? writeResponsesAnswer(answer, usage, { ...options, echo: echoOf(body) }) : {},
-    openWriter: ({ body }, options) => new ResponsesWriter({ ...options, echo: echoOf(body) }),
+      answer ? writeResponsesAnswer(answer, usage, ownOptions(body, options)) : {},
+    openWriter: ({ body }, options) => new ResponsesWriter(ownOptions(body, options)),
     finishOf,
     answerId,
     heartbeat: Buffer.from(': keep-alive\n\n'),
@@ -87,6 +96,10 @@ export const responses: CallerCodec = {
     },
   },
 };
+
+function ownOptions(body: JsonObject, options: AnswerOptions): ResponseOptions {
+  return { ...options, echo: echoOf(body), tools: callerTools(body) };
+}
 
 function hasTools({ body }: ChatRequest): boolean {
   return [body['tools'], body['functions']].some((tools) => Array.isArray(tools) && tools.length > 0);

@@ -28,7 +28,7 @@ export const responses_body = objectSchema(
     instructions: { type: 'string', description: 'The system prompt.' },
     max_output_tokens: { type: 'integer', minimum: 1 },
     stream: { type: 'boolean', description: 'Answer as server-sent events.' },
-    tools: { type: 'array', items: any_object, description: 'Those that the caller runs.' },
+    tools: { type: 'array', items: any_object, description: 'Functions and the like, and tools of providers.' },
   },
   ['instructions', 'max_output_tokens', 'stream', 'tools'],
 );
@@ -43,7 +43,7 @@ export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> 
   if (model === '') throw mistake('model', 'must be a non-empty string');
   checkStored(body);
   checkServiceTier(body);
-  checkHostedTools(body, 'tools');
+  checkTools(body, 'tools');
   checkInput(body);
   readText(body, 'instructions', 'instructions');
   const stream = readBoolean(body, 'stream', 'stream') ?? false;
@@ -86,7 +86,7 @@ function checkItem(item: Json, at: string): void {
     const why = 'names an item by its id, but nothing is stored here: send the item itself (in SDKs, store: false)';
     throw notOffered(at, why);
   }
-  if (memberOf(item, 'tools') !== undefined && type !== 'mcp_list_tools') checkHostedTools(item, `${at}.tools`);
+  if (type !== 'mcp_list_tools') checkTools(item, `${at}.tools`);
   checkFiles(item, at);
   for (const field of ['content', 'output']) {
     const { [field]: value } = item;
@@ -127,35 +127,8 @@ function checkServiceTier(body: JsonObject): void {
   throw notOffered('service_tier', `must be auto or default: ${showValue(tier)} has separate prices at the provider`);
 }
 
-/** Tools that the caller runs, so that a call of theirs costs nothing but its tokens. */
-const own_tools: ReadonlySet<Json> = new Set([
-  'function',
-  'custom',
-  'namespace',
-  'local_shell',
-  'apply_patch',
-  'computer',
-  'computer_use_preview',
-  'computer-preview',
-  'tool_search',
-]);
-
-/** Tells whether a shell runs with the caller: it does unless it names a container. */
-function isLocal(environment: Json | undefined): boolean {
-  return (environment ?? null) === null || (isObject(environment) && environment['type'] === 'local');
-}
-
-/** Throws ApiError 400 for tools of the responses style that the provider runs: they are billed beyond their tokens. */
-function checkHostedTools(holder: JsonObject, at: string): void {
-  for (const [index, tool] of (readList(holder, 'tools', at) ?? []).entries()) {
-    if (!isObject(tool)) continue;
-    const { type = null, environment } = tool;
-    const where = `${at}[${index}]`;
-    if (own_tools.has(type)) {
-      if (type === 'namespace') checkHostedTools(tool, `${where}.tools`);
-    } else if (type !== 'shell' || !isLocal(environment)) {
-      const why = `${showValue(type)} is run by the provider, which bills it beyond its tokens; use tools of type function`;
-      throw notOffered(`${where}.type`, why);
-    }
-  }
+/** Throws ApiError 400 for what is no list of tools; which of them a model gets is decided per route. */
+function checkTools(holder: JsonObject, at: string): void {
+  for (const [index, tool] of (readList(holder, 'tools', at) ?? []).entries())
+    if (isObject(tool) && tool['type'] === 'namespace') checkTools(tool, `${at}[${index}].tools`);
 }

@@ -12,9 +12,11 @@ import {
   wrongType,
 } from '../fields.ts';
 import { readSource } from '../media.ts';
+import { customArguments } from '../custom-tools.ts';
 import { isReference } from './head.ts';
 import { readThought, thoughtSignaturesIn } from './reasoning.ts';
 import { readResponsesSettings } from './settings.ts';
+import { callerTools, functionName, search_name } from './tools.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 
 /** Reads the body of a responses request. Throws ApiError 400 naming the field that cannot be read. */
@@ -36,14 +38,38 @@ function readItems(items: readonly Json[], turns: Turn[]): void {
     const at = `input[${index}]`;
     const item = needObject(value, at);
     if (isReference(item)) continue; // of reasoning; others are refused before
-    const type = memberOf(item, 'type') ?? 'message';
-    if (type === 'function_call') addTurn(turns, 'assistant', [readCall(item, at, calls, thought_signatures)]);
-    else if (type === 'function_call_output') addTurn(turns, 'user', [readResult(item, at, calls)]);
-    else if (type === 'reasoning') addTurn(turns, 'assistant', readThought(item));
-    else if (type === 'message') readMessage(item, at, turns, calls);
-    else throw notCarried(`${at}.type`, 'An item of this type');
+    readItem(item, at, turns, calls, thought_signatures);
   }
   calls.checkAnswered();
+}
+
+type Signatures = ReadonlyMap<Json | undefined, string>;
+
+function readItem(item: JsonObject, at: string, turns: Turn[], calls: OpenCalls, signatures: Signatures): void {
+  const type = memberOf(item, 'type') ?? 'message';
+  switch (type) {
+    case 'message':
+      return readMessage(item, at, turns, calls);
+    case 'reasoning':
+      return addTurn(turns, 'assistant', readThought(item));
+    case 'function_call':
+    case 'custom_tool_call':
+      return addTurn(turns, 'assistant', [readCall(item, at, calls, signatures)]);
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return addTurn(turns, 'user', [readResult(item, at, calls)]);
+    case 'tool_search_call':
+      return addTurn(turns, 'assistant', readSearch(item, at, calls));
+    case 'tool_search_output':
+      return addTurn(turns, 'user', readFoundTools(item, at, calls));
+    case 'additional_tools':
+      return; // among the tools
+    default: {
+      const parts = hostedItem(item, type);
+      if (!parts) throw notCarried(`${at}.type`, 'An item of this type');
+      return addTurn(turns, 'assistant', parts);
+    }
+  }
 }
 
 function readMessage(message: JsonObject, at: string, turns: Turn[], calls: OpenCalls): void {
@@ -127,18 +153,21 @@ function readFile(part: JsonObject, at: string): Part {
   return { type: 'document', source: { type: 'text', text }, at: where, ...named };
 }
 
-function readCall(
-  item: JsonObject,
-  at: string,
-  calls: OpenCalls,
-  thought_signatures: ReadonlyMap<Json | undefined, string>,
-): Part {
-  const name = needName(item, 'name', `${at}.name`);
-  if (memberOf(item, 'namespace') !== undefined) throw notCarried(`${at}.namespace`, 'A namespace of tools');
+function readCall(item: JsonObject, at: string, calls: OpenCalls, signatures: Signatures): Part {
+  const namespace = readText(item, 'namespace', `${at}.namespace`);
+  const name = functionName(needName(item, 'name', `${at}.name`), namespace);
+  const is_custom = item['type'] === 'custom_tool_call';
+  const field = is_custom ? 'input' : 'arguments';
+  const text = readText(item, field, `${at}.${field}`) ?? '';
+  return openCall(item, at, calls, { name, text: is_custom ? customArguments(text) : text, field, signatures });
+}
+
+type Opened = { name: string; text: string; field: string; signatures?: Signatures };
+
+function openCall(item: JsonObject, at: string, calls: OpenCalls, { name, text, field, signatures }: Opened): Part {
   const id = calls.add(needName(item, 'call_id', `${at}.call_id`), name, `${at}.call_id`);
-  const text = readText(item, 'arguments', `${at}.arguments`) ?? '';
-  calls.checkArguments(text, `${at}.arguments`);
-  const thought_signature = thought_signatures.get(item['call_id']);
+  calls.checkArguments(text, `${at}.${field}`);
+  const thought_signature = signatures?.get(item['call_id']);
   return {
     type: 'tool_call',
     id,
@@ -146,6 +175,45 @@ function readCall(
     arguments: text,
     ...(thought_signature !== undefined && { thought_signature }),
   };
+}
+
+/** One that the provider ran says nothing to a model that is given all tools. */
+function readSearch(item: JsonObject, at: string, calls: OpenCalls): Part[] {
+  if (memberOf(item, 'call_id') === undefined) return [];
+  const { arguments: values = null } = item;
+  const text = typeof values === 'string' ? values : JSON.stringify(values ?? {});
+  return [openCall(item, at, calls, { name: search_name, text, field: 'arguments' })];
+}
+
+/** The tools themselves stand among those of the request. */
+function readFoundTools(item: JsonObject, at: string, calls: OpenCalls): Part[] {
+  if (memberOf(item, 'call_id') === undefined) return [];
+  const id = calls.answer(needText(item, 'call_id', `${at}.call_id`), `${at}.call_id`);
+  const names = [...callerTools({ tools: item['tools'] ?? [] }).keys()];
+  const text = names.length === 0 ? 'No tools were found.' : `Tools now available: ${names.join(', ')}`;
+  return [{ type: 'tool_result', id, parts: [{ type: 'text', text }], is_error: false }];
+}
+
+/** Calls of tools that a provider ran, which stand beside their results. */
+const hosted_items: ReadonlySet<Json> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'image_generation_call',
+  'mcp_call',
+]);
+
+/** Say nothing to another model. */
+const passed_over: ReadonlySet<Json> = new Set(['mcp_list_tools', 'mcp_approval_request', 'mcp_approval_response']);
+
+/** A call of a provider's own tool as text, for another model that continues the conversation; undefined for other items. */
+function hostedItem(item: JsonObject, type: Json): Part[] | undefined {
+  if (passed_over.has(type)) return [];
+  if (!hosted_items.has(type) || typeof type !== 'string') return undefined;
+  const { id: _, type: __, status: ___, result: bytes, ...members } = item;
+  const shown =
+    type === 'image_generation_call' && typeof bytes === 'string' ? { ...members, result: '(left out)' } : members;
+  return [{ type: 'text', text: `[${type.replaceAll('_', ' ')}] ${JSON.stringify(shown)}` }];
 }
 
 function readResult(item: JsonObject, at: string, calls: OpenCalls): Part {

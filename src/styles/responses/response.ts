@@ -3,6 +3,7 @@ import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { memberOf, isObject } from '../fields.ts';
 import { writeThought } from './reasoning.ts';
 import { signatureOf, signatureOfThought } from '../thought-signatures.ts';
+import { writeToolCall, type CallerTools } from './tools.ts';
 import { usage_format } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
@@ -118,7 +119,8 @@ export function echoOf(body: JsonObject): Echo {
   return { ...echo, store: false };
 }
 
-export type ResponseOptions = { model: string; request_id: string; created: number; echo: Echo };
+/** `tools`: the caller's, of which the model knows functions. */
+export type ResponseOptions = { model: string; request_id: string; created: number; echo: Echo; tools?: CallerTools };
 
 /** A response in any state; `output` as far as it has come. */
 export function writeResponse(
@@ -162,13 +164,13 @@ export function writeResponsesAnswer(
   const status = ending.status === 'completed' ? 'completed' : 'incomplete';
   return writeResponse(options, {
     ...ending,
-    output: writeItems(answer.parts, options.request_id, status),
+    output: writeItems(answer.parts, options, status),
     ...(usage && { usage }),
   });
 }
 
 /** Texts in a row are one message; thoughts and calls are items of their own. */
-function writeItems(parts: readonly Part[], request_id: string, status: string): JsonObject[] {
+function writeItems(parts: readonly Part[], { request_id, tools }: ResponseOptions, status: string): JsonObject[] {
   const items: JsonObject[] = [];
   let message: JsonObject[] | undefined;
   for (const part of parts) {
@@ -184,13 +186,24 @@ function writeItems(parts: readonly Part[], request_id: string, status: string):
       if (part.thought_signature !== undefined)
         items.push(writeThoughtSignature(part.id, part.thought_signature, idOf('rs', request_id, items.length)));
       const call = { call_id: part.id, name: part.name, arguments: part.arguments || '{}' };
-      items.push(writeCallItem(call, idOf('fc', request_id, items.length), status));
+      const item = writeToolCall(call, tools);
+      items.push({ id: idOf(callPrefix(item), request_id, items.length), status, ...item });
     }
   }
   return items;
 }
 
-export function idOf(prefix: 'msg' | 'rs' | 'fc', request_id: string, index: number): string {
+const call_prefixes: ReadonlyMap<Json | undefined, 'ctc' | 'tsc'> = new Map([
+  ['custom_tool_call', 'ctc'],
+  ['tool_search_call', 'tsc'],
+]);
+
+/** Begins the id of a call. */
+export function callPrefix({ type }: JsonObject): 'fc' | 'ctc' | 'tsc' {
+  return call_prefixes.get(type) ?? 'fc';
+}
+
+export function idOf(prefix: 'msg' | 'rs' | 'fc' | 'ctc' | 'tsc', request_id: string, index: number): string {
   return `${prefix}_${request_id}_${index}`;
 }
 
@@ -206,12 +219,4 @@ export function writeMessage(id: string, content: JsonObject[], status: string):
 export function writeContent(part: { type: 'text' | 'refusal'; text: string }): JsonObject {
   if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
   return { type: 'output_text', text: part.text, annotations: [], logprobs: [] };
-}
-
-export function writeCallItem(
-  call: { call_id: string; name: string; arguments: string },
-  id: string,
-  status: string,
-): JsonObject {
-  return { id, type: 'function_call', status, ...call };
 }

@@ -4,13 +4,12 @@ import {
   memberOf,
   isObject,
   mistake,
-  needObject,
   needText,
   notCarried,
   readBoolean,
   readCount,
-  readList,
   readObject,
+  readText,
 } from '../fields.ts';
 import {
   chooseOne,
@@ -19,10 +18,10 @@ import {
   readChoiceWord,
   readCommon,
   effortOf,
-  readFunction,
   readSchemaFormat,
   type Chosen,
 } from '../settings.ts';
+import { functionName, readTools } from './tools.ts';
 
 /** Everything in a responses request but its input and instructions. Throws ApiError 400 naming the field. */
 export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'turns'> {
@@ -42,15 +41,6 @@ export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'tur
 /** Fields that change the response and that no other style has. */
 const uncarried = ['top_logprobs', 'context_management', 'moderation'] as const;
 
-function readTools(body: JsonObject): Tool[] {
-  return (readList(body, 'tools', 'tools') ?? []).map((value, index) => {
-    const at = `tools[${index}]`;
-    const tool = needObject(value, at);
-    if (tool['type'] !== 'function') throw notCarried(`${at}.type`, 'A tool of this type');
-    return readFunction(tool, at);
-  });
-}
-
 function readChoice(choice: Json | undefined, tools: Tool[]): Chosen {
   if (choice === undefined) return { tools };
   const word = readChoiceWord(choice, tools);
@@ -58,14 +48,15 @@ function readChoice(choice: Json | undefined, tools: Tool[]): Chosen {
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');
   const names = namesOf(tools);
   const readName = (holder: JsonObject, at: string) => nameIn(holder, names, at);
-  if (choice['type'] === 'function')
+  if (choice['type'] === 'function' || choice['type'] === 'custom')
     return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
   if (choice['type'] === 'allowed_tools') return readAllowed({ holder: choice, at: 'tool_choice', readName }, tools);
   throw notCarried('tool_choice.type', 'A choice of this type');
 }
 
 function nameIn(holder: JsonObject, names: ReadonlySet<string>, at: string): string {
-  const name = needText(holder, 'name', `${at}.name`);
+  const namespace = readText(holder, 'namespace', `${at}.namespace`);
+  const name = functionName(needText(holder, 'name', `${at}.name`), namespace);
   chooseOne(name, names, `${at}.name`);
   return name;
 }

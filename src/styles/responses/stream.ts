@@ -6,10 +6,10 @@ import { signatureOfThought } from '../thought-signatures.ts';
 import { cut, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { writeThought } from './reasoning.ts';
 import {
+  callPrefix,
   errorIn,
   idOf,
   readResponsesFinish,
-  writeCallItem,
   writeContent,
   writeEnding,
   writeMessage,
@@ -17,6 +17,7 @@ import {
   writeThoughtSignature,
   type ResponseOptions,
 } from './response.ts';
+import { writeToolCall } from './tools.ts';
 import { usage_format } from './usage.ts';
 
 /** A call by its place in the output: items may be written at the same time. */
@@ -115,7 +116,7 @@ function textOf(delta: Json | undefined): string[] {
 /** Of an item: where it stands in the output, and what has come of it. */
 type Item = { index: number; id: string };
 type OpenItem = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
-type Called = Item & { call_id: string; name: string; json: string };
+type Called = Item & { call_id: string; name: string; json: string; is_function: boolean };
 
 /**
  * Writes what happens in a stream as named events of the responses style. One message or thought is open at a
@@ -227,9 +228,10 @@ export class ResponsesWriter implements StreamWriter {
     if (thought_signature !== undefined)
       events += this.#whole((id) => writeThoughtSignature(call_id, thought_signature, id));
     const index = this.#output.length;
-    const id = idOf('fc', this.#options.request_id, index);
-    this.#calls.set(number, { index, id, call_id, name, json: '' });
-    const item = writeCallItem({ call_id, name, arguments: '' }, id, 'in_progress');
+    const begun = beginning({ call_id, name, arguments: '' }, this.#options);
+    const id = idOf(callPrefix(begun), this.#options.request_id, index);
+    this.#calls.set(number, { index, id, call_id, name, json: '', is_function: begun['type'] === 'function_call' });
+    const item = { id, status: 'in_progress', ...begun };
     this.#output.push(item);
     return events + this.#event('response.output_item.added', { output_index: index, item });
   }
@@ -238,6 +240,7 @@ export class ResponsesWriter implements StreamWriter {
     const call = this.#calls.get(number);
     if (!call) return '';
     call.json += json;
+    if (!call.is_function) return ''; // its text is known at the end
     const place = { item_id: call.id, output_index: call.index };
     return this.#event('response.function_call_arguments.delta', { ...place, delta: json });
   }
@@ -252,10 +255,17 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   #endCall({ index, id, call_id, name, json }: Called, status: string): string {
-    const text = json || '{}';
+    const item = writeToolCall({ call_id, name, arguments: json }, this.#options.tools);
     const place = { item_id: id, output_index: index };
-    const done = this.#event('response.function_call_arguments.done', { ...place, name, arguments: text });
-    return done + this.#itemDone(index, writeCallItem({ call_id, name, arguments: text }, id, status));
+    const { type, name: own_name = null, arguments: text = '', input = '' } = item;
+    let done = '';
+    if (type === 'function_call')
+      done = this.#event('response.function_call_arguments.done', { ...place, name: own_name, arguments: text });
+    else if (type === 'custom_tool_call')
+      done =
+        this.#event('response.custom_tool_call_input.delta', { ...place, delta: input }) +
+        this.#event('response.custom_tool_call_input.done', { ...place, input });
+    return done + this.#itemDone(index, { id, status, ...item });
   }
 
   #itemDone(index: number, item: JsonObject): string {
@@ -266,6 +276,12 @@ export class ResponsesWriter implements StreamWriter {
   #event(type: string, fields: JsonObject): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...fields })}\n\n`;
   }
+}
+
+/** A call of a function that has no arguments yet. */
+function beginning(call: Parameters<typeof writeToolCall>[0], { tools }: ResponseOptions): JsonObject {
+  const item = writeToolCall(call, tools);
+  return item['type'] === 'function_call' ? { ...item, arguments: '' } : item;
 }
 
 type Words = { name: string; field: string; part_name: string; place: JsonObject };

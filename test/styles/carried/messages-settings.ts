@@ -50,18 +50,27 @@ export const messages_settings: readonly Row[] = [
     give: { tools: [{ type: 'tool_search_tool_regex_20251119', name: 's' }] },
   },
   {
-    field: 'tools: web_search_*, code_execution_*, bash_*, computer_*, …',
-    how: 'the provider’s own',
-    what: 'refused',
-    give: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
-    param: 'tools[0].type',
+    field: 'tools: web_search_*, code_execution_*, bash_*, computer_*, …; mcp_servers',
+    how: 'the provider’s own: left out, as `x-tools-left-out` says',
+    what: 'dropped',
+    give: {
+      tools: [
+        { type: 'web_search_20250305', name: 'web_search' },
+        { type: 'mcp_toolset', mcp_server_name: 's' },
+      ],
+      mcp_servers: [{ type: 'url', url: 'https://mcp.example', name: 's' }],
+      tool_choice: { type: 'auto' },
+    },
   },
   {
-    field: 'mcp_servers',
+    field: 'the same, with a tool_choice that makes the model use them',
     how: 'the provider’s own',
     what: 'refused',
-    give: { mcp_servers: [{ type: 'url' }] },
-    param: 'mcp_servers',
+    give: {
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+      tool_choice: { type: 'tool', name: 'web_search' },
+    },
+    param: 'tools[0].type',
   },
   {
     field: 'tool_choice: auto, none',

@@ -168,10 +168,9 @@ export const messages_to_gemini: readonly Row[] = [
   },
   {
     field: 'tools: web_search_*, code_execution_*, bash_*, …; mcp_servers',
-    how: 'the provider’s own',
-    what: 'refused',
+    how: 'the provider’s own: left out, unless tool_choice makes the model use them',
+    what: 'dropped',
     give: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
-    param: 'tools[0].type',
   },
   {
     field: 'tool_choice: auto, any, tool, none',

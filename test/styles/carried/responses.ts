@@ -116,7 +116,69 @@ export const from_responses: readonly Row[] = [
     get: { messages: [hi, { role: 'assistant', tool_calls: [call] }, result('a', '7')] },
   },
   {
-    field: 'items of tools that the provider or the caller’s computer runs',
+    field: 'function_call of a namespace',
+    how: 'the name of its function: `namespace__name`; the name alone in the namespace `functions`',
+    what: 'changed',
+    give: { input: [hi, { ...called, namespace: 'mcp__files__' }, answered] },
+    get: {
+      messages: [hi, { tool_calls: [{ ...call, function: { name: 'mcp__files__f', arguments: '{"x":1}' } }] }, {}],
+    },
+  },
+  {
+    field: 'custom_tool_call, custom_tool_call_output',
+    how: '`tool_calls` and `tool` messages; the text is the argument `input`',
+    what: 'changed',
+    give: {
+      input: [
+        hi,
+        { type: 'custom_tool_call', call_id: 'a', name: 'f', input: 'x = "1"' },
+        { type: 'custom_tool_call_output', call_id: 'a', output: '7' },
+      ],
+    },
+    get: {
+      messages: [
+        hi,
+        { tool_calls: [{ ...call, function: { name: 'f', arguments: '{"input":"x = \\"1\\""}' } }] },
+        result('a', '7'),
+      ],
+    },
+  },
+  {
+    field: 'tool_search_call, tool_search_output of the caller',
+    how: 'a call of the function `tool_search`; the tools are given, and the result names them',
+    what: 'changed',
+    give: {
+      input: [
+        hi,
+        { type: 'tool_search_call', call_id: 'a', execution: 'client', arguments: { query: 'q' } },
+        { type: 'tool_search_output', call_id: 'a', execution: 'client', tools: [tool] },
+      ],
+    },
+    get: {
+      messages: [
+        hi,
+        { tool_calls: [{ ...call, function: { name: 'tool_search', arguments: '{"query":"q"}' } }] },
+        result('a', 'Tools now available: f'),
+      ],
+      tools: [{ type: 'function', function: { name: 'f' } }],
+    },
+  },
+  {
+    field: 'additional_tools',
+    how: 'among the tools',
+    what: 'carried',
+    give: { input: [{ type: 'additional_tools', role: 'developer', tools: [tool] }, hi] },
+    get: { messages: [hi], tools: [{ type: 'function', function: { name: 'f' } }] },
+  },
+  {
+    field: 'web_search_call and the like, of tools that a provider ran',
+    how: 'text',
+    what: 'changed',
+    give: { input: [hi, { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { query: 'q' } }, hi] },
+    get: { messages: [hi, { role: 'assistant', content: '[web search call] {"action":{"query":"q"}}' }, hi] },
+  },
+  {
+    field: 'items of tools that run on the caller’s computer: local_shell_call, computer_call, apply_patch_call, …',
     how: 'no place for them',
     what: 'refused',
     give: { input: [{ type: 'local_shell_call_output', id: 'a', output: '' }] },
@@ -130,10 +192,52 @@ export const from_responses: readonly Row[] = [
     get: { tools: [{ type: 'function', function: { name: 'f', description: 'd', parameters } }] },
   },
   {
-    field: 'tools: custom, namespace, shell and the like',
+    field: 'tools: custom',
+    how: 'a function with the argument `input`; the grammar stands in its description',
+    what: 'changed',
+    give: {
+      tools: [
+        { type: 'custom', name: 'f', description: 'd', format: { type: 'grammar', syntax: 'lark', definition: 'g' } },
+      ],
+    },
+    get: {
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'f',
+            description: 'd\n\n`input` must match this lark grammar:\n\ng',
+            parameters: { required: ['input'] },
+          },
+        },
+      ],
+    },
+  },
+  {
+    field: 'tools: namespace',
+    how: 'its tools as functions `namespace__name`; its description stands before that of the first',
+    what: 'changed',
+    give: { tools: [{ type: 'namespace', name: 'n', description: 'N', tools: [tool] }] },
+    get: { tools: [{ type: 'function', function: { name: 'n__f', description: 'N\n\nd', parameters } }] },
+  },
+  {
+    field: 'tools: tool_search of the caller',
+    how: 'the function `tool_search`',
+    what: 'changed',
+    give: { tools: [{ type: 'tool_search', execution: 'client', description: 'd', parameters }] },
+    get: { tools: [{ type: 'function', function: { name: 'tool_search', description: 'd', parameters } }] },
+  },
+  {
+    field: 'tools: web_search, file_search, code_interpreter, image_generation, mcp, shell, apply_patch and the like',
+    how: 'left out, as `x-tools-left-out` says',
+    what: 'dropped',
+    give: { tools: [{ type: 'web_search' }, { type: 'local_shell' }], tool_choice: 'auto', parallel_tool_calls: true },
+  },
+  {
+    field: 'the same, with a tool_choice that makes the model use them',
     how: 'no place for them',
     what: 'refused',
-    give: { tools: [{ type: 'custom', name: 'f' }] },
+    give: { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } },
     param: 'tools[0].type',
   },
   {
@@ -249,6 +353,34 @@ export const answers_for_responses: readonly AnswerRow[] = [
     how: '`function_call` items',
     give: message({ tool_calls: [call] }, 'tool_calls'),
     get: { status: 'completed', output: [{ ...called, status: 'completed' }] },
+  },
+  {
+    part: 'tool_calls of functions that stand for other tools',
+    how: '`custom_tool_call`, `tool_search_call`, or `function_call` with its namespace',
+    ask: {
+      tools: [
+        { type: 'custom', name: 'c' },
+        { type: 'namespace', name: 'n', tools: [tool] },
+        { type: 'tool_search', execution: 'client' },
+      ],
+    },
+    give: message(
+      {
+        tool_calls: [
+          { id: '1', type: 'function', function: { name: 'c', arguments: '{"input":"a\\nb"}' } },
+          { id: '2', type: 'function', function: { name: 'n__f', arguments: '{}' } },
+          { id: '3', type: 'function', function: { name: 'tool_search', arguments: '{"query":"q"}' } },
+        ],
+      },
+      'tool_calls',
+    ),
+    get: {
+      output: [
+        { type: 'custom_tool_call', call_id: '1', name: 'c', input: 'a\nb' },
+        { type: 'function_call', call_id: '2', name: 'f', namespace: 'n', arguments: '{}' },
+        { type: 'tool_search_call', call_id: '3', execution: 'client', arguments: { query: 'q' } },
+      ],
+    },
   },
   {
     part: 'refusal',
