@@ -4,7 +4,7 @@ import type { OptionProblem } from './check-settings.ts';
 import { checkField, checkPrices, checkRows } from './check-prices.ts';
 import { field_reference, lookup_key, spread_key, whole_input } from './input.ts';
 import { compileSchema, fieldsOf, own, schemaMistakes, type InputFields } from './input-schema.ts';
-import { isMediaKind, isObject, type Json, type JsonObject, type Kind } from './model.ts';
+import { isMediaKind, isObject, tool_units, type Json, type JsonObject, type Kind, type Unit } from './model.ts';
 import { mediaFieldsOf, mediaMistakes } from './media-fields.ts';
 import type { Path } from './problem.ts';
 import type { Report } from './report.ts';
@@ -152,7 +152,7 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, names_of_file: Na
  * of another version.
  */
 function checkOptions(
-  { kind }: ModelEntry,
+  { kind, price = [] }: ModelEntry,
   { provider, options = {}, output = {} }: RouteEntry,
   names: Names,
   at: Path,
@@ -163,6 +163,21 @@ function checkOptions(
     if (!problem.known_names) report.error(path, `${problem.message}.`);
     else
       report.warn(path, `${problem.message}. ${suggestion(problem.field, problem.known_names) ?? ''}`.trimEnd(), 'key');
+  }
+  checkHostedTools(price, options, at, report);
+}
+
+/** Nobody would pay for them. */
+function checkHostedTools(
+  price: readonly { unit: Unit }[],
+  { hosted_tools }: JsonObject,
+  at: Path,
+  report: Report,
+): void {
+  for (const tool of Array.isArray(hosted_tools) ? hosted_tools : []) {
+    if (!tool_units.some((unit) => unit === tool) || price.some(({ unit }) => unit === tool)) continue;
+    const message = `the model has no price for ${showValue(tool)}: callers' tools of this kind are left out.`;
+    report.warn([...at, 'options', 'hosted_tools'], message, 'key');
   }
 }
 

@@ -39,6 +39,8 @@ export const units = [
   'cache_write_token',
   'cache_write_1h_token',
   'output_token',
+  'web_search',
+  'code_interpreter',
 ] as const;
 
 /** A unit of prices. */
@@ -52,9 +54,22 @@ export const input_token_units = [
   'cache_write_1h_token',
 ] as const;
 
+/** Units of tools that a provider runs during a call: a search, a container in which code ran. */
+export const tool_units = ['web_search', 'code_interpreter'] as const;
+
+export type ToolUnit = (typeof tool_units)[number];
+
 /** Units in which a run of each kind is measured. */
 export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
-  chat: ['request', 'input_token', 'cached_input_token', 'cache_write_token', 'cache_write_1h_token', 'output_token'],
+  chat: [
+    'request',
+    'input_token',
+    'cached_input_token',
+    'cache_write_token',
+    'cache_write_1h_token',
+    'output_token',
+    ...tool_units,
+  ],
   embedding: ['request', 'input_token'],
   image: ['request', 'image', 'megapixel', 'character', 'input_token', 'cached_input_token', 'output_token'],
   video: ['request', 'second', 'minute', 'character', 'input_token', 'output_token'],

@@ -161,8 +161,13 @@ export async function attemptRoute(
 }
 
 /** The body for an upstream, without the tools that it does not get. Throws ApiError 400 naming the field. */
-function bodyFor({ request }: PricedChatRequest, route: Route, target: Target, outcome: ChatOutcome): UpstreamBody {
-  const { request: reduced, left_out } = withToolsOf(route, target.style, request);
+function bodyFor(
+  { request, hosted }: PricedChatRequest,
+  route: Route,
+  target: Target,
+  outcome: ChatOutcome,
+): UpstreamBody {
+  const { request: reduced, left_out } = withToolsOf(route, target.style, request, hosted);
   outcome.tools_left_out = left_out;
   return upstreamBody(
     target.style === request.style ? allowedRequest(reduced, allowanceOf(route.options)) : reduced,

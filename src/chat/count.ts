@@ -13,7 +13,7 @@ import { headersFor } from './ignored.ts';
 import { checkPolicy, linkPolicy, type LinkPolicyParts } from './linked.ts';
 import { findModel } from './priced-request.ts';
 import { countInput } from './price.ts';
-import { withToolsOf } from './tools.ts';
+import { hostedTools, withToolsOf } from './tools.ts';
 
 const upstream_patience_ms = 10_000;
 
@@ -34,6 +34,7 @@ export async function countTokens(
   const model = findModel(parts.catalog, request.model, 'chat');
   const links = findLinks(request.body);
   judgeLinks(links, parts.addressRules());
+  const hosted = hostedTools(request, model);
   for (const route of model.routes) {
     const provider = parts.providers.chat(route.provider);
     if (!provider?.countTokens) continue;
@@ -41,7 +42,7 @@ export async function countTokens(
     if (!counted) continue;
     try {
       if (links.length > 0) checkCounted(links, linkPolicy(parts, route));
-      const reduced = withToolsOf(route, counted, request).request;
+      const reduced = withToolsOf(route, counted, request, hosted).request;
       const allowed = allowedRequest(reduced, allowanceOf(route.options));
       return await provider.countTokens(
         {

@@ -1,7 +1,7 @@
 import type { Funds } from '../money/holds.ts';
-import type { Money } from '../money/money.ts';
+import { money_max, type Money } from '../money/money.ts';
 import type { PricedRequest } from './priced-request.ts';
-import { holdFor, outputTokensFor } from './price.ts';
+import { holdFor, outputTokensFor, toolsHold } from './price.ts';
 
 /** The hold of a call, and the output limit that its upstream gets. */
 export type HoldPlan = {
@@ -43,8 +43,15 @@ function affordableOf({ available, remaining }: Funds): Money {
   return remaining !== null && remaining < available ? remaining : available;
 }
 
-function costAtMost({ hold_pricing, request, output }: PricedRequest, input_tokens: number, max_tokens: number): Money {
-  return holdFor(hold_pricing, input_tokens, request.n * Math.max(max_tokens, output.sent_min));
+function costAtMost(priced: PricedRequest, input_tokens: number, max_tokens: number): Money {
+  const { hold_pricing, request, output } = priced;
+  const amount = holdFor(hold_pricing, input_tokens, request.n * Math.max(max_tokens, output.sent_min));
+  const with_tools = amount + costOfTools(priced);
+  return with_tools < money_max ? with_tools : money_max;
+}
+
+function costOfTools({ hold_pricing, hosted }: PricedRequest): Money {
+  return hosted ? toolsHold(hold_pricing, hosted) : 0n;
 }
 
 function generousPlan(priced: PricedRequest, affordable: Money): HoldPlan | undefined {
@@ -66,7 +73,7 @@ function tightPlan(priced: PricedRequest, affordable: Money): HoldPlan | undefin
   };
   const usual = planFor(output.usual);
   if (usual) return usual;
-  const bought = outputTokensFor(hold_pricing, input_tokens_most, affordable) ?? 0n;
+  const bought = outputTokensFor(hold_pricing, input_tokens_most, affordable - costOfTools(priced)) ?? 0n;
   const max_tokens = Number(bought / BigInt(request.n));
   return max_tokens >= output.least ? planFor(max_tokens) : undefined;
 }

@@ -1,4 +1,11 @@
-import { input_token_units, type Model, type Settings, type Unit } from '../catalog/model.ts';
+import {
+  input_token_units,
+  tool_units,
+  type Model,
+  type Settings,
+  type ToolUnit,
+  type Unit,
+} from '../catalog/model.ts';
 import {
   dearest,
   freezePricing,
@@ -13,7 +20,7 @@ import { assert } from '../lib/assert.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import { divideUp, million, money_max, times, type Money } from '../money/money.ts';
 import type { InputSize } from '../styles/input-size.ts';
-import type { Usage } from '../styles/conversation.ts';
+import type { ToolCalls, Usage } from '../styles/conversation.ts';
 import { tokensOf } from '../styles/usage.ts';
 
 /** Tokens of one image or document of unknown size, for holds and where the upstream counts nothing. */
@@ -65,6 +72,7 @@ export function unitsOf(pricing: { rows: readonly { unit: Unit }[] }, usage: Omi
   if (isPriced(rows, 'cache_write_token')) units.cache_write_token = String(written);
   else input += written;
   units.input_token = String(input);
+  for (const unit of tool_units) if (isPriced(rows, unit)) units[unit] = String(usage.tool_calls?.[unit] ?? 0);
   return units;
 }
 
@@ -88,6 +96,32 @@ export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: n
   const sum = request + input * BigInt(input_tokens) + output * BigInt(output_tokens);
   const amount = divideUp(sum, denominator);
   return amount < money_max ? amount : money_max;
+}
+
+/** Tools that a provider runs during a call and that the call pays for: so many uses of them, whichever they are. */
+export type HostedTools = { readonly units: readonly ToolUnit[]; readonly calls_max: number };
+
+/** The results of a use, which are input of the model: so many tokens are held for them. */
+const tokens_per_use = 8_000;
+
+/** The input of a call that uses tools so often: the model reads all of it again after each use. */
+export function inputWithResults(input_tokens: number, calls_max: number): number {
+  const read = input_tokens * (calls_max + 1) + (tokens_per_use * calls_max * (calls_max + 1)) / 2;
+  return Math.min(tokens_max, read);
+}
+
+/** The most that the tools may cost beside the tokens. */
+export function toolsHold({ rows, rate }: Pricing, { units, calls_max }: HostedTools): Money {
+  const highest = dearest(rows.filter(({ unit }) => units.some((each) => each === unit)).map(priceOf));
+  const { numerator, denominator } = times(highest, rateOf(rate));
+  return divideUp(numerator * million * BigInt(calls_max), denominator);
+}
+
+/** Those of the counted uses that the call pays for: what an upstream does beyond its bound is not the caller's. */
+export function paidToolCalls(counted: ToolCalls | undefined, hosted: HostedTools | undefined): ToolCalls | undefined {
+  if (!counted || !hosted) return undefined;
+  const paid = hosted.units.map((unit) => [unit, Math.min(counted[unit] ?? 0, hosted.calls_max)] as const);
+  return Object.fromEntries(paid.filter(([, calls]) => calls > 0));
 }
 
 /** Returns the output tokens that this money buys in addition to so many input tokens; undefined if they are free. */

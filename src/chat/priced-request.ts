@@ -11,7 +11,17 @@ import { quirksOf } from '../styles/quirks.ts';
 import { readChatRequest } from '../styles/request.ts';
 import { answer_tokens_min } from '../styles/thinking.ts';
 import { hasLongCaches } from '../styles/long-caches.ts';
-import { countInput, estimateInput, hasHourPrice, mostInput, pricingForHold, pricingOf } from './price.ts';
+import {
+  countInput,
+  estimateInput,
+  hasHourPrice,
+  inputWithResults,
+  mostInput,
+  pricingForHold,
+  pricingOf,
+  type HostedTools,
+} from './price.ts';
+import { hostedTools } from './tools.ts';
 
 /** Kinds of models that answer in the call itself. */
 export type CallKind = 'chat' | 'embedding';
@@ -37,6 +47,8 @@ export type PricedRequest = {
   /** For the charge, where the upstream reports none. */
   input_tokens_counted: number;
   output: OutputBounds;
+  /** Absent: the call uses no tools that cost anything beside their tokens. */
+  hosted?: HostedTools;
   /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */
   max_tokens: number;
 };
@@ -78,6 +90,8 @@ export function priceChatRequest(
   const { settings } = parts.catalog.current;
   const output = boundsOf(request, model, parts.styles);
   const input_size = inputSize(request);
+  const hosted = hostedTools(request, model);
+  const held = (tokens: number) => (hosted ? inputWithResults(tokens, hosted.calls_max) : tokens);
   const pricing = pricingOf(model, call.caller.account.currency, settings);
   return {
     caller: call.caller,
@@ -87,8 +101,9 @@ export function priceChatRequest(
     model,
     pricing,
     hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
-    input_tokens_estimated: estimateInput(input_size),
-    input_tokens_most: mostInput(input_size),
+    ...(hosted && { hosted }),
+    input_tokens_estimated: held(estimateInput(input_size)),
+    input_tokens_most: held(mostInput(input_size)),
     input_tokens_counted: countInput(input_size),
     output,
     max_tokens: output.most,

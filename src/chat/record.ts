@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { firstIdSince } from '../lib/ids.ts';
 import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
+import type { ToolCalls } from '../styles/conversation.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -40,8 +41,8 @@ export type ChatRecord = {
   created_at: Date;
 };
 
-/** `left_out`: types of the caller's tools that the model was not given. */
-export type RecordedTools = { left_out: readonly string[] };
+/** `left_out`: types of the caller's tools that the model was not given; `calls`: of tools that the upstream ran. */
+export type RecordedTools = { left_out?: readonly string[]; calls?: ToolCalls };
 
 export type Finished = {
   outcome: ChatOutcome;
@@ -122,7 +123,7 @@ function rowOf(priced: PricedRequest, finished: Finished): Row {
     ...nothing,
     ...charge?.usage,
     counted_here: charge?.counted_here ?? false,
-    tools: toolsOf(outcome),
+    tools: toolsOf(outcome, charge),
     cost: String(charged),
     currency: caller.account.currency,
     first_content_ms: outcome.first_content_ms,
@@ -132,8 +133,14 @@ function rowOf(priced: PricedRequest, finished: Finished): Row {
   };
 }
 
-function toolsOf({ tools_left_out }: ChatOutcome): RecordedTools | undefined {
-  return tools_left_out.length === 0 ? undefined : { left_out: tools_left_out.slice(0, tools_max).map(storable) };
+function toolsOf({ tools_left_out }: ChatOutcome, charge: Charge | undefined): RecordedTools | undefined {
+  const left_out = tools_left_out.slice(0, tools_max).map(storable);
+  const calls = Object.entries(charge?.usage.tool_calls ?? {}).filter(([, count]) => count > 0);
+  if (left_out.length === 0 && calls.length === 0) return undefined;
+  return {
+    ...(left_out.length > 0 && { left_out }),
+    ...(calls.length > 0 && { calls: Object.fromEntries(calls) }),
+  };
 }
 
 /** A caller may name thousands. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { tool_units } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import { isUnavailable } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
@@ -11,7 +12,7 @@ import type { Usage } from '../styles/conversation.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { chargedUsage } from '../styles/usage.ts';
-import { costOf, unitsOf } from './price.ts';
+import { costOf, paidToolCalls, unitsOf } from './price.ts';
 import { unsettledEntry } from './unsettled.ts';
 
 /** The charge of a call. `counted_here`: the upstream did not report all of it. */
@@ -29,8 +30,17 @@ export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | 
   const { input_tokens_counted, pricing } = priced;
   const counting = { input_tokens_counted, is_complete, writes_for_an_hour };
   const { usage, is_counted } = chargedUsage(reported, delivered, counting);
-  const units = unitsOf(pricing, usage);
+  const { tool_calls: counted, ...tokens } = usage;
+  const tool_calls = paidToolCalls(counted, priced.hosted);
+  const units = withoutUnused(unitsOf(pricing, { ...tokens, ...(tool_calls && { tool_calls }) }));
   return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
+}
+
+/** Most calls use none of the tools that their model has prices for. */
+function withoutUnused(units: Units): Units {
+  const used = { ...units };
+  for (const unit of tool_units) if (used[unit] === '0') delete used[unit];
+  return used;
 }
 
 /** The caller's charge and the upstream's; null if the latter is unknown or no upstream was called. */

@@ -1,4 +1,4 @@
-import type { Model, PriceRow, Unit } from '../catalog/model.ts';
+import { tool_units, type Model, type PriceRow, type Unit } from '../catalog/model.ts';
 
 /** Prices as a person reads them. */
 
@@ -14,6 +14,8 @@ const words: { readonly [unit in Unit]: string } = {
   cache_write_token: 'cache-writing input token',
   cache_write_1h_token: 'one-hour cache-writing input token',
   output_token: 'output token',
+  web_search: 'web search',
+  code_interpreter: 'code container',
 };
 
 /** `0.10 USD per second, with resolution 720p`. */
@@ -29,7 +31,8 @@ export function showRow({ unit, amount, per, when, above_input_tokens, from }: P
 
 function quantity(unit: Unit, per: number): string {
   if (per === 1) return words[unit];
-  return `${per === 1_000_000 ? 'million' : grouped(per)} ${words[unit]}s`;
+  const many = words[unit].endsWith('search') ? `${words[unit]}es` : `${words[unit]}s`;
+  return `${per === 1_000_000 ? 'million' : grouped(per)} ${many}`;
 }
 
 function grouped(count: number): string {
@@ -48,4 +51,9 @@ export function briefPrice({ price }: Pick<Model, 'price'>, currency: string): s
   return brief.length === 0 ? 'free' : brief.join(', ');
 }
 
-const minor: ReadonlySet<Unit> = new Set(['cached_input_token', 'cache_write_token', 'cache_write_1h_token']);
+const minor: ReadonlySet<Unit> = new Set([
+  'cached_input_token',
+  'cache_write_token',
+  'cache_write_1h_token',
+  ...tool_units,
+]);

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
+import { tool_units, type Json, type JsonObject, type ToolUnit } from '../catalog/model.ts';
 import { rememberByObject } from '../lib/remember.ts';
 import type { Betas, ChatRequest, Members } from './codec.ts';
 import { memberOf, isObject, mistake } from './fields.ts';
@@ -20,6 +20,8 @@ export type Allowance = {
   pass_fields: ReadonlySet<string>;
   /** Betas that go on beyond those that cost nothing but tokens. */
   pass_betas: ReadonlySet<string>;
+  /** Tools that the route's upstream runs, and that callers may use where the model has a price for them. */
+  hosted_tools: ReadonlySet<string>;
 };
 
 /** Checks a value: returns the problem, or undefined. */
@@ -94,10 +96,13 @@ export function readAllowance(options: JsonObject): {
   const refuse = textsOf(options['refuse']);
   const pass_fields = textsOf(options['pass_fields']);
   const pass_betas = textsOf(options['pass_betas']);
+  const hosted_tools = textsOf(options['hosted_tools']);
   if (!pass) problems.push({ field: 'pass', message: 'must be a list of names' });
   if (!refuse) problems.push({ field: 'refuse', message: 'must be a list of names of fields' });
   if (!pass_fields) problems.push({ field: 'pass_fields', message: 'must be a list of names of fields' });
   if (!pass_betas) problems.push({ field: 'pass_betas', message: 'must be a list of names of betas' });
+  if (!hosted_tools?.every((name) => tool_units.some((unit) => unit === name)))
+    problems.push({ field: 'hosted_tools', message: `must be a list of these: ${tool_units.join(', ')}` });
   const unknown = (pass ?? []).filter((name) => !pass_names.includes(name));
   for (const name of unknown) {
     problems.push({ field: 'pass', message: `${JSON.stringify(name)} is no rule`, known_names: pass_names });
@@ -107,6 +112,7 @@ export function readAllowance(options: JsonObject): {
     refuse: new Set(refuse),
     pass_fields: new Set(pass_fields),
     pass_betas: new Set(pass_betas),
+    hosted_tools: new Set(hosted_tools),
   };
   return { allowance, problems };
 }
@@ -141,7 +147,7 @@ export function allowedBody(members: Members, body: JsonObject, allowance: Allow
     const problem = check(value);
     if (problem !== undefined) throw refusal(field, problem);
   }
-  if (!pass.has('tools')) checkTools(body['tools']);
+  if (!pass.has('tools')) checkTools(body['tools'], allowance);
   checkParts(body, pass);
   const allowed = withoutUnknown(members, body, allowance);
   return withoutStore(allowed, pass);
@@ -209,14 +215,25 @@ export function isCovered({ type, environment }: JsonObject): boolean {
   return tools_covered.test(type) && (type !== 'shell' || isLocal(environment));
 }
 
+/** The unit in which a provider bills its own tool; undefined for others, and where it would use what is stored there. */
+export function toolUnit({ type, container }: JsonObject): ToolUnit | undefined {
+  if (typeof type !== 'string') return undefined;
+  if (type.startsWith('web_search')) return 'web_search';
+  const is_new = isObject(container) && container['type'] === 'auto' && (container['file_ids'] ?? null) === null;
+  return type === 'code_interpreter' && is_new ? 'code_interpreter' : undefined;
+}
+
 /** A shell runs with the caller unless it names a container. */
 function isLocal(environment: Json | undefined): boolean {
   return (environment ?? null) === null || (isObject(environment) && environment['type'] === 'local');
 }
 
-function checkTools(tools: Json | undefined): void {
+function checkTools(tools: Json | undefined, { hosted_tools }: Allowance): void {
   if (!Array.isArray(tools)) return;
-  for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`);
+  for (const [index, tool] of tools.entries()) {
+    const unit = isObject(tool) ? toolUnit(tool) : undefined;
+    if (unit === undefined || !hosted_tools.has(unit)) checkTool(tool, `tools[${index}]`);
+  }
 }
 
 function checkTool(tool: Json | undefined, at: string): void {

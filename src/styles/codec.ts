@@ -115,6 +115,14 @@ export type Betas = {
   readonly long_context: RegExp;
 };
 
+/** The place of a body that says how often a model may use tools that the provider runs. */
+export type ToolBound = {
+  /** The bound of these tools; undefined if the caller set none. Throws ApiError 400 naming the field. */
+  read(body: JsonObject, tools: readonly JsonObject[]): number | undefined;
+  /** The body with the bound; `isHosted`: of a tool that the provider runs. */
+  write(body: JsonObject, calls_max: number, isHosted: (tool: JsonObject) => boolean): JsonObject;
+};
+
 /** The endpoint of a style, for the list of endpoints and the reference. */
 export type ChatEndpoint = {
   readonly path: string;
@@ -146,6 +154,8 @@ export type CallerHalf = {
   readonly turns_field: string;
   /** Tells whether a tool can be given to models of other styles, as a function; absent: the style has no others. */
   isFunction?(tool: JsonObject): boolean;
+  /** The bound of how often a provider's own tools are used; absent: the style has none, so nobody could pay for them. */
+  readonly tool_bound?: ToolBound;
   /** Members of a body that have more tools, which no model of another style is given. */
   readonly tool_fields?: readonly string[];
   /** The member that has the texts to stop at, for messages about it. */

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Json, JsonObject, ToolUnit } from '../catalog/model.ts';
 
 /**
  * The neutral form of a chat, which all styles are parsed into and rendered from. Only translation uses it: where caller
@@ -85,7 +85,12 @@ export type Usage = {
   cache_write_1h_tokens: number;
   output_tokens: number;
   reasoning_tokens: number;
+  /** Beside the tokens: tools that the provider ran. */
+  tool_calls?: ToolCalls;
 };
+
+/** Calls of tools that a provider runs, by the units of their prices. */
+export type ToolCalls = { readonly [unit in ToolUnit]?: number };
 
 /** An answer that is not streamed: text, thinking, tool calls, refusals in order. */
 export type ChatAnswer = {

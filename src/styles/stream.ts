@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../catalog/model.ts';
+import type { Json, JsonObject, ToolUnit } from '../catalog/model.ts';
 import { checkShape } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import type { Line, SseFrame } from '../net/sse.ts';
@@ -82,6 +82,13 @@ export function learnUsage(state: StreamState, usage: Partial<Usage> | undefined
   if (!usage) return;
   state.usage = { ...state.usage, ...usage };
   if ((usage.reasoning_tokens ?? 0) > 0) state.reasons = true;
+}
+
+/** A tool of the provider's was used: the upstream may say at the end how often, and a stream that breaks off does not. */
+export function noteToolCall(state: StreamState, unit: ToolUnit): void {
+  const tool_calls = { ...state.usage?.tool_calls };
+  tool_calls[unit] = (tool_calls[unit] ?? 0) + 1;
+  state.usage = { ...state.usage, tool_calls };
 }
 
 /** Notes what an event means for the state. */

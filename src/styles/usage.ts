@@ -101,6 +101,7 @@ export function chargedUsage(
     cache_write_1h_tokens: Math.min(for_an_hour, cache_write_tokens),
     output_tokens,
     reasoning_tokens: Math.min(reported?.reasoning_tokens ?? 0, output_tokens),
+    ...(reported?.tool_calls && { tool_calls: reported.tool_calls }),
   };
   return { usage, is_counted: reported?.input_tokens === undefined || output_tokens !== reported.output_tokens };
 }

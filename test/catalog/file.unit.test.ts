@@ -12,7 +12,7 @@ const duration = 'must be a duration such as 500ms, 10s, 1.5m, 2h or 7d';
 const decimal = 'must be a decimal in quotes, such as "0.10"';
 const units =
   '"request", "image", "megapixel", "second", "minute", "character", "input_token", "cached_input_token", ' +
-  '"cache_write_token", "cache_write_1h_token", "output_token"';
+  '"cache_write_token", "cache_write_1h_token", "output_token", "web_search", "code_interpreter"';
 const model_settings =
   'id, kind, name, description, owned_by, created, retires, replaced_by, hidden, capabilities, limits, max_output_tokens, ' +
   'default_output_tokens, input_schema, output_types, price, price_source, estimate, routes';
@@ -253,7 +253,7 @@ describe('a file whose parts do not fit together is reported', () => {
       ],
       [
         'price: [{ unit: ▸image, amount: "1" }]',
-        'price[0].unit: image is not a unit of chat models. Their units: request, input_token, cached_input_token, cache_write_token, cache_write_1h_token, output_token.',
+        'price[0].unit: image is not a unit of chat models. Their units: request, input_token, cached_input_token, cache_write_token, cache_write_1h_token, output_token, web_search, code_interpreter.',
       ],
       [
         'max_output_tokens: 10, default_output_tokens: ▸11',
@@ -366,6 +366,16 @@ models:
       'ant',
       'sampeling: false',
       `warning: ${place(37)}.sampeling: is not an option of a chat route and has no effect. Did you mean "sampling"?`,
+    ],
+    [
+      'ant',
+      'hosted_tools: [web_search]',
+      `warning: ${place(37)}.hosted_tools: the model has no price for "web_search": callers' tools of this kind are left out.`,
+    ],
+    [
+      'ant',
+      'hosted_tools: [searching]',
+      `error: ${place(51)}.hosted_tools: must be a list of these: web_search, code_interpreter.`,
     ],
     ['oai', 'zzz: 1', `warning: ${place(37)}.zzz: is not an option of a chat route and has no effect.`],
   ])('of %s are invalid: %s', (provider, options, expected) => {

@@ -220,7 +220,11 @@ describe('bytes of an upstream do nothing worse than throw', () => {
     };
     try {
       const { bytes: answer, usage, delivered } = renderAnswer(asks[style], upstream, bytes, options);
-      return { body: JSON.parse(answer.toString()), counts: Object.values({ ...usage, ...delivered }) };
+      const { tool_calls = {}, ...tokens } = { ...usage };
+      return {
+        body: JSON.parse(answer.toString()),
+        counts: Object.values({ ...tokens, ...tool_calls, ...delivered }),
+      };
     } catch (error) {
       return { counts: [], error };
     }

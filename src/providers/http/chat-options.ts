@@ -5,7 +5,7 @@ import { quirk_names, readQuirks } from '../../styles/quirks.ts';
 
 const allowance_names: readonly string[] = ['pass', 'refuse', 'pass_fields', 'pass_betas'];
 
-const names: readonly string[] = [...quirk_names, ...allowance_names];
+const names: readonly string[] = [...quirk_names, ...allowance_names, 'hosted_tools'];
 
 /** Checks the options of an embedding route: they only say which fields may pass to its upstream. */
 export function embeddingOptionProblems(options: JsonObject): OptionProblem[] {

@@ -8,7 +8,7 @@ import { countedBody, sameMessages, sameMessagesBody } from './passthrough.ts';
 import { writeMessages } from './render-request.ts';
 import { readHead, readMessages, replaceLink } from './request.ts';
 import { answerId, readMessagesAnswer, writeMessagesAnswer } from './response.ts';
-import { isFunction } from './settings.ts';
+import { isFunction, readToolBound, writeToolBound } from './settings.ts';
 import { MessagesReader, MessagesWriter } from './stream.ts';
 import { usage_format } from './usage.ts';
 
@@ -47,6 +47,7 @@ export const messages: CallerCodec = {
     betas: { header: 'anthropic-beta', allowed: allowed_betas, long_context: /^context-1m-/ },
     turns_field: 'messages',
     isFunction,
+    tool_bound: { read: readToolBound, write: writeToolBound },
     tool_fields: ['mcp_servers'],
     stop_field: 'stop_sequences',
     usage: usage_format,

@@ -13,6 +13,7 @@ import {
   fail,
   frameOf,
   learnUsage,
+  noteToolCall,
   objectOf,
   refuse,
   upstreamIdOf,
@@ -200,6 +201,7 @@ function noteBlock(state: StreamState, block: Json | undefined): void {
   state.reasons ||= block['type'] === 'thinking' || block['type'] === 'redacted_thinking';
   if (block['type'] === 'thinking') return deliverText(state, block['thinking']);
   deliverText(state, block['name']);
+  if (block['type'] === 'server_tool_use' && block['name'] === 'web_search') noteToolCall(state, 'web_search');
   state.has_content = true;
 }
 

@@ -62,6 +62,28 @@ export function isFunction({ type }: JsonObject): boolean {
   return typeof type !== 'string' || type === 'custom' || type.startsWith('tool_search_tool');
 }
 
+/** Each tool has its own bound: they come to the sum. */
+export function readToolBound(_body: JsonObject, tools: readonly JsonObject[]): number | undefined {
+  const bounds = tools.map((tool) => readCount(tool, 'max_uses', 'tools.max_uses', 1));
+  return bounds.includes(undefined) ? undefined : bounds.reduce<number>((sum, bound) => sum + (bound ?? 0), 0);
+}
+
+/** Writes the bound into the first of the tools; a further one would have the same again. */
+export function writeToolBound(
+  body: JsonObject,
+  calls_max: number,
+  isHosted: (tool: JsonObject) => boolean,
+): JsonObject {
+  let has_bound = false;
+  const tools = (Array.isArray(body['tools']) ? body['tools'] : []).flatMap((tool) => {
+    if (!isObject(tool) || !isHosted(tool)) return [tool];
+    if (has_bound) return [];
+    has_bound = true;
+    return [{ ...tool, max_uses: calls_max }];
+  });
+  return { ...body, tools };
+}
+
 function readTools(body: JsonObject): Tool[] {
   return (readList(body, 'tools', 'tools') ?? []).flatMap((value, index): Tool[] => {
     const at = `tools[${index}]`;

@@ -23,8 +23,18 @@ export function readStartUsage(fields: Json | undefined): Partial<Usage> | undef
 
 /** `input_tokens` leaves out what was cached. With compaction, only `iterations` hold everything. */
 function readCounts(fields: JsonObject): Partial<Usage> {
+  return { ...readTokens(fields), ...searchesIn(fields['server_tool_use']) };
+}
+
+/** Searches that the upstream bills beside the tokens. */
+function searchesIn(value: Json | undefined): Partial<Usage> {
+  const web_search = isObject(value) ? count(value['web_search_requests']) : undefined;
+  return web_search === undefined ? {} : { tool_calls: { web_search } };
+}
+
+function readTokens(fields: JsonObject): Partial<Usage> {
   const rounds = roundsOf(fields);
-  if (rounds.length > 1) return sumOf(rounds.map(readCounts));
+  if (rounds.length > 1) return sumOf(rounds.map(readTokens));
   const usage: Partial<Usage> = {};
   const input = count(fields['input_tokens']);
   const cached = count(fields['cache_read_input_tokens']);

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import { completions_errors } from '../completions/errors.ts';
 import type { AnswerOptions, CallerCodec, ChatRequest } from '../codec.ts';
-import { words } from '../fields.ts';
+import { readCount, words } from '../fields.ts';
 import { frameOf } from '../stream.ts';
 import { sameResponses, sameResponsesBody } from './passthrough.ts';
 import { output_min, writeResponses } from './render-request.ts';
@@ -63,6 +63,10 @@ export const responses: CallerCodec = {
     },
     turns_field: 'input',
     isFunction: isFunctionLike,
+    tool_bound: {
+      read: (body) => readCount(body, 'max_tool_calls', 'max_tool_calls', 1),
+      write: (body, calls_max) => ({ ...body, max_tool_calls: calls_max }),
+    },
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,

@@ -19,7 +19,7 @@ import {
 import { isReference } from './head.ts';
 import { encrypted_reasoning, isWhole } from './reasoning.ts';
 import { answerId, errorIn, finishOf } from './response.ts';
-import { usage_format } from './usage.ts';
+import { toolCallsIn, usage_format } from './usage.ts';
 
 /**
  * The caller's body for an upstream of the responses style. Nothing is stored upstream, where all callers share
@@ -49,6 +49,7 @@ type PassthroughOptions = Parameters<Passthrough['openStream']>[0];
 
 /** A stream that keeps its style: the bytes of each event go on as they came, but for the model's name and the answer's id. */
 export function sameResponses(options: PassthroughOptions, state: StreamState): SameStream {
+  const hosted: JsonObject[] = []; // calls of tools that the provider ran
   const take = (frame: SseFrame): Buffer | undefined => {
     const { raw, data } = frame;
     if (data === undefined) return raw;
@@ -60,7 +61,10 @@ export function sameResponses(options: PassthroughOptions, state: StreamState): 
     if (type.startsWith('response.reasoning')) state.reasons = true;
     if (type.endsWith('.delta')) noteDelta(state, event['delta']);
     else if (type === 'response.output_item.added') noteItem(state, event['item']);
-    else if (type === 'response.output_item.done') state.has_content = true;
+    else if (type === 'response.output_item.done') {
+      state.has_content = true;
+      noteHosted(state, hosted, event['item']);
+    }
     return raw;
   };
   return {
@@ -70,6 +74,14 @@ export function sameResponses(options: PassthroughOptions, state: StreamState): 
       return undefined;
     },
   };
+}
+
+/** A stream that breaks off has no list of its items. */
+function noteHosted(state: StreamState, hosted: JsonObject[], item: Json | undefined): void {
+  if (!isObject(item) || toolCallsIn([item]) === undefined) return;
+  hosted.push(item);
+  const tool_calls = toolCallsIn(hosted);
+  if (tool_calls) learnUsage(state, { tool_calls });
 }
 
 function lifecycle(

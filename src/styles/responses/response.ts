@@ -4,21 +4,27 @@ import { memberOf, isObject } from '../fields.ts';
 import { writeThought } from './reasoning.ts';
 import { signatureOf, signatureOfThought } from '../thought-signatures.ts';
 import { writeToolCall, type CallerTools } from './tools.ts';
-import { usage_format } from './usage.ts';
+import { toolCallsIn, usage_format } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
 export function readResponsesAnswer(body: JsonObject): ChatAnswer {
   const { output, status } = body;
   if (!Array.isArray(output)) throw new Error('The answer has no output.');
   if (status === 'failed' || status === 'cancelled') throw new Error(`The answer is ${status}.`);
-  const usage = usage_format.read(body['usage']);
-  const parts = output.filter(isObject).flatMap(readItem);
+  const items = output.filter(isObject);
+  const usage = withToolCalls(usage_format.read(body['usage']), items);
+  const parts = items.flatMap(readItem);
   const reason = readResponsesFinish(body, {
     has_calls: parts.some(({ type }) => type === 'tool_call'),
     has_refusal: parts.some(({ type }) => type === 'refusal'),
   });
   const { id } = body;
   return { ...(typeof id === 'string' && { id }), parts, finish: { reason }, ...(usage && { usage }) };
+}
+
+function withToolCalls(usage: Partial<Usage> | undefined, items: readonly JsonObject[]): Partial<Usage> | undefined {
+  const tool_calls = toolCallsIn(items);
+  return tool_calls ? { ...usage, tool_calls } : usage;
 }
 
 /** Reads the status of a response together with its content. */

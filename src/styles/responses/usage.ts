@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../catalog/model.ts';
-import type { Usage } from '../conversation.ts';
+import type { ToolCalls, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { beyond, count, outputOf, tokens_max, usageFormat } from '../usage.ts';
 
@@ -26,6 +26,24 @@ function readCounts(fields: JsonObject): Partial<Usage> {
   const thought = isObject(fields['output_tokens_details']) ? fields['output_tokens_details'] : {};
   const reported = { output: count(fields['output_tokens']), reasoning: count(thought['reasoning_tokens']) };
   return { ...usage, ...outputOf(reported, beyond(fields['total_tokens'], input, reported.output)) };
+}
+
+/**
+ * Counts the tools that the provider ran, among the items of an output: of a search each time that it searched, of code
+ * each container in which it ran.
+ */
+export function toolCallsIn(items: readonly JsonObject[]): ToolCalls | undefined {
+  const web_search = items.filter(isSearch).length;
+  const containers = items.filter(({ type }) => type === 'code_interpreter_call').map((item) => item['container_id']);
+  const code_interpreter = new Set(containers).size;
+  if (web_search + code_interpreter === 0) return undefined;
+  return { ...(web_search > 0 && { web_search }), ...(code_interpreter > 0 && { code_interpreter }) };
+}
+
+/** Opening a page that was found is no search. */
+function isSearch({ type, action }: JsonObject): boolean {
+  if (type !== 'web_search_call') return false;
+  return !isObject(action) || action['type'] === undefined || action['type'] === 'search';
 }
 
 function writeCounts(usage: Usage): JsonObject {

@@ -15,13 +15,16 @@ const words: Record<string, string> = {
   cache_write_token: 'cache-writing input token',
   cache_write_1h_token: 'one-hour cache-writing input token',
   output_token: 'output token',
+  web_search: 'web search',
+  code_interpreter: 'code container',
 };
 
 /** `image`, `million input tokens`. */
 export function perText({ unit, per }: Pick<PriceView, 'unit' | 'per'>): string {
   const word = words[unit] ?? unit.replaceAll('_', ' ');
   if (per === 1) return word;
-  return `${per === 1_000_000 ? 'million' : per.toLocaleString('en-US')} ${word}s`;
+  const many = word.endsWith('search') ? `${word}es` : `${word}s`;
+  return `${per === 1_000_000 ? 'million' : per.toLocaleString('en-US')} ${many}`;
 }
 
 /** For which inputs a row is meant: `resolution 720p, inputs above 200,000 tokens`. */
@@ -31,7 +34,13 @@ export function conditionText({ when, above_input_tokens }: PriceView): string {
   return parts.join(', ');
 }
 
-const minor = new Set(['cached_input_token', 'cache_write_token', 'cache_write_1h_token']);
+const minor = new Set([
+  'cached_input_token',
+  'cache_write_token',
+  'cache_write_1h_token',
+  'web_search',
+  'code_interpreter',
+]);
 
 /** The cheapest row of each unit: `$0.02 per image`, `from $0.10 per second`. */
 export function priceTexts(pricing: readonly PriceView[]): string[] {

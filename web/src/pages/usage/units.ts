@@ -9,6 +9,8 @@ const names: Record<string, [one: string, many: string]> = {
   cache_write_token: ['cache write token', 'cache write tokens'],
   cache_write_1h_token: ['cache write token (1 h)', 'cache write tokens (1 h)'],
   output_token: ['output token', 'output tokens'],
+  web_search: ['web search', 'web searches'],
+  code_interpreter: ['code container', 'code containers'],
   request: ['request', 'requests'],
 };
 
