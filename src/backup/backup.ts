@@ -1,16 +1,16 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { copyOut, copy_settings } from '../db/copy.ts';
+import { copy_settings } from '../db/copy.ts';
 import { openConnection, type Db } from '../db/database.ts';
 import { namedMigrations, withSteadySchema } from '../db/migrate.ts';
-import { listTables, sqlColumns, sqlName, type Table } from '../db/tables.ts';
+import { listTables, sqlName, type Table } from '../db/tables.ts';
+import { closed_entries, growing_entries } from '../money/ledger.ts';
 import { engineVersion, preserved_tables } from '../queue/pgboss-tables.ts';
-import { stored_uploads } from '../files/files.ts';
 import type { Storage } from '../storage/storage.ts';
-import { stored_outputs } from '../tasks/files.ts';
-import { BackupError, writeManifest, type Manifest, type Part } from './manifest.ts';
-import { writePart } from './parts.ts';
+import { CopiedTables, keys_name, type Keys } from './copied-tables.ts';
+import { areGrowing, eachPart, growing_tables, isGrowing, noteMoment, prepareMoment } from './growing.ts';
+import { BackupError, writeManifest, type Manifest } from './manifest.ts';
 import type { Progress } from './progress.ts';
 import { copyFiles, noFiles } from './stored-files.ts';
 
@@ -21,14 +21,16 @@ export type BackupParts = {
   product_version: string;
   secret_in_environment: boolean;
   progress: Progress;
+  /** At most, of the tables that are read in parts. */
+  rows_at_once?: number;
+  /** Called behind the moment, before what grows is read. */
+  onMoment?: () => Promise<void>;
 };
 
-/** Name of the file with the keys of the stored files; it is removed once they are copied, and stays where they are not. */
-const keys_name = 'files.keys';
-
 /**
- * Writes all tables as one snapshot shows them, then the files that its rows tell of, then the manifest.
- * The snapshot is closed before the files are copied: a long one would keep the database from cleaning up.
+ * Writes all tables as of one moment, then the files that its rows tell of, then the manifest. One short snapshot shows
+ * the moment and everything small; what grows with use is read after it in parts, without what came later. A long
+ * snapshot would keep the database from cleaning up, which makes money slow (docs/decisions/0085).
  * Of files in a bucket there is only the list: whoever has a bucket copies it by its own means, such as versions.
  * Throws BackupError if `folder` has anything in it; what was written before a failure is removed again.
  */
@@ -64,35 +66,61 @@ async function claimFolder(folder: string): Promise<void> {
   if (names.length > 0) throw new BackupError(`${folder} is not empty: name a folder that is new or empty.`);
 }
 
-/** The keys of the stored files. */
-type Keys = { list: Part; count: number };
-
 type Files = Pick<Manifest, 'files' | 'bucket'>;
 type Snapshot = Pick<Manifest, 'created_at' | 'schema' | 'tables'> & { keys: Keys };
+type Moment = Omit<Snapshot, 'tables' | 'keys'> & { tables: Table[] };
 
 async function backUpTables(parts: BackupParts, folder: string): Promise<Snapshot> {
   const client = await openConnection(parts.db, 'medley backup');
   try {
     await client.query(copy_settings);
-    const { tables, ...snapshot } = await openSnapshot(client);
-    const written: Snapshot['tables'] = [];
-    for (const [i, table] of tables.entries()) {
-      parts.progress.say(`${i + 1} of ${tables.length} tables, ${table.name}`);
-      written.push(await backUpTable(client, folder, table, parts.progress));
+    await prepareMoment(client);
+    const moment = await openSnapshot(client);
+    const copied = new CopiedTables(client, folder, moment.tables, parts.progress);
+    try {
+      await copyTables(client, copied, moment.tables, parts);
+      if (JSON.stringify(await namedMigrations(client)) !== JSON.stringify(moment.schema.migrations))
+        throw new BackupError('The schema was changed meanwhile: take another backup.');
+      return { ...moment, ...(await copied.end()) };
+    } finally {
+      copied.abandon();
     }
-    const keys = await writeKeys(client, folder, tables, parts.progress);
-    await client.query('commit');
-    return { ...snapshot, tables: written, keys };
   } finally {
     await client.end();
   }
+}
+
+/** Called in the snapshot of the moment, which it closes. */
+async function copyTables(
+  client: pg.Client,
+  copied: CopiedTables,
+  tables: readonly Table[],
+  { rows_at_once, onMoment }: BackupParts,
+): Promise<void> {
+  const growing = areGrowing(tables) ? growing_tables : [];
+  if (growing.length > 0) await noteMoment(client);
+  for (const table of growing) await copied.addChanging(table);
+  for (const table of tables) if (growing.length === 0 || !isGrowing(table)) await copied.addTable(table);
+  const closed = growing.length > 0 && (await closedEntries(client));
+  await client.query('commit');
+  await onMoment?.();
+  for (const table of growing) {
+    await eachPart(client, table, (rows) => copied.addGrown(table, rows), rows_at_once);
+    if (table === growing_entries && (await closedEntries(client)) !== closed)
+      throw new BackupError('A month of the ledger was closed meanwhile: take another backup.');
+  }
+}
+
+async function closedEntries(client: pg.Client): Promise<string | undefined> {
+  const { rows } = await client.query<{ closed: string }>(closed_entries);
+  return rows[0]?.closed;
 }
 
 /**
  * The tables are locked against changes of their form, as pg_dump locks them: a snapshot does not protect
  * from those. Reading and writing go on beside it.
  */
-async function openSnapshot(client: pg.Client): Promise<Omit<Snapshot, 'tables' | 'keys'> & { tables: Table[] }> {
+async function openSnapshot(client: pg.Client): Promise<Moment> {
   return withSteadySchema(client, async () => {
     await client.query('begin isolation level repeatable read read only');
     const migrations = await namedMigrations(client);
@@ -106,36 +134,4 @@ async function openSnapshot(client: pg.Client): Promise<Omit<Snapshot, 'tables' 
       tables,
     };
   });
-}
-
-async function backUpTable(
-  client: pg.Client,
-  folder: string,
-  table: Table,
-  progress: Progress,
-): Promise<Manifest['tables'][number]> {
-  const statement = `copy (select ${sqlColumns(table)} from ${sqlName(table)}) to stdout`;
-  const file = `tables/${table.name}.copy.gz`;
-  let part = { file, size_bytes: 0, sha256: '' };
-  const rows = await copyOut(client, statement, async (lines) => {
-    part = await writePart(folder, file, lines, progress, { compressed: true });
-  });
-  return { ...table, rows, ...part };
-}
-
-/** A database that waits for its migrations may not have all of the tables yet. */
-async function writeKeys(
-  client: pg.Client,
-  folder: string,
-  tables: readonly Table[],
-  progress: Progress,
-): Promise<Keys> {
-  const sources = [stored_outputs, stored_uploads].filter(({ table }) => tables.some(({ name }) => name === table));
-  const keys = ["(select '' as key where false)", ...sources.map((source) => source.keys)];
-  const statement = `copy (${keys.map((each, i) => `select key from ${each} k${i}`).join(' union all ')}) to stdout`;
-  let list: Part = { file: keys_name, size_bytes: 0, sha256: '' };
-  const count = await copyOut(client, statement, async (lines) => {
-    list = await writePart(folder, keys_name, lines, progress);
-  });
-  return { list, count };
 }

@@ -11,6 +11,24 @@ export type Table = {
 /** Tables of what running nodes have taken: of nodes that are gone it says nothing. */
 const of_running_nodes = ['public.leases', 'public.lessees'];
 
+/**
+ * A table that grows with use, as its module tells backups: these read it in parts, after their moment. In conditions `r`
+ * is a row, and `m` the moment: how many `entries` the ledger of its account had, and the time `at`.
+ */
+export type GrowingTable = {
+  name: string;
+  /** The account and this column are its primary key. */
+  key: string;
+  /** The condition of rows that may still change, and are few: they are read at the moment itself. */
+  changes?: string;
+  /** The condition of rows that were not yet there, or not yet as they are. */
+  is_later: string;
+  /** Columns whose value at the moment is another than now. */
+  values?: Record<string, string>;
+  /** The table of what belongs to its rows, and the column that has their key. */
+  parts?: { name: string; key: string };
+};
+
 /** Schemas in which our migrations make tables. */
 const schemas = ['public', 'auth'];
 

@@ -28,10 +28,10 @@ export type CallerFile = {
 const columns = `account_id, id, task_id, filename, purpose, storage_key, kind, content_type, size_bytes, width, height,
   duration_ms, created_at, expires_at`;
 
-/** For backups: the storage `key` of every file of a caller's that is whole, as a row set, and the table behind it. */
+/** For backups: the storage `key` of every file of a caller's that is whole, and the table behind it. */
 export const stored_uploads = {
   table: 'public.files',
-  keys: `(select storage_key as key from files where ready)`,
+  keys: 'select storage_key as key from files where ready',
 };
 
 /** The parts of the service that this module needs. */

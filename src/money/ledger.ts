@@ -1,8 +1,30 @@
 import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable, Tx } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { assert } from '../lib/assert.ts';
 import { money_max, type Money } from './money.ts';
+
+/** For backups: how far the ledger of each account is. Entries are numbered without gaps under the lock of the balance. */
+export const moments = 'select account_id, entries from balances';
+
+/** For backups: entries never change. */
+export const growing_entries: GrowingTable = {
+  name: 'public.ledger_entries',
+  key: 'number',
+  is_later: '(r.number > m.entries)',
+};
+
+/** For backups: entries go only where a month is closed, which raises this. */
+export const closed_entries = 'select coalesce(sum(number), 0)::text as closed from ledger_openings';
+
+/** For the growing tables of later modules: the condition that the ledger has one of these entries of `ref` behind the moment. */
+export function hasLaterEntry(ref: string, events: readonly LedgerEvent[]): string {
+  return `exists (select from ledger_entries e where e.ref = ${ref} and e.account_id is not distinct from r.account_id
+    and e.event in (${events.map((event) => `'${event}'`).join(', ')}) and e.number > m.entries offset 0)`;
+}
+
+type LedgerEvent = 'hold' | 'close' | 'late';
 
 /** Makes the balance row of a new account; part of the transaction that makes the account. */
 export async function openBalance(tx: Queryable, account_id: string, currency: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { Engine } from '../queue/queue.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
 import { unavailableText, unknownModel, wrongKind } from '../catalog/model-errors.ts';
@@ -11,6 +12,7 @@ import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
+import { hasLaterEntry } from '../money/ledger.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
 import { insertTask, type CreateAnswer, type InsertParts } from './create-batch.ts';
@@ -35,6 +37,13 @@ export type PricedRequest = {
   pricing: Pricing;
   held_units: Units;
   estimate: Money;
+};
+
+/** For backups: a key is there from the hold of its task on. */
+export const growing_idempotency_keys: GrowingTable = {
+  name: 'public.idempotency_keys',
+  key: 'key',
+  is_later: hasLaterEntry('r.task_id', ['hold']),
 };
 
 const body_fields = ['model', 'input', 'webhook_url', 'metadata'];

@@ -1,8 +1,10 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import type { Storage } from '../storage/storage.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import { hasLaterEntry } from '../money/ledger.ts';
 import { unknownTask } from './cancel.ts';
 import { linkOutputs, type LinkParts } from './outputs.ts';
 import { loadTask, type OutputItem, type Task, type TaskRef } from './task.ts';
@@ -14,11 +16,19 @@ export type TaskFileParts = LinkParts & {
   readonly storage: Storage;
 };
 
-/** For backups: the storage `key` of every output that is kept, as a row set, and the table behind it. */
-export const stored_outputs = {
-  table: 'public.tasks',
-  keys: `(select f ->> 'key' as key from tasks, jsonb_array_elements(files) f where files_removed_at is null)`,
+/** For backups: a task is there from its hold on. Whatever is final now and was not read at the moment was final then. */
+export const growing_tasks: GrowingTable = {
+  name: 'public.tasks',
+  key: 'id',
+  changes: 'r.completed_at is null',
+  is_later: hasLaterEntry('r.id', ['hold']),
+  parts: { name: 'public.attempts', key: 'task_id' },
 };
+
+/** For backups: the storage `key` of every output that is kept, of tasks in the row set `rows`. */
+export function storedOutputs(rows: string): string {
+  return `select f ->> 'key' as key from ${rows} t, jsonb_array_elements(files) f where files_removed_at is null`;
+}
 
 /** Removes the files of a finished task; its body stays as it is, their links answer 404. */
 export async function removeOutput(parts: TaskFileParts, ref: TaskRef): Promise<void> {

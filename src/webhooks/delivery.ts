@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { assert } from '../lib/assert.ts';
 import { firstIdSince, newId } from '../lib/ids.ts';
+import { hasLaterEntry } from '../money/ledger.ts';
 
 /** Names a delivery everywhere inside; the account leads because it will be the distribution key. */
 export type DeliveryRef = { account_id: string; id: string };
@@ -52,6 +54,24 @@ export function newDelivery(account_id: string, url: string, now_ms: number) {
   const { endpoint, host } = targetOf(account_id, url);
   return { id: newId('dlv', now_ms), lane: endpoint, host };
 }
+
+/**
+ * For backups: the delivery of a task is there from the end of its hold on. One that has ended waits again only if it
+ * was sent again by hand since: at the moment it was over, and nothing there would send it.
+ */
+export const growing_deliveries: GrowingTable = {
+  name: 'public.deliveries',
+  key: 'id',
+  changes: `r.state = 'waiting'`,
+  is_later: `case when r.task_id is null then r.created_at > m.at else ${hasLaterEntry('r.task_id', ['close', 'late'])} end`,
+  values: {
+    state: `case when r.state <> 'waiting' then r.state when r.delivered_at is null then 'dropped' else 'delivered' end`,
+    by_hand: `r.by_hand and r.state <> 'waiting'`,
+    next_at: 'null::timestamptz',
+    ended_at: 'coalesce(r.ended_at, r.next_at)',
+  },
+  parts: { name: 'public.delivery_attempts', key: 'delivery_id' },
+};
 
 const columns = `account_id, id, task_id, event, url, state, attempts, next_at, created_at, delivered_at, ended_at`;
 

@@ -78,12 +78,11 @@ async function usedDatabase(): Promise<TestDatabase> {
   return database;
 }
 
+/** In many small parts. */
 async function backUp(folder: string) {
   const { db, storage } = service.app;
-  return makeBackup(
-    { db, files: { storage }, product_version: '0.1.0', secret_in_environment: false, progress: quiet },
-    folder,
-  );
+  const parts = { db, files: { storage }, product_version: '0.1.0', secret_in_environment: false, progress: quiet };
+  return makeBackup({ ...parts, rows_at_once: 3 }, folder);
 }
 
 /** Calls of every kind until they are stopped. */
