@@ -1,5 +1,5 @@
 /**
- * Requests as Codex 0.169.0 sends them without a setting but the base URL, the key and the model (recorded on loopback),
+ * Requests of coding agents. Those of Codex 0.169.0 are as it sends them without a setting but the base URL, the key and the model (recorded on loopback),
  * with shorter texts: for a model that it does not know, and for two that it knows.
  */
 
@@ -126,4 +126,21 @@ export const newest_model: Client = {
     text: { verbosity: 'low' },
   },
   editor: { name: 'exec', namespace: 'functions' },
+};
+
+/** Cline with its provider "OpenAI": all tools are strict functions, and what the model thought comes back without its seal. */
+export const cline: Item & { input: Item[] } = {
+  instructions: 'You are Cline, a software engineer.',
+  input: [{ role: 'user', content: [{ type: 'input_text', text: '<task>\nMend the test.\n</task>' }] }],
+  stream: true,
+  tools: [
+    {
+      type: 'function',
+      name: 'read_file',
+      description: 'Read a file.',
+      parameters: closed({ path: text }, 'path'),
+      strict: true,
+    },
+  ],
+  reasoning: { effort: 'medium', summary: 'auto' },
 };

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import type { Script } from '../helpers/chat-upstream.ts';
-import { known_model, newest_model, unknown_model, type Client } from './codex-requests.ts';
+import { cline, known_model, newest_model, unknown_model, type Client } from './codex-requests.ts';
 import { response } from './responses-streams.ts';
 import { generated, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart, usageChunk } from './streams.ts';
@@ -181,4 +181,26 @@ describe.each(upstreams)('Codex on an upstream of style %s', (_, upstream) => {
       expect(given).toContain(JSON.stringify(text).slice(1, -1));
     expect(given).not.toContain('web_search');
   });
+});
+
+test.each(upstreams)('Cline reads a file and answers on an upstream of style %s', async (_, upstream) => {
+  stage.upstream.script(
+    upstream.upstream_model,
+    upstream.call({ id: 'call_1', name: 'read_file', arguments: '{"path":"a.ts"}' }),
+    upstream.say('Mended.'),
+  );
+  const first = await turn(upstream, cline);
+  const [call = {}] = first.items;
+  expect(call).toMatchObject({ type: 'function_call', call_id: 'call_1', name: 'read_file' });
+  const thought = { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }] };
+  const { id, name, arguments: json } = call;
+  const history = [
+    ...cline.input,
+    thought,
+    { type: 'function_call', id, call_id: 'call_1', name, arguments: json },
+    { type: 'function_call_output', call_id: 'call_1', output: 'const x = "1";' },
+  ];
+  const { items } = await turn(upstream, { ...cline, input: history });
+  expect(items).toMatchObject([{ type: 'message', content: [{ text: 'Mended.' }] }]);
+  expect(upstream.given(stage.upstream.asked.at(-1)?.body as JsonObject)).toContain('const x = \\\"1\\\"');
 });

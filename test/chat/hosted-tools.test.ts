@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
 import { begun, response, said } from './responses-streams.ts';
-import { hello, message, setStage, type Stage } from './setup.ts';
+import { completion, generated, hello, message, setStage, type Stage } from './setup.ts';
 import { event, messageStart } from './streams.ts';
 
 /** Tools that an upstream runs and bills: what they cost is held for, counted by the upstream's answer, and charged. */
@@ -160,6 +160,62 @@ describe('a search of the messages style', () => {
     expect(await recordOf(cut)).toMatchObject({ tools: { calls: { web_search: 1 } } });
     expect(await chargeOf(cut)).toMatchObject({ units: { web_search: '1' } });
   });
+});
+
+describe('the search of Claude Code, a call of its own with the tool alone', () => {
+  const body = {
+    stream: true,
+    system: [{ type: 'text', text: 'You are an assistant for performing a web search tool use' }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Perform a web search for the query: q' }] }],
+    tools: [{ ...web, max_uses: 8 }],
+  };
+  const found = [{ type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'x' }];
+  const stream = [
+    messageStart({ input_tokens: 100, output_tokens: 1 }),
+    event({
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+    }),
+    event({ type: 'content_block_stop', index: 0 }),
+    event({
+      type: 'content_block_start',
+      index: 1,
+      content_block: { type: 'web_search_tool_result', tool_use_id: 's', content: found },
+    }),
+    event({ type: 'content_block_stop', index: 1 }),
+    event({
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn', stop_sequence: null },
+      usage: { output_tokens: 20, server_tool_use: { web_search_requests: 1 } },
+    }),
+    event({ type: 'message_stop' }),
+  ];
+
+  test('is passed on where it is sold, with its results as they came', async () => {
+    stage.upstream.script('seek-x', { stream });
+    const answer = await messages(body);
+    expect(lastBody()).toMatchObject({ tools: [{ ...web, max_uses: 8 }] });
+    expect(answer.text).toContain(JSON.stringify(found));
+    expect(await recordOf(answer)).toMatchObject({ cost: { exact: '0.010400' } });
+  });
+
+  test.each(['acme/oai', 'acme/gem', 'acme/without'])(
+    'is answered by %s without a search, unless it must search',
+    async (model) => {
+      stage.upstream.script('gpt-x', { json: completion('From memory.') });
+      stage.upstream.script('gemini-x', { json: generated([{ text: 'From memory.' }]) });
+      stage.upstream.script('seek-x', { json: message('From memory.') });
+      const answer = await messages({ ...body, model, stream: false });
+      expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, web.type]);
+      expect(lastBody()).not.toHaveProperty('tools');
+      const forced = await messages({ ...body, model, tool_choice: { type: 'tool', name: 'web_search' } });
+      expect([forced.status, forced.json.error.message]).toMatchObject([
+        400,
+        expect.stringMatching(/^tools\[0\]\.type "web_search_20250305" is run by a provider/),
+      ]);
+    },
+  );
 });
 
 describe('hosted tools of the responses style', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
+import type { ChatEvent } from '../../src/styles/conversation.ts';
 import { isCovered } from '../../src/styles/allowed.ts';
 import { customArguments, customInput, customTool } from '../../src/styles/custom-tools.ts';
 import { withoutTools } from '../../src/styles/hosted-tools.ts';
@@ -61,6 +62,38 @@ describe('a custom tool as a function', () => {
     ['{"input":{"a":1}}', '{"input":{"a":1}}'],
   ])('has the input that weak models write as %s', (text, input) => {
     expect(customInput(text)).toBe(input);
+  });
+
+  it('is called as such in a stream of chat completions, with its text at the end', () => {
+    const request = readAsk('completions', {
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools: [{ type: 'custom', custom: { name: 'f' } }],
+    });
+    const options = { model: 'm', request_id: 'req_1', created: 1, input_tokens_estimated: 1 };
+    const writer = request.style.caller.openWriter(request, options);
+    const usage = () => ({
+      input_tokens: 1,
+      cached_input_tokens: 0,
+      cache_write_tokens: 0,
+      cache_write_1h_tokens: 0,
+      output_tokens: 1,
+      reasoning_tokens: 0,
+    });
+    const events: ChatEvent[] = [
+      { type: 'tool_call', index: 0, id: 'a', name: 'f' },
+      { type: 'tool_arguments', index: 0, json: '{"input":"a' },
+      { type: 'tool_arguments', index: 0, json: '\\nb"}' },
+      { type: 'finish', reason: 'tool_calls' },
+      { type: 'end' },
+    ];
+    const text = events.map((event) => writer.write(event, usage)).join('');
+    const deltas = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data).choices[0].delta);
+    expect(deltas).toEqual([
+      { tool_calls: [{ index: 0, id: 'a', type: 'custom', custom: { name: 'f', input: '' } }] },
+      { tool_calls: [{ index: 0, custom: { input: 'a\nb' } }] },
+      {},
+    ]);
   });
 
   it('tells the grammar, in either place that the styles have it', () => {

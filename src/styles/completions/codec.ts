@@ -1,4 +1,4 @@
-import type { Json } from '../../catalog/model.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { CallerCodec, StreamError } from '../codec.ts';
 import { words } from '../fields.ts';
 import { messages_body } from '../request.ts';
@@ -6,7 +6,15 @@ import { completions_errors } from './errors.ts';
 import { sameCompletions, sameCompletionsBody } from './passthrough.ts';
 import { writeCompletions } from './render-request.ts';
 import { readCompletions, readHead } from './request.ts';
-import { answerId, finishOf, isLegacy, readCompletionsAnswers, writeCompletionsAnswers } from './response.ts';
+import {
+  answerId,
+  customTools,
+  finishOf,
+  isLegacy,
+  readCompletionsAnswers,
+  writeCompletionsAnswers,
+  type CompletionsOptions,
+} from './response.ts';
 import { CompletionsReader, CompletionsWriter } from './stream.ts';
 import { usage_format } from './usage.ts';
 
@@ -48,9 +56,9 @@ export const completions: CallerCodec = {
     readRequest: readHead,
     parseRequest: readCompletions,
     renderResponse: (answers, usage, { body }, options) =>
-      writeCompletionsAnswers(answers, usage, { ...options, legacy_functions: isLegacy(body) }),
+      writeCompletionsAnswers(answers, usage, { ...options, ...ownTools(body) }),
     openWriter: ({ body, wants_usage }, options) =>
-      new CompletionsWriter({ ...options, wants_usage, legacy_functions: isLegacy(body) }),
+      new CompletionsWriter({ ...options, wants_usage, ...ownTools(body) }),
     finishOf,
     answerId,
     heartbeat: Buffer.from(': keep-alive\n\n'),
@@ -61,3 +69,9 @@ export const completions: CallerCodec = {
     passthrough: { body: sameCompletionsBody, openStream: sameCompletions },
   },
 };
+
+/** Reads how the caller has defined its tools, which says how it reads their calls. */
+function ownTools(body: JsonObject): Pick<CompletionsOptions, 'legacy_functions' | 'custom_tools'> {
+  const custom_tools = customTools(body);
+  return { legacy_functions: isLegacy(body), ...(custom_tools && { custom_tools }) };
+}

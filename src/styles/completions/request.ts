@@ -5,6 +5,7 @@ import { checkMessages, readModel, thinkingBudget } from '../request.ts';
 import { readThinking } from './response.ts';
 import { readCompletionsSettings } from './settings.ts';
 import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
+import { customArguments } from '../custom-tools.ts';
 import {
   memberOf,
   isObject,
@@ -198,9 +199,8 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
   const parts = list.map((value, index) => {
     const where = `${at}.tool_calls[${index}]`;
     const call = needObject(value, where);
-    if ((memberOf(call, 'type') ?? 'function') !== 'function') throw notCarried(`${where}.type`, 'A call of this type');
-    const called = readFunction(call['function'], `${where}.function`);
-    calls.checkArguments(called.arguments, `${where}.function.arguments`);
+    const called = readCall(call, where);
+    calls.checkArguments(called.arguments, where);
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
     return { ...called, id, ...readExtraContent(call) };
   });
@@ -211,6 +211,16 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
   if (parts.length > 0) throw mistake(where, 'must not be used beside tool_calls');
   calls.checkArguments(called.arguments, `${where}.arguments`);
   return [{ ...called, id: calls.add('call_function', called.name, where) }];
+}
+
+function readCall(call: JsonObject, at: string): Extract<Part, { type: 'tool_call' }> {
+  const type = memberOf(call, 'type') ?? 'function';
+  if (type === 'function') return readFunction(call['function'], `${at}.function`);
+  if (type !== 'custom') throw notCarried(`${at}.type`, 'A call of this type');
+  const custom = needObject(call['custom'], `${at}.custom`);
+  const name = needName(custom, 'name', `${at}.custom.name`);
+  const input = readText(custom, 'input', `${at}.custom.input`) ?? '';
+  return { type: 'tool_call', id: '', name, arguments: customArguments(input) };
 }
 
 function readFunction(value: Json | undefined, at: string): Extract<Part, { type: 'tool_call' }> {

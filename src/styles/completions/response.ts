@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
+import { customInput } from '../custom-tools.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
 import { usage_format } from './usage.ts';
@@ -127,6 +128,8 @@ export type CompletionsOptions = {
   created: number;
   /** The caller asked by `functions`, which tools have replaced: it reads `function_call`. */
   legacy_functions: boolean;
+  /** Names of the caller's tools that take a free text, of which the model knows functions. */
+  custom_tools?: ReadonlySet<string>;
 };
 
 /** The body of an answer in chat-completions style. */
@@ -139,7 +142,7 @@ function writeCompletionsAnswer(answer: ChatAnswer, usage: Usage | undefined, op
     choices: [
       {
         index: 0,
-        message: writeMessage(answer.parts, options.legacy_functions),
+        message: writeMessage(answer.parts, options),
         logprobs: null,
         finish_reason: writeFinish(
           answer.finish.reason,
@@ -152,7 +155,7 @@ function writeCompletionsAnswer(answer: ChatAnswer, usage: Usage | undefined, op
   };
 }
 
-function writeMessage(parts: readonly Part[], legacy_functions: boolean): JsonObject {
+function writeMessage(parts: readonly Part[], { legacy_functions, custom_tools }: CompletionsOptions): JsonObject {
   const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
   const refusal = parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
   const calls = parts.filter((part) => part.type === 'tool_call');
@@ -164,13 +167,17 @@ function writeMessage(parts: readonly Part[], legacy_functions: boolean): JsonOb
     refusal: refusal === '' ? null : refusal,
     ...writeThinking(parts),
     ...(call && legacy_functions && { function_call: { name: call.name, arguments: call.arguments || '{}' } }),
-    ...(call && !legacy_functions && { tool_calls: calls.map(writeSignedCall) }),
+    ...(call && !legacy_functions && { tool_calls: calls.map((each) => writeSignedCall(each, custom_tools)) }),
     ...(signed?.type === 'text' && writeExtraContent(signed.thought_signature)),
   };
 }
 
-function writeSignedCall(call: Extract<Part, { type: 'tool_call' }>): JsonObject {
-  return { ...writeCall(call), ...writeExtraContent(call.thought_signature) };
+function writeSignedCall(call: Extract<Part, { type: 'tool_call' }>, custom_tools?: ReadonlySet<string>): JsonObject {
+  const { id, name, arguments: text } = call;
+  const written = custom_tools?.has(name)
+    ? { id, type: 'custom', custom: { name, input: customInput(text) } }
+    : writeCall(call);
+  return { ...written, ...writeExtraContent(call.thought_signature) };
 }
 
 /** A call of a tool as it stands in messages of this style. */
@@ -225,6 +232,16 @@ export function writeCompletionsAnswers(
   if (others.length === 0) return first;
   const choices = [first, ...others].flatMap((body) => (Array.isArray(body['choices']) ? body['choices'] : []));
   return { ...first, choices: choices.filter(isObject).map((choice, index) => ({ ...choice, index })) };
+}
+
+/** The names of tools that take a free text; undefined if there are none. */
+export function customTools({ tools }: JsonObject): ReadonlySet<string> | undefined {
+  if (!Array.isArray(tools)) return undefined;
+  const names = tools.flatMap((tool) => {
+    const custom = isObject(tool) && tool['type'] === 'custom' ? tool['custom'] : undefined;
+    return isObject(custom) && typeof custom['name'] === 'string' ? [custom['name']] : [];
+  });
+  return names.length === 0 ? undefined : new Set(names);
 }
 
 /** The caller speaks of `functions`, as all did before there were tools. */

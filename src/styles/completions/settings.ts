@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { AnswerFormat, Conversation, Tool, Turn } from '../conversation.ts';
+import { customTool } from '../custom-tools.ts';
 import {
   memberOf,
   isObject,
@@ -79,7 +80,9 @@ function readTools(body: JsonObject): Tool[] {
     return tools.map((value, index) => {
       const at = `tools[${index}]`;
       const tool = needObject(value, at);
-      if ((memberOf(tool, 'type') ?? 'function') !== 'function') throw notCarried(`${at}.type`, 'A tool of this type');
+      const type = memberOf(tool, 'type') ?? 'function';
+      if (type === 'custom') return customTool(needObject(tool['custom'], `${at}.custom`), `${at}.custom`);
+      if (type !== 'function') throw notCarried(`${at}.type`, 'A tool of this type');
       const { cache_control } = tool;
       const read = readFunction(tool['function'], `${at}.function`);
       return isObject(cache_control) ? { ...read, cache_control } : read;
@@ -106,21 +109,21 @@ function readToolChoice(choice: Json, tools: Tool[]): Chosen {
   const readName = (holder: JsonObject, at: string) => functionIn(holder, names, at);
   switch (choice['type']) {
     case 'function':
+    case 'custom':
       return { tools, tool_choice: { mode: 'one', name: readName(choice, 'tool_choice') } };
     case 'allowed_tools': {
       const at = 'tool_choice.allowed_tools';
       return readAllowed({ holder: needObject(choice['allowed_tools'], at), at, readName }, tools);
     }
-    case 'custom':
-      throw notCarried('tool_choice.type', 'A choice of a custom tool');
     default:
       throw mistake('tool_choice.type', 'must be "function", "custom" or "allowed_tools"');
   }
 }
 
 function functionIn(holder: JsonObject, names: ReadonlySet<string>, at: string): string {
-  const name = needText(needObject(holder['function'], `${at}.function`), 'name', `${at}.function.name`);
-  chooseOne(name, names, `${at}.function.name`);
+  const field = holder['type'] === 'custom' ? 'custom' : 'function';
+  const name = needText(needObject(holder[field], `${at}.${field}`), 'name', `${at}.${field}.name`);
+  chooseOne(name, names, `${at}.${field}.name`);
   return name;
 }
 

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { AnswerOptions } from '../codec.ts';
 import type { ChatEvent, FinishReason, Part, Usage } from '../conversation.ts';
+import { customInput } from '../custom-tools.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
@@ -130,6 +131,7 @@ function isFirst(choice: JsonObject): boolean {
 type CompletionsWriterOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created'> & {
   wants_usage: boolean;
   legacy_functions: boolean;
+  custom_tools?: ReadonlySet<string>;
 };
 
 /** Renders a stream of chunks. */
@@ -141,6 +143,8 @@ export class CompletionsWriter implements StreamWriter {
   #has_calls = false;
   #thought = '';
   #details = 0;
+  /** Arguments of functions that stand for custom tools: their text is known at the end. */
+  readonly #inputs = new Map<number, string>();
 
   constructor(options: CompletionsWriterOptions) {
     this.#options = options;
@@ -184,15 +188,20 @@ export class CompletionsWriter implements StreamWriter {
     this.#has_calls = true;
     if (this.#options.legacy_functions)
       return index === 0 ? this.#delta({ function_call: { name, arguments: '' } }) : '';
-    const called = { name, arguments: '' };
-    return this.#delta({
-      tool_calls: [{ index, id, type: 'function', function: called, ...writeExtraContent(thought_signature) }],
-    });
+    const is_custom = this.#options.custom_tools?.has(name) === true;
+    if (is_custom) this.#inputs.set(index, '');
+    const called = is_custom
+      ? { type: 'custom', custom: { name, input: '' } }
+      : { type: 'function', function: { name, arguments: '' } };
+    return this.#delta({ tool_calls: [{ index, id, ...called, ...writeExtraContent(thought_signature) }] });
   }
 
   #arguments(index: number, json: string): string {
     if (this.#options.legacy_functions) return index === 0 ? this.#delta({ function_call: { arguments: json } }) : '';
-    return this.#delta({ tool_calls: [{ index, function: { arguments: json } }] });
+    const begun = this.#inputs.get(index);
+    if (begun === undefined) return this.#delta({ tool_calls: [{ index, function: { arguments: json } }] });
+    this.#inputs.set(index, begun + json);
+    return '';
   }
 
   /** A block of thinking with its signature, for callers that give it back. */
@@ -204,7 +213,10 @@ export class CompletionsWriter implements StreamWriter {
 
   #end(usage: () => Usage): string {
     this.finish = writeFinish(this.#reason, this.#has_calls, this.#options.legacy_functions);
-    const last = this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
+    const inputs = [...this.#inputs].map(([index, json]) =>
+      this.#delta({ tool_calls: [{ index, custom: { input: customInput(json) } }] }),
+    );
+    const last = inputs.join('') + this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
     if (!this.#options.wants_usage) return `${last}data: [DONE]\n\n`;
     return `${last}${this.#chunk([], usage_format.write(usage()))}data: [DONE]\n\n`;
   }

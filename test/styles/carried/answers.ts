@@ -84,6 +84,13 @@ export const answers_of_messages: readonly AnswerRow[] = [
     get: chosen({ content: null, tool_calls: [call('a', '{"x":1}'), call('b', '{}')] }, 'tool_calls'),
   },
   {
+    part: 'tool_use of a function that stands for a custom tool',
+    how: '`tool_calls` of type `custom`, with the text as its `input`',
+    ask: { tools: [{ type: 'custom', custom: { name: 'f' } }] },
+    give: { content: [use('a', { input: 'x' })], stop_reason: 'tool_use' },
+    get: chosen({ tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'f', input: 'x' } }] }, 'tool_calls'),
+  },
+  {
     part: 'tool_use, for callers with `functions`',
     how: '`function_call`, the first of them',
     ask: { functions: [{ name: 'f' }] },

@@ -1,4 +1,4 @@
-import { parameters, closed, named, tool, wish, type Row } from './row.ts';
+import { closed, hi, hi_block, named, parameters, result, tool, use, wish, type Row } from './row.ts';
 
 /** Everything but the messages, from chat completions to messages. */
 export const completions_settings: readonly Row[] = [
@@ -44,11 +44,23 @@ export const completions_settings: readonly Row[] = [
     give: { tools: [], tool_choice: 'auto', parallel_tool_calls: true },
   },
   {
-    field: 'tools: custom (grammars)',
-    how: 'no place for them',
-    what: 'refused',
-    give: { tools: [{ type: 'custom', custom: { name: 'f' } }] },
-    param: 'tools[0].type',
+    field: 'tools: custom (grammars); their tool_choice and tool_calls',
+    how: 'a function with the argument `input`; the grammar stands in its description',
+    what: 'changed',
+    give: {
+      messages: [
+        hi,
+        { role: 'assistant', tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'f', input: 'x' } }] },
+        result('a', '7'),
+      ],
+      tools: [{ type: 'custom', custom: { name: 'f' } }],
+      tool_choice: { type: 'custom', custom: { name: 'f' } },
+    },
+    get: {
+      messages: [hi_block, { content: [use('a', { input: 'x' })] }, {}],
+      tools: [{ name: 'f', input_schema: { required: ['input'] } }],
+      tool_choice: { type: 'tool', name: 'f' },
+    },
   },
   {
     field: 'functions, function_call',

@@ -230,10 +230,10 @@ export const completions_to_gemini: readonly Row[] = [
   },
   {
     field: 'tools: custom (grammars)',
-    how: 'no place for them',
-    what: 'refused',
+    how: 'a function with the argument `input`',
+    what: 'changed',
     give: { tools: [{ type: 'custom', custom: { name: 'f' } }] },
-    param: 'tools[0].type',
+    get: { tools: [{ functionDeclarations: [{ name: 'f', parametersJsonSchema: { required: ['input'] } }] }] },
   },
   {
     field: 'tool_choice: auto, none, required',
