@@ -75,6 +75,8 @@ create table attempts (
   constraint attempts_number_check CHECK ((number >= 1)),
   constraint attempts_state_check CHECK ((state = ANY (ARRAY['submitting'::text, 'accepted'::text, 'done'::text, 'failed'::text, 'not_started'::text, 'ambiguous'::text, 'canceled'::text, 'abandoned'::text])))
 );
+CREATE INDEX attempts_active ON attempts USING btree (provider, account_id) WHERE (ended_at IS NULL);
+CREATE INDEX attempts_begun ON attempts USING btree (provider, created_at);
 CREATE INDEX attempts_gone_wrong ON attempts USING btree (ended_at) WHERE (state = ANY (ARRAY['failed'::text, 'not_started'::text, 'ambiguous'::text, 'abandoned'::text]));
 CREATE UNIQUE INDEX attempts_open ON attempts USING btree (account_id, task_id) WHERE (ended_at IS NULL);
 
@@ -335,6 +337,16 @@ create table files (
 );
 CREATE INDEX files_by_expiry ON files USING btree (expires_at);
 CREATE INDEX files_of_tasks ON files USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
+
+create table full_routes (
+  route text not null,
+  provider text not null,
+  refusals integer not null,
+  refused_at timestamptz not null,
+  retry_at timestamptz not null,
+  is_firm boolean not null,
+  constraint full_routes_pkey PRIMARY KEY (route)
+);
 
 create table idempotency_keys (
   account_id text not null,
@@ -689,6 +701,21 @@ CREATE INDEX throttled_deliveries_by_host ON throttled_deliveries USING btree (h
 CREATE TRIGGER throttled_deliveries_say_endpoint BEFORE INSERT OR UPDATE ON throttled_deliveries
   FOR EACH ROW EXECUTE FUNCTION say_endpoint();
 
+create table throttled_tasks (
+  account_id text not null,
+  task_id text not null,
+  route text not null,
+  provider text not null,
+  since timestamptz not null,
+  give_up_at timestamptz not null,
+  promoted_at timestamptz,
+  constraint throttled_tasks_pkey PRIMARY KEY (account_id, task_id, route),
+  constraint throttled_tasks_account_id_task_id_fkey FOREIGN KEY (account_id, task_id) REFERENCES tasks(account_id, id) ON DELETE CASCADE
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+CREATE INDEX throttled_tasks_by_end ON throttled_tasks USING btree (give_up_at);
+CREATE INDEX throttled_tasks_promoted ON throttled_tasks USING btree (provider, account_id) WHERE (promoted_at IS NOT NULL);
+CREATE INDEX throttled_tasks_waiting ON throttled_tasks USING btree (provider, account_id, since) WHERE (promoted_at IS NULL);
+
 create table usage_marks (
   account_id text not null,
   number bigint not null,
@@ -1004,11 +1031,14 @@ $function$;
 -- function add_units(a jsonb, b jsonb) returns jsonb
 -- function add_up_margins(p_account text, p_limit bigint) returns bigint
 -- function add_up_usage(p_account text, p_limit bigint) returns bigint
+-- function ask_full_routes(p_now timestamptz, p_provider text) returns void
+-- function begin_attempt(p_now timestamptz, p_attempt jsonb, p_limits jsonb) returns text
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
 -- function close_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_state text, p_reason text, p_message text, p_send_start boolean) returns boolean
 -- function close_hold(p_now timestamptz, p_end jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
 -- function close_ledger(p_account text, p_month date, p_number bigint, p_count bigint) returns void
+-- function closed_routes(p_now timestamptz, p_provider text) returns text[]
 -- function commit_hold(p_now timestamptz, p_call jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT remaining bigint, OUT upstream bigint) returns record
 -- function create_task(p_now timestamptz, p_account text, p_key text, p_id text, p_model text, p_kind text, p_input text, p_metadata text, p_webhook_url text, p_currency text, p_pricing jsonb, p_held_units jsonb, p_estimate bigint, p_deadline timestamptz, p_failures_max integer, p_idempotency_key text, p_body_hash bytea, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
@@ -1041,6 +1071,7 @@ $function$;
 -- function lease_share(p_free bigint, p_own bigint, p_others bigint) returns bigint
 -- function lease_state(p_account text, p_resource text, p_node text, p_clock timestamptz) returns TABLE(own bigint, others bigint, lost bigint, is_recalled boolean)
 -- function lock_hosts(p_hosts text[]) returns void
+-- function lock_provider(p_provider text) returns void
 -- function money_batch(p_now timestamptz, p_verb text[], p_account text[], p_key text[], p_ref text[], p_amount bigint[], p_model text[], p_kind text[], p_expires timestamptz[], p_beyond boolean[], p_units jsonb[], p_upstream jsonb[] DEFAULT NULL::jsonb[], p_pledge bigint[] DEFAULT NULL::bigint[], p_node text DEFAULT NULL::text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function money_close(p_now timestamptz, p_account text, p_ref text, p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb DEFAULT NULL::jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record
 -- function money_credit(p_now timestamptz, p_account text, p_type text, p_amount bigint, p_ref text, p_reason text, OUT outcome text, OUT available bigint) returns record
@@ -1053,12 +1084,15 @@ $function$;
 -- function move_lines(p_host text, p_now timestamptz) returns void
 -- function move_money(p_now timestamptz, p_clock timestamptz, p_members jsonb, p_node text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function note_caller_change() returns trigger
+-- function note_full_route(p_now timestamptz, p_route text, p_provider text, p_wait_ms double precision, p_is_firm boolean) returns void
 -- function note_run(p_now timestamptz, p_run jsonb) returns boolean
 -- function note_upstream(p_now timestamptz, p_attempt jsonb, p_basis text) returns void
 -- function open_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_route text, p_provider text, p_settings text) returns boolean
 -- function open_test_delivery(p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text, p_timeout_ms double precision) returns void
 -- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz
+-- function promote_tasks(p_now timestamptz, p_provider text, p_limits jsonb) returns integer
 -- function promote_throttled(p_endpoint text) returns void
+-- function provider_room(p_now timestamptz, p_provider text, p_limits jsonb) returns bigint
 -- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
 -- function queue_for_host(p_lane text) returns void
 -- function recall_leases(p_account text, p_resource text, p_clock timestamptz) returns void
@@ -1076,4 +1110,5 @@ $function$;
 -- function take_shares(p_clock timestamptz, p_node text, p_requests jsonb, OUT outcome text[], OUT amount bigint[], OUT others bigint[], OUT others_in_use bigint[], OUT others_free_in_ms double precision[]) returns record
 -- function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text
 -- function take_try(p_name bytea, p_now timestamptz) returns double precision
+-- function throttle_task(p_account text, p_id text, p_routes jsonb, p_give_up_at timestamptz) returns boolean
 -- function void_links() returns trigger

@@ -48,6 +48,7 @@ import type { Storage } from './storage/storage.ts';
 import { makeInserter, type Inserter } from './tasks/create-batch.ts';
 import { makeNoticeEvent, type NoticeEvent } from './tasks/events.ts';
 import { makeFinisher, type Finisher } from './tasks/finish.ts';
+import { makeThrottle, type Throttle } from './tasks/throttled.ts';
 import { makeUntilFinal, type UntilFinal } from './tasks/wait.ts';
 import { makeDeliverySlots, type DeliverySlots } from './webhooks/delivery-slots.ts';
 
@@ -95,6 +96,8 @@ export type App = {
   readonly untilFinal: UntilFinal;
   /** Hears of runs from their upstreams. */
   readonly noticeEvent: NoticeEvent;
+  /** Tasks that wait for a provider that is full. */
+  readonly throttle: Throttle;
   /** Delivery slots of webhooks. */
   readonly delivery_slots: DeliverySlots;
   /** Every request to an address that a user or an upstream chose. */
@@ -120,7 +123,7 @@ export type App = {
   stop(): Promise<void>;
 };
 
-type AppWithoutEngine = Omit<App, 'engine' | 'noticeEvent'>;
+type AppWithoutEngine = Omit<App, 'engine' | 'noticeEvent' | 'throttle'>;
 
 export type AppOptions = {
   clock?: Clock;
@@ -164,7 +167,8 @@ export async function makeApp(config: Config, options: AppOptions = {}): Promise
     const node = { id: node_id, role: config.role, version: package_json.version };
     const engine = await openEngine({ db, log, queues, notifier, listener, ...(!options.command && { node }) });
     app.onStop(() => engine.stop());
-    return { ...app, engine, noticeEvent: makeNoticeEvent({ ...app, engine }) };
+    const with_engine = { ...app, engine };
+    return { ...with_engine, noticeEvent: makeNoticeEvent(with_engine), throttle: makeThrottle(with_engine) };
   } catch (error) {
     await app.stop();
     throw error;

@@ -19,7 +19,7 @@ import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
 import { startTask } from './tasks/start.ts';
-import { removeOld, rescueTasks } from './tasks/sweep.ts';
+import { removeOld, rescueTasks, serveWaiting } from './tasks/sweep.ts';
 import { FairQueue } from './tasks/fair-queue.ts';
 import { removeOldTestCalls } from './test-calls/stored.ts';
 import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
@@ -32,6 +32,8 @@ import { sendDelivery } from './webhooks/send.ts';
 const delivery_slots = 1024;
 
 const rescue_every_ms = 10_000;
+/** A minute of starts goes by, a full upstream may be asked again, or a node has died before it gave room on. */
+const waiting_every_ms = 1_000;
 const remove_every_ms = 60_000;
 const invoices_every_ms = 600_000;
 const low_balances_every_ms = 60_000;
@@ -55,6 +57,7 @@ export async function startWorker(app: App): Promise<void> {
     await rescueDeliveries(upkeep);
     await releaseForgotten(upkeep);
   });
+  await app.engine.schedule('tasks.waiting', waiting_every_ms, () => serveWaiting(upkeep));
   await app.engine.schedule('tasks.removal', remove_every_ms, (stopped) => removeAllOld(upkeep, stopped));
   await app.engine.schedule('usage.sums', add_up_every_ms, async (stopped) => {
     await addUpUsage(upkeep.db, { stopped });

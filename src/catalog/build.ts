@@ -8,6 +8,7 @@ import {
   type Model,
   type PriceRow,
   type ProviderConfig,
+  type ProviderLimits,
   type Retirement,
   type Route,
   type Timeouts,
@@ -163,8 +164,14 @@ function buildTimeouts(entry: NonNullable<RouteEntry['timeout']>, default_total_
   };
 }
 
-/** A provider with its secrets. */
-export function buildProvider(name: string, entry: ProviderEntry, texts: ProviderTexts): ProviderConfig {
+/** A provider with its secrets. `published`: the limits of its adapter's upstream. */
+export function buildProvider(
+  name: string,
+  entry: ProviderEntry,
+  texts: ProviderTexts,
+  published: ProviderLimits,
+): ProviderConfig {
+  const { max_active = published.max_active, per_minute = published.per_minute } = entry;
   return {
     name,
     adapter: entry.adapter,
@@ -172,5 +179,8 @@ export function buildProvider(name: string, entry: ProviderEntry, texts: Provide
     ...texts,
     allow_private: entry.allow_private ?? false,
     ...(entry.links !== undefined && { links: entry.links }),
+    ...(published.label !== undefined && { label: published.label }),
+    ...(max_active !== undefined && { max_active }),
+    ...(per_minute !== undefined && { per_minute }),
   };
 }

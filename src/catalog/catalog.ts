@@ -44,6 +44,7 @@ export type CatalogOptions = {
   /** Checks the options of a route with its adapter; absent: no check. */
   checkOptions?: NonNullable<Surroundings['checkOptions']>;
   takesMedia?: NonNullable<Surroundings['takesMedia']>;
+  publishedLimits?: NonNullable<Surroundings['publishedLimits']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
   secret?: (reference: string) => string | undefined;
   /** Number of accounts of each currency; a catalogue that lacks one of the currencies is rejected. */
@@ -264,6 +265,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     canServe: options.canServe ?? (() => true),
     ...(options.checkOptions && { checkOptions: options.checkOptions }),
     ...(options.takesMedia && { takesMedia: options.takesMedia }),
+    ...(options.publishedLimits && { publishedLimits: options.publishedLimits }),
     secret: options.secret ?? resolveSecret,
     default_providers: defaultProviders(),
     ...(options.currencies_in_use && { currencies_in_use: options.currencies_in_use }),
@@ -349,9 +351,13 @@ function withoutModels(builtin: CatalogFile, file: CatalogFile): CatalogFile {
   return { ...builtin, models: (builtin.models ?? []).filter((model) => !redefined.has(model.id)) };
 }
 
-function usableProviders(file: CatalogFile, { adapters, secret }: Surroundings): [string, ProviderConfig][] {
+function usableProviders(
+  file: CatalogFile,
+  { adapters, secret, publishedLimits }: Surroundings,
+): [string, ProviderConfig][] {
   return Object.entries(file.providers ?? {}).flatMap(([name, entry]): [string, ProviderConfig][] => {
     const texts = resolveTexts(entry, secret);
-    return adapters.includes(entry.adapter) && texts ? [[name, buildProvider(name, entry, texts)]] : [];
+    if (!adapters.includes(entry.adapter) || !texts) return [];
+    return [[name, buildProvider(name, entry, texts, publishedLimits?.(entry.adapter) ?? {})]];
   });
 }

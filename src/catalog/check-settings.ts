@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
-import { isObject, type JsonObject, type Kind } from './model.ts';
+import { isObject, type JsonObject, type Kind, type ProviderLimits } from './model.ts';
 import type { Path } from './problem.ts';
 import { missingSecret } from './provider-secrets.ts';
 import type { Report } from './report.ts';
@@ -18,6 +18,8 @@ export type Surroundings = {
   checkOptions?(adapter: string, kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
   /** Can this adapter hand on files of the caller's? */
   takesMedia?(adapter: string): boolean;
+  /** The published limits of the adapter's upstream. */
+  publishedLimits?(adapter: string): ProviderLimits;
   /** The value behind `env:NAME` or `file:/path`. */
   secret(reference: string): string | undefined;
   /** Providers of the default catalogue, which files that switch it on may name. */

@@ -204,6 +204,16 @@ export type ProviderConfig = {
   allow_private: boolean;
   /** Without it links are fetched by us where `allow_private` is set, else passed. */
   links?: LinkPolicy;
+} & ProviderLimits;
+
+/** Runs of media that an upstream lets one key have. What is absent has no limit, or one that nobody knows. */
+export type ProviderLimits = {
+  /** Name for people. */
+  label?: string;
+  /** Runs that it has at once: in its queue or at work. */
+  max_active?: number;
+  /** Runs that are begun within 60 seconds. */
+  per_minute?: number;
 };
 
 /** Policy for links in chat: the upstream follows them, we download them, or neither. */
@@ -226,6 +236,8 @@ export type Settings = {
     readonly chat_at_once: number;
     readonly failed_per_24h: number;
     readonly other_per_minute: number;
+    /** Tasks of one account that wait for a provider that is full. */
+    readonly waiting_tasks: number;
   };
   /** The place that answers the hold of a chat call: `memory`, where the money leaves no doubt. */
   readonly money: { readonly reservations: 'memory' | 'database' };

@@ -43,6 +43,22 @@ export const provider = section(
           'Links of callers in chat: given to the upstream (pass), fetched by the service and sent as files (fetch), or refused. Default: fetch if allow_private is set, else pass.',
       }),
     ),
+    max_active: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description:
+          'Images, videos and audio: runs that the upstream has at once; further tasks wait. Default: its published limit, if it has one.',
+      }),
+    ),
+    per_minute: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description:
+          'Images, videos and audio: runs begun there in 60 seconds; further tasks wait. Default: its published limit, if it has one.',
+      }),
+    ),
   },
   { description: 'A configured upstream.' },
 );

@@ -59,6 +59,9 @@ const limits = section(
       count(25, { description: 'Failed generations per account in 24 hours before new ones are paused.' }),
     ),
     other_per_minute: Type.Optional(count(600, { description: 'Everything else, per key and minute.' })),
+    waiting_tasks: Type.Optional(
+      count(1_000, { description: 'Tasks of an account that wait for a provider that is full.' }),
+    ),
   },
   { description: 'Limits of one key or one account.' },
 );

@@ -25,6 +25,7 @@ export function settingsOf(file: CatalogFile): Settings {
       chat_at_once: limits?.chat_at_once ?? 200,
       failed_per_24h: limits?.failed_per_24h ?? 25,
       other_per_minute: limits?.other_per_minute ?? 600,
+      waiting_tasks: limits?.waiting_tasks ?? 1_000,
     },
     money: { reservations: money?.reservations ?? 'memory' },
     net_allow: net?.allow ?? [],

@@ -6,6 +6,7 @@ import { findTask, listAllTasks } from '../tasks/list.ts';
 import type { FinishParts } from '../tasks/finish.ts';
 import { failManually } from '../tasks/manual.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
+import { waitingOf, type Waiting } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { requireAccount as foundAccount } from './account.ts';
 import { CommandError, note, readText, says, table, withApp, withEngine, type CommandResult } from './command.ts';
@@ -66,18 +67,20 @@ async function showOne(app: CommandApp, id: string): Promise<CommandResult> {
     }),
   );
   const webhook = await webhookOf(app, task);
+  const waiting = task.completed_at ? [] : await waitingFor(app, task);
   const json = {
     ...described(task),
     error: task.error_type && { type: task.error_type, message: task.error_message },
+    waiting,
     attempts,
     webhook,
   };
   const lines = Object.entries(described(task)).map(([name, value]) => `${name.padEnd(12)}  ${value}`);
   if (task.error_type) lines.push(`error         ${task.error_type}: ${task.error_message}`);
-  for (const attempt of attempts) {
-    lines.push(
-      `attempt ${attempt.number}     ${attempt.route} by ${attempt.provider}: ${attempt.state}${attempt.reason ? ` (${attempt.reason})` : ''}`,
-    );
+  for (const { place, reason } of waiting) lines.push(`place ${String(place).padEnd(6)}  ${reason}`);
+  for (const { number, route, provider, state, reason, message } of attempts) {
+    lines.push(`attempt ${number}     ${route} by ${provider}: ${state}${reason ? ` (${reason})` : ''}`);
+    if (message !== null && message !== reason) lines.push(`  said        ${message.replaceAll(/\s+/g, ' ')}`);
   }
   if (webhook) {
     lines.push(`webhook       ${webhook.id} ${webhook.state}: ${webhook.url}`);
@@ -86,6 +89,11 @@ async function showOne(app: CommandApp, id: string): Promise<CommandResult> {
     }
   }
   return { json, text: lines.join('\n') };
+}
+
+async function waitingFor(app: CommandApp, task: Task): Promise<Waiting[]> {
+  const { providers } = await app.catalog();
+  return waitingOf(app.db, refOf(task), providers, new Date(app.clock.now()));
 }
 
 async function webhookOf(app: CommandApp, task: Task) {

@@ -10,6 +10,7 @@ import { costView, estimateView } from '../money/money.ts';
 import { cancelTask, unknownTask } from '../tasks/cancel.ts';
 import { listTaskLines, type TaskLine } from '../tasks/list.ts';
 import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type TaskRef } from '../tasks/task.ts';
+import { waitingOf } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
@@ -111,12 +112,14 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
   const ref = refIn(account.id, params['id']);
   const task = await loadTask(app.db, ref);
   if (!task) throw unknownTask(ref.task_id);
-  const [attempts, entries, delivery, input, names] = await Promise.all([
+  const now = new Date(app.clock.now());
+  const [attempts, entries, delivery, input, names, waiting] = await Promise.all([
     listAttempts(app.db, ref),
     entriesOfRef(app.db, account.id, task.id),
     deliveryOfTask(app.db, ref),
     loadInput(app.db, ref),
     keyNames(app.db, account.id),
+    waitingOf(app.db, ref, app.catalog.current.providers, now),
   ]);
   const attempt_log = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
   const released = entries.reduce((sum, { type, available }) => (type === 'hold' ? sum : sum + available), 0n);
@@ -125,7 +128,15 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
     body: bodyOf(task),
     input,
     released: task.completed_at ? costView(released, task.currency) : null,
-    timeline: timelineOf({ task, attempts, entries, attempt_log, sees_routes: person.user.is_operator }),
+    timeline: timelineOf({
+      task,
+      attempts,
+      entries,
+      attempt_log,
+      waiting,
+      now,
+      sees_routes: person.user.is_operator,
+    }),
     delivery: delivery ? { ...renderDelivery(delivery), attempt_log: attempt_log.map(renderAttempt) } : null,
     can_cancel: task.completed_at === null,
   };

@@ -1,6 +1,7 @@
 import type { Entry } from '../money/ledger.ts';
 import { costView, estimateView } from '../money/money.ts';
 import type { Attempt, Task } from '../tasks/task.ts';
+import type { Waiting } from '../tasks/waiting.ts';
 import type { DeliveryAttempt } from '../webhooks/delivery.ts';
 import type { Moment } from './views/activity.ts';
 
@@ -16,6 +17,9 @@ type TimelineInput = {
   attempts: readonly Tried[];
   entries: readonly Entry[];
   attempt_log: readonly DeliveryAttempt[];
+  /** The providers that a queued task waits for, and when that was so. */
+  waiting: readonly Waiting[];
+  now: Date;
   /** Names of routes and an upstream's words are the operator's business. */
   sees_routes: boolean;
 };
@@ -30,6 +34,7 @@ export function timelineOf(input: TimelineInput): Moment[] {
     ...input.entries.flatMap((entry) => moneyMoments(entry, task)),
     ...earlier,
     ...last,
+    ...input.waiting.map((each) => waitingMoment(each, input)),
     ...(task.started_at ? [at(task.started_at, 'started', 'The run started', 'plain')] : []),
     ...endOf(task),
     ...input.attempt_log.map(deliveryMoment),
@@ -46,6 +51,7 @@ const order: readonly Moment['kind'][] = [
   'attempt',
   'started',
   'attempt_ended',
+  'waiting',
   'succeeded',
   'failed',
   'charged',
@@ -55,6 +61,11 @@ const order: readonly Moment['kind'][] = [
 
 function at(when: Date, kind: Moment['kind'], title: string, tone: Moment['tone'], detail?: string): Moment {
   return { at: when.toISOString(), kind, title, tone, ...(detail !== undefined && { detail }) };
+}
+
+function waitingMoment({ place, reason }: Waiting, { now, sees_routes }: TimelineInput): Moment {
+  const detail = sees_routes ? reason : 'The model provider has no room for it yet.';
+  return at(now, 'waiting', `Waits: place ${place} in the queue`, 'waiting', detail);
 }
 
 function moneyMoments(entry: Entry, { currency }: Pick<Task, 'currency'>): Moment[] {

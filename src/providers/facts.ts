@@ -6,10 +6,11 @@ import { embeddingOptionProblems } from './http/chat-options.ts';
 /** Facts about the adapters for the catalogue. */
 export function adapterFacts(
   adapters: Record<string, Adapter>,
-): Required<Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'takesMedia'>> {
+): Required<Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'publishedLimits' | 'takesMedia'>> {
   return {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
+    publishedLimits: (adapter) => adapters[adapter]?.limits ?? {},
     takesMedia: (adapter) => takesMedia(adapters[adapter]),
     checkOptions: (adapter, kind, options, output) => {
       const code = adapters[adapter];

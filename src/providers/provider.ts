@@ -1,5 +1,5 @@
 import type { OptionProblem } from '../catalog/check-settings.ts';
-import type { Json, JsonObject, Kind, ProviderConfig, Timeouts } from '../catalog/model.ts';
+import type { Json, JsonObject, Kind, ProviderConfig, ProviderLimits, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { Guard } from '../net/guard.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
@@ -76,16 +76,29 @@ export type RunState =
   | { phase: 'waiting' | 'running'; ref: Json; poll_after_ms: number; simulated?: boolean }
   | { phase: 'done'; files: RunFile[]; units?: Units; upstream_cost?: UpstreamCost }
   /** Started and failed; what that costs is unknown unless it is told. `simulated`: a sandbox directive asked for it, health does not count it. */
-  | { phase: 'failed'; type: FailureType; message: string; simulated?: boolean; upstream_cost?: UpstreamCost };
+  | {
+      phase: 'failed';
+      type: FailureType;
+      /** For the caller. */
+      message: string;
+      /** The upstream's own words, without our key: for the operator alone. */
+      upstream_words?: string;
+      simulated?: boolean;
+      upstream_cost?: UpstreamCost;
+    };
 
 /** The charge reported by the upstream, for margins. */
 export type UpstreamCost = { amount: string; currency: string };
+
+export type WaitBasis = 'requested' | 'window' | 'guess';
 
 /** Certainly not started: the next route may be tried. */
 export class NotStarted extends Error {
   override name = 'NotStarted';
   readonly reason: 'refused' | 'unreachable' | 'rate_limited' | 'timeout' | 'rejected_credentials' | 'unavailable';
   readonly retry_after_ms: number | undefined;
+  /** The source of `retry_after_ms`: the upstream's word for it, the end of its window of requests, or a guess of ours. */
+  readonly wait_basis: WaitBasis;
   /** It is this request that the upstream will not have from us: others may fare better, so the route is not to blame. */
   readonly is_not_route_fault: boolean;
   readonly simulated: boolean;
@@ -93,11 +106,18 @@ export class NotStarted extends Error {
   constructor(
     reason: NotStarted['reason'],
     message: string,
-    options: { retry_after_ms?: number; is_not_route_fault?: boolean; simulated?: boolean; cause?: unknown } = {},
+    options: {
+      retry_after_ms?: number;
+      wait_basis?: WaitBasis;
+      is_not_route_fault?: boolean;
+      simulated?: boolean;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.retry_after_ms = options.retry_after_ms;
+    this.wait_basis = options.wait_basis ?? 'guess';
     this.is_not_route_fault = options.is_not_route_fault ?? false;
     this.simulated = options.simulated ?? false;
   }
@@ -203,6 +223,8 @@ export type AdapterParts = { guard: Guard; prober: Prober; rate_clock?: RateCloc
 export type Adapter = {
   /** Tells whether it can run models of this kind here and now. */
   serves(kind: Kind): boolean;
+  /** Name and published limits of the upstream, for media; the source stands beside them. */
+  readonly limits?: ProviderLimits;
   /** Checks the options of a chat route, for the author of the file. */
   checkChatOptions?(options: JsonObject): OptionProblem[];
   /** Checks the options of a route of another kind, and its `output`. */

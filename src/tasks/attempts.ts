@@ -1,11 +1,12 @@
 import type { Clock } from '../lib/clock.ts';
-import type { Route } from '../catalog/model.ts';
+import type { ProviderLimits, Route } from '../catalog/model.ts';
 import type { Queryable, Db } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import type { RunState } from '../providers/provider.ts';
 import { task_columns, tidyText, type Attempt, type AttemptState, type Task, type TaskRef } from './task.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
+import { limitsText } from './throttled.ts';
 
 /** The parts of the app that calls of this module take. */
 type Parts = {
@@ -39,28 +40,25 @@ export function routeOf(attempt: Attempt): Route {
 }
 
 /**
- * Writes a try down before the upstream is called, and answers the claim on it. Undefined if the task
- * is final by now, or another try of it is open.
+ * Writes a try down before the upstream is called, and answers the claim on it. `full` if its provider has no room for
+ * it by these limits, or others wait for that. Undefined if the task is final by now, or another try of it is open.
  */
 export async function openAttempt(
   parts: Parts,
   ref: TaskRef,
   attempt: { number: number; name: string; route: Route },
-): Promise<Claimed | undefined> {
+  limits: ProviderLimits | undefined,
+): Promise<Claimed | 'full' | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
-  const values = [
-    new Date(parts.clock.now()),
-    ref.account_id,
-    ref.task_id,
-    attempt.number,
-    claimed.claim,
-    attempt.name,
-    attempt.route.provider,
-    JSON.stringify(attempt.route),
-  ];
-  return (await isApplied(parts.db, 'select open_attempt($1, $2, $3, $4, $5, $6, $7, $8) as applied', values))
-    ? claimed
-    : undefined;
+  const { name, route } = attempt;
+  const row = { ...ref, ...claimed, route: name, provider: route.provider, route_settings: JSON.stringify(route) };
+  const values = [new Date(parts.clock.now()), recordText(row), limitsText(limits)];
+  const rows = await retryWhileUnavailable(() =>
+    parts.db.query<{ outcome: 'begun' | 'full' | 'stale' }>('select begin_attempt($1, $2, $3) as outcome', values),
+  );
+  const outcome = rows[0]?.outcome;
+  if (outcome === 'full') return 'full';
+  return outcome === 'begun' ? claimed : undefined;
 }
 
 /** Takes an open try over from a worker that was lost; what that one still writes is refused. */

@@ -47,10 +47,12 @@ export const task_rules: readonly Rule[] = [
            where t.completed_at is not null and a.ended_at is null`,
   },
   {
-    name: 'an unfinished task has a job',
+    name: 'an unfinished task has a job, or waits for a full provider',
     sql: `select t.account_id || ' ' || t.id as subject, 'no live job, the sweep will send one' as detail, 0 as off_by
             from tasks t
-           where t.completed_at is null and not exists (select from ${live_keys} live where live.key = t.id)`,
+           where t.completed_at is null and not exists (select from ${live_keys} live where live.key = t.id)
+             and not exists (select from throttled_tasks k
+               where k.account_id = t.account_id and k.task_id = t.id and k.promoted_at is null)`,
   },
   {
     name: 'a final task with a webhook has its delivery, of the same moment and the same bytes',

@@ -10,7 +10,7 @@ import { storeOutputs, type Origin, type OutputParts } from './outputs.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { attempts_max } from './run.ts';
 import { unitsOfRun } from './run-files.ts';
-import { refOf, type Task } from './task.ts';
+import { refOf, type Task, type TaskRef } from './task.ts';
 
 /** The parts of the app that settling a run takes. */
 export type EndingParts = FinishParts &
@@ -54,7 +54,8 @@ export async function settle(
   const preconditions = { attempt, started_at };
   if (state.phase === 'failed') {
     const completion = { ...failure(state.type, state.message), ...costOf(parts, task, attempt, state.upstream_cost) };
-    return end(parts, task, { ...completion, counts: true, attempt: 'failed' }, preconditions);
+    const { upstream_words } = state;
+    return end(parts, task, { ...completion, upstream_words, counts: true, attempt: 'failed' }, preconditions);
   }
   let outputs;
   try {
@@ -115,6 +116,14 @@ export async function outOfReach(
   await parts.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
   const completion = failure('upstream_error', 'The model finished, but its output could not be fetched.');
   return end(parts, task, { ...completion, counts: true, attempt: 'failed' }, { attempt, started_at });
+}
+
+/** Every route stayed full for as long as the task may wait for its start. */
+export async function giveUpWaiting(parts: FinishParts, ref: TaskRef): Promise<'done'> {
+  const completion = failure('timeout', 'No model provider had room for the task in time; it costs nothing.');
+  const ending = { ...completion, reason: 'every route was full', counts: false, attempt: 'not_started' } as const;
+  await finish(parts, ref, ending, { attempt: 'none' });
+  return 'done';
 }
 
 /** The job was lost or failed so often that the next time would be no better. */

@@ -19,12 +19,14 @@ import { insertTask, type CreateAnswer, type InsertParts } from './create-batch.
 import { dropInputs } from './inputs.ts';
 import { checkMedia, keepMedia, type AttachedFiles, type CheckedMedia, type MediaParts } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
+import type { Throttle } from './throttled.ts';
 
 /** The parts of the app that creating a task takes. */
 export type CreateParts = MediaParts &
   InsertParts & {
     readonly engine: Engine;
     readonly health: RouteHealth;
+    readonly throttle: Pick<Throttle, 'countWaiting'>;
   };
 
 /** A request body that has passed all checks of its own. */
@@ -148,7 +150,7 @@ export type Idempotency = { key: string; body: Buffer };
 
 /**
  * Creates a task: the hold, the row and its job, in one database call (create-batch.ts). Throws
- * ApiError 502/504 when no route is usable, 429 in the failures pause, 402, 403, and for
+ * ApiError 502/504 when no route is usable, 429 in the failures pause or when too many tasks wait, 402, 403, and for
  * Idempotency-Key 409 and 422.
  */
 export async function createTask(
@@ -159,13 +161,15 @@ export async function createTask(
 ): Promise<Created> {
   const account_id = caller.account.id;
   const routes = request.model.routes.map((route) => routeName(request.model.id, route.id));
-  const admission = await parts.health.admit(routes, account_id);
+  const { waiting_tasks } = parts.catalog.current.settings.limits;
+  const is_crowded = (await parts.throttle.countWaiting(account_id)) >= waiting_tasks;
+  const admission = is_crowded ? undefined : await parts.health.admit(routes, account_id);
   const now_ms = parts.clock.now();
   const id = newId('task', now_ms);
   const created_at = new Date(now_ms);
-  if (!admission.admitted) {
+  if (!admission?.admitted) {
     const seen = idempotency && (await findReplay(parts.db, caller, idempotency, created_at));
-    if (!seen) throw unavailable(request.model, admission);
+    if (!seen) throw admission ? unavailable(request.model, admission) : tooManyWaiting(waiting_tasks);
     return answered(parts, caller, request, seen, { id, created_at });
   }
   let answer: CreateAnswer | undefined;
@@ -196,6 +200,14 @@ async function answered(
   const ref = { account_id: caller.account.id, task_id: id };
   return { ref, body: newBody(request, caller, id, created_at), replayed: false, is_final: false };
 }
+
+/** More would wait behind those that do. */
+function tooManyWaiting(waiting_tasks: number): ApiError {
+  const message = `${waiting_tasks} tasks of this account wait for a model provider that is full. Try again when some of them have started.`;
+  return new ApiError('rate_limit', message, { headers: { 'retry-after': String(crowded_retry_s) } });
+}
+
+const crowded_retry_s = 10;
 
 /** All routes are open-circuited, or taken away: nothing is created, nothing held. */
 function unavailable(model: Model, admission: Admission & { admitted: false }): ApiError {

@@ -24,6 +24,7 @@ import {
   type TaskErrorType,
   type TaskRef,
 } from './task.ts';
+import type { Throttle } from './throttled.ts';
 import { makeBatcher, type Batcher } from '../db/batcher.ts';
 import { recordText } from '../db/record.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
@@ -36,6 +37,7 @@ export type FinishParts = InputParts &
     readonly notifier: Notifier;
     readonly storage: Storage;
     readonly finisher: Finisher;
+    readonly throttle: Throttle;
   };
 
 /** The end of a task. Nothing else may end one. */
@@ -50,6 +52,8 @@ export type Completion =
       /** The final state of the open attempt and its reason, for operators. */
       attempt: AttemptState;
       reason: string;
+      /** The upstream's own words, for operators. */
+      upstream_words?: string | undefined;
     } & UpstreamSide);
 
 /** The upstream's charge for the open attempt, and the charge as it reported it. Absent: unknown. */
@@ -93,6 +97,7 @@ export async function finish(
     if (outcome === 'finished') {
       await failpoint('task.finished');
       parts.notifier.notify(finished_channel, task.id);
+      parts.throttle.promoteSoon();
       if (task.webhook_url !== null) parts.engine.wake('delivery.send');
       logCompletion(parts, task, completion);
       if (completion.status === 'failed') await removeStored(parts, ref);
@@ -155,13 +160,17 @@ function endOfSuccess(task: Task, { units, files }: Completion & { status: 'succ
   return { measured, units, files, counts_as_failure: false, attempt_state: 'done' };
 }
 
-function endOfFailure({ type, counts, attempt, reason }: Completion & { status: 'failed' }, has_started: boolean) {
+function endOfFailure(
+  { type, counts, attempt, reason, upstream_words }: Completion & { status: 'failed' },
+  has_started: boolean,
+) {
   return {
     error_type: type,
     files: [],
     counts_as_failure: counts === 'if started' ? has_started : counts,
     attempt_state: attempt,
     attempt_reason: tidyText(reason),
+    attempt_message: upstream_words === undefined ? null : tidyText(upstream_words),
   };
 }
 

@@ -5,8 +5,9 @@ import { failpoint } from '../lib/failpoint.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
-import { stopAttempt, storage_pause_ms, attempts_max, troubleOf, type RunParts } from './run.ts';
+import { stopAttempt, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
+import { isFull, noteFullRoute } from './throttled.ts';
 import { call_timeout_ms, isLate, pollDelay, runContext } from './upstream-run.ts';
 
 /** The parts of the app that polling takes. */
@@ -91,6 +92,7 @@ async function expire(
     const completion = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
     if (await closeAttempt(parts, refOf(task), attempt, completion, { send_start: true }))
       parts.engine.wake('task.start');
+    parts.throttle.promoteSoon();
     return 'done';
   }
   const failed = failure('timeout', 'The model did not finish in time.');
@@ -101,16 +103,21 @@ async function expire(
 
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
 async function dropped(parts: PollParts, { task, attempt }: Accepted, error: NotStarted): Promise<'done'> {
-  const { reason, message } = error;
-  if (!error.simulated) await parts.health.failed(attempt.route, task.account_id, troubleOf(error));
+  if (isFull(error)) await noteFullRoute(parts, attempt, error);
+  else if (!error.simulated) await parts.health.failed(attempt.route, task.account_id, troubleOf(error));
   await failpoint('task.dropped');
   if (task.started_at !== null) {
     const task_completion = failure('upstream_error', 'The model provider could not finish the run.');
-    return end(parts, task, { ...task_completion, reason: message, counts: true, attempt: 'failed' }, { attempt });
+    return end(
+      parts,
+      task,
+      { ...task_completion, reason: error.message, counts: true, attempt: 'failed' },
+      { attempt },
+    );
   }
-  const completion = { state: 'not_started', reason, message } as const;
-  if (await closeAttempt(parts, refOf(task), attempt, completion, { send_start: true }))
+  if (await closeAttempt(parts, refOf(task), attempt, refusalOf(error), { send_start: true }))
     parts.engine.wake('task.start');
+  parts.throttle.promoteSoon();
   return 'done';
 }
 

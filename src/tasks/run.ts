@@ -8,6 +8,7 @@ import { credentials_pause_ms, type Trouble } from '../routing/health.ts';
 import { routeOf, type Claimed } from './attempts.ts';
 import { eventsUrl } from './event-token.ts';
 import { refOf, type Attempt, type Task } from './task.ts';
+import { full_reason, isFull } from './throttled.ts';
 import { runContext, stopRun } from './upstream-run.ts';
 
 /** The parts of the app that calls of an upstream about a run take. */
@@ -45,6 +46,11 @@ export function runRequest(
 export function troubleOf({ reason, retry_after_ms }: NotStarted): Trouble {
   const pause_ms = reason === 'rejected_credentials' ? credentials_pause_ms : retry_after_ms;
   return { cause: reason === 'timeout' ? 'timeout' : 'upstream_error', ...(pause_ms !== undefined && { pause_ms }) };
+}
+
+/** Returns the end of an attempt whose run was not started. */
+export function refusalOf(error: NotStarted): { state: 'not_started'; reason: string; message: string } {
+  return { state: 'not_started', reason: isFull(error) ? full_reason : error.reason, message: error.message };
 }
 
 /** Stops the run of an attempt, whose provider may be configured no more. */

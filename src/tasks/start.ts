@@ -17,10 +17,11 @@ import {
   routeOf,
   type Claimed,
 } from './attempts.ts';
-import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
-import { runRequest, stopOrphan, storage_pause_ms, attempts_max, troubleOf, type RunParts } from './run.ts';
+import { end, failure, giveUp, giveUpWaiting, outOfReach, settle, type EndingParts } from './completion.ts';
+import { runRequest, stopOrphan, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
 import { withInput, type PreparedInput, type RunMediaParts } from './run-media.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
+import { full_reason, giveUpAt, isFull, noteFullRoute, throttleTask, type FullRoute } from './throttled.ts';
 import { pollDelay, runContext } from './upstream-run.ts';
 
 /** The parts of the app that starting takes. */
@@ -67,7 +68,7 @@ async function start(parts: StartParts, job: Job): Promise<Outcome> {
   if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
   if (open) {
     const resumed = await resume(parts, task, open, job.signal);
-    if (resumed !== 'next') return resumed;
+    if (resumed !== 'next' && resumed !== 'full') return resumed;
   }
   const { models, retired } = parts.catalog.current;
   const model = models.get(task.model) ?? retired.get(task.model);
@@ -80,34 +81,51 @@ async function start(parts: StartParts, job: Job): Promise<Outcome> {
 async function tryRoutes(parts: StartParts, task: Task, model: Model, stopped: AbortSignal): Promise<Outcome> {
   const ref = refOf(task);
   const attempts = await listAttempts(parts.db, ref);
-  const tried = new Set(attempts.map((attempt) => attempt.route));
+  const refused = attempts.filter(({ reason }) => reason !== full_reason); // where it was full there may be room by now
+  const tried = new Set(refused.map((attempt) => attempt.route));
   const routes = new Map(startableRoutes(model).map((route) => [routeName(model.id, route.id), route]));
   const untried = [...routes.keys()].filter((name) => !tried.has(name));
   const input = await loadInput(parts.db, ref);
+  const full: FullRoute[] = [];
   let number = attempts.length;
   for (const name of await parts.health.order(untried, task.account_id)) {
     const offered = routes.get(name);
     const provider = offered && parts.providers.get(offered.provider);
     if (!provider) continue; // taken away since the catalogue was read
     const route = { ...offered, cost: fitCosts(offered.cost, () => JSON.parse(input)) };
-    number += 1;
-    const attempt = { number, name, route };
+    const attempt = { number: number + 1, name, route };
     const result = await withInput(parts, task, input, { route, provider, stopped }, async (prepared) => {
       const begun_at_ms = performance.now();
-      const claimed = await openAttempt(parts, ref, attempt);
+      const claimed = await openAttempt(parts, ref, attempt, parts.catalog.current.providers.get(route.provider));
       if (!claimed) return 'done';
+      if (claimed === 'full') return 'full';
+      number = attempt.number;
       return submit(parts, task, { ...attempt, ...claimed, provider, begun_at_ms }, prepared, stopped);
     });
-    if (result !== 'next') return result;
+    if (result === 'full') full.push({ route: name, provider: route.provider });
+    else if (result !== 'next') return result;
   }
-  return noRouteLeft(parts, task);
+  return full.length === 0 ? noRouteLeft(parts, task) : waitForRoom(parts, task, model, full);
+}
+
+/** Every route that is left is full: the task stays queued, without a job, as long as it may wait for its start. */
+async function waitForRoom(parts: StartParts, task: Task, model: Model, full: readonly FullRoute[]): Promise<'done'> {
+  const give_up_at = giveUpAt(model, task.created_at);
+  if (give_up_at.getTime() <= parts.clock.now()) return giveUpWaiting(parts, refOf(task));
+  if (await throttleTask(parts.db, refOf(task), full, give_up_at)) parts.throttle.promoteSoon();
+  return 'done';
 }
 
 /**
  * Another worker wrote the try down, and died, or was stopped and may go on. Where a repeated submit
  * is the same run, it is repeated; else that worker has until the submit's time limit to tell more.
  */
-async function resume(parts: StartParts, task: Task, open: Attempt, stopped: AbortSignal): Promise<Outcome | 'next'> {
+async function resume(
+  parts: StartParts,
+  task: Task,
+  open: Attempt,
+  stopped: AbortSignal,
+): Promise<Outcome | NextRoute> {
   const ref = refOf(task);
   const route = routeOf(open);
   const provider = parts.providers.get(open.provider);
@@ -124,14 +142,17 @@ async function resume(parts: StartParts, task: Task, open: Attempt, stopped: Abo
   );
 }
 
-/** Calls the upstream once and acts on what it says. `next`: not started there, try another route. */
+/** Not started there: another route is tried. `full`: and this one again later. */
+type NextRoute = 'next' | 'full';
+
+/** Calls the upstream once and acts on what it says. */
 async function submit(
   parts: StartParts,
   task: Task,
   attempt: RouteAttempt,
   input: PreparedInput,
   stopped: AbortSignal,
-): Promise<Outcome | 'next'> {
+): Promise<Outcome | NextRoute> {
   const { name, route, provider } = attempt;
   await failpoint('task.opened');
   if (input instanceof Error) return submitFailed(parts, task, attempt, input, stopped);
@@ -167,7 +188,7 @@ async function submitFailed(
   attempt: RouteAttempt,
   error: unknown,
   stopped: AbortSignal,
-): Promise<Outcome | 'next'> {
+): Promise<Outcome | NextRoute> {
   if (error instanceof NotStarted) return notStarted(parts, task, attempt, error);
   if (error instanceof InputRefused) {
     await parts.health.releaseProbe(attempt.name, task.account_id);
@@ -242,14 +263,17 @@ async function notStarted(
   task: Task,
   attempt: RouteAttempt,
   error: NotStarted,
-): Promise<'next' | 'done'> {
+): Promise<NextRoute | 'done'> {
   await failpoint('task.refused');
-  const { reason, message } = error;
-  if (error.simulated) await parts.health.releaseProbe(attempt.name, task.account_id);
+  const is_full = isFull(error);
+  if (error.simulated || is_full) await parts.health.releaseProbe(attempt.name, task.account_id);
   else await parts.health.failed(attempt.name, task.account_id, troubleOf(error));
-  const closed = await closeAttempt(parts, refOf(task), attempt, { state: 'not_started', reason, message });
+  if (is_full) await noteFullRoute(parts, { route: attempt.name, provider: attempt.route.provider }, error);
+  const closed = await closeAttempt(parts, refOf(task), attempt, refusalOf(error));
+  parts.throttle.promoteSoon();
   await failpoint('task.routed');
-  return closed ? 'next' : 'done';
+  if (!closed) return 'done';
+  return is_full ? 'full' : 'next';
 }
 
 /** Nobody knows whether the upstream took the run: never repeated there, the operator decides. */
@@ -262,7 +286,9 @@ async function ambiguous(
   parts.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');
   if (attempt.route.on_ambiguous_submit === 'failover') {
     const completion = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
-    return (await closeAttempt(parts, refOf(task), attempt, completion)) ? 'next' : 'done';
+    const closed = await closeAttempt(parts, refOf(task), attempt, completion);
+    parts.throttle.promoteSoon();
+    return closed ? 'next' : 'done';
   }
   const failed = failure(
     'upstream_error',

@@ -2,8 +2,10 @@ import { live_keys } from '../queue/queue.ts';
 import { sweepSpool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { removeFiles, type TaskFileParts } from './files.ts';
+import { giveUpWaiting } from './completion.ts';
 import { finish, type FinishParts } from './finish.ts';
 import type { Task, TaskRef } from './task.ts';
+import { listGivenUp } from './throttled.ts';
 
 /** The parts of the app that sweeping takes. */
 export type SweepParts = FinishParts &
@@ -28,7 +30,7 @@ export async function sweepTasks(parts: SweepParts): Promise<Swept> {
 }
 
 /**
- * Unfinished tasks without a live job get one again, and tasks past their deadline end. A few seconds of grace:
+ * Unfinished tasks without a live job, but for those that wait for a full provider, get one again, and tasks past their deadline end. A few seconds of grace:
  * a job may have been taken while this node looks at older rows. None is needed where no worker runs.
  */
 export async function rescueTasks(
@@ -45,7 +47,9 @@ async function resendJobs(parts: SweepParts, grace_ms: number): Promise<number> 
       `select t.account_id, t.id as task_id, a.number is not null as accepted
          from tasks t left join attempts a on a.account_id = t.account_id and a.task_id = t.id and a.state = 'accepted'
         where t.completed_at is null and t.created_at < $1
-          and not exists (select from ${live_keys} live where live.key = t.id) limit ${batch_max}`,
+          and not exists (select from ${live_keys} live where live.key = t.id)
+          and not exists (select from throttled_tasks k
+            where k.account_id = t.account_id and k.task_id = t.id and k.promoted_at is null) limit ${batch_max}`,
       [new Date(now.getTime() - grace_ms)],
     );
     for (const { account_id, task_id, accepted } of rows) {
@@ -60,6 +64,15 @@ async function resendJobs(parts: SweepParts, grace_ms: number): Promise<number> 
     parts.engine.wake('task.poll');
   }
   return resent;
+}
+
+/** Gives room that is free to tasks that wait for it, and ends those that have waited for too long. */
+export async function serveWaiting(parts: SweepParts): Promise<void> {
+  await parts.throttle.promote();
+  const now = new Date(parts.clock.now());
+  await eachOf(parts, await listGivenUp(parts.db, now, batch_max), async (ref) => {
+    await giveUpWaiting(parts, ref);
+  });
 }
 
 /**

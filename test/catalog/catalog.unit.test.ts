@@ -59,6 +59,7 @@ describe('the catalogue without a file', () => {
         chat_at_once: 200,
         failed_per_24h: 25,
         other_per_minute: 600,
+        waiting_tasks: 1_000,
       },
       money: { reservations: 'memory' },
       webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
@@ -123,7 +124,7 @@ describe('the catalogue with a file', () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
-limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 }
+limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4, waiting_tasks: 9 }
 money: { reservations: database }
 net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
@@ -138,7 +139,14 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
       trusted_proxies: ['10.0.0.0/8'],
       hsts: 'off',
       cors_origins: ['https://a.example'],
-      limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4 },
+      limits: {
+        generate_per_minute: 1,
+        chat_per_minute: 2,
+        chat_at_once: 5,
+        failed_per_24h: 3,
+        other_per_minute: 4,
+        waiting_tasks: 9,
+      },
       money: { reservations: 'database' },
       net_allow: ['127.0.0.0/8'],
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },

@@ -33,6 +33,12 @@ describe('the default catalogue', () => {
     expect(checkDefaults(facts)).toEqual({ errors: [], warnings: [] });
   });
 
+  it('takes of Eleven v3 only the stabilities that it has', () => {
+    const eleven = models.find(({ id }) => id === 'elevenlabs/eleven-v3');
+    const ok = (stability: number) => eleven?.validateInput({ text: 'Good morning.', stability }).ok;
+    expect([0, 0.3, 0.5, 0.7, 1].map(ok)).toEqual([true, false, true, false, true]);
+  });
+
   it('has some fifty models of all kinds, each with a usable route when all keys are set', () => {
     expect(models.length).toBeGreaterThanOrEqual(40);
     expect(idsOf(models)).toEqual(idsOf(defaultModels()));

@@ -10,7 +10,7 @@ it('a route that did not start has its end before the next route begins, also in
     { ...attempt, number: 1, route: 'a', state: 'not_started' as const },
     { ...attempt, number: 2, route: 'b', state: 'done' as const },
   ];
-  const moments = timelineOf({ task, attempts, entries: [], attempt_log: [], sees_routes: false });
+  const moments = timelineOf({ task, attempts, entries: [], attempt_log: [], waiting: [], now, sees_routes: false });
   expect(moments.map(({ title }) => title)).toEqual([
     'Created',
     'Route 1 was tried',
@@ -20,4 +20,16 @@ it('a route that did not start has its end before the next route begins, also in
     'Route 2 finished',
     'Succeeded',
   ]);
+});
+
+it('a queued task shows its place, and to operators what it waits for', () => {
+  const now = new Date('2026-11-15T12:00:00Z');
+  const times = { created_at: now, started_at: null, completed_at: null };
+  const task = { currency: 'USD', status: 'queued' as const, error_type: null, error_message: null, ...times };
+  const waiting = [{ provider: 'Black Forest Labs', place: 3, reason: 'waits for Black Forest Labs: 24 of 24 active' }];
+  const lastFor = (sees_routes: boolean) =>
+    timelineOf({ task, attempts: [], entries: [], attempt_log: [], waiting, now, sees_routes }).at(-1);
+  const title = 'Waits: place 3 in the queue';
+  expect(lastFor(true)).toMatchObject({ title, detail: 'waits for Black Forest Labs: 24 of 24 active' });
+  expect(lastFor(false)).toMatchObject({ title, detail: 'The model provider has no room for it yet.' });
 });

@@ -30,6 +30,7 @@ export type Limits = {
   chat_at_once?: number;
   other_per_minute?: number;
   failed_per_24h?: number;
+  waiting_tasks?: number;
 };
 
 /** Returns the `limits:` of medley.yaml: requests are as good as unlimited unless the test states a limit. */

@@ -179,7 +179,9 @@ describe('a task that does not start', () => {
   });
 
   it('counts an error code within a 200, and a run that expires in the queue, as a refusal', async () => {
-    upstreams.minimax.instead('submit', { json: { base_resp: { status_code: 1002, status_msg: 'rate limit' } } });
+    upstreams.minimax.instead('submit', {
+      json: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } },
+    });
     expect(await generate('minimax')).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
     await service.app.db.query('delete from route_health');
     upstreams.minimax.instead('poll', { json: { task: { id: '1', status: 'expired' } } });

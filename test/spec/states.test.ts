@@ -301,7 +301,7 @@ it('D-fail-4 a task whose worker dies while submitting is not submitted again an
     const { json: task } = await generate({}, 0, 'test/pair', by);
     const ref = { account_id: by.account_id, task_id: task.id };
     const [route] = app.catalog.current.models.get('test/pair')?.routes ?? [];
-    if (route) await openAttempt(app, ref, { number: 1, name: 'test/pair#a', route });
+    if (route) await openAttempt(app, ref, { number: 1, name: 'test/pair#a', route }, undefined);
     return task.id;
   };
   const ids = [await orphan(), await orphan()];

@@ -43,6 +43,7 @@ export type Moment = {
     | 'held'
     | 'attempt'
     | 'attempt_ended'
+    | 'waiting'
     | 'started'
     | 'succeeded'
     | 'failed'

@@ -5,8 +5,9 @@ import { readBytes } from '../../lib/read-bytes.ts';
 import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
 import { ownTexts } from './own-texts.ts';
-import type { InputRefused, NotStarted, RunState } from '../provider.ts';
+import { NotStarted, type RunState } from '../provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
+import { closedFor } from './request-windows.ts';
 
 /** The HTTP of an upstream that makes media: one key, its own hosts, its rate limit. */
 export type Upstream = {
@@ -20,8 +21,11 @@ export type Upstream = {
    * of `hosts`. Else undefined: the adapter makes the path from the run's id.
    */
   link(url: Json | undefined): string | undefined;
-  /** Returns the error of a submit whose response is no 2xx; its message does not contain our key. */
-  refusal(answer: Answer, hints?: Hints): NotStarted | InputRefused;
+  /**
+   * Returns the error of a submit whose response is no 2xx; its message does not contain our key. If a gateway lost the
+   * response, it is neither NotStarted nor InputRefused: nobody knows whether there is a run.
+   */
+  refusal(answer: Answer, hints?: Hints): Error;
   /** A run that started and failed, in words that the caller may see. */
   failure(trouble: RunTrouble, hints?: Hints): RunState & { phase: 'failed' };
   /** Texts that no message may contain: the key, and the parts of one that has two. */
@@ -95,6 +99,7 @@ export function openUpstream(
   const bucketOf = openBuckets(options.rate_clock);
   const texts = ownTexts(config);
   const { secrets } = texts;
+  const windows = new SubmitWindows();
   const link = (url: Json | undefined) => ownLink(url, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {
@@ -104,19 +109,60 @@ export function openUpstream(
       for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
       const bucket = is_read ? bucketOf(request.rate_limit ?? options.rate_limit) : undefined;
       await bucket?.take(request.signal);
+      const is_submit = !is_read && (request.json ?? request.form ?? request.body) !== undefined;
+      if (is_submit) windows.check(target.pathname, request);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
       const headers = texts.headers({ 'user-agent': 'Medley', ...own, ...request.headers });
       const path = texts.path(target.pathname + target.search);
       const answer = await exchange(connections, { origin: target.origin, path }, { ...request, headers, is_read });
       if (!answer.ok) bucket?.pause(pauseAfter(answer));
+      if (answer.ok && is_submit) windows.note(target.pathname, request, answer);
       return answer;
     },
     link,
-    refusal: (answer, hints) => refusalError(refusalOf(answer), secrets, hints),
+    refusal: (answer, hints) => {
+      if (isLost(answer, hints)) return new Error(`answered ${answer.status}: the upstream may be at work on it`);
+      return refusalError(refusalOf(answer), secrets, hints);
+    },
     failure: (trouble, hints) => runFailure(trouble, secrets, hints),
     secrets,
     close: () => connections.close(),
   };
+}
+
+/** Statuses of a gateway that has not seen the upstream's answer. The last two are Cloudflare's. */
+const lost_statuses = [502, 504, 520, 524];
+
+/** Tells whether the upstream may have the run all the same. Where the answer is the result, only a late one was begun. */
+function isLost({ status }: Answer, { is_synchronous = false }: Hints = {}): boolean {
+  return is_synchronous ? status === 504 || status === 524 : lost_statuses.includes(status);
+}
+
+/**
+ * Windows of submits that are used up, by the upstream's headers. Nobody asks before such a window ends: the refusal is
+ * known, and goes the way of one that the upstream gave.
+ */
+class SubmitWindows {
+  readonly #closed_until_ms = new Map<string, number>();
+
+  /** Throws NotStarted if the window of such a submit is used up. */
+  check(path: string, request: UpstreamRequest): void {
+    const name = nameOf(path, request);
+    const wait_ms = (this.#closed_until_ms.get(name) ?? 0) - performance.now();
+    if (wait_ms <= 0) return void this.#closed_until_ms.delete(name);
+    const options = { retry_after_ms: Math.ceil(wait_ms), wait_basis: 'window' } as const;
+    throw new NotStarted('rate_limited', 'the requests of this minute are used up, by its headers', options);
+  }
+
+  note(path: string, request: UpstreamRequest, { headers }: Answer): void {
+    const wait_ms = closedFor(headers, Date.now());
+    if (wait_ms !== undefined) this.#closed_until_ms.set(nameOf(path, request), performance.now() + wait_ms);
+  }
+}
+
+/** Upstreams count the requests of each model. */
+function nameOf(path: string, { json, form }: UpstreamRequest): string {
+  return `${path} ${String(json?.['model'] ?? form?.get('model') ?? '')}`;
 }
 
 /** An upstream's id is in the path: it must stay where it is put. */
@@ -160,7 +206,8 @@ function pauseAfter(answer: Answer): number {
 }
 
 function refusalOf({ status, headers, bytes }: Answer) {
-  return { status, retry_after: headers['retry-after'], body: bytes.toString('utf8') };
+  const window_ms = closedFor(headers, Date.now());
+  return { status, retry_after: headers['retry-after'], window_ms, body: bytes.toString('utf8') };
 }
 
 async function exchange(

@@ -1,10 +1,16 @@
 import { isRecord } from '../../lib/is-record.ts';
-import { InputRefused, NotStarted, type RunState } from '../provider.ts';
+import { InputRefused, NotStarted, type RunState, type WaitBasis } from '../provider.ts';
 import { overflowOf, type UpstreamError } from './overflow.ts';
 import { scrub } from './scrub.ts';
 
 /** An answer that is no 2xx. */
-export type Refusal = { status: number; retry_after: string | undefined; body: string };
+export type Refusal = {
+  status: number;
+  retry_after: string | undefined;
+  /** Until the upstream's window of requests ends, by its headers. */
+  window_ms?: number | undefined;
+  body: string;
+};
 
 /** Error texts of one upstream, beside those of all. */
 export type Hints = {
@@ -16,6 +22,8 @@ export type Hints = {
   unavailable?: RegExp;
   /** In a code, a type or the words of a run that failed: the caller's own mistake. */
   callers?: RegExp;
+  /** The answer to the submit is the result. */
+  is_synchronous?: boolean;
 };
 
 /** The reported error of a run that started and failed. */
@@ -68,7 +76,7 @@ export function refusalError(
     return new NotStarted('rejected_credentials', detail);
   if (status === 429 && too_large.test(reason.message))
     return new NotStarted('refused', detail, { is_not_route_fault: true });
-  if (status === 429) return new NotStarted('rate_limited', detail, { retry_after_ms: retryAfter(refusal) });
+  if (status === 429) return new NotStarted('rate_limited', detail, waitOf(refusal));
   if (status === 504 || status === 408) return new NotStarted('timeout', detail);
   return new NotStarted('unavailable', detail, retryOptions(refusal));
 }
@@ -82,14 +90,16 @@ export function runFailure(
   const { code = '', message = '' } = trouble;
   const upstream_reason: UpstreamError = { code, type: '', message };
   const reason = scrub(message, secrets);
+  const own = [code, reason].filter((text) => text !== '').join(': ');
+  const failed = { phase: 'failed', ...(own !== '' && { upstream_words: own }) } as const;
   if (isModeration(upstream_reason, hints)) {
     const words = reason || 'The model provider found the content unfit.';
-    return { phase: 'failed', type: 'content_policy_violation', message: words };
+    return { ...failed, type: 'content_policy_violation', message: words };
   }
   if (says(hints.callers, upstream_reason)) {
-    return { phase: 'failed', type: 'invalid_request', message: reason || 'The model could not work with this input.' };
+    return { ...failed, type: 'invalid_request', message: reason || 'The model could not work with this input.' };
   }
-  return { phase: 'failed', type: 'upstream_error', message: 'The model provider could not finish the run.' };
+  return { ...failed, type: 'upstream_error', message: 'The model provider could not finish the run.' };
 }
 
 function isModeration(error: UpstreamError, { moderation }: Hints): boolean {
@@ -115,8 +125,18 @@ function isCallersMistake(status: number, error: UpstreamError, { moderation }: 
   return status === 400 || status === 413 || status === 422 || status === 431;
 }
 
-function retryOptions(refusal: Refusal): { retry_after_ms?: number } {
-  return refusal.retry_after === undefined ? {} : { retry_after_ms: retryAfter(refusal) };
+function retryOptions(refusal: Refusal): { retry_after_ms?: number; wait_basis?: WaitBasis } {
+  return refusal.retry_after === undefined ? {} : waitOf(refusal);
+}
+
+/** Returns the time to wait after a refusal for fullness, and its source. */
+export function waitOf(refusal: Refusal): { retry_after_ms: number; wait_basis: WaitBasis } {
+  const { retry_after, window_ms, body } = refusal;
+  if (retry_after === undefined && waitIn(body) === undefined)
+    return window_ms === undefined
+      ? { retry_after_ms: retry_default_ms, wait_basis: 'guess' }
+      : { retry_after_ms: window_ms, wait_basis: 'window' };
+  return { retry_after_ms: retryAfter(refusal), wait_basis: 'requested' };
 }
 
 const retry_default_ms = 5_000;

@@ -84,7 +84,6 @@ const common = {
   adapter: elevenlabs,
   imitate: startElevenlabs,
   synchronous: true,
-  statuses: { 504: 'unknown' },
 } as const;
 
 conformance({

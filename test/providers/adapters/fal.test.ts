@@ -169,6 +169,27 @@ describe('fal', () => {
     expect(asked?.headers['x-fal-request-timeout']).toBe('91');
   });
 
+  it('tells no runner to stop: it is charged, and its result is the caller’s', async () => {
+    const state = await provider.start(run(), never);
+    if (!('ref' in state)) throw new Error('the run is over');
+    imitation.instead('poll', { status: 202, json: { status: 'IN_PROGRESS' } });
+    expect(await provider.cancel?.(run(), state.ref, never)).toBe('billed');
+    expect(imitation.askedFor('cancel')).toEqual([]);
+  });
+
+  it.each([
+    ['workflows/acme/tale', '/workflows/acme/tale'],
+    ['comfy/acme/graph/fast', '/comfy/acme/graph'],
+    ['fal-ai/flux/dev', '/fal-ai/flux'],
+  ])('finds the run of %s without a link below %s', async (model, app) => {
+    imitation.instead('submit', { json: { request_id: id } });
+    const one = run({ model });
+    const state = await provider.start(one, never);
+    if (!('ref' in state)) throw new Error('the run is over');
+    await provider.poll(one, state.ref, never);
+    expect(imitation.askedFor('poll').at(-1)?.path).toBe(`${app}/requests/${id}/status`);
+  });
+
   const [a, b] = ['https://v3.fal.media/files/a.bin', 'https://v3.fal.media/files/b.bin'];
   it.each([
     ['pictures', {}, { images: [{ url: a }, { url: b }], seed: 7 }, [{ url: a }, { url: b }]],

@@ -77,7 +77,6 @@ conformance({
   ...common,
   name: 'gemini images',
   synchronous: true,
-  statuses: { 504: 'unknown' },
   run: painting,
   submit: {
     method: 'POST',
@@ -123,7 +122,6 @@ conformance({
   ...common,
   name: 'gemini predictions',
   synchronous: true,
-  statuses: { 504: 'unknown' },
   run: printing,
   submit: {
     method: 'POST',

@@ -60,7 +60,7 @@ conformance({
     ['the key', coded(2049, 'invalid api key'), { not_started: 'rejected_credentials' }],
     ['the balance', coded(1008, 'insufficient balance'), { not_started: 'rejected_credentials' }],
     ['its own trouble', coded(1033, 'mysql failed'), { not_started: 'unavailable' }],
-    ['its own time', coded(1001, 'request timeout'), { not_started: 'timeout' }],
+    ['its own time', coded(1001, 'request timeout'), 'unknown'],
     ['a code that nobody knows', coded(9999, 'new'), { not_started: 'unavailable' }],
   ],
   polls: [
@@ -98,6 +98,11 @@ conformance({
     ...first('Success', { file_id: '1', ...base(0, 'success') }),
     result: [{ json: { file: { file_id: 1, download_url: url }, ...base(0, 'success') } }],
   }),
+});
+
+const lost = (status: number, message: string) => ({
+  status,
+  json: { type: 'error', error: { type: 'server_error', message, http_code: String(status) } },
 });
 
 conformance({
@@ -150,6 +155,9 @@ conformance({
     ['expired in the queue', second('expired'), { not_started: 'unavailable' }],
     ['cancelled', second('cancelled'), { phase: 'failed', type: 'upstream_error' }],
     ['not known yet', { poll: [{ status: 404, json: { type: 'error' } }] }, { phase: 'waiting' }],
+    ['not known, as a fault of its own', { poll: [lost(500, 'record not found (1000)')] }, { phase: 'waiting' }],
+    ['too old to be known', { poll: [lost(400, 'invalid params, invalid task_id (2013)')] }, { phase: 'waiting' }],
+    ['a fault of its own', { poll: [lost(500, 'internal error (1000)')] }, 'unknown'],
     ['no status', { poll: [{ json: { task: {} } }] }, 'unknown'],
   ],
   unknown_word: { json: { task: { id: '1', status: 'upscaling' } } },

@@ -26,7 +26,6 @@ const common = {
   imitate: startOpenai,
   base_path: '/v1',
   synchronous: true,
-  statuses: { 504: 'unknown' },
 } as const;
 
 conformance({

@@ -133,6 +133,15 @@ describe('replicate', () => {
   const run = (more: Partial<RunRequest> = {}) => runOf({ kind: 'image', model: 'acme/painter', input, ...more });
   const version = 'ab'.repeat(32);
 
+  it('stops no run that works: it is charged, and its result is the caller’s', async () => {
+    const state = await provider.start(run(), never);
+    if (!('ref' in state)) throw new Error('the run is over');
+    const working = { status: 'processing', started_at: '2026-08-01T10:00:01Z' };
+    imitation.instead('poll', { json: prediction(imitation.url, id, working) });
+    expect(await provider.cancel?.(run(), state.ref, never)).toBe('billed');
+    expect(imitation.askedFor('cancel')).toEqual([]);
+  });
+
   it.each([
     ['acme/painter', {}, '/v1/models/acme/painter/predictions', undefined],
     [`acme/painter:${version}`, {}, '/v1/predictions', `acme/painter:${version}`],

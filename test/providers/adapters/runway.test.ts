@@ -178,6 +178,15 @@ describe('runway', () => {
     expect(imitation.askedFor('cancel')).toEqual([]);
   });
 
+  it.each(['FAILED', 'CANCELLED'])('keeps the credits that a run costs though it is %s', async (status) => {
+    const run = runOf(film);
+    const state = await provider.start(run, never);
+    if (!('ref' in state)) throw new Error('the run is over');
+    imitation.instead('poll', { json: { id: 'a', status, failureCode: 'INTERNAL', cost: { credits: 25 } } });
+    const upstream_cost = { amount: '0.25', currency: 'USD' };
+    expect(await provider.poll(run, state.ref, never)).toMatchObject({ phase: 'failed', upstream_cost });
+  });
+
   it('reports unknown options', () => {
     expect(runway.checkOptions({ endpoint: 'video_upscale', credit_price: '0.012' })).toEqual([]);
     expect(runway.checkOptions({ endpoint: '../admin', colour: 1 }).map(({ field }) => field)).toEqual([

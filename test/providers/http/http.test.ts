@@ -234,6 +234,27 @@ describe('the rate limit of a key', () => {
   });
 });
 
+describe('a window of requests that is used up by its headers', () => {
+  it('refuses the next submits of its model without asking, and no other one', async () => {
+    const imitation = await startImitation({ roleOf: () => 'submit', answer: () => ({ json: {} }) });
+    const upstream = openTo(imitation.url);
+    const submit = (model: string) => upstream.call({ ...get, method: 'POST', json: { model } });
+    const headers = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '30s' };
+    imitation.instead('submit', { headers, json: {} });
+    expect((await submit('a')).ok).toBe(true);
+    const refused = { name: 'NotStarted', reason: 'rate_limited', wait_basis: 'window' };
+    await expect(submit('a')).rejects.toMatchObject(refused);
+    expect((await submit('b')).ok).toBe(true);
+    expect((await upstream.call({ ...get, method: 'POST' })).ok).toBe(true); // a cancel, which begins nothing
+    expect(imitation.asked).toHaveLength(3);
+    imitation.instead('submit', { status: 429, headers, json: {} });
+    const error = upstream.refusal(await submit('c'));
+    expect(error).toMatchObject({ ...refused, retry_after_ms: 30_000 });
+    await upstream.close();
+    await imitation.stop();
+  });
+});
+
 describe('secrets', () => {
   it('in two parts are secret in each part', async () => {
     const imitation = await startImitation({

@@ -1,10 +1,25 @@
-import { sampleFile, startImitation, type Imitation } from './imitation.ts';
+import { sampleFile, startImitation, type Imitation, type Reply } from './imitation.ts';
 
 /**
  * Black Forest Labs: a submit tells where to ask and what it costs; a run is `Pending` in the queue and at work
  * alike, and the link to its result is another host's.
  */
-export async function startBfl(now?: () => number): Promise<Imitation> {
+export function startBfl(now?: () => number): Promise<Imitation> {
+  return startCrowdedBfl(Number.POSITIVE_INFINITY, { now, refuses: { status: 429 }, most_active: 0, accepted: 0 });
+}
+
+/** A crowded provider as a test sees it: `most_active` runs at once, `accepted` in all, and how it refuses more. */
+export type Crowd = {
+  now?: (() => number) | undefined;
+  refuses: Exclude<Reply, string>;
+  most_active: number;
+  accepted: number;
+};
+
+/** The same with the limit of an account: more runs than `active_max` that are not ready are refused. */
+export async function startCrowdedBfl(active_max: number, crowd: Crowd): Promise<Imitation> {
+  const { now } = crowd;
+  const active = new Set<string>();
   const picture = await sampleFile('image');
   const film = await sampleFile('video');
   const polls = new Map<string, number>();
@@ -21,7 +36,11 @@ export async function startBfl(now?: () => number): Promise<Imitation> {
         if (headers['x-key'] === undefined)
           return { status: 403, json: { detail: 'Not authenticated - Invalid Authentication' } };
         if (role === 'submit') {
+          if (active.size >= active_max) return crowd.refuses;
           const id = `${path.includes('video') ? 'film' : 'picture'}-${++submits}`;
+          active.add(id);
+          crowd.accepted += 1;
+          crowd.most_active = Math.max(crowd.most_active, active.size);
           return {
             json: { id, polling_url: `${url}/v1/get_result?id=${id}`, cost: 4.5, input_mp: 0, output_mp: 1.05 },
           };
@@ -30,6 +49,7 @@ export async function startBfl(now?: () => number): Promise<Imitation> {
         const asked = (polls.get(id) ?? 0) + 1;
         polls.set(id, asked);
         if (asked === 1) return { json: { id, status: 'Pending', result: null, progress: null, details: null } };
+        active.delete(id);
         const sample = `${url}/delivery/${id}`;
         return {
           json: { id, status: 'Ready', result: { sample, prompt: 'A bay', seed: 42, duration: 3.1 }, progress: null },

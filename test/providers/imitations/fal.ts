@@ -1,6 +1,6 @@
 import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
 
-const request_form = /^\/[^/]+\/[^/]+\/requests\/([0-9a-f-]{36})(\/status|\/cancel|)$/;
+const request_form = /^\/(?:(?:workflows|comfy)\/)?[^/]+\/[^/]+\/requests\/([0-9a-f-]{36})(\/status|\/cancel|)$/;
 
 /** fal's queue: requests that wait, are worked on, are completed, and whose result is asked for elsewhere. */
 export async function startFal(now?: () => number): Promise<Imitation> {
@@ -22,7 +22,8 @@ export async function startFal(now?: () => number): Promise<Imitation> {
     }
     const polled = (polls.get(id) ?? 0) + 1;
     polls.set(id, polled);
-    if (polled < 2) return { status: 202, json: { status: 'IN_PROGRESS', request_id: id, logs: null } };
+    if (polled === 1) return { status: 202, json: { status: 'IN_QUEUE', request_id: id, queue_position: 3 } };
+    if (polled === 2) return { status: 202, json: { status: 'IN_PROGRESS', request_id: id, logs: null } };
     return { json: { status: 'COMPLETED', request_id: id, metrics: { inference_time: 1.5 }, logs: null } };
   };
   return startImitation({ roleOf, answer }, now);

@@ -22,8 +22,8 @@ export async function startReplicate(now?: () => number): Promise<Imitation> {
     if (asked.role === 'cancel') return { json: prediction(url, id, { status: 'canceled' }) };
     const polled = (polls.get(id) ?? 0) + 1;
     polls.set(id, polled);
-    const json = prediction(url, id, polled < 2 ? { status: 'processing', started_at: seen } : done(url));
-    return { json };
+    if (polled === 1) return { json: prediction(url, id, { status: 'starting' }) };
+    return { json: prediction(url, id, polled === 2 ? { status: 'processing', started_at: seen } : done(url)) };
   };
   return startImitation({ roleOf, answer }, now);
 }

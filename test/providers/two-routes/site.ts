@@ -35,7 +35,7 @@ export const ways = [
 export type Way = (typeof ways)[number];
 
 /** Nobody who has sent the submit knows whether there is a run; here there never is. */
-const ambiguous_ways: ReadonlySet<Way> = new Set<Way>(['cut', 'page', 'silent']);
+const ambiguous_ways: ReadonlySet<Way> = new Set<Way>(['502', '504', 'cut', 'page', 'silent']);
 
 function replyOf(way: Way): Reply | undefined {
   switch (way) {

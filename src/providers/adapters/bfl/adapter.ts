@@ -37,6 +37,8 @@ const callers = /invalid_image|invalid_input|validation/i;
  */
 export const bfl = {
   serves: (kind) => kind === 'image' || kind === 'video',
+  // https://help.bfl.ai/articles/7158018353 (24; of flux-kontext-max 6), read 2026-11-25
+  limits: { label: 'Black Forest Labs', max_active: 24 },
   checkOptions: (options) => [
     ...optionProblems(options, { credit_price: undefined, cost_currency: undefined }),
     ...costProblems(options),

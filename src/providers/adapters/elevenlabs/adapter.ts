@@ -3,7 +3,6 @@ import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
 import { makeAudio, voiceOf } from './audio.ts';
 import { transcribe } from './transcription.ts';
 import { operationOf, operations } from './work.ts';
-import { assertNotLost } from '../../http/gateways.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { optionProblems } from '../../http/options.ts';
 import {
@@ -14,7 +13,7 @@ import {
   type Provider,
   type RunRequest,
 } from '../../provider.ts';
-import { retryAfter, upstreamErrorOf, type Hints } from '../../http/refusal.ts';
+import { waitOf, upstreamErrorOf, type Hints } from '../../http/refusal.ts';
 import { scrub } from '../../http/scrub.ts';
 import { costProblems } from '../../http/upstream-cost.ts';
 
@@ -42,6 +41,8 @@ const default_base_url = 'https://api.elevenlabs.io';
  */
 export const elevenlabs = {
   serves: (kind) => kind === 'audio',
+  // How many at once depends on the plan: https://help.elevenlabs.io/hc/en-us/articles/19571824571921, read 2026-11-25
+  limits: { label: 'ElevenLabs' },
   checkOptions,
   open,
 } satisfies Adapter;
@@ -55,7 +56,6 @@ function open(config: ProviderConfig, { guard, prober }: AdapterParts): Provider
       const work = operationOf(run) === 'speech-to-text' ? transcribe(prober) : makeAudio;
       const state = await work(upstream, run, signal);
       if ('phase' in state) return state;
-      assertNotLost(state);
       throw refusalOf(upstream, state, run);
     },
     poll: async () => {
@@ -67,6 +67,7 @@ function open(config: ProviderConfig, { guard, prober }: AdapterParts): Provider
 
 /** A used up quota is a 401 like an unknown key; what a plan does not have, too, is ours. */
 const hints: Hints = {
+  is_synchronous: true,
   moderation: /against_policy|terms_of_service|bad_prompt|bad_composition_plan|prohibited|blocked/i,
   about_us: /quota_exceeded|missing_permissions|payment_required|insufficient_|only_for_|subscription_|free_users_/i,
 };
@@ -85,8 +86,8 @@ function refusalOf(upstream: Upstream, answer: Answer, run: RunRequest): Error {
     return is_callers ? new InputRefused('invalid_request', words) : new NotStarted('unavailable', words);
   }
   if (answer.status === 429 && is(/system_busy/)) {
-    const retry_after_ms = retryAfter({ status: 429, retry_after: answer.headers['retry-after'], body });
-    return new NotStarted('unavailable', `answered 429: ${words}`, { retry_after_ms });
+    const wait = waitOf({ status: 429, retry_after: answer.headers['retry-after'], body });
+    return new NotStarted('unavailable', `answered 429: ${words}`, wait);
   }
   if (answer.status === 429 && answer.headers['retry-after'] === undefined && is(/concurrent/)) {
     return new NotStarted('rate_limited', `answered 429: ${words}`, { retry_after_ms: crowded_ms });

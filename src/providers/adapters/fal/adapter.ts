@@ -50,6 +50,8 @@ const hints: Hints = {
  */
 export const fal = {
   serves: (kind) => kind === 'image' || kind === 'video' || kind === 'audio',
+  // Has a queue of its own, and refuses nothing: https://docs.fal.ai/documentation/model-apis/concurrency-limits, read 2026-11-25
+  limits: { label: 'fal' },
   checkOptions,
   open,
 } satisfies Adapter;
@@ -100,17 +102,24 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   return goingOn(state, 'waiting', now_ms, poll_intervals[kind]);
 }
 
+/** In a namespace the app is a part further on, as in `workflows/owner/name`: fal-js, utils.ts, read 2026-11-25. */
+const namespaces = ['workflows', 'comfy'];
+
 /** The link that the submit named, or its usual place, which is below the app and not below its sub-path. */
 function targetOf(upstream: Upstream, { model }: RunContext, state: PollState, name: string, end: string) {
   const url = upstream.link(state[name]);
   if (url !== undefined) return { url };
-  const app = model.split('/').slice(0, 2).join('/');
+  const parts = model.split('/');
+  const app = parts.slice(0, namespaces.includes(parts[0] ?? '') ? 3 : 2).join('/');
   return { path: `/${inPath(app)}/requests/${inPath(textIn(state, 'id') ?? '')}${end}` };
 }
 
+function getStatus(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<Answer> {
+  return upstream.call({ method: 'GET', ...targetOf(upstream, run, state, 'status_url', '/status'), signal });
+}
+
 async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
-  const target = targetOf(upstream, run, state, 'status_url', '/status');
-  const answer = await upstream.call({ method: 'GET', ...target, signal });
+  const answer = await getStatus(upstream, run, state, signal);
   if (answer.status === 404) return unknownRun(state, run.now_ms, poll_intervals[run.kind]);
   if (!answer.ok) throw unanswered(answer);
   const status = statusIn(answer.object(), 'status');
@@ -187,8 +196,10 @@ function objectsWithUrl(value: Json, depth = 0): JsonObject[] {
   return Object.values(value).flatMap((member) => objectsWithUrl(member, depth + 1));
 }
 
-/** Only what was still in the queue is stopped for certain; a runner that was told to stop may be charged. */
+/** Only what is still in the queue is stopped for certain; a runner that was told to stop would fail, and be charged. */
 async function cancel(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal) {
+  const now = await getStatus(upstream, run, state, signal);
+  if (!now.ok || statusIn(now.object(), 'status') !== 'in_queue') return 'billed';
   const target = targetOf(upstream, run, state, 'cancel_url', '/cancel');
   const answer = await upstream.call({ method: 'PUT', ...target, signal });
   const words = answer.text().toLowerCase();

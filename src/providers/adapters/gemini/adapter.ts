@@ -24,6 +24,7 @@ import type { Adapter } from '../../provider.ts';
  */
 export const gemini = {
   serves: (kind) => kind === 'chat' || kind === 'image' || kind === 'video',
+  limits: { label: 'Google' },
   checkChatOptions: geminiChatOptionProblems,
   checkOptions: mediaOptionProblems,
   open: openMedia,

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../../catalog/model.ts';
-import { assertNotLost } from '../../http/gateways.ts';
 import type { Upstream } from '../../http/http.ts';
 import type { RunRequest, RunState } from '../../provider.ts';
 import { objectsIn, textIn } from '../../http/reading.ts';
@@ -12,7 +11,6 @@ const answer_bytes_max = 134_217_728;
 export const predictImages: Work = async (upstream, run, signal) => {
   const json = bodyOf(run);
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json, signal, answer_bytes_max });
-  assertNotLost(answer);
   return answer.ok ? readPredictions(upstream, answer.object()) : answer;
 };
 

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../../catalog/model.ts';
-import { assertNotLost } from '../../http/gateways.ts';
 import type { Upstream } from '../../http/http.ts';
 import { fileOf } from '../../http/multipart.ts';
 import { InputRefused, type RunRequest, type RunState } from '../../provider.ts';
@@ -15,7 +14,6 @@ const answer_bytes_max = 134_217_728;
 export const makeImages: Work = async (upstream, run, signal) => {
   const json = bodyOf(run);
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json, signal, answer_bytes_max });
-  assertNotLost(answer);
   return answer.ok ? readImages(upstream, run, answer.object()) : answer;
 };
 

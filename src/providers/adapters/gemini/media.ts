@@ -32,7 +32,7 @@ export function openMedia(config: ProviderConfig, { guard, rate_clock }: Adapter
       const work = method === 'generateContent' ? makeImages : method === 'predict' ? predictImages : startVideos;
       const state = await work(upstream, run, signal);
       if ('phase' in state) return state;
-      throw upstream.refusal(state, media_hints);
+      throw upstream.refusal(state, { ...media_hints, is_synchronous: work !== startVideos });
     },
     poll: (run, ref, signal) => pollVideos(upstream, run, ref, signal),
     close: () => upstream.close(),

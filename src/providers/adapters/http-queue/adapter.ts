@@ -72,7 +72,7 @@ async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Pro
   const { plan, upstream } = talk;
   const answer = await call(talk, plan.submit, { events_url }, { is_read: false, input });
   const trouble = troubleIn(answer, plan.errors);
-  if (trouble) throw upstream.refusal(refusalIn(answer, trouble));
+  if (trouble) throw upstream.refusal(refusalIn(answer, trouble), { is_synchronous: !plan.status });
   if (!plan.status) return done(talk, answer);
   const response = answer.object();
   const id = idIn({ id: (plan.submit.id && firstAt(response, plan.submit.id)) ?? null }, 'id');

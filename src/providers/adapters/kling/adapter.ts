@@ -51,6 +51,7 @@ function statusOfCode(code: string): number {
  */
 export const kling = {
   serves: (kind) => kind === 'image' || kind === 'video',
+  limits: { label: 'Kling' },
   checkOptions: (options) => [
     ...optionProblems(options, { endpoint: undefined, credit_price: undefined, cost_currency: undefined }),
     ...(isEndpoint(options['endpoint'] ?? 'none')

@@ -36,6 +36,7 @@ const callers = /^(image_too_large|unsupported_format|corrupt_input|invalid_requ
  */
 export const luma = {
   serves: (kind) => kind === 'image' || kind === 'video',
+  limits: { label: 'Luma' },
   checkOptions: (options) => optionProblems(options, {}),
   open,
 } satisfies Adapter;

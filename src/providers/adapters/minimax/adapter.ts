@@ -6,7 +6,7 @@ import { optionProblems } from '../../http/options.ts';
 import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
 import { countIn, objectIn, textIn } from '../../http/reading.ts';
-import type { Hints } from '../../http/refusal.ts';
+import { upstreamErrorOf, type Hints } from '../../http/refusal.ts';
 import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://api.minimax.io';
@@ -49,6 +49,8 @@ const hints: Hints = { moderation, callers: /^(1042|2013|20132)\b/ };
  */
 export const minimax = {
   serves: (kind) => kind === 'video' || kind === 'audio',
+  // Has a limit for each model: https://platform.minimax.io/docs/guides/rate-limits, read 2026-11-25
+  limits: { label: 'MiniMax' },
   checkOptions: (options) => optionProblems(options, { api: ['v1', 'v2'] }),
   open,
 } satisfies Adapter;
@@ -82,13 +84,17 @@ async function submit(
   path: string,
   json: JsonObject,
   options: { signal: AbortSignal; answer_bytes_max?: number },
+  is_synchronous = false,
 ): Promise<JsonObject> {
   const answer = await upstream.call({ method: 'POST', path, json, ...options });
-  if (!answer.ok) throw upstream.refusal(answer, hints);
+  if (!answer.ok) throw upstream.refusal(answer, { ...hints, is_synchronous });
   const response = answer.object();
   const { code, message } = codeOf(response);
   if (code === '0') return response;
-  throw upstream.refusal(refusedAs(answer, status_of_code.get(code) ?? 500, { code, message }), hints);
+  throw upstream.refusal(refusedAs(answer, status_of_code.get(code) ?? 500, { code, message }), {
+    ...hints,
+    is_synchronous,
+  });
 }
 
 /** Reads the error code. The first API has one in every response; the second only in errors. */
@@ -172,6 +178,9 @@ async function storedFile(upstream: Upstream, file_id: string | undefined, signa
   return filesAt([url]);
 }
 
+/** The second API answers 500 for a task that it does not have, or 400 for one of more than seven days ago. */
+const no_such_task = /record not found|invalid task_id/i;
+
 async function pollSecond(
   upstream: Upstream,
   run: RunContext,
@@ -179,7 +188,8 @@ async function pollSecond(
   signal: AbortSignal,
 ): Promise<RunState> {
   const answer = await get(upstream, secondPath('query/video_generation', state), signal);
-  if (answer.status === 404) return unknownRun(state, run.now_ms, poll_interval);
+  if (answer.status === 404 || (!answer.ok && no_such_task.test(upstreamErrorOf(answer.text()).message)))
+    return unknownRun(state, run.now_ms, poll_interval);
   if (!answer.ok) throw unanswered(answer);
   const task = objectIn(answer.object(), 'task');
   switch (statusIn(task, 'status')) {
@@ -221,7 +231,7 @@ async function cancel(upstream: Upstream, state: PollState, signal: AbortSignal)
 /** Speech is not polled: the answer to the submit is the audio. */
 async function speak(upstream: Upstream, run: RunRequest, signal: AbortSignal): Promise<RunState> {
   const json: JsonObject = { output_format: 'hex', ...run.input, model: run.model, stream: false };
-  const response = await submit(upstream, '/v1/t2a_v2', json, { signal, answer_bytes_max: speech_bytes_max });
+  const response = await submit(upstream, '/v1/t2a_v2', json, { signal, answer_bytes_max: speech_bytes_max }, true);
   const audio = textIn(objectIn(response, 'data'), 'audio');
   if (audio === undefined) throw new Error('the answer has no audio');
   const characters = countIn(objectIn(response, 'extra_info'), 'usage_characters');

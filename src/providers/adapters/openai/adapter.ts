@@ -31,6 +31,7 @@ const default_base_url = 'https://api.openai.com/v1';
  */
 export const openai = {
   serves: (kind) => kind !== 'video',
+  limits: { label: 'OpenAI' },
   checkChatOptions: chatOptionProblems,
   checkOptions: mediaOptionProblems,
   open: (config, parts): Provider => openMedia({ ...config, base_url: config.base_url ?? default_base_url }, parts),

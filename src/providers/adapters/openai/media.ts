@@ -1,5 +1,4 @@
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import { assertNotLost } from '../../http/gateways.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import type { AdapterParts, Provider, RunRequest, RunState } from '../../provider.ts';
 import { objectIn, textIn } from '../../http/reading.ts';
@@ -35,12 +34,11 @@ function workOf({ kind, input, options }: RunRequest, prober: Prober): Work {
 
 /** Content that was found unfit when the image was there is a run that failed; else the run did not start. */
 function refused(upstream: Upstream, answer: Answer): RunState {
-  assertNotLost(answer);
   const error = errorOf(answer);
   if (textIn(objectIn(error, 'moderation_details'), 'moderation_stage') === 'output') {
     return upstream.failure({ code: 'moderation_blocked', message: textIn(error, 'message') ?? '' });
   }
-  throw upstream.refusal(answer);
+  throw upstream.refusal(answer, { is_synchronous: true });
 }
 
 function errorOf(answer: Answer): JsonObject {

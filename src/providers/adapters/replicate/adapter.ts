@@ -2,7 +2,7 @@ import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
 import type { Units } from '../../../catalog/price.ts';
 import { idIn, inPath, newId, statusIn, unanswered } from '../../http/answers.ts';
-import { openUpstream, type Upstream } from '../../http/http.ts';
+import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { optionProblems } from '../../http/options.ts';
 import {
   NotStarted,
@@ -48,6 +48,8 @@ const hints: Hints = {
  */
 export const replicate = {
   serves: (kind) => kind === 'image' || kind === 'video' || kind === 'audio',
+  // https://replicate.com/docs/topics/predictions/rate-limits, read 2026-11-25
+  limits: { label: 'Replicate', per_minute: 600 },
   checkOptions,
   open,
 } satisfies Adapter;
@@ -108,10 +110,14 @@ function targetOf({ model, options }: RunContext): { path: string; version?: str
   return is_version ? { path: '/predictions', version: model } : { path: `/models/${inPath(model)}/predictions` };
 }
 
-async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
+function getPrediction(upstream: Upstream, state: PollState, signal: AbortSignal): Promise<Answer> {
   const url = upstream.link(state['url']);
   const target = url === undefined ? { path: `/predictions/${inPath(idIn(state, 'id') ?? '')}` } : { url };
-  const answer = await upstream.call({ method: 'GET', ...target, signal, answer_bytes_max });
+  return upstream.call({ method: 'GET', ...target, signal, answer_bytes_max });
+}
+
+async function poll(upstream: Upstream, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {
+  const answer = await getPrediction(upstream, state, signal);
   if (answer.status === 404) return unknownRun(state, run.now_ms, poll_interval);
   if (!answer.ok) throw unanswered(answer);
   return stateOf(upstream, run, state, answer.object());
@@ -181,8 +187,11 @@ function withKey(file: RunFile, headers: Record<string, string>): RunFile {
   return file_hosts.test(origin) ? { ...file, credentials: { origin, headers } } : file;
 }
 
-/** A run that was seen working is charged up to its stop. */
+/** A run that works is charged up to its stop: it goes on, and its result is the caller's. */
 async function cancel(upstream: Upstream, state: PollState, signal: AbortSignal): Promise<'stopped' | 'billed'> {
+  const now = await getPrediction(upstream, state, signal);
+  const prediction = now.ok ? now.object() : {};
+  if (statusIn(prediction, 'status') !== 'starting' || prediction['started_at']) return 'billed';
   const url = upstream.link(state['cancel_url']);
   const target = url === undefined ? { path: `/predictions/${inPath(idIn(state, 'id') ?? '')}/cancel` } : { url };
   const answer = await upstream.call({ method: 'POST', ...target, signal });

@@ -4,7 +4,7 @@ import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { withoutHollow } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
 import { NotStarted, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
-import type { RunContext, RunRequest, RunState } from '../../provider.ts';
+import type { RunContext, RunRequest, RunState, UpstreamCost } from '../../provider.ts';
 import { objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
 import type { Hints } from '../../http/refusal.ts';
 import { costProblems, creditCost } from '../../http/upstream-cost.ts';
@@ -60,6 +60,8 @@ const endpoints = [
  */
 export const runway = {
   serves: (kind) => kind === 'image' || kind === 'video' || kind === 'audio',
+  // Has a queue of its own for each model: https://docs.dev.runwayml.com/usage/tiers, read 2026-11-25
+  limits: { label: 'Runway' },
   checkOptions: (options) => [
     ...optionProblems(options, { endpoint: endpoints, credit_price: undefined, cost_currency: undefined }),
     ...costProblems(options),
@@ -136,15 +138,13 @@ async function poll(upstream: Upstream, run: RunContext, state: PollState, signa
     case 'pending':
     case 'throttled': // more at once than our tier allows: in a queue
       return goingOn(state, 'waiting', run.now_ms, poll_interval);
-    case 'succeeded': {
-      const upstream_cost = creditCost(objectIn(response, 'cost')['credits'], { ...usual_price, ...run.options });
-      return { phase: 'done', files: filesAt(textsOf(response['output'])), ...(upstream_cost && { upstream_cost }) };
-    }
+    case 'succeeded':
+      return { phase: 'done', files: filesAt(textsOf(response['output'])), ...costIn(response, run) };
     case 'failed':
-      return failureOf(upstream, state, response);
+      return { ...failureOf(upstream, state, response), ...costIn(response, run) };
     case 'cancelled':
     case 'canceled':
-      return upstream.failure({ code: 'CANCELLED' });
+      return { ...upstream.failure({ code: 'CANCELLED' }), ...costIn(response, run) };
     case '':
       throw new Error('the answer to the poll has no status');
     default:
@@ -152,7 +152,13 @@ async function poll(upstream: Upstream, run: RunContext, state: PollState, signa
   }
 }
 
-function failureOf(upstream: Upstream, state: PollState, task: JsonObject): RunState {
+/** Credits are named for whatever has ended; often they are 0 after a failure. */
+function costIn(task: JsonObject, run: RunContext): { upstream_cost?: UpstreamCost } {
+  const upstream_cost = creditCost(objectIn(task, 'cost')['credits'], { ...usual_price, ...run.options });
+  return upstream_cost ? { upstream_cost } : {};
+}
+
+function failureOf(upstream: Upstream, state: PollState, task: JsonObject): RunState & { phase: 'failed' } {
   const code = (textIn(task, 'failureCode') ?? '').toUpperCase();
   if (state.seen_running !== true && before_the_start.test(code))
     throw new NotStarted('unavailable', `failed: ${code}`);
