@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { Catalog, CatalogHolder } from '../catalog/catalog.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
-import { unknownModel } from '../catalog/model-errors.ts';
+import { aliasesOf, modelNamed } from '../catalog/names.ts';
 import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
@@ -23,6 +23,7 @@ const status_description = [
 export const model_schema = Type.Object(
   {
     id: Type.String({ description: 'The id for `model` in requests.', examples: ['sandbox/image'] }),
+    aliases: Type.Array(Type.String(), { description: 'Other names for `model` in requests.', examples: [['image']] }),
     object: Type.Literal('model'),
     type: Type.Literal('model'),
     created: Type.Integer({ description: 'Seconds since 1970.' }),
@@ -84,9 +85,9 @@ export const list_models: Endpoint<Parts> = {
 };
 
 async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> {
-  const { models, settings } = app.catalog.current;
+  const { current } = app.catalog;
   const modality = oneOf(query, 'modality', kinds);
-  const shown = [...models.values()].filter(
+  const shown = [...current.models.values()].filter(
     ({ kind, hidden }) => !hidden && (modality === undefined || kind === modality),
   );
   const { page, has_more } = cutPage(shown, query);
@@ -95,12 +96,17 @@ async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> 
     status: 200,
     body: {
       object: 'list',
-      data: page.map((one) => modelRecord(one, settings.base_currency, statusOf(one))),
+      data: page.map((one) => recordOf(current, one, statusOf(one))),
       has_more,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,
     },
   };
+}
+
+function recordOf({ models, settings }: Catalog, model: Model, status: Standing): object {
+  const { id, ...record } = modelRecord(model, settings.base_currency, status);
+  return { id, aliases: aliasesOf(models, model), ...record };
 }
 
 /**
@@ -151,13 +157,9 @@ export const get_model: Endpoint<Parts> = {
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },
   handle: async (app, { params, caller }) => {
-    const { models, settings, retired } = app.catalog.current;
-    const id = params['id'] ?? '';
-    const model = models.get(id);
-    if (model) {
-      const statusOf = await lookAtRoutes(app, caller.account.id);
-      return { status: 200, body: modelRecord(model, settings.base_currency, statusOf(model)) };
-    }
-    throw unknownModel(id, 'id', retired.get(id)?.retirement);
+    const { current } = app.catalog;
+    const model = modelNamed(current, params['id'] ?? '', 'id');
+    const statusOf = await lookAtRoutes(app, caller.account.id);
+    return { status: 200, body: recordOf(current, model, statusOf(model)) };
   },
 };

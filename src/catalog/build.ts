@@ -76,6 +76,7 @@ function buildModel(entry: ModelEntry, options: BuildOptions): Model {
   const fields = Object.keys(input_schema['properties'] ?? {});
   return {
     id,
+    aliases: entry.aliases ?? [],
     kind,
     name: entry.name ?? id,
     description: entry.description ?? '',

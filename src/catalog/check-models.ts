@@ -42,6 +42,25 @@ export function checkModels(models: readonly unknown[], names: Names, report: Re
     }
     if (!misshapen) checkModel(value as ModelEntry, names, at, report); // its shape has been checked
   }
+  checkAliases(models, seen, report);
+}
+
+/** An alias that names several models names none; an id goes before it. */
+function checkAliases(models: readonly unknown[], ids: ReadonlyMap<string, number>, report: Report): void {
+  const seen = new Map<string, string>();
+  for (const [index, value] of models.entries()) {
+    const { id, aliases } = isObject(value) ? value : {};
+    if (typeof id !== 'string' || !Array.isArray(aliases)) continue;
+    for (const [position, alias] of aliases.entries()) {
+      if (typeof alias !== 'string') continue;
+      const at = ['models', index, 'aliases', position];
+      const before = seen.get(alias);
+      if (ids.has(alias)) report.warn(at, `${alias} is the id of a model, which is meant by it.`);
+      else if (before !== undefined)
+        report.warn(at, `${alias} is an alias of ${before}, too: who sends it is asked which of them is meant.`);
+      seen.set(alias, id);
+    }
+  }
 }
 
 function checkModel(model: ModelEntry, names: Names, at: Path, report: Report): void {

@@ -152,6 +152,8 @@ export type Retirement = { readonly on: string; readonly replaced_by?: string };
 /** A model, by the id that callers put in `model`. */
 export type Model = {
   readonly id: string;
+  /** Other names of it, by the operator. */
+  readonly aliases: readonly string[];
   readonly kind: Kind;
   readonly name: string;
   readonly description: string;

@@ -361,13 +361,22 @@ const route = section(
   { description: 'One way to run the model.' },
 );
 
+const model_name = {
+  pattern: '^(?!.*(?:^|/)\\.{0,2}(?:/|$))[A-Za-z0-9._:/-]{1,128}$',
+  errorMessage: 'must be 1 to 128 letters, digits or . _ - : /, without empty parts, "." or ".."',
+};
+
 const model = section(
   {
-    id: Type.String({
-      pattern: '^(?!.*(?:^|/)\\.{0,2}(?:/|$))[A-Za-z0-9._:/-]{1,128}$',
-      errorMessage: 'must be 1 to 128 letters, digits or . _ - : /, without empty parts, "." or ".."',
-      description: 'The id that callers send as `model`.',
-    }),
+    id: Type.String({ ...model_name, description: 'The id that callers send as `model`.' }),
+    aliases: Type.Optional(
+      Type.Array(Type.String(model_name), {
+        maxItems: 16,
+        uniqueItems: true,
+        description:
+          'Other names that callers may send. The id without what stands before its last slash is one by itself, if it is that of no other model.',
+      }),
+    ),
     kind: Type.Enum(kinds, { description: 'Kind of output.' }),
     name: Type.Optional(text({ description: 'Name for people. Default: the id.' })),
     description: Type.Optional(Type.String({ maxLength: 4000, description: 'A sentence or two for people.' })),

@@ -2,7 +2,8 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
-import { unknownModel, wrongKind } from '../catalog/model-errors.ts';
+import { wrongKind } from '../catalog/model-errors.ts';
+import { modelNamed } from '../catalog/names.ts';
 import type { AddressRules } from '../net/address.ts';
 import type { CallerCodec, CallerHalf, ChatRequest, Codec } from '../styles/codec.ts';
 import { inputSize } from '../styles/input-size.ts';
@@ -143,8 +144,7 @@ function outputMin({ options }: Route, caller_style: CallerCodec, styles: readon
 
 /** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */
 export function findModel({ current }: CatalogHolder, id: string, kind: CallKind): Model {
-  const model = current.models.get(id);
-  if (!model) throw unknownModel(id, 'model', current.retired.get(id)?.retirement);
+  const model = modelNamed(current, id, 'model');
   if (model.kind !== kind) throw wrongKind(model);
   return model;
 }

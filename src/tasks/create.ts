@@ -6,7 +6,8 @@ import type { Db } from '../db/database.ts';
 import type { GrowingTable } from '../db/tables.ts';
 import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
-import { unavailableText, unknownModel, wrongKind } from '../catalog/model-errors.ts';
+import { unavailableText, wrongKind } from '../catalog/model-errors.ts';
+import { modelNamed } from '../catalog/names.ts';
 import { ApiError } from '../errors.ts';
 import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
@@ -125,9 +126,7 @@ function readMetadata(value: unknown): Record<string, string> {
 
 /** The media model of this name, or 404; that of another kind's model names the right endpoint. */
 export function findModel({ catalog }: { catalog: CatalogHolder }, id: unknown): Model {
-  const { models, retired } = catalog.current;
-  const model = models.get(String(id));
-  if (!model) throw unknownModel(String(id), 'model', retired.get(String(id))?.retirement);
+  const model = modelNamed(catalog.current, String(id), 'model');
   if (!isMediaKind(model.kind)) throw wrongKind(model);
   return model;
 }

@@ -14,7 +14,7 @@ const units =
   '"request", "image", "megapixel", "second", "minute", "character", "input_token", "cached_input_token", ' +
   '"cache_write_token", "cache_write_1h_token", "output_token", "web_search", "code_interpreter"';
 const model_settings =
-  'id, kind, name, description, owned_by, created, retires, replaced_by, hidden, capabilities, limits, max_output_tokens, ' +
+  'id, aliases, kind, name, description, owned_by, created, retires, replaced_by, hidden, capabilities, limits, max_output_tokens, ' +
   'default_output_tokens, input_schema, output_types, price, price_source, estimate, routes';
 
 describe('a file of the wrong form is reported', () => {
