@@ -332,7 +332,7 @@ create table files (
   constraint files_pkey PRIMARY KEY (account_id, id),
   constraint files_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint files_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
-  constraint files_kind_check CHECK ((kind = ANY (ARRAY['image'::text, 'video'::text, 'audio'::text]))),
+  constraint files_kind_check CHECK ((kind = ANY (ARRAY['image'::text, 'video'::text, 'audio'::text, 'document'::text]))),
   constraint files_size_bytes_check CHECK ((size_bytes > 0))
 );
 CREATE INDEX files_by_expiry ON files USING btree (expires_at);

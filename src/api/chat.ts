@@ -13,6 +13,7 @@ import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { RequestMemory } from '../chat/request-memory.ts';
 import { tools_left_out_header } from '../chat/tools.ts';
+import { withUploads, type UploadParts } from '../chat/uploads.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -23,7 +24,7 @@ import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
-type ChatParts = PricingParts & LinkedParts & CallParts;
+type ChatParts = PricingParts & LinkedParts & CallParts & UploadParts;
 
 export const body_limit_bytes = 32_000_000;
 
@@ -84,7 +85,10 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts> {
 }
 
 /** Free of charge, so it counts with the reads. */
-function countEndpoint(style: CallerCodec, count: NonNullable<ChatEndpoint['count']>): Endpoint<CountParts> {
+function countEndpoint(
+  style: CallerCodec,
+  count: NonNullable<ChatEndpoint['count']>,
+): Endpoint<CountParts & UploadParts> {
   return {
     ...base,
     path: count.path,
@@ -96,10 +100,15 @@ function countEndpoint(style: CallerCodec, count: NonNullable<ChatEndpoint['coun
       responses: { 200: { description: count.response }, 404: no_model },
       errors: [404],
     },
-    handle: async (app, call) => ({
-      status: 200,
-      body: count.render(await countTokens(app, style, call, callerOf(style.caller, call))),
-    }),
+    handle: async (app, call) => {
+      const caller = callerOf(style.caller, call);
+      try {
+        const tokens = await countTokens(app, style, await readChat(app, style, call, caller), caller);
+        return { status: 200, body: count.render(tokens) };
+      } finally {
+        caller.memory.release();
+      }
+    },
   };
 }
 
@@ -137,10 +146,33 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
 };
 
 /** A call of a chat, in any style: whole or streamed. */
-export function answerChat(app: ChatParts, style: CallerCodec, call: Call): Promise<Answer> {
+export async function answerChat(app: ChatParts, style: CallerCodec, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
-  const priced = priceChatRequest(app, style, call);
   const caller = callerOf(style.caller, call);
+  try {
+    return await answerRequest(app, style, await readChat(app, style, call, caller), caller);
+  } catch (error) {
+    caller.memory.release();
+    throw error;
+  }
+}
+
+type ReceivedChat = Parameters<typeof priceChatRequest>[2];
+
+/** The call with the caller's uploaded files in place of their ids. */
+async function readChat(
+  app: UploadParts,
+  style: CallerCodec,
+  call: Call,
+  { memory }: ChatCaller,
+): Promise<ReceivedChat> {
+  const { caller, request_id, body, gone } = call;
+  const with_files = await withUploads(app, style, { account_id: caller.account.id, body, gone }, memory);
+  return with_files ? { caller, request_id, body: with_files } : call;
+}
+
+function answerRequest(app: ChatParts, style: CallerCodec, call: ReceivedChat, caller: ChatCaller): Promise<Answer> {
+  const priced = priceChatRequest(app, style, call);
   caller.memory.add(() => (priced.request.body = {}));
   const ignored = ignoredHeader(priced, caller);
   const attempt: AttemptRoute<PricedChatRequest> = (...args) => attemptWithLinks(app, ...args);
@@ -171,7 +203,7 @@ export function answerWhole<Priced extends PricedRequest>(
   caller: ChatCaller,
 ): Promise<Answer> {
   const writer = new StreamWriter();
-  const running = runCall(app, priced, attempt, caller, writer);
+  const running = runCall(app, priced, attempt, caller, writer).finally(() => caller.memory.release());
   return running.then(({ whole: body = '', charged }) => {
     const cost = { 'x-cost-amount': exact(charged), 'x-cost-currency': priced.caller.account.currency };
     const headers = { ...writer.headers, ...cost };
@@ -194,7 +226,11 @@ async function streamed(
 ): Promise<Answer> {
   const writer = new StreamWriter();
   const running = runCall(app, priced, attempt, caller, writer);
-  void running.catch(() => undefined).finally(() => writer.end());
+  const end = () => {
+    caller.memory.release(); // nobody reads the request any more
+    writer.end();
+  };
+  void running.catch(() => undefined).finally(end);
   await Promise.race([writer.opened, running]);
   return { status: 200, headers: { ...stream_headers, ...writer.headers }, body: writer };
 }

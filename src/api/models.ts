@@ -23,7 +23,7 @@ const status_description = [
 export const model_schema = Type.Object(
   {
     id: Type.String({ description: 'The id for `model` in requests.', examples: ['sandbox/image'] }),
-    aliases: Type.Array(Type.String(), { description: 'Other names for `model` in requests.', examples: [['image']] }),
+    aliases: Type.Array(Type.String(), { description: 'Other names for `model` in requests.' }),
     object: Type.Literal('model'),
     type: Type.Literal('model'),
     created: Type.Integer({ description: 'Seconds since 1970.' }),

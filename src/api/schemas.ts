@@ -178,7 +178,9 @@ export const uploaded_file = Type.Object(
     filename: Type.String(),
     purpose: Type.String(),
     status: Type.Literal('processed'),
-    kind: Type.Enum(['image', 'video', 'audio'], { description: 'Kind of the file, determined from its bytes.' }),
+    kind: Type.Enum(['image', 'video', 'audio', 'document'], {
+      description: 'Kind of the file, determined from its bytes.',
+    }),
     content_type: Type.String({ description: 'Determined from its bytes.' }),
     width: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),
     height: Type.Optional(Type.Integer({ description: 'Pixels (image, video).' })),

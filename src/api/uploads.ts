@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { CatalogHolder } from '../catalog/catalog.ts';
+import { documentAt } from '../storage/document.ts';
 import type { Prober } from '../storage/probe.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { TempFileParts } from '../files/temp-files.ts';
@@ -9,7 +10,8 @@ import { ApiError } from '../errors.ts';
 import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
-import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
+import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
+import { viewFor } from './file-views.ts';
 import { serveStored } from './files.ts';
 import type { Form } from '../http/form.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
@@ -41,7 +43,7 @@ export const upload_file: Endpoint<Parts> = {
     tag: 'Files',
     summary: 'Upload a file',
     description:
-      'An image, audio or video file for the input of a task. Its type is determined from its bytes, not its name.',
+      'An image, audio or video file for the input of a task, or an image, a PDF or a text for chat. Its type is determined from its bytes, not its name. With the header `anthropic-version` all calls of files answer as SDKs of the messages style read them.',
     body: {
       content_type: 'multipart/form-data',
       schema: Type.Object({
@@ -50,6 +52,9 @@ export const upload_file: Endpoint<Parts> = {
         'expires_after[anchor]': Type.Optional(Type.Literal('created_at')),
         'expires_after[seconds]': Type.Optional(
           Type.Integer({ minimum: expires_s_min, description: 'At most the time for which files are kept.' }),
+        ),
+        expires_in_seconds: Type.Optional(
+          Type.Integer({ minimum: expires_s_min, description: 'The same, in the messages style.' }),
         ),
       }),
     },
@@ -65,7 +70,7 @@ export async function handleUpload(app: Parts, call: Call): Promise<Answer> {
   const { file_bytes_max } = app.catalog.current.settings.files;
   return withForm(app, call, { files_max: 1, file_bytes_max }, async (form) => ({
     status: 200,
-    body: fileView(await keep(app, call, form)),
+    body: viewFor(call).file(await keep(app, call, form)),
   }));
 }
 
@@ -77,7 +82,7 @@ async function keep(app: Parts, call: Call, form: Form<string>): Promise<CallerF
   const { keep_ms, account_bytes_max, account_files_max } = app.catalog.current.settings.files;
   const { purpose, expires_after_ms } = readFields(form, keep_ms);
   const { caller } = call;
-  const probe = await measureFile(app, call, file.value, 'file');
+  const probe = (await documentAt(file.value, file.filename)) ?? (await measureFile(app, call, file.value, 'file'));
   const now = new Date(app.clock.now());
   const stored_file = await keepFile(
     app,
@@ -101,7 +106,7 @@ async function keep(app: Parts, call: Call, form: Form<string>): Promise<CallerF
   throw new ApiError('too_large', message, { code: 'files_limit' });
 }
 
-const field_names = ['purpose', 'expires_after[anchor]', 'expires_after[seconds]'];
+const field_names = ['purpose', 'expires_after[anchor]', 'expires_after[seconds]', 'expires_in_seconds'];
 
 function readFields({ fields, lists }: Form<string>, keep_ms: number) {
   for (const name of [...fields.keys(), ...lists.keys()]) {
@@ -114,12 +119,10 @@ function readFields({ fields, lists }: Form<string>, keep_ms: number) {
   }
   const anchor = fields.get('expires_after[anchor]') ?? 'created_at';
   if (anchor !== 'created_at') throw wrong('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
-  const seconds = fields.get('expires_after[seconds]');
+  const name = fields.has('expires_in_seconds') ? 'expires_in_seconds' : 'expires_after[seconds]';
+  const seconds = fields.get(name);
   const requested_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
-  if (requested_s < expires_s_min) {
-    const message = `expires_after[seconds] must be a whole number of at least ${expires_s_min}.`;
-    throw wrong('expires_after[seconds]', message);
-  }
+  if (requested_s < expires_s_min) throw wrong(name, `${name} must be a whole number of at least ${expires_s_min}.`);
   return { purpose, expires_after_ms: Math.min(requested_s * 1000, keep_ms) };
 }
 
@@ -141,7 +144,8 @@ export const list_files: Endpoint<Parts> = {
         schema: { type: 'integer', minimum: 1, maximum: list_limit_max, default: list_limit_max },
       },
       order: { description: 'Order by creation time.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
-      after: { description: 'Files after this one in the list.', schema: { type: 'string' } },
+      after: { description: 'Files after this one in the list; also after_id and page.', schema: { type: 'string' } },
+      before_id: { description: 'Files before this one in the list.', schema: { type: 'string' } },
       purpose: { description: 'Only files of this purpose.', schema: { type: 'string' } },
     },
     responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) }, 504: too_slow },
@@ -149,29 +153,36 @@ export const list_files: Endpoint<Parts> = {
   handle: handleList,
 };
 
-async function handleList(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
+async function handleList(app: Parts, call: Call): Promise<Answer> {
+  const { caller, query, gone } = call;
+  const view = viewFor(call);
+  const [after, before] = [['after', 'after_id', 'page'], ['before_id']].map((names) => cursorIn(query, names));
+  const order = oneOf(query, 'order', ['asc', 'desc']) ?? 'desc';
+  const other = order === 'asc' ? 'desc' : 'asc';
   const filter = {
     account_id: caller.account.id,
-    limit: wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? list_limit_max,
-    order: oneOf(query, 'order', ['asc', 'desc']) ?? 'desc',
-    after: query.get('after'),
+    limit: wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? view.limit_default,
+    order: before === undefined ? order : other,
+    after: before ?? after,
     purpose: query.get('purpose')?.replaceAll('\0', ''), // no text of the database has it
-  };
-  if (filter.after !== undefined && !isId('file', filter.after))
-    throw wrong('after', 'after must be the id of a file.');
+  } as const;
   const { files, has_more } = await listFiles(
     reading(app, { key: caller.account.id, gone }),
     filter,
     new Date(app.clock.now()),
   );
-  const body = {
-    object: 'list',
-    data: files.map(fileView),
-    has_more,
-    first_id: files[0]?.id ?? null,
-    last_id: files.at(-1)?.id ?? null,
-  };
-  return { status: 200, body };
+  return { status: 200, body: view.list(before === undefined ? files : files.toReversed(), has_more) };
+}
+
+/** The id of a file in the first of these parameters that there is. */
+function cursorIn(query: Query, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const cursor = query.get(name);
+    if (cursor === undefined) continue;
+    if (!isId('file', cursor)) throw wrong(name, `${name} must be the id of a file.`);
+    return cursor;
+  }
+  return undefined;
 }
 
 export const get_file_record: Endpoint<Parts> = {
@@ -184,7 +195,7 @@ export const get_file_record: Endpoint<Parts> = {
     params: id,
     responses: { 200: { description: 'The file, without its bytes.', schema: uploaded_file } },
   },
-  handle: async (app, call) => ({ status: 200, body: fileView(await find(app, call)) }),
+  handle: async (app, call) => ({ status: 200, body: viewFor(call).file(await find(app, call)) }),
 };
 
 export const get_file_content: Endpoint<Parts> = {
@@ -233,7 +244,7 @@ export const delete_file: Endpoint<Parts> = {
   handle: async (app, call) => {
     const name = readName(call);
     if (!(await deleteFile(app, name, new Date(app.clock.now())))) throw unknown(name.id);
-    return { status: 200, body: { id: name.id, object: 'file', deleted: true } };
+    return { status: 200, body: viewFor(call).deleted(name.id) };
   },
 };
 
@@ -253,27 +264,4 @@ function readName({ caller, params }: Call): FileName {
 
 function unknown(file_id: string): ApiError {
   return new ApiError('not_found', `There is no file ${JSON.stringify(file_id.slice(0, 60))}.`, { param: 'id' });
-}
-
-/** A file as SDKs of the chat-completions style read it, and what was measured of it. */
-function fileView(file: CallerFile): object {
-  return {
-    id: file.id,
-    object: 'file',
-    bytes: Number(file.size_bytes),
-    created_at: unixTime(file.created_at),
-    expires_at: unixTime(file.expires_at),
-    filename: file.filename,
-    purpose: file.purpose,
-    status: 'processed',
-    kind: file.kind,
-    content_type: file.content_type,
-    ...(file.width !== null && { width: file.width }),
-    ...(file.height !== null && { height: file.height }),
-    ...(file.duration_ms !== null && { duration: file.duration_ms / 1000 }),
-  };
-}
-
-function unixTime(date: Date): number {
-  return Math.floor(date.getTime() / 1000);
 }

@@ -2,6 +2,7 @@ import type { Queryable } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
 import { storageKey } from '../storage/key.ts';
+import type { Document } from '../storage/document.ts';
 import type { Probe } from '../storage/probe-result.ts';
 import type { Storage } from '../storage/storage.ts';
 import { contentOf } from './spool.ts';
@@ -15,7 +16,7 @@ export type CallerFile = {
   filename: string;
   purpose: string;
   storage_key: string;
-  kind: 'image' | 'video' | 'audio';
+  kind: 'image' | 'video' | 'audio' | 'document';
   content_type: string;
   size_bytes: bigint;
   width: number | null;
@@ -37,6 +38,8 @@ export const stored_uploads = {
 /** The parts of the service that this module needs. */
 export type FilesParts = { db: Queryable; storage: Storage };
 
+const no_measures: Pick<Probe, 'width' | 'height' | 'duration'> = {};
+
 export type NewFile = {
   account_id: string;
   key_id: string;
@@ -45,7 +48,7 @@ export type NewFile = {
   filename: string;
   purpose: string;
   /** Measurements of the bytes. */
-  probe: Probe;
+  probe: Probe | Document;
   /** The bytes themselves, or the path at which they lie. */
   content: Buffer | string;
   expires_at: Date;
@@ -93,7 +96,8 @@ async function addRow(
   now: Date,
 ): Promise<'added' | 'too_many' | 'too_much'> {
   const { account_id, id, key_id, task_id, filename, purpose, storage_key, expires_at, probe } = file;
-  const { type: kind, content_type, size_bytes, width, height, duration } = probe;
+  const { type: kind, content_type, size_bytes } = probe;
+  const { width, height, duration } = probe.type === 'document' ? no_measures : probe;
   const row = {
     account_id,
     id,

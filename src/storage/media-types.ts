@@ -25,6 +25,8 @@ const media_types = {
   json: { content_type: 'application/json', inline: false },
   vtt: { content_type: 'text/vtt; charset=utf-8', inline: false },
   srt: { content_type: 'application/x-subrip; charset=utf-8', inline: false },
+  jsonl: { content_type: 'application/jsonl', inline: false },
+  pdf: { content_type: 'application/pdf', inline: false },
   bin: { content_type: 'application/octet-stream', inline: false },
 } as const satisfies Record<string, MediaType>;
 

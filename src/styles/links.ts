@@ -183,6 +183,12 @@ function nameIn(url: Json | undefined): string {
   return name === undefined || name === '' ? 'document' : name.slice(-128);
 }
 
+/** The body with another value at a place; the rest are the objects that they were. */
+export function replacedAt(body: JsonObject, place: BodyLink['place'], put: (value: Json) => Json): JsonObject {
+  const changed = changedAt(body, place, put);
+  return isObject(changed) ? changed : body;
+}
+
 /** A copy in which one value is another; the rest are the objects that they were. */
 function changedAt(value: Json, place: readonly (string | number)[], put: (value: Json) => Json): Json {
   const [step, ...further] = place;

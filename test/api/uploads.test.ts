@@ -114,9 +114,19 @@ describe('an upload', () => {
     await client.call('DELETE', `/v1/files/${json.id}`);
   });
 
+  it('of a page is a text, and never shown as a page', async () => {
+    const { json } = await upload(Buffer.from('<html><script>alert(1)</script>'), {}, client, 'page.html');
+    expect(json).toMatchObject({ kind: 'document', content_type: 'text/plain; charset=utf-8' });
+    const headers = { authorization: `Bearer ${client.key}` };
+    const content = await fetch(`${service.url}/v1/files/${json.id}/content`, { headers });
+    expect(content.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(content.headers.get('x-content-type-options')).toBe('nosniff');
+    await client.call('DELETE', `/v1/files/${json.id}`);
+  });
+
   it.each([
     ['nothing', Buffer.alloc(0), 'file is empty.'],
-    ['a page', Buffer.from('<html><script>alert(1)</script>'), 'file is of no known image, audio or video format.'],
+    ['a text in UTF-16', Buffer.from('<html>', 'utf16le'), 'file is of no known image, audio or video format.'],
     ['half a picture', 'half', 'file is cut off'],
     ['a broken sound', Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(100)]), 'file is damaged'],
   ])('of %s is refused', async (_name, bytes, message) => {
@@ -323,8 +333,8 @@ describe('a hostile form', () => {
   });
 
   it('with huge headers of a part has them cut', async () => {
-    const huge = part('name="file"; filename="a.png"', 'abc', `x-a: ${'b'.repeat(1_000_000)}\r\n`);
-    const many = part('name="file"; filename="a.png"', 'abc', 'x-a: b\r\n'.repeat(20_000));
+    const huge = part('name="file"; filename="a.png"', '\0abc', `x-a: ${'b'.repeat(1_000_000)}\r\n`);
+    const many = part('name="file"; filename="a.png"', '\0abc', 'x-a: b\r\n'.repeat(20_000));
     for (const body of [huge, many]) expect((await post(body + end)).status).toBeOneOf([400, 422]);
   });
 
@@ -338,7 +348,7 @@ describe('a hostile form', () => {
 
   it('may have its boundary and all kinds of line breaks within the file', async () => {
     for (const body of ['--', 'a--x', '\r\n--', '\r\n--y', '\r\n-'.repeat(1_000), '\n--x\n', 'a--x--']) {
-      const answer = await post(part('name="file"; filename="a.png"', `${body}abc`) + end);
+      const answer = await post(part('name="file"; filename="a.png"', `${body}\0abc`) + end);
       expect(answer).toMatchObject({
         status: 422,
         error: { message: 'file is of no known image, audio or video format.' },
