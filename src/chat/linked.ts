@@ -1,9 +1,10 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import type { LinkPolicy, Route } from '../catalog/model.ts';
+import type { JsonObject, LinkPolicy, Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import type { Providers } from '../providers/open.ts';
-import { mistake } from '../styles/fields.ts';
+import { allowanceOf, isCovered } from '../styles/allowed.ts';
+import { isObject, mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
 import type { Link } from '../styles/codec.ts';
 import {
@@ -40,7 +41,7 @@ export async function attemptWithLinks(
   outcome: ChatOutcome,
   writer: StreamWriter,
 ): Promise<Attempted> {
-  const { links } = priced;
+  const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
   if (links.length === 0) return attemptRoute(parts, priced, route, caller, outcome, writer);
   const policy = linkPolicy(parts, route);
   try {
@@ -50,7 +51,7 @@ export async function attemptWithLinks(
     return failed(refused(error));
   }
   if (policy !== 'fetch') return attemptRoute(parts, priced, route, caller, outcome, writer);
-  const files = await fetchAll(parts, priced, route, caller.gone);
+  const files = await fetchAll(parts, { ...priced, links }, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
   const fetched: PricedChatRequest = { ...priced, request: { ...priced.request, body }, links: [] };
@@ -63,6 +64,14 @@ export async function attemptWithLinks(
   } finally {
     letGo();
   }
+}
+
+/** The server of a tool that the route's upstream does not get is spoken to by nobody. */
+function isOfToolLeftOut({ kind, place }: BodyLink, body: JsonObject, { options }: Route): boolean {
+  const [list, index] = place;
+  if (kind !== 'server' || list !== 'tools' || typeof index !== 'number') return false;
+  const tool = Array.isArray(body['tools']) ? body['tools'][index] : undefined;
+  return isObject(tool) && !isCovered(tool) && !allowanceOf(options).pass.has('tools');
 }
 
 /** `own`: the adapter's style has no links, and files are fetched where it is written. */

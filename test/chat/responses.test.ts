@@ -499,6 +499,15 @@ describe('the responses endpoint', () => {
       expect(lastAsked()?.body).not.toHaveProperty(field);
   });
 
+  test('leaves out the tools of an MCP server, also where nobody follows links', async () => {
+    stage.upstream.script('native-x', { json: response([said('x')]) });
+    const mcp = { type: 'mcp', server_label: 'x', server_url: 'https://x.example' };
+    const answer = await ask({ model: 'acme/native', tools: [mcp] });
+    expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, 'mcp']);
+    const inside = await ask({ model: 'acme/native', tools: [{ ...mcp, server_url: 'http://169.254.169.254/' }] });
+    expect([inside.status, inside.json.error.param]).toEqual([400, 'tools[0].server_url']);
+  });
+
   test.each([
     ['GET', '/v1/responses/resp_1'],
     ['DELETE', '/v1/responses/resp_1'],
