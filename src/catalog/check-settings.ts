@@ -100,11 +100,24 @@ export function checkProvider(
   if (adapters.includes(adapter)) {
     checkPrivate(name, provider, report);
     checkPlainKeys(name, provider, report);
+    checkCredentials(name, provider, report);
     return hasSecret(name, provider, options.surroundings, report);
   }
   const hint = suggestion(adapter, adapters) ?? `There are: ${adapters.join(', ')}.`;
   report.error(path, `is not an adapter. ${hint}`);
   return false;
+}
+
+/** One kind, and not beside a key: both would stand in the same header. */
+function checkCredentials(name: string, { credentials, api_key }: ProviderEntry, report: Report): void {
+  if (!credentials) return;
+  const path = ['providers', name, 'credentials'];
+  if (Object.keys(credentials).length !== 1) report.error(path, 'must be one of aws, google and oauth.');
+  if (api_key !== undefined) report.error(path, 'stand in place of api_key: give one of the two.', 'key');
+  const { aws } = credentials;
+  if (aws && (aws.access_key_id === undefined) !== (aws.secret_access_key === undefined)) {
+    report.error([...path, 'aws'], 'access_key_id and secret_access_key go together.');
+  }
 }
 
 /** Headers that are there to carry a key. */

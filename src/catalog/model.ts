@@ -191,6 +191,13 @@ export type ModelChanges = {
   readonly startable: readonly Route[];
 };
 
+/** Credentials of a provider that are more than a key, with their secrets. */
+export type Credentials =
+  | { kind: 'aws'; region: string; service: string; access_key_id?: string; secret_access_key?: string }
+  /** `service_account`: its JSON. */
+  | { kind: 'google'; service_account: string; scope: string }
+  | { kind: 'oauth'; token_url: string; client_id: string; client_secret: string; scope?: string };
+
 /** A provider with its secret resolved. */
 export type ProviderConfig = {
   name: string;
@@ -201,7 +208,8 @@ export type ProviderConfig = {
   headers?: Record<string, string>;
   /** Added to the address of every request. */
   query?: Record<string, string>;
-  /** Secrets in headers and query, beside the key: no message may show them. */
+  credentials?: Credentials;
+  /** Secrets in headers, query and credentials, beside the key: no message may show them. */
   secrets?: string[];
   allow_private: boolean;
   /** Without it links are fetched by us where `allow_private` is set, else passed. */

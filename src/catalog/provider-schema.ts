@@ -17,11 +17,49 @@ const requestText = Type.String({
   errorMessage: 'must be 1 to 4096 printable characters, or env:NAME or file:/path',
 });
 
+const aws = section(
+  {
+    region: text({ description: 'Such as eu-central-1.' }),
+    service: Type.Optional(text({ description: 'The name of the service in signatures.', default: 'bedrock' })),
+    access_key_id: Type.Optional(
+      secretText('env:NAME or file:/path. Default: what the environment, a profile or the role of the machine has.'),
+    ),
+    secret_access_key: Type.Optional(secretText('env:NAME or file:/path; together with access_key_id.')),
+  },
+  { description: 'Requests are signed for AWS.' },
+);
+
+const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
+
+const google = section(
+  {
+    service_account: secretText('file:/path of the JSON of a service account, or env:NAME with its text.'),
+    scope: Type.Optional(text({ description: 'The scope of the tokens.', default: google_scope })),
+  },
+  { description: 'Tokens of a Google service account, as Vertex AI takes them.' },
+);
+
+const oauth = section(
+  {
+    token_url: httpUrl({ description: 'Address that gives tokens.' }),
+    client_id: text({ description: 'Id of the client.' }),
+    client_secret: secretText('env:NAME or file:/path.'),
+    scope: Type.Optional(text({ description: 'The scope that is asked for.' })),
+  },
+  { description: 'Tokens by the client credentials grant of OAuth 2.0, as Microsoft Entra gives them.' },
+);
+
+const credentials = section(
+  { aws: Type.Optional(aws), google: Type.Optional(google), oauth: Type.Optional(oauth) },
+  { description: 'Credentials in place of api_key: one of these.' },
+);
+
 export const provider = section(
   {
     adapter: text({ description: 'The protocol that the upstream speaks.' }),
     base_url: Type.Optional(httpUrl({ description: "The upstream's address." })),
     api_key: Type.Optional(secretText('env:NAME or file:/path; the secret itself is never written in this file.')),
+    credentials: Type.Optional(credentials),
     headers: Type.Optional(
       mapOf(header_names, requestText, {
         description:

@@ -1,3 +1,5 @@
+import { assert } from '../lib/assert.ts';
+import type { Credentials } from './model.ts';
 import type { ProviderEntry } from './schema.ts';
 
 type Secrets = (reference: string) => string | undefined;
@@ -7,7 +9,8 @@ export type ProviderTexts = {
   api_key?: string;
   headers?: Record<string, string>;
   query?: Record<string, string>;
-  /** Values behind references in headers and query: no message may show them. */
+  credentials?: Credentials;
+  /** Values behind references in headers, query and credentials: no message may show them. */
   secrets?: string[];
 };
 
@@ -18,10 +21,17 @@ export function referencesOf({
   api_key,
   headers = {},
   query = {},
+  credentials = {},
 }: ProviderEntry): { reference: string; at: string[] }[] {
-  const groups = { headers, query };
-  const texts = Object.entries(groups).flatMap(([group, members]) =>
-    Object.entries(members).map(([name, reference]) => ({ reference, at: [group, name] })),
+  const groups: [string[], Record<string, string>][] = [
+    [['headers'], headers],
+    [['query'], query],
+    [['credentials', 'aws'], credentials.aws ?? {}],
+    [['credentials', 'google'], credentials.google ?? {}],
+    [['credentials', 'oauth'], credentials.oauth ?? {}],
+  ];
+  const texts = groups.flatMap(([place, members]) =>
+    Object.entries(members).map(([name, reference]) => ({ reference, at: [...place, name] })),
   );
   const key = api_key === undefined ? [] : [{ reference: api_key, at: ['api_key'] }];
   return [...key, ...texts.filter(({ reference }) => is_reference.test(reference))];
@@ -35,7 +45,7 @@ export function missingSecret(entry: ProviderEntry, secret: Secrets): { referenc
 /** Fills in the references of a provider; undefined if a secret is missing. */
 export function resolveTexts(entry: ProviderEntry, secret: Secrets): ProviderTexts | undefined {
   if (missingSecret(entry, secret)) return undefined;
-  const { api_key, headers, query } = entry;
+  const { api_key, headers, query, credentials } = entry;
   const resolved = (text: string) => (is_reference.test(text) ? (secret(text) ?? '') : text);
   const all = (texts: Record<string, string>, lower: boolean) =>
     Object.fromEntries(
@@ -47,6 +57,26 @@ export function resolveTexts(entry: ProviderEntry, secret: Secrets): ProviderTex
     ...(api_key !== undefined && { api_key: resolved(api_key) }),
     ...(headers && { headers: all(headers, true) }),
     ...(query && { query: all(query, false) }),
+    ...(credentials && { credentials: resolveCredentials(credentials, resolved) }),
     ...(secrets.length > 0 && { secrets }),
   };
+}
+
+const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
+
+function resolveCredentials(
+  { aws, google, oauth }: NonNullable<ProviderEntry['credentials']>,
+  resolved: (text: string) => string,
+): Credentials {
+  if (aws) {
+    const { region, service = 'bedrock', access_key_id, secret_access_key } = aws;
+    const is_own = access_key_id !== undefined && secret_access_key !== undefined;
+    const own = is_own && { access_key_id: resolved(access_key_id), secret_access_key: resolved(secret_access_key) };
+    return { kind: 'aws', region, service, ...own };
+  }
+  if (google) {
+    return { kind: 'google', service_account: resolved(google.service_account), scope: google.scope ?? google_scope };
+  }
+  assert(oauth, 'credentials were checked');
+  return { kind: 'oauth', ...oauth, client_secret: resolved(oauth.client_secret) };
 }

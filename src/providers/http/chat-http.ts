@@ -5,6 +5,7 @@ import type { Guard } from '../../net/guard.ts';
 import { ask, type UpstreamAnswer } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
 import type { ChatReply } from '../provider.ts';
+import { openCredentials } from './credentials.ts';
 import { ownTexts } from './own-texts.ts';
 import { refusalError, type Hints } from './refusal.ts';
 
@@ -32,18 +33,20 @@ export function openChatClient(
   const connections = openConnections(guard, config);
   const own = ownTexts(config);
   const { secrets } = own;
+  const authorize = config.credentials && openCredentials(config.credentials);
   return {
     post: async (path, headers, body, { signal, connect_timeout_ms }) => {
       const bytes = Buffer.from(JSON.stringify(makeWellFormed(body)));
+      const target = { method: 'POST', origin, path: own.path(prefix + path) } as const;
+      const sent_headers = own.headers({
+        'content-type': 'application/json',
+        'content-length': String(bytes.length),
+        'user-agent': 'Medley',
+        ...headers,
+      });
       const request = {
-        path: own.path(prefix + path),
-        method: 'POST',
-        headers: own.headers({
-          'content-type': 'application/json',
-          'content-length': String(bytes.length),
-          'user-agent': 'Medley',
-          ...headers,
-        }),
+        ...target,
+        headers: authorize ? await authorize({ ...target, headers: sent_headers, body: bytes }) : sent_headers,
         body: bytes.length > error_bytes_max ? sentOnce(bytes) : bytes,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });

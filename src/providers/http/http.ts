@@ -4,6 +4,7 @@ import type { Guard } from '../../net/guard.ts';
 import { readBytes } from '../../lib/read-bytes.ts';
 import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
+import { openCredentials, type Authorize } from './credentials.ts';
 import { ownTexts } from './own-texts.ts';
 import { NotStarted, type RunState } from '../provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
@@ -100,6 +101,7 @@ export function openUpstream(
   const texts = ownTexts(config);
   const { secrets } = texts;
   const windows = new SubmitWindows();
+  const authorize = config.credentials && openCredentials(config.credentials);
   const link = (url: Json | undefined) => ownLink(url, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {
@@ -114,7 +116,8 @@ export function openUpstream(
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
       const headers = texts.headers({ 'user-agent': 'Medley', ...own, ...request.headers });
       const path = texts.path(target.pathname + target.search);
-      const answer = await exchange(connections, { origin: target.origin, path }, { ...request, headers, is_read });
+      const place = { origin: target.origin, path, authorize };
+      const answer = await exchange(connections, place, { ...request, headers, is_read });
       if (!answer.ok) bucket?.pause(pauseAfter(answer));
       if (answer.ok && is_submit) windows.note(target.pathname, request, answer);
       return answer;
@@ -212,16 +215,20 @@ function refusalOf({ status, headers, bytes }: Answer) {
 
 async function exchange(
   connections: Connections,
-  target: { origin: string; path: string },
+  target: { origin: string; path: string; authorize: Authorize | undefined },
   request: UpstreamRequest & { is_read: boolean },
 ): Promise<Answer> {
   const { method, json, body, form, signal, is_read } = request;
-  const headers = { ...request.headers };
-  if (json !== undefined) headers['content-type'] = 'application/json';
-  const { path } = target;
-  const sent = form ? await encodeForm(form, headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
+  const own_headers = { ...request.headers };
+  if (json !== undefined) own_headers['content-type'] = 'application/json';
+  const { origin, path, authorize } = target;
+  const sent = form ? await encodeForm(form, own_headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
+  const bytes = typeof sent === 'string' ? Buffer.from(sent) : (sent ?? undefined);
+  const headers = authorize
+    ? await authorize({ method, origin, path, headers: own_headers, body: bytes })
+    : own_headers;
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
-  const pool = connections.to(target.origin, { connect_timeout_ms, keep_alive: method === 'GET' });
+  const pool = connections.to(origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const sending = pool.request({ path, method, headers, body: sent, signal });
   const answer = await (is_read ? sending : sending.catch(unreached));
   return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);

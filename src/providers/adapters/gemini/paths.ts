@@ -1,6 +1,6 @@
-/** The version before the paths, unless `base_url` ends with one. */
+/** The version before the paths, unless `base_url` ends with one, or leads to the models of Vertex AI. */
 export function pathPrefix(base_url: string): string {
-  return /\/v\d+[a-z]*\d*\/*$/.test(new URL(base_url).pathname) ? '' : '/v1beta';
+  return /\/(?:v\d+[a-z]*\d*|publishers\/google)\/*$/.test(new URL(base_url).pathname) ? '' : '/v1beta';
 }
 
 /** A model may stand in the file as Google names it: `models/…`, `tunedModels/…`. */
