@@ -108,6 +108,12 @@ export const error_members = {
     description: 'Branch on this and on the HTTP status.',
   },
   message: { type: 'string', description: 'For people; may change.' },
+  code: {
+    type: 'string',
+    description:
+      'More specific than the type, in the words of the official APIs where they have one: invalid_api_key, insufficient_quota, rate_limit_exceeded, model_not_found, context_length_exceeded, content_filter, request_too_large.',
+  },
+  param: { type: 'string', description: 'The field or parameter at fault.' },
   request_id: { type: 'string', description: 'The same as the header x-request-id.' },
 };
 
@@ -128,8 +134,8 @@ export const service_errors: ErrorFormat = {
         {
           type: error_members.type,
           message: error_members.message,
-          code: { type: 'string', description: 'A code more specific than the type.' },
-          param: { type: 'string', description: 'The field or parameter at fault.' },
+          code: error_members.code,
+          param: error_members.param,
           details: {
             type: 'array',
             items: objectSchema({ field: text, rule: text, message: text }),

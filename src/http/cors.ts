@@ -14,6 +14,7 @@ const exposed = [
   'x-ignored-fields',
   'x-max-tokens',
   'x-tools-left-out',
+  'x-task-id',
   'idempotency-replayed',
 ].join(', ');
 

@@ -1,6 +1,6 @@
 import { error_members, membersOf, objectSchema, type ErrorFormat } from '../../errors.ts';
 
-const { message, type, request_id } = error_members;
+const { message, type, code, param, request_id } = error_members;
 
 /** Errors as the SDKs of the messages style read them. */
 export const messages_errors: ErrorFormat = {
@@ -8,7 +8,7 @@ export const messages_errors: ErrorFormat = {
   schema: {
     ...objectSchema({
       type: { type: 'string', const: 'error' },
-      error: objectSchema({ type, message }),
+      error: objectSchema({ type, message, code, param }, ['code', 'param']),
       request_id,
     }),
     description: 'An error in the messages style.',
