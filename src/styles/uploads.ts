@@ -31,16 +31,19 @@ const holders = ['content', 'output', 'source'] as const;
 
 function findIn(value: Json | undefined, place: (string | number)[], uploads: Upload[]): void {
   if (Array.isArray(value)) {
-    for (const [index, each] of value.entries()) if (typeof each === 'object') findIn(each, [...place, index], uploads);
+    for (let index = 0; index < value.length; index++) findAt(value[index], index, place, uploads);
   } else if (isObject(value)) {
     const upload = uploadIn(value, place);
     if (upload) uploads.push(upload);
-    else for (const name of holders) if (isHolding(value[name])) findIn(value[name], [...place, name], uploads);
+    else for (const name of holders) findAt(value[name], name, place, uploads);
   }
 }
 
-function isHolding(value: Json | undefined): boolean {
-  return typeof value === 'object' && value !== null;
+function findAt(value: Json | undefined, step: string | number, place: (string | number)[], uploads: Upload[]): void {
+  if (typeof value !== 'object' || value === null) return;
+  place.push(step);
+  findIn(value, place, uploads);
+  place.pop();
 }
 
 type Put = (part: JsonObject, file: UploadedFile, at: string) => JsonObject;
@@ -50,7 +53,7 @@ function uploadIn(part: JsonObject, place: readonly (string | number)[]): Upload
   if (!named || !isId('file', named.file_id)) return undefined;
   const { file_id, step, put } = named;
   const at = [...place, ...step].map((name, index) => stepText(name, index)).join('');
-  return { file_id, at, place, replace: (file) => put(part, file, at) };
+  return { file_id, at, place: [...place], replace: (file) => put(part, file, at) };
 }
 
 function stepText(step: string | number, index: number): string {

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { completion, generated, message, setStage, type Stage } from './setup.ts';
 import { response, said } from './responses-streams.ts';
+import { completionsStream } from './streams.ts';
 
 /** Files that callers upload once and name in chat by their ids, in every style and for every upstream. */
 
@@ -38,8 +39,16 @@ beforeAll(async () => {
   stage.upstream.script('gemini-x', { json: generated([{ text: 'Hi' }]) });
   stage.upstream.script('res-x', { json: response([said('Hi')]) });
 });
-afterEach(() => expectExactBooks(stage.test.app));
+afterEach(async () => {
+  await expectFreeMemory();
+  await expectExactBooks(stage.test.app);
+});
 afterAll(() => stage.stop());
+
+async function expectFreeMemory(): Promise<void> {
+  const { link_memory } = stage.test.app.limits;
+  await expect.poll(() => link_memory.inUse(stage.client.account_id)).toBe(0);
+}
 
 const bodies = {
   'chat/completions': () => ({
@@ -91,6 +100,13 @@ test.each(cells)('%s gives the bytes of uploaded files to the upstream of %s', a
   expect(sent).toContain(pdf.toString('base64'));
   expect(sent.includes(text) || sent.includes(Buffer.from(text).toString('base64'))).toBe(true);
   for (const id of Object.values(ids)) expect(sent).not.toContain(id);
+});
+
+test.each(paths)('a stream gives the memory of its files back: %s', async (path) => {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+  const answer = await stage.client.call('POST', `/v1/${path}`, { model: 'acme/oai', stream: true, ...bodies[path]() });
+  stage.upstream.script('gpt-x', { json: completion('Hi') });
+  expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('Hi')]);
 });
 
 test('the tokens of an uploaded text are counted and held for as those of a text in the body', async () => {
