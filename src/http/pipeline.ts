@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts';
 import { listen, type ListenAddress, type Listening } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
 import { compileRoutes, routerPath } from './routes.ts';
-import { carriesKey, type Context, receive, refuseUrl, serve, serveUnknown } from './serve.ts';
+import { carriesKey, type Context, receive, refuseUrl, serve, serveUnknown, wantsJson } from './serve.ts';
 import { makeSocketErrors } from './socket-errors.ts';
 
 const header_bytes_max = 64 * 1024;
@@ -111,7 +111,7 @@ function openRouter<App>(context: Context<App>): Route {
   return (request, response) => {
     const { url = '', headers } = request;
     const is_elsewhere = !url.startsWith('/v1/') || url.startsWith('/v1/v1/');
-    if (is_elsewhere && carriesKey(headers)) request.url = context.routes.meantUrl(url) ?? url;
+    if (is_elsewhere && (carriesKey(headers) || wantsJson(headers))) request.url = context.routes.meantUrl(url) ?? url;
     void router.lookup(request, response);
   };
 }

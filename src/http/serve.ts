@@ -209,6 +209,11 @@ export function carriesKey(headers: IncomingHttpHeaders): boolean {
   return headers.authorization !== undefined || apiKeyOf(headers) !== undefined;
 }
 
+/** True for a client that would have no use for a page: one whose key is not set sends none. */
+export function wantsJson({ accept }: IncomingHttpHeaders): boolean {
+  return accept !== undefined && /^application\/json\b/i.test(accept) && !accept.includes('text/html');
+}
+
 /** Rejects with ApiError 401, 403 or 429. */
 async function admitCaller<App>(
   context: Context<App>,
