@@ -1,4 +1,4 @@
-import { speak, transcribe } from './api/audio.ts';
+import { speak, transcribe, translate } from './api/audio.ts';
 import { transportSecurity } from './http/browser-headers.ts';
 import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
@@ -9,7 +9,7 @@ import { run_event } from './api/events.ts';
 import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
-import { edit_images, generate_images } from './api/images.ts';
+import { edit_images, generate_images, vary_images } from './api/images.ts';
 import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './http/pipeline.ts';
@@ -18,7 +18,7 @@ import { stored_responses } from './api/responses.ts';
 import type { Codec } from './styles/codec.ts';
 import { styles } from './styles/index.ts';
 import { cancel_task, delete_output, get_task, list_tasks, make_links } from './api/tasks.ts';
-import { create_video, delete_video, get_video, get_video_content, list_videos } from './api/videos.ts';
+import { change_videos, create_video, delete_video, get_video, get_video_content, list_videos } from './api/videos.ts';
 import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
 import type { App } from './app.ts';
@@ -46,13 +46,16 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     stored_completions,
     generate_images,
     edit_images,
+    vary_images,
     speak,
     transcribe,
+    translate,
     create_video,
     list_videos,
     get_video,
     get_video_content,
     delete_video,
+    ...change_videos,
     get_balance,
     list_transactions,
     get_usage,

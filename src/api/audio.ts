@@ -1,11 +1,17 @@
 import type { Storage } from '../storage/storage.ts';
 import { own } from '../catalog/input-schema.ts';
+import type { JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { speech_parameters, transcription_parameters } from '../styles/media-parameters/parameters.ts';
+import {
+  speech_parameters,
+  transcription_parameters,
+  translation_parameters,
+} from '../styles/media-parameters/parameters.ts';
 import type { Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
+import { eventsAnswer } from './media-events.ts';
 import {
   begin,
   body_limit_bytes,
@@ -18,7 +24,7 @@ import {
   type MediaCall,
   type MediaCallParts,
 } from './media-call.ts';
-import { speech_body, transcription, transcription_form } from './media-schemas.ts';
+import { speech_body, transcription, transcription_form, translation_form } from './media-schemas.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
 /** Speech and transcripts in the form of the SDKs. */
@@ -39,6 +45,9 @@ const transcribed: MediaCall = {
   own: [],
   check: ({ parameters }) => void formOf(own(parameters, 'response_format')),
 };
+
+/** In English, whatever the language of the recording. */
+const translated: MediaCall = { ...transcribed, parameters: translation_parameters, fixed: { translate: true } };
 
 const response_headers = { ...task_headers, ...cost_headers };
 const failures = {
@@ -73,18 +82,30 @@ export const speak: Endpoint<MediaCallParts> = {
   handle: answerAudio,
 };
 
+/** Hours of speech; base64 of it is in memory. */
+const speech_bytes_max = 50_000_000;
+
 async function answerAudio(app: MediaCallParts, call: Call): Promise<Answer> {
   const begun = await begin(app, call, spoken);
   const task = await finalTask(app, call, begun);
   const [file] = task.files;
   const opened = file && !task.files_removed_at ? await app.storage.open(file.key) : undefined;
   if (!file || !opened) throw filesGone(task);
+  const headers = { ...begun.headers, ...costHeaders(task) };
+  if (begun.stream) {
+    const audio = (await readBytes(opened.stream, speech_bytes_max)).toString('base64');
+    const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+    const answer = eventsAnswer([
+      { type: 'speech.audio.delta', audio },
+      { type: 'speech.audio.done', usage },
+    ]);
+    return { status: 200, body: answer.body, headers: { ...headers, ...answer.headers } };
+  }
   return {
     status: 200,
     body: opened.stream,
     headers: {
-      ...begun.headers,
-      ...costHeaders(task),
+      ...headers,
       'content-type': file.item.content_type,
       'content-length': String(opened.size_bytes),
     },
@@ -114,25 +135,51 @@ export const transcribe: Endpoint<MediaCallParts> = {
     },
     errors,
   },
-  handle: answerText,
+  handle: (app, call) => answerText(app, call, transcribed),
+};
+
+export const translate: Endpoint<MediaCallParts> = {
+  ...transcribe,
+  path: '/v1/audio/translations',
+  docs: {
+    ...transcribe.docs,
+    summary: 'Transcribe a recording in English',
+    description: 'For models with a field that says to translate: `translate`, `task` or `target_language`.',
+    body: { content_type: 'multipart/form-data', schema: translation_form },
+    responses: {
+      ...transcribe.docs.responses,
+      200: { description: 'The text, as `response_format` says.', headers: response_headers },
+    },
+  },
+  handle: (app, call) => answerText(app, call, translated),
 };
 
 const text_bytes_max = 20_000_000;
 
-async function answerText(app: MediaCallParts, call: Call): Promise<Answer> {
-  const begun = await begin(app, call, transcribed);
+async function answerText(app: MediaCallParts, call: Call, media_call: MediaCall): Promise<Answer> {
+  const begun = await begin(app, call, media_call);
   const task = await finalTask(app, call, begun);
   const form = formOf(begun.response_format);
   const { text, content_type } = await textOf(app, task);
   const words = form === 'json' || form === 'text' ? wordsOf(text, content_type) : text;
   const headers = { ...begun.headers, ...costHeaders(task) };
+  if (begun.stream) return streamedText(words, task, headers);
   if (form === 'json') return { status: 200, body: { text: words, ...usageOf(task) }, headers };
   const type = form === 'text' ? 'text/plain; charset=utf-8' : content_type;
   return { status: 200, body: words, headers: { ...headers, 'content-type': type } };
 }
 
+/** The whole text as the first piece, and again at the end. */
+function streamedText(text: string, task: Task, headers: Record<string, string>): Answer {
+  const answer = eventsAnswer([
+    { type: 'transcript.text.delta', delta: text },
+    { type: 'transcript.text.done', text, ...usageOf(task) },
+  ]);
+  return { status: 200, body: answer.body, headers: { ...headers, ...answer.headers } };
+}
+
 /** Returns the recording's length if it is the unit of the price. */
-function usageOf({ pricing }: Task): object {
+function usageOf({ pricing }: Task): JsonObject {
   const { second } = pricing.input_units ?? {};
   return second === undefined ? {} : { usage: { type: 'duration', seconds: Math.ceil(Number(second)) } };
 }

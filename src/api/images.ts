@@ -1,5 +1,6 @@
 import type { Storage } from '../storage/storage.ts';
 import { own } from '../catalog/input-schema.ts';
+import type { JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { edit_parameters, image_parameters } from '../styles/media-parameters/parameters.ts';
@@ -7,6 +8,7 @@ import { linkOutputs, type LinkParts } from '../tasks/outputs.ts';
 import type { StoredFile, Task } from '../tasks/task.ts';
 import { cost_headers } from './chat.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
+import { eventsAnswer } from './media-events.ts';
 import {
   begin,
   body_limit_bytes,
@@ -20,7 +22,7 @@ import {
   type MediaCallParts,
 } from './media-call.ts';
 import type { MediaInput } from './media-input.ts';
-import { edits_body, edits_form, images_answer, images_body } from './media-schemas.ts';
+import { edits_body, edits_form, images_answer, images_body, variations_form } from './media-schemas.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
 /** The parts of the app that making images takes. */
@@ -69,7 +71,7 @@ export const generate_images: Endpoint<Parts> = {
     responses,
     errors: [402, 403, 404, 409, 422],
   },
-  handle: (app, call) => answer(app, call, image_call),
+  handle: (app, call) => answer(app, call, image_call, 'image_generation'),
 };
 
 export const edit_images: Endpoint<Parts> = {
@@ -85,21 +87,62 @@ export const edit_images: Endpoint<Parts> = {
     responses,
     errors: [402, 403, 404, 409, 422],
   },
-  handle: (app, call) => answer(app, call, edited),
+  handle: (app, call) => answer(app, call, edited, 'image_edit'),
 };
 
-async function answer(app: Parts, call: Call, media_call: MediaCall): Promise<Answer> {
+export const vary_images: Endpoint<Parts> = {
+  ...common,
+  path: '/v1/images/variations',
+  form: true,
+  docs: {
+    tag: 'Media for SDKs',
+    summary: 'Make variations of an image',
+    description: 'An edit without a prompt, for models that need none.',
+    query: wait_query,
+    headers: idempotency_header,
+    body: { content_type: 'multipart/form-data', schema: variations_form },
+    responses,
+    errors: [402, 403, 404, 409, 422],
+  },
+  handle: (app, call) => answer(app, call, edited, 'image_edit'),
+};
+
+async function answer(app: Parts, call: Call, media_call: MediaCall, event: string): Promise<Answer> {
   const begun = await begin(app, call, media_call);
   const task = await finalTask(app, call, begun);
   const [first] = task.files;
   const size = first?.item.width === undefined ? {} : { size: `${first.item.width}x${first.item.height}` };
+  const headers = { ...begun.headers, ...costHeaders(task) };
+  const format = first?.item.content_type.replace('image/', '') ?? 'png';
+  if (begun.stream) {
+    const images = await imagesOf(app, task, 'b64_json');
+    const completed = { type: `${event}.completed`, created_at: createdAt(task), output_format: format, ...size };
+    const events = eventsAnswer(images.map((each) => ({ ...completed, ...common_event, ...each })));
+    return { status: 200, body: events.body, headers: { ...headers, ...events.headers } };
+  }
   const body = {
-    created: Math.floor(task.created_at.getTime() / 1000),
+    created: createdAt(task),
     data: await imagesOf(app, task, begun.response_format),
     ...size,
-    output_format: first?.item.content_type.replace('image/', '') ?? 'png',
+    output_format: format,
   };
-  return { status: 200, body, headers: { ...begun.headers, ...costHeaders(task) } };
+  return { status: 200, body, headers };
+}
+
+/** Facts that SDKs expect in an event, and that tasks do not know: the model's own choice, and no tokens. */
+const common_event = {
+  background: 'auto',
+  quality: 'auto',
+  usage: {
+    input_tokens: 0,
+    input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+    output_tokens: 0,
+    total_tokens: 0,
+  },
+};
+
+function createdAt({ created_at }: Task): number {
+  return Math.floor(created_at.getTime() / 1000);
 }
 
 const forms: readonly unknown[] = [undefined, null, 'url', 'b64_json'];
@@ -119,15 +162,15 @@ function checkEdit(input: MediaInput): void {
 /** Base64 of all images together is a third more, and all in memory: what is larger is told by its links alone. */
 const inline_bytes_max = 50_000_000;
 
-async function imagesOf(app: Parts, task: Task, response_format: unknown): Promise<object[]> {
+async function imagesOf(app: Parts, task: Task, response_format: unknown): Promise<JsonObject[]> {
   if (task.files_removed_at) throw filesGone(task);
   const links = linkOutputs(app, task.files, new Date(app.clock.now()));
   const size_bytes = links.reduce((sum, item) => sum + item.size_bytes, 0);
   if (response_format === 'url' || size_bytes > inline_bytes_max) return links.map(({ url }) => ({ url }));
-  const images: object[] = [];
+  const images: JsonObject[] = [];
   for (const [index, file] of task.files.entries()) {
     const b64_json = (await bytesOf(app, task, file)).toString('base64');
-    images.push(response_format === 'b64_json' ? { b64_json } : { url: links[index]?.url, b64_json });
+    images.push(response_format === 'b64_json' ? { b64_json } : { url: links[index]?.url ?? null, b64_json });
   }
   return images;
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts';
 import type { UntilFinal } from '../tasks/wait.ts';
 import { own } from '../catalog/input-schema.ts';
-import type { MediaKind, Model } from '../catalog/model.ts';
+import type { JsonObject, MediaKind, Model } from '../catalog/model.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles, type RequestTempFiles, type TempFileParts } from '../files/temp-files.ts';
@@ -21,6 +21,7 @@ import { loadTask, type Task } from '../tasks/task.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Call, ParameterDocs } from '../http/endpoint.ts';
 import { readIdempotencyKey, readWait, wait_s_max } from './generate.ts';
+import { readStream, stream_parameters } from './media-events.ts';
 import { inputInForm, inputInJson, withoutOwn, type MediaInput } from './media-input.ts';
 import { measureFile, withForm } from '../http/spooled-form.ts';
 
@@ -40,6 +41,8 @@ export type MediaCall = {
   required: readonly string[];
   /** Parameters that the endpoint reads itself; no model gets them. */
   own: readonly string[];
+  /** Parameters that every call of the path has. */
+  fixed?: JsonObject;
   /** Throws ApiError 400 for parameters that the endpoint itself reads. */
   check?(input: MediaInput): void;
 };
@@ -71,6 +74,8 @@ export type Begun = {
   created: Created;
   /** In which form the result is wanted, as it was given. */
   response_format: unknown;
+  /** The result is asked for as events. */
+  stream: boolean;
   wait_s: number;
   headers: Record<string, string>;
 };
@@ -113,6 +118,7 @@ async function create(
     if (value === null) throw new ApiError('invalid_request', `${name} is required.`, { param: name });
   }
   media_call.check?.(input);
+  const stream = readStream(input.parameters);
   const request = await requestOf(app, call, media_call, { model, input, spool });
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: input.fingerprint };
   const created = await createTask(app, call.caller, request, idempotency);
@@ -120,7 +126,7 @@ async function create(
     'x-task-id': created.ref.task_id,
     ...(idempotency && { 'idempotency-replayed': String(created.replayed) }),
   };
-  return { created, response_format: own(input.parameters, 'response_format') ?? null, wait_s, headers };
+  return { created, response_format: own(input.parameters, 'response_format') ?? null, stream, wait_s, headers };
 }
 
 /** The model that is meant; 404 if there is none, or one of another kind. */
@@ -134,7 +140,7 @@ function modelOf(app: MediaCallParts, { kind, makes_text }: MediaCall, { paramet
   return model;
 }
 
-const service_own = ['model', 'metadata', 'webhook_url'];
+const service_own = ['model', 'metadata', 'webhook_url', ...stream_parameters];
 
 async function requestOf(
   app: MediaCallParts,
@@ -144,11 +150,8 @@ async function requestOf(
 ): Promise<PricedRequest> {
   const { parameters } = input;
   const fields = offerOf(model, media_call.kind);
-  const carried = mapParameter(
-    fields,
-    media_call.parameters,
-    withoutOwn(parameters, [...service_own, ...media_call.own]),
-  );
+  const sent = { ...withoutOwn(parameters, [...service_own, ...media_call.own]), ...media_call.fixed };
+  const carried = mapParameter(fields, media_call.parameters, sent);
   const body = {
     model: model.id,
     input: carried.input,

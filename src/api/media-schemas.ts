@@ -11,7 +11,13 @@ const ours = {
   webhook_url: Type.Optional(Type.String({ format: 'uri', description: 'Receives a POST when the task is final.' })),
 };
 
+const stream = Type.Optional(
+  Type.Boolean({ description: 'Answer as server-sent events, which come together once the result is there.' }),
+);
+
 const image = {
+  stream,
+  partial_images: Type.Optional(Type.Integer({ minimum: 0, maximum: 3, description: 'None are sent.' })),
   n: Type.Optional(Type.Integer({ minimum: 1, description: 'Number of images.', default: 1 })),
   size: Type.Optional(Type.String({ description: '`auto`, or width and height.', examples: ['1024x1024'] })),
   quality: Type.Optional(Type.String()),
@@ -51,6 +57,8 @@ export const edits_form = Type.Object(
   free,
 );
 
+export const variations_form = Type.Object({ model, image: file('The image.'), ...image }, free);
+
 export const images_answer = Type.Object({
   created: Type.Integer({ description: 'Seconds since 1970.' }),
   data: Type.Array(
@@ -77,6 +85,9 @@ export const speech_body = Type.Object(
       Type.String({ description: 'mp3, opus, aac, flac or wav, if the model has a choice.' }),
     ),
     speed: Type.Optional(Type.Number()),
+    stream_format: Type.Optional(
+      Type.Enum(['audio', 'sse'], { description: '`sse` answers events, once the speech is there.' }),
+    ),
     ...ours,
   },
   free,
@@ -94,6 +105,19 @@ export const transcription_form = Type.Object(
         default: 'json',
       }),
     ),
+    temperature: Type.Optional(Type.Number()),
+    stream,
+    ...ours,
+  },
+  free,
+);
+
+export const translation_form = Type.Object(
+  {
+    file: file('The recording.'),
+    model,
+    prompt: Type.Optional(Type.String({ description: 'Names and words in the recording, in English.' })),
+    response_format: Type.Optional(Type.Enum(['json', 'text', 'srt', 'verbose_json', 'vtt'], { default: 'json' })),
     temperature: Type.Optional(Type.Number()),
     ...ours,
   },

@@ -195,6 +195,24 @@ export const delete_video: Endpoint<Parts> = {
   },
 };
 
+const unchanged = ['/v1/videos/{id}/remix', '/v1/videos/edits', '/v1/videos/extensions'] as const;
+
+/** Changes of a video: these calls name no model, and each model takes a video in a field of its own. */
+export const change_videos: Endpoint<unknown>[] = unchanged.map((path) => ({
+  method: 'POST',
+  path,
+  window: 'generate',
+  format: completions_errors,
+  form: 'or JSON',
+  lenient_query: true,
+  docs: { tag: 'Media for SDKs', summary: 'Not offered', responses: {}, hidden: true },
+  handle: () => {
+    const message =
+      'Videos are not changed by this call, which names no model: use POST /v1/generate with a model that has a field for a video, and the link of this one.';
+    throw new ApiError('invalid_request', message, { code: 'unsupported_call' });
+  },
+}));
+
 /** A video of another account is as unknown as one that never was. */
 async function find(db: Db, { caller, params }: Call): Promise<VideoTask> {
   const video_id = params['id'] ?? '';

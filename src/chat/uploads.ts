@@ -37,8 +37,9 @@ export async function withUploads(
   { account_id, body, gone }: Sent,
   memory: RequestMemory,
 ): Promise<JsonObject | undefined> {
-  if (!isObject(body)) return undefined;
-  const uploads = findUploads(body, style.caller.turns_field);
+  const { turns_field } = style.caller;
+  if (!isObject(body) || turns_field === undefined) return undefined;
+  const uploads = findUploads(body, turns_field);
   if (uploads.length === 0) return undefined;
   const files = await findAll(parts, account_id, uploads);
   const weight = [...files.values()].reduce((sum, { size_bytes }) => sum + Number(size_bytes), 0);

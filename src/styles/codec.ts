@@ -150,8 +150,8 @@ export type CallerHalf = {
   /** Headers of the caller's that go on to an upstream of the same style, in lower case. */
   readonly headers?: readonly string[];
   readonly betas?: Betas;
-  /** The member of a body that has the turns. */
-  readonly turns_field: string;
+  /** The member of a body that has the turns; absent: it has none. */
+  readonly turns_field?: string;
   /** Tells whether a tool can be given to models of other styles, as a function; absent: the style has no others. */
   isFunction?(tool: JsonObject): boolean;
   /** The bound of how often a provider's own tools are used; absent: the style has none, so nobody could pay for them. */
@@ -160,6 +160,8 @@ export type CallerHalf = {
   readonly tool_fields?: readonly string[];
   /** The member that has the texts to stop at, for messages about it. */
   readonly stop_field: string;
+  /** Bytes of the input beside the texts of a body: what a translation adds to it, and tokens that stand there as numbers. */
+  addedBytes?: (body: JsonObject) => number;
   readonly usage: UsageFormat;
   /** Reads what routing and money need, in place. Throws ApiError 400 naming the field. */
   readRequest(body: JsonObject, purpose: Purpose): Omit<ChatRequest, 'style' | 'body'>;
@@ -200,7 +202,7 @@ export type Passthrough = {
   body(request: ChatRequest, target: Target): JsonObject;
   /** The body whose tokens an upstream counts; absent: it is not asked. */
   countedBody?(request: ChatRequest, target: Target): JsonObject;
-  openStream(options: AnswerOptions & { wants_usage: boolean }, state: StreamState): SameStream;
+  openStream(options: AnswerOptions & { wants_usage: boolean; request: ChatRequest }, state: StreamState): SameStream;
 };
 
 /** The model went wrong, which comes of what it was asked: neither its upstream nor a route is to blame. */

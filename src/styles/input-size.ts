@@ -39,8 +39,10 @@ const message_overhead_bytes = 10;
 export function inputSize({ style, body }: ChatRequest): InputSize {
   const size: InputSize = { ascii_bytes: 0, other_bytes: 0, images: 0, documents: 0, document_bytes: 0 };
   for (const key in body) if (!unread.has(key)) addValue(size, body[key], false);
-  const turns = body[style.caller.turns_field];
+  const { turns_field, addedBytes } = style.caller;
+  const turns = turns_field === undefined ? undefined : body[turns_field];
   if (Array.isArray(turns)) size.ascii_bytes += message_overhead_bytes * turns.length;
+  size.ascii_bytes += addedBytes?.(body) ?? 0;
   return size;
 }
 

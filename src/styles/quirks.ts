@@ -38,6 +38,8 @@ export type Quirks = {
    * `tools`: so are all calls with tools, which the model refuses elsewhere; `always`: so are all.
    */
   responses?: boolean | 'tools' | 'always';
+  /** Chat completions: true if the upstream serves `/completions` too, and is asked there by callers of that path. */
+  text_completions?: boolean;
   /** False if the model refuses temperature, top_p and top_k. */
   sampling?: boolean;
   /** The way to make the model answer by a JSON schema. */
@@ -56,6 +58,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   document_parts: [true, false],
   reasoning_effort: [true, false],
   responses: [true, false, 'tools', 'always'],
+  text_completions: [true, false],
   thinking: ['adaptive', 'budget', 'always', 'none'],
   system_turns: [true, false],
   forced_tools: [true, false],

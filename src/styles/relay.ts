@@ -75,7 +75,10 @@ class StreamRelay implements Relay {
     this.#is_translated = request.style !== upstream;
     this.#way = this.#is_translated
       ? translated(request, upstream, options, this.#state)
-      : request.style.caller.passthrough.openStream({ ...options, wants_usage: request.wants_usage }, this.#state);
+      : request.style.caller.passthrough.openStream(
+          { ...options, request, wants_usage: request.wants_usage },
+          this.#state,
+        );
   }
 
   get has_begun(): boolean {

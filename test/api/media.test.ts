@@ -244,7 +244,7 @@ describe('a media call', () => {
   });
 
   it('to another path of the family gets errors of the same form', async () => {
-    for (const path of ['/v1/images/variations', '/v1/audio/translations', '/v1/videos/a/b']) {
+    for (const path of ['/v1/images/inpaintings', '/v1/audio/voices', '/v1/videos/a/b']) {
       const { status, json } = await client.call('POST', path, {});
       expect(status).toBe(404);
       expect(json.error).toHaveProperty('param', null);

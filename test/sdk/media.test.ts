@@ -19,10 +19,15 @@ type Video = {
 
 /** The calls that both versions have in common, as far as the tests need them. */
 type Sdk = {
-  images: { generate(body: object): Answering<Pictures>; edit(body: object): Answering<Pictures> };
+  images: {
+    generate(body: object): Answering<Pictures>;
+    edit(body: object): Answering<Pictures>;
+    createVariation(body: object): Promise<unknown>;
+  };
   audio: {
     speech: { create(body: object): Answering<Response> };
     transcriptions: { create(body: object): Promise<unknown> };
+    translations: { create(body: object): Promise<unknown> };
   };
   videos: {
     create(body: object): Promise<Video>;
@@ -135,6 +140,70 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     });
   });
 
+  describe('and streams', () => {
+    /** The events of an answer, as the SDK reads them. */
+    async function eventsOf(answer: Promise<unknown>): Promise<Record<string, unknown>[]> {
+      const events: Record<string, unknown>[] = [];
+      for await (const event of (await answer) as AsyncIterable<Record<string, unknown>>) events.push(event);
+      return events;
+    }
+
+    test('has one completed event for each image, whatever partial ones were asked for', async () => {
+      const asked = { model: 'sandbox/image', prompt: 'a bicycle', n: 2, stream: true, partial_images: 2 };
+      const events = await eventsOf(client().images.generate(asked));
+      const completed = { type: 'image_generation.completed', output_format: 'png', size: expect.any(String) };
+      expect(events).toMatchObject([completed, completed]);
+      for (const { b64_json } of events) {
+        expect(await sharp(Buffer.from(String(b64_json), 'base64')).metadata()).toMatchObject({ format: 'png' });
+      }
+      expect(await spent()).toBe('0.020000');
+    });
+
+    test('has the whole transcript as a piece and at the end', async () => {
+      const file = await toFile(wav(1), 'a.wav');
+      const asked = { model: 'sandbox/transcript', file, prompt: 'Good morning', stream: true };
+      expect(await eventsOf(client().audio.transcriptions.create(asked))).toMatchObject([
+        { type: 'transcript.text.delta', delta: 'Good morning' },
+        { type: 'transcript.text.done', text: 'Good morning' },
+      ]);
+    });
+
+    test('has the whole speech in one event', async () => {
+      const asked = { model: 'sandbox/audio', input: 'Good morning', voice: 'any', stream_format: 'sse' };
+      const answer = await client().audio.speech.create(asked);
+      expect(answer.headers.get('content-type')).toContain('text/event-stream');
+      const [first, second] = [...(await answer.text()).matchAll(/^data: (.*)$/gm)].map(([, data = '']) =>
+        JSON.parse(data),
+      );
+      expect(Buffer.from(first.audio, 'base64').subarray(0, 4).toString()).toBe('RIFF');
+      expect([first.type, second.type]).toEqual(['speech.audio.delta', 'speech.audio.done']);
+    });
+  });
+
+  describe('and calls that few models can answer', () => {
+    test('makes variations of an image', async () => {
+      const image = await toFile(await picture('png', 40, 30), 'a.png');
+      const answer = await client().images.createVariation({ model: 'sandbox/image', image }).catch(refusal);
+      expect(answer).toBeInstanceOf(OpenAI.BadRequestError);
+    });
+
+    test('says that a model does not translate', async () => {
+      const file = await toFile(wav(1), 'a.wav');
+      const error = await client().audio.translations.create({ model: 'sandbox/transcript', file }).catch(refusal);
+      expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+      expect(error).toMatchObject({ param: 'model', message: expect.stringContaining('does not translate') });
+    });
+
+    test('says what to use instead of changing a video', async () => {
+      for (const path of ['remix', 'edits', 'extensions']) {
+        const { status, json } = await own.call('POST', `/v1/videos/${path === 'remix' ? 'x/remix' : path}`, {
+          prompt: 'x',
+        });
+        expect([status, json.error.message]).toEqual([400, expect.stringContaining('/v1/generate')]);
+      }
+    });
+  });
+
   describe('and videos', () => {
     const model = 'sandbox/video';
     const film = { model, prompt: 'waves', seconds: '4', size: '1280x720' };
@@ -210,7 +279,7 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     });
 
     test('throws a 400 that names a parameter that the model does not support', async () => {
-      for (const [param, value] of Object.entries({ size: '9999x64', n: 5, output_format: 'webp', stream: true })) {
+      for (const [param, value] of Object.entries({ size: '9999x64', n: 5, output_format: 'webp', stream: 'maybe' })) {
         const error = await generate('x', { [param]: value });
         expect(error, param).toBeInstanceOf(OpenAI.BadRequestError);
         expect(error).toMatchObject({ param, type: 'invalid_request' });

@@ -209,13 +209,14 @@ describe('the lists of permitted names are those of the SDKs', () => {
     return [...members.matchAll(/^ {4}(\w+)\??:/gm)].map(([, member = '']) => member);
   }
 
-  it.each<[style: CallerStyle | 'embeddings', paths: string[], name: string]>([
+  it.each<[style: CallerStyle | 'texts' | 'embeddings', paths: string[], name: string]>([
     ['completions', ['resources/chat/completions/completions.d.ts'], 'ChatCompletionCreateParamsBase'],
     [
       'responses',
       ['resources/responses/responses.d.ts', 'resources/beta/responses/responses.d.ts'],
       'ResponseCreateParamsBase',
     ],
+    ['texts', ['resources/completions.d.ts'], 'CompletionCreateParamsBase'],
     ['embeddings', ['resources/embeddings.d.ts'], 'EmbeddingCreateParams'],
     [
       'messages',

@@ -17,6 +17,7 @@ import { messages } from '../../src/styles/messages/codec.ts';
 import { openRelay as openRelayOf, type Relay, type RelayOptions } from '../../src/styles/relay.ts';
 import { readChatRequest, upstreamBody as upstreamBodyOf } from '../../src/styles/request.ts';
 import { responses } from '../../src/styles/responses/codec.ts';
+import { texts } from '../../src/styles/texts/codec.ts';
 
 /** The styles by their names, and what is done in them: tables of tests are by name. */
 
@@ -35,7 +36,8 @@ export function upstreamNamed(style: UpstreamStyle): Codec {
   return upstreams[style];
 }
 
-export function membersNamed(style: CallerStyle | 'embeddings') {
+export function membersNamed(style: CallerStyle | 'texts' | 'embeddings') {
+  if (style === 'texts') return texts.caller.members;
   return style === 'embeddings' ? embeddings.members : callers[style].caller.members;
 }
 

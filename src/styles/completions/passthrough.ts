@@ -30,13 +30,23 @@ export function sameCompletionsBody(request: ChatRequest, target: Target): JsonO
   const { quirks } = target;
   const body: JsonObject = { ...request.body, model: target.model };
   limitCompletions(body, request, target);
-  if (request.stream && quirks.stream_options === false) delete body['stream_options'];
-  else if (request.stream) body['stream_options'] = { ...streamOptions(request), include_usage: true };
+  setStreamOptions(body, request, target);
   if (quirks.sampling === false) withoutSampling(body);
   if (quirks.reasoning_effort === false) delete body['reasoning_effort'];
   if (quirks.developer_role === false) body['messages'] = changeMessages(body['messages'], asSystem);
   if (quirks.reasoning_field === 'none') body['messages'] = changeMessages(body['messages'], withoutReasoning);
   return body;
+}
+
+/** Usage is always asked for. */
+export function setStreamOptions(body: JsonObject, request: ChatRequest, { quirks }: Target): void {
+  if (request.stream && quirks.stream_options === false) delete body['stream_options'];
+  else if (request.stream) body['stream_options'] = { ...streamOptions(request), include_usage: true };
+}
+
+/** The most tokens that each answer may have. */
+export function limitTokens(request: ChatRequest, target: Target): number {
+  return Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
 }
 
 function streamOptions(request: ChatRequest): JsonObject {
@@ -51,7 +61,7 @@ function limitCompletions(body: JsonObject, request: ChatRequest, target: Target
   const field = target.quirks.max_tokens_field ?? used ?? 'max_tokens';
   // What stands in its place is not deleted first: V8 keeps an object with holes as a dictionary, which is slower to write.
   for (const name of names) if (name !== field && typeof body[name] === 'number') delete body[name];
-  const max_tokens = Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
+  const max_tokens = limitTokens(request, target);
   body[field] = max_tokens;
   if (request.thinking_budget > max_tokens) limitReasoning(body, max_tokens);
 }
@@ -93,9 +103,26 @@ function withoutExtraContent(holder: JsonObject): JsonObject {
 type PassthroughOptions = Parameters<Passthrough['openStream']>[0];
 
 export function sameCompletions(options: PassthroughOptions, state: StreamState): SameStream {
+  const noteDelta = (choice: JsonObject): void => noteChoice(state, choice);
+  return relayChoices(options, state, {
+    object: 'chat.completion.chunk',
+    id: answerId(options.request_id),
+    noteChoice: noteDelta,
+  });
+}
+
+/** Differences between styles of chunks with choices: the name of a chunk, the id of an answer, what a choice says. */
+type ChoiceStyle = { object: string; id: string; noteChoice(choice: JsonObject): void };
+
+/** Relays a stream of chunks that have choices. */
+export function relayChoices(
+  options: Omit<PassthroughOptions, 'request'>,
+  state: StreamState,
+  style: ChoiceStyle,
+): SameStream {
   /** Answers by their index: how many of `n` have begun, and whether they have ended. */
   const ended = new Map<Json, boolean>();
-  const own = { id: answerId(options.request_id), model: options.model };
+  const own = { id: style.id, model: options.model };
   const rename = makeRenamer(own);
   let created: Json = null;
   /** The `usage` that the caller was sent. */
@@ -105,7 +132,7 @@ export function sameCompletions(options: PassthroughOptions, state: StreamState)
     const charged = chargedIn(state, options);
     if (!options.wants_usage || usage_format.reports(reported_usage, charged)) return end;
     const usage = usage_format.correct(reported_usage, charged);
-    const chunk = { ...own, created, object: 'chat.completion.chunk', choices: [], usage };
+    const chunk = { ...own, created, object: style.object, choices: [], usage };
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
   };
   const take = (frame: SseFrame): Buffer | undefined => {
@@ -123,7 +150,7 @@ export function sameCompletions(options: PassthroughOptions, state: StreamState)
     for (const choice of choices) {
       const { index = 0, finish_reason } = choice;
       ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
-      noteChoice(state, choice);
+      style.noteChoice(choice);
     }
     state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
     if (!options.wants_usage && isObject(chunk['usage'])) {

@@ -28,6 +28,7 @@ export function writeCompletions(conversation: Conversation, request: ChatReques
     messages: writeTurns(conversation.turns, plan, names, quirks),
     [quirks.max_tokens_field ?? 'max_tokens']: limitOf(request, target),
   };
+  if (request.n > 1) body['n'] = request.n;
   if (stop.length > 0) body['stop'] = stop;
   if (has_sampling && temperature !== undefined) body['temperature'] = temperature;
   if (has_sampling && top_p !== undefined) body['top_p'] = top_p;

@@ -25,7 +25,7 @@ import { readSource } from '../media.ts';
 import { readExtraContent } from '../thought-signatures.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 
-const choices_max = 128;
+export const choices_max = 128;
 
 /** Reads what routing and money need. Throws ApiError 400 naming the field. */
 export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> {
@@ -41,7 +41,8 @@ export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> 
   return { model, stream, wants_usage, max_tokens: max_completion_tokens ?? max_tokens, thinking_budget, n };
 }
 
-function readWantsUsage(body: JsonObject, stream: boolean): boolean {
+/** Tells whether usage is wanted in a stream. Throws ApiError 400. */
+export function readWantsUsage(body: JsonObject, stream: boolean): boolean {
   const options = readObject(body, 'stream_options', 'stream_options');
   if (options === undefined) return false;
   if (!stream) throw mistake('stream_options', 'is only allowed with "stream": true');

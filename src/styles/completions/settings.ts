@@ -61,7 +61,8 @@ function refuseAudio(body: JsonObject): void {
   if (modalities.includes('audio')) throw notCarried('modalities', 'A wish for spoken answers');
 }
 
-function readStop(body: JsonObject): string[] {
+/** Reads the texts to stop at. Throws ApiError 400. */
+export function readStop(body: JsonObject): string[] {
   const stop = memberOf(body, 'stop');
   if (stop === undefined) return [];
   if (typeof stop === 'string') return [stop];

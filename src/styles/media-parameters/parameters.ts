@@ -54,18 +54,11 @@ const nothing: Parameter = { mapParameter: () => ({}) };
 /** Whoever is behind the request is no concern of the upstream. */
 const about_the_caller: Parameters = { user: nothing, safety_identifier: nothing };
 
-/** The answer is whole: what would come in pieces cannot be had. */
-const in_pieces: Parameters = {
-  stream: { mapParameter: () => undefined, harmless: isOneOf(false) },
-  partial_images: { mapParameter: () => undefined, harmless: isOneOf(0) },
-};
-
 const file_types: Synonyms = { jpeg: ['jpg'], jpg: ['jpeg'] };
 const usual_quality = isOneOf('auto', 'standard', 'medium');
 
 export const image_parameters: Parameters = {
   ...about_the_caller,
-  ...in_pieces,
   prompt: oneOf(['prompt', 'text', 'description']),
   n: oneOf(['n', 'num_images', 'num_outputs', 'number_of_images'], { harmless: isOneOf(1) }),
   size: { mapParameter: carrySize, harmless: isOneOf('auto', '') },
@@ -87,7 +80,6 @@ export const edit_parameters: Parameters = {
 
 export const speech_parameters: Parameters = {
   ...about_the_caller,
-  stream_format: { mapParameter: () => undefined, harmless: isOneOf('audio') },
   input: oneOf(['text', 'input', 'prompt', 'script']),
   // The SDKs do not let their callers leave the voice out: where there is no choice, any will do.
   voice: { mapParameter: carryVoice, harmless: always },
@@ -105,7 +97,6 @@ function carryVoice(offer: Offer, value: Json): JsonObject | undefined {
 
 export const transcription_parameters: Parameters = {
   ...about_the_caller,
-  stream: { mapParameter: () => undefined, harmless: isOneOf(false) },
   file: files('file', 'audio', always),
   language: oneOf(['language', 'language_code']),
   prompt: oneOf(['prompt', 'initial_prompt', 'hint'], { harmless: isOneOf('') }),
@@ -116,6 +107,26 @@ export const transcription_parameters: Parameters = {
   }),
   response_format: { mapParameter: carryTranscriptForm, harmless: isOneOf('json', 'text') },
 };
+
+/** Of a recording in any language, in English. `translate` is what the path asks for. */
+export const translation_parameters: Parameters = {
+  ...about_the_caller,
+  file: files('file', 'audio', always),
+  prompt: oneOf(['prompt', 'initial_prompt', 'hint'], { harmless: isOneOf('') }),
+  temperature: oneOf(['temperature'], { harmless: isOneOf(0) }),
+  response_format: { mapParameter: carryTranscriptForm, harmless: isOneOf('json', 'text') },
+  translate: { mapParameter: carryTranslation },
+};
+
+/** A model translates if it has a switch for it, a task of that name, or a field for the language. */
+function carryTranslation(offer: Offer): JsonObject {
+  const { names } = offer.fields;
+  if (names.includes('translate')) return { translate: true };
+  if (names.includes('task') && choicesOf(offer, 'task')?.includes('translate') === true) return { task: 'translate' };
+  if (names.includes('target_language')) return { target_language: 'en' };
+  const message = `${offer.model} writes down what is said and does not translate it: use a model with a field translate, task or target_language, or POST /v1/audio/transcriptions.`;
+  throw refused('model', message);
+}
 
 /** For `json` the words alone are asked for: what the SDKs read of it is made of them. */
 function carryTranscriptForm(offer: Offer, value: Json): JsonObject | undefined {
@@ -192,9 +203,6 @@ function notCarried(offer: Offer, parameters: Parameters, name: string, value: J
     const shown = name.slice(0, 60);
     const message = `${JSON.stringify(shown)} is neither a parameter of this call nor a field of ${offer.model}.${hint}`;
     return refused(shown, message);
-  }
-  if (Object.hasOwn(in_pieces, name) || name === 'stream_format') {
-    return refused(name, `${name} is not offered here: the answer comes as a whole.`);
   }
   const fields = offer.fields.names.join(', ');
   if (parameters[name]?.is_file === true) return refused(name, `${offer.model} takes no ${name}; it has: ${fields}.`);

@@ -14,6 +14,7 @@ import {
   image_parameters,
   speech_parameters,
   transcription_parameters,
+  translation_parameters,
   video_parameters,
   type Parameters,
 } from '../../../src/styles/media-parameters/parameters.ts';
@@ -88,10 +89,7 @@ describe('pictures', () => {
     ['jpeg, which is jpg there', { output_format: oneOf('jpg') }, { output_format: 'jpeg' }, { output_format: 'jpg' }],
     ['webp, without a choice', {}, { output_format: 'webp' }, 'refused: output_format'],
     ['user', { prompt: text }, { user: 'someone', safety_identifier: 'x', prompt: 'a' }, { prompt: 'a' }],
-    ['stream false', {}, { stream: false, partial_images: 0 }, {}],
-    ['stream', {}, { stream: true }, 'refused: stream'],
-    ['partial pictures', {}, { partial_images: 2 }, 'refused: partial_images'],
-    ['null', { n: whole }, { n: null, size: null, stream: null }, {}],
+    ['null', { n: whole }, { n: null, size: null }, {}],
     ['a field of the model', { seed: whole }, { seed: 7 }, { seed: 7 }],
     [
       'a field of the model, from a form',
@@ -198,7 +196,6 @@ describe('speech and transcripts', () => {
     ['a format', { output_format: oneOf('mp3', 'wav') }, { response_format: 'wav' }, { output_format: 'wav' }],
     ['the usual format, without a choice', {}, { response_format: 'mp3' }, {}],
     ['another format, without a choice', {}, { response_format: 'opus' }, 'refused: response_format'],
-    ['events', {}, { stream_format: 'sse' }, 'refused: stream_format'],
   ];
   it.each(speech)('speech: %s', (_, fields, given, becomes) => {
     expect(carried(speech_parameters, offer('audio', fields), given)).toEqual(becomes);
@@ -222,6 +219,16 @@ describe('speech and transcripts', () => {
   ];
   it.each(transcripts)('transcripts: %s', (_, fields, given, becomes) => {
     expect(carried(transcription_parameters, offer('audio', fields), given)).toEqual(becomes);
+  });
+
+  it.each<Case>([
+    ['a switch', { translate: { type: 'boolean' } }, { translate: true }, { translate: true }],
+    ['a task', { task: oneOf('transcribe', 'translate') }, { translate: true }, { task: 'translate' }],
+    ['a language', { target_language: text }, { translate: true }, { target_language: 'en' }],
+    ['another task', { task: oneOf('transcribe') }, { translate: true }, 'refused: model'],
+    ['nothing', {}, { translate: true }, 'refused: model'],
+  ])('translations by %s', (_, fields, given, becomes) => {
+    expect(carried(translation_parameters, offer('audio', fields), given)).toEqual(becomes);
   });
 });
 

@@ -2,11 +2,19 @@ import type { ProviderConfig } from '../../../catalog/model.ts';
 import type { Guard } from '../../../net/guard.ts';
 import { completions } from '../../../styles/completions/codec.ts';
 import { responses } from '../../../styles/responses/codec.ts';
+import { texts } from '../../../styles/texts/codec.ts';
+import type { Codec } from '../../../styles/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import { openMedia } from './media.ts';
 import { mediaOptionProblems } from './options.ts';
 import type { Adapter, ChatProvider, Provider } from '../../provider.ts';
+
+/** Beside chat completions. */
+const paths = new Map<Codec, string>([
+  [responses, '/responses'],
+  [texts, '/completions'],
+]);
 
 const default_base_url = 'https://api.openai.com/v1';
 
@@ -45,10 +53,10 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
   const takes_events = { ...key, accept: 'text/event-stream' };
   return {
     styles: config.base_url === undefined ? [completions, responses] : [completions],
-    styles_by_option: [responses],
+    styles_by_option: [responses, texts],
     send: ({ style, body, stream, timeout_ms }, signal) => {
       const headers = stream ? takes_events : takes_json;
-      const path = style === responses ? '/responses' : '/chat/completions';
+      const path = paths.get(style) ?? '/chat/completions';
       return client.post(path, headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
     },
     embed: ({ body, timeout_ms }, signal) =>
