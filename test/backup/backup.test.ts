@@ -130,7 +130,7 @@ describe('a backup under load', patience, () => {
     await generate(
       client,
       'sandbox/image',
-      { prompt: '[[delay 4s]] slow', width: 64, height: 64 },
+      { prompt: '[[delay 12s]] slow', width: 64, height: 64 },
       { webhook_url: `${receiver.url}/slow` },
     );
     const stop = traffic();
