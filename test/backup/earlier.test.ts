@@ -70,6 +70,8 @@ it('a backup of the version before the baseline is restored row by row, with exa
   for (const name of [
     'sign_in_tries',
     'test_calls',
+    'full_routes',
+    'throttled_tasks',
     'test_call_files',
     'book_checks',
     'margin_sums',

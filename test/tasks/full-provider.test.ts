@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { assert } from '../../src/lib/assert.ts';
+import { openAttempt } from '../../src/tasks/attempts.ts';
 import { serveWaiting } from '../../src/tasks/sweep.ts';
 import { waitingOf } from '../../src/tasks/waiting.ts';
 import { commandsBeside } from '../cli/medley.ts';
@@ -22,7 +24,7 @@ type FileOptions = { provider?: string; waiting_tasks?: number; start?: string }
 const route = (provider: string, start: string) =>
   `{ provider: ${provider}, upstream_model: flux-2-pro, poll: { first: 20ms, max: 50ms }, timeout: { start: ${start} } }`;
 
-const fileOf = ({ provider = '', waiting_tasks = 1000, start = '2m' }: FileOptions = {}) => `
+const fileOf = ({ provider = '', waiting_tasks = 1000, start = '5m' }: FileOptions = {}) => `
 version: 1
 sandbox: false
 ${limits({ waiting_tasks })}
@@ -30,6 +32,7 @@ providers:
   crowded: { adapter: bfl, base_url: "${bfl.url}", api_key: env:TEST_FULL_KEY, allow_private: true ${provider} }
   other: { adapter: bfl, base_url: "${other.url}", api_key: env:TEST_FULL_KEY, allow_private: true }
 models:${mediaModel({ id: 'test/one', routes: [route('crowded', start)] })}
+${mediaModel({ id: 'test/brief', routes: [route('crowded', '2s')] })}
 ${mediaModel({ id: 'test/two', routes: [route('crowded', start), route('other', start)] })}
 `;
 
@@ -94,7 +97,9 @@ describe('tasks of three accounts at once at a provider with 24 runs', () => {
   it.each(ways)(
     'all succeed, none starts twice, and none waits more than twice the mean: %s',
     async (_, is_known) => {
-      await service.configure(fileOf({ provider: is_known ? '' : ', max_active: 1000' }));
+      const yaml = fileOf({ provider: is_known ? '' : ', max_active: 1000' });
+      await service.configure(yaml);
+      const node = await service.beside({ yaml, worker: true }); // its runs count, too
       const clients = [await service.client(), await service.client(), await service.client()];
       const ids = await Promise.all(
         clients.map((client) => Promise.all(Array.from({ length: each }, () => create(client)))),
@@ -107,7 +112,7 @@ describe('tasks of three accounts at once at a provider with 24 runs', () => {
         );
         return Number(rows[0]?.count);
       };
-      await vi.waitUntil(async () => (await count('completed_at is null')) === 0, { timeout: 90_000, interval: 100 });
+      await vi.waitUntil(async () => (await count('completed_at is null')) === 0, { timeout: 230_000, interval: 100 });
       expect(await count(`status = 'succeeded'`)).toBe(3 * each);
       expect(crowd.accepted).toBe(ids.flat().length);
       expect(crowd.most_active).toBe(active_max);
@@ -122,8 +127,9 @@ describe('tasks of three accounts at once at a provider with 24 runs', () => {
       const mean_ms = waits.reduce((sum, { wait_ms }) => sum + wait_ms, 0) / waits.length;
       for (const { wait_ms } of waits) expect(wait_ms).toBeLessThan(2 * mean_ms);
       expect(await service.app.db.query('select from throttled_tasks')).toEqual([]);
+      await node.stop();
     },
-    120_000,
+    240_000,
   );
 });
 
@@ -226,6 +232,33 @@ describe('a task whose upstream is full', () => {
 });
 
 describe('a limit of an operator', () => {
+  it('counts the run of a node that died until it is given up, and then gives its place to a task that waits', async () => {
+    await service.configure(fileOf({ provider: ', max_active: 1' }));
+    const client = await service.client();
+    const { app } = service;
+    const dead = await service.beside({ yaml: fileOf({ provider: ', max_active: 1' }) });
+    refuseNext(1, { ...refuses, headers: { 'retry-after': '300' } });
+    const lost = await create(client, 'test/brief');
+    await untilWaits(lost);
+    const [brief] = app.catalog.current.models.get('test/brief')?.routes ?? [];
+    assert(brief, 'the model has a route');
+    const ref = { account_id: client.account_id, task_id: lost };
+    await app.db.query('update throttled_tasks set promoted_at = now() where task_id = $1', [lost]);
+    await openAttempt(dead.app, ref, { number: 2, name: 'test/brief#crowded', route: brief }, { max_active: 1 });
+    await dead.stop();
+    const id = await create(client);
+    await untilWaits(id);
+    const [waiting] = await waitingOf(
+      app.db,
+      { account_id: client.account_id, task_id: id },
+      app.catalog.current.providers,
+      new Date(app.clock.now()),
+    );
+    expect(waiting?.reason).toBe('waits for Black Forest Labs: 1 of 1 active');
+    expect(await untilFinal(client, id, 30_000)).toMatchObject({ status: 'succeeded' });
+    expect(await attemptsOf(lost)).toEqual(['not_started full', 'ambiguous the worker was lost while submitting']);
+  }, 40_000);
+
   it('keeps further tasks from being started within a minute, and says so', async () => {
     await service.configure(fileOf({ provider: ', per_minute: 2' }));
     const client = await service.client();
