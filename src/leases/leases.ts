@@ -17,14 +17,16 @@ export async function endLeases(db: Queryable, node_id: string): Promise<void> {
   await db.query('select end_leases($1)', [node_id]);
 }
 
-/** Removes leases that count no longer, of nodes that died or do not use them, recalls, and nodes without any. */
+/**
+ * Removes leases that count no longer, of nodes that died or do not use them, recalls, and nodes without any. Those that
+ * somebody has locked are in use: it waits for none, since it would lock them in another order.
+ */
 export async function removeEndedLeases(db: Queryable): Promise<void> {
-  await db.query(
-    `delete from leases l using lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '10 min'`,
-  );
-  await db.query(
-    `delete from leases l where ends_at < now() - interval '2 min'
-       and not exists (select from lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '8 s')`,
-  );
+  const remove = (count_no_longer: string) =>
+    db.query(`delete from leases where ctid = any (array(
+      select l.ctid from leases l where ${count_no_longer} for update skip locked))`);
+  await remove(`exists (select from lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '10 min')`);
+  await remove(`l.ends_at < now() - interval '2 min'
+    and not exists (select from lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '8 s')`);
   await db.query(`delete from lessees where seen_at < now() - interval '1 hour'`);
 }

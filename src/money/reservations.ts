@@ -68,6 +68,8 @@ class LeasedHolds implements Holds {
   readonly #holds: Holds;
   readonly #time: () => LeaseTime;
   readonly #accounts = new Map<string, AccountFunds>(); // oldest first
+  /** Accounts that are not known here, and whose leases are being given back: one that is granted meanwhile would go too. */
+  readonly #ending = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
   /** The reason why the last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
@@ -137,7 +139,7 @@ class LeasedHolds implements Holds {
 
   /** Asks for new leases, unless that is being done, or they are recalled. */
   #renew(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: LeaseTime): void {
-    if (account.leasing || !mayLease(account, key, now)) return;
+    if (account.leasing || this.#ending.has(whose.account_id) || !mayLease(account, key, now)) return;
     this.#lease(account, key, whose, now).catch(() => undefined); // calls ask the database themselves
   }
 
@@ -210,11 +212,24 @@ class LeasedHolds implements Holds {
     const account = this.#accounts.get(account_id);
     const budget_id = resource === 'money' ? account?.keys.keys().next().value : /^limit (.+)$/.exec(resource)?.[1];
     const key = budget_id === undefined ? undefined : account?.keys.get(budget_id);
-    if (!account || budget_id === undefined || !key) return this.#holds.returnLeases(account_id, resource); // of a dropped account
+    if (!account || budget_id === undefined || !key) return this.#endLease(account_id, resource);
     dropLease(resource === 'money' ? account : key, this.#time().elapsed_ms + recalled_ms);
     await this.#writeAll(account);
+    await this.#ending.get(account_id)?.catch(() => undefined);
     while (account.leasing) await account.leasing.catch(() => undefined); // one begins where the one before ended
     await this.#lease(account, key, { account_id, key_id: budget_id }, this.#time());
+  }
+
+  /** Of a dropped account, or one that was never here. */
+  async #endLease(account_id: string, resource: string): Promise<void> {
+    const before = this.#ending.get(account_id)?.catch(() => undefined);
+    const ending = Promise.all([before, this.#holds.returnLeases(account_id, resource)]).then(() => undefined);
+    this.#ending.set(account_id, ending);
+    try {
+      await ending;
+    } finally {
+      if (this.#ending.get(account_id) === ending) this.#ending.delete(account_id);
+    }
   }
 
   oldest_ms(): number {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { endLeases } from '../../src/leases/leases.ts';
+import { endLeases, removeEndedLeases } from '../../src/leases/leases.ts';
 import { isStillLeased, openLiveness } from '../../src/leases/liveness.ts';
 import { openShares } from '../../src/leases/shares.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -41,6 +41,43 @@ test('a session lasts as long as the node says in time that it is alive, by both
   expect(second.session).toBeDefined();
   expect(isStillLeased(first, second, 1_000_000)).toBe(false);
   await liveness.close();
+});
+
+/** Leases of two accounts, of which the second one lies first in the table, while a settlement has that of the first. */
+async function whileOneIsLocked(node_id: string, work: (lockTheOther: () => Promise<unknown>) => Promise<void>) {
+  await database.db.query(`insert into lessees values ($1, now() - interval '11 min')`, [node_id]);
+  await database.db.query(
+    `insert into leases (account_id, resource, node_id, amount, ends_at)
+       values ('acct_b', 'money', $1, 5, now() - interval '3 min'), ('acct_a', 'money', $1, 5, now() - interval '3 min')`,
+    [node_id],
+  );
+  await database.db.tx(async (tx) => {
+    const lock = (account_id: string) =>
+      tx.query('update leases set in_use = 1 where account_id = $1 and node_id = $2', [account_id, node_id]);
+    await lock('acct_a');
+    await work(() => lock('acct_b'));
+  });
+}
+
+test.each(['keep_leases', 'end_leases'])('%s locks leases in the order in which settlements do', async (name) => {
+  let done: Promise<unknown> | undefined;
+  await whileOneIsLocked(name, async (lockTheOther) => {
+    done = database.db.query(`select ${name}($1)`, [name]);
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'`;
+    await expect.poll(() => database.db.query(waiting, [name])).toHaveLength(1);
+    await lockTheOther();
+  });
+  await done;
+  expect(await leasesOf(name)).toEqual([]);
+});
+
+test('the removal of old leases waits for none', async () => {
+  await whileOneIsLocked('removed', async () => {
+    await removeEndedLeases(database.db);
+    expect(await leasesOf('removed')).toEqual([{ account_id: 'acct_a' }]);
+  });
+  await removeEndedLeases(database.db);
+  expect(await leasesOf('removed')).toEqual([]);
 });
 
 test('a node that others believed dead has no lease of money when it comes back, and its shares of limits still count', async () => {

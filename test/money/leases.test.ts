@@ -39,14 +39,20 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function openNode(): Promise<Node> {
+/** `slow`: what the leases of accounts that it does not know wait for before they are given back. */
+async function openNode({ slow }: { slow?: Promise<void> } = {}): Promise<Node> {
   const id = randomUUID();
   const liveness = testLiveness(database.db, id);
   await liveness.ensure();
   const batcher = makeHoldBatcher(database.db, () => noon, { node_id: id });
+  const plain = databaseHolds(batcher);
+  const returnLeases: Holds['returnLeases'] = async (...whose) => {
+    await slow;
+    await plain.returnLeases(...whose);
+  };
   const node: Node = {
     id,
-    holds: reserveInMemory(databaseHolds(batcher), () => liveness.now()),
+    holds: reserveInMemory({ ...plain, returnLeases }, () => liveness.now()),
     is_deaf: false,
     liveness,
   };
@@ -225,6 +231,18 @@ test('leases that count no longer are removed, and no others', async () => {
   expect([...(await leasedTo(wallet)).keys()].toSorted()).toEqual(['live', 'lost']);
   await endLeases(db, 'live');
   await endLeases(db, 'lost');
+});
+
+test('what is given back of an account that a node does not know takes no lease along that it got meanwhile', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n });
+  const { promise: slow, resolve: goOn } = Promise.withResolvers<void>();
+  const node = await openNode({ slow });
+  const returning = node.holds.returnLeases(wallet.account_id, 'money');
+  await lease(node, wallet);
+  goOn();
+  await returning;
+  await lease(node, wallet);
+  expect([...(await leasedTo(wallet)).keys()]).toEqual([node.id]);
 });
 
 test('a node that stops leaves no lease behind', async () => {

@@ -340,7 +340,7 @@ begin
   delete from open_holds where ctid = any (closed_tid);
   insert into open_holds select o.* from unnest(opened) o;
   if granted is not null then
-    insert into leases select g.* from unnest(granted) g
+    insert into leases select g.* from unnest(granted) g order by g.account_id, g.resource
       on conflict (account_id, resource, node_id) do update
         set amount = excluded.amount, in_use = excluded.in_use, ends_at = excluded.ends_at;
   end if;
