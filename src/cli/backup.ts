@@ -1,3 +1,4 @@
+import { constants, setPriority } from 'node:os';
 import { isatty } from 'node:tty';
 import type { Command } from 'commander';
 import package_json from '../../package.json' with { type: 'json' };
@@ -32,6 +33,7 @@ async function backUp(dir: string): Promise<CommandResult> {
         product_version: package_json.version,
         secret_in_environment: config.secret !== undefined,
         progress: progressOnStderr(),
+        onMoment: async () => giveWay(),
       },
       dir,
     ),
@@ -51,6 +53,14 @@ async function backUp(dir: string): Promise<CommandResult> {
     'Protect it like a password: it contains webhook secrets, sessions and the data of callers.',
   ];
   return { json: { dir, ...summaryOf(backup) }, text: text.join('\n'), exit_code: all_missing ? 1 : 0 };
+}
+
+/**
+ * Leaves processors to others, once no long snapshot is open any more: PostgreSQL sends no faster than this process
+ * takes.
+ */
+function giveWay(): void {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 /** Returns the summary of a backup for people. */
