@@ -1,0 +1,68 @@
+"""Runs the programme with a client: each step for each model, a line of JSON for each; see programme.mjs.
+
+A client is an object with `plain(model, prompt)`, `stream(model, prompt)` (a generator of pieces of text),
+`tools(model, prompt, tool)` and `image(model, prompt, base64)`; what it does not offer is left out.
+"""
+
+import json
+import os
+import signal
+
+programme = json.loads(os.environ["PROGRAMME"])
+url = os.environ["MEDLEY_URL"]
+key = os.environ["MEDLEY_KEY"]
+step_s_max = 40
+pieces_before_leaving = 3
+
+
+class Tool:
+    name = programme["tool_name"]
+    description = "Returns the result of a number."
+    parameters = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+
+    @staticmethod
+    def run(number):
+        return f"result-of-{number}"
+
+
+def run(client):
+    for model in programme["models"]:
+        for step in programme["steps"]:
+            offered = getattr(client, {"leave": "stream", "overflow": "plain"}.get(step, step), None)
+            line = outcome(step, offered, model) if offered else {"absent": True}
+            print("\n" + json.dumps({"model": model, "step": step, **line}), flush=True)
+    os._exit(0)
+
+
+def outcome(step, offered, model):
+    prompt = f"Step: {step}."
+    signal.signal(signal.SIGALRM, raise_late)
+    signal.alarm(step_s_max)
+    try:
+        if step in ("stream", "leave"):
+            return read(offered(model, prompt), pieces_before_leaving if step == "leave" else None)
+        if step == "tools":
+            text = offered(model, f"{prompt} Call {Tool.name} until it is done.", Tool)
+        else:
+            text = offered(model, prompt, programme["image_base64"]) if step == "image" else offered(model, prompt)
+        return {"text": str(text), "pieces": 1}
+    except Exception as error:
+        return {"error": {"class": type(error).__name__, "message": str(error)}}
+    finally:
+        signal.alarm(0)
+
+
+def raise_late(*_):
+    raise TimeoutError(f"no end within {step_s_max} s")
+
+
+def read(stream, pieces_max):
+    text, pieces = "", 0
+    for piece in stream:
+        if not piece:
+            continue
+        text, pieces = text + piece, pieces + 1
+        if pieces == pieces_max:
+            break
+    stream.close()
+    return {"text": text, "pieces": pieces}
