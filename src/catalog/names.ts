@@ -37,7 +37,7 @@ export function aliasesOf(models: ReadonlyMap<string, Model>, model: Model): str
 }
 
 /** The id without what stands before its last slash. */
-export function shortName(id: string): string {
+function shortName(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1);
 }
 

@@ -17,7 +17,7 @@ export type ProviderTexts = {
 const is_reference = /^(?:env|file):/;
 
 /** Every reference of a provider to a secret, with its place in the entry. */
-export function referencesOf({
+function referencesOf({
   api_key,
   headers = {},
   query = {},

@@ -96,6 +96,20 @@ describe('requests that are signed for AWS', () => {
   });
 });
 
+describe('requests that are signed for AWS without keys in the file', () => {
+  it('have those of the environment', async () => {
+    process.env['AWS_ACCESS_KEY_ID'] = 'AKIDOFENV';
+    process.env['AWS_SECRET_ACCESS_KEY'] = 'secret';
+    try {
+      const { headers } = await ask({ kind: 'aws', region: 'eu-central-1', service: 'bedrock' });
+      expect(headers.authorization).toContain('Credential=AKIDOFENV/');
+    } finally {
+      delete process.env['AWS_ACCESS_KEY_ID'];
+      delete process.env['AWS_SECRET_ACCESS_KEY'];
+    }
+  });
+});
+
 describe('tokens of a Google service account', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const account = {

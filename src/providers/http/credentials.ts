@@ -126,13 +126,15 @@ async function post(url: string, form: URLSearchParams): Promise<{ status: numbe
 /** Signature version 4 of AWS: Bedrock and whatever else is behind it. Its own library signs. */
 function openAws({ region, service, access_key_id, secret_access_key }: Credentials & { kind: 'aws' }): Authorize {
   const opened = (async () => {
-    const [{ SignatureV4 }, { defaultProvider }] = await Promise.all([
+    const [{ SignatureV4 }, { S3Client }] = await Promise.all([
       import('@smithy/signature-v4'),
-      import('@aws-sdk/credential-provider-node'),
+      import('@aws-sdk/client-s3'),
     ]);
     const is_own = access_key_id !== undefined && secret_access_key !== undefined;
     const own = { accessKeyId: access_key_id ?? '', secretAccessKey: secret_access_key ?? '' };
-    return new SignatureV4({ region, service, sha256: Sha256, credentials: is_own ? own : defaultProvider() });
+    // Any client of AWS has the chain of environment, profile and role, and keeps what it finds until that ends.
+    const { credentials: chain } = new S3Client({ region }).config;
+    return new SignatureV4({ region, service, sha256: Sha256, credentials: is_own ? own : chain });
   })();
   opened.catch(() => {}); // whoever signs says it
   return async ({ method, origin, path, headers, body }) => {

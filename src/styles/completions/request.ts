@@ -201,7 +201,7 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
     const where = `${at}.tool_calls[${index}]`;
     const call = needObject(value, where);
     const called = readCall(call, where);
-    calls.checkArguments(called.arguments, where);
+    calls.checkArguments(called.arguments, `${where}.${'custom' in call ? 'custom.input' : 'function.arguments'}`);
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
     return { ...called, id, ...readExtraContent(call) };
   });
