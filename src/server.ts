@@ -6,6 +6,7 @@ import { embeddings } from './api/embeddings.ts';
 import type { Endpoint } from './http/endpoint.ts';
 import { estimate } from './api/estimate.ts';
 import { run_event } from './api/events.ts';
+import { gemini_endpoints } from './api/gemini.ts';
 import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
@@ -40,6 +41,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     list_models,
     get_model,
     ...chatEndpoints(offered),
+    ...gemini_endpoints,
     ...stored_responses,
     embeddings,
     chat_record,

@@ -24,7 +24,7 @@ import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
-type ChatParts = PricingParts & LinkedParts & CallParts & UploadParts;
+export type ChatParts = PricingParts & LinkedParts & CallParts & UploadParts;
 
 export const body_limit_bytes = 32_000_000;
 
@@ -37,7 +37,7 @@ export const cost_headers = {
   'x-ignored-fields': { description: ignored_description, schema: { type: 'string' } },
 };
 
-const chat_headers = {
+export const chat_headers = {
   ...cost_headers,
   [tools_left_out_header]: {
     description: 'Types of tools that a provider would run and that the model was not given.',
@@ -52,7 +52,8 @@ const chat_headers = {
 /** The chat endpoint of each style that callers are offered, and its call that counts tokens. */
 export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts>[] {
   return styles.filter(isOffered).flatMap((style) => {
-    const { count } = style.caller.endpoint;
+    const { count, names_model_in_path } = style.caller.endpoint;
+    if (names_model_in_path) return [];
     return count ? [chatEndpoint(style), countEndpoint(style, count)] : [chatEndpoint(style)];
   });
 }
@@ -145,12 +146,22 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
   },
 };
 
+/** The whole body, where a part of it is in the path; the writer of a stream that is no list of events. */
+type ChatOptions = { body?: Call['body']; writer?: StreamWriter };
+
 /** A call of a chat, in any style: whole or streamed. */
-export async function answerChat(app: ChatParts, style: CallerCodec, call: Call): Promise<Answer> {
+export async function answerChat(
+  app: ChatParts,
+  style: CallerCodec,
+  call: Call,
+  { body = call.body, writer = new StreamWriter() }: ChatOptions = {},
+): Promise<Answer> {
   refuseBlocked(call.caller);
   const caller = callerOf(style.caller, call);
   try {
-    return await answerRequest(app, style, await readChat(app, style, call, caller), caller);
+    const { caller: payer, request_id } = call;
+    const received = await readChat(app, style, { caller: payer, request_id, body, gone: call.gone }, caller);
+    return await answerRequest(app, style, received, caller, writer);
   } catch (error) {
     caller.memory.release();
     throw error;
@@ -160,10 +171,10 @@ export async function answerChat(app: ChatParts, style: CallerCodec, call: Call)
 type ReceivedChat = Parameters<typeof priceChatRequest>[2];
 
 /** The call with the caller's uploaded files in place of their ids. */
-async function readChat(
+export async function readChat(
   app: UploadParts,
   style: CallerCodec,
-  call: Call,
+  call: Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'>,
   { memory }: ChatCaller,
 ): Promise<ReceivedChat> {
   const { caller, request_id, body, gone } = call;
@@ -171,13 +182,19 @@ async function readChat(
   return with_files ? { caller, request_id, body: with_files } : call;
 }
 
-function answerRequest(app: ChatParts, style: CallerCodec, call: ReceivedChat, caller: ChatCaller): Promise<Answer> {
+function answerRequest(
+  app: ChatParts,
+  style: CallerCodec,
+  call: ReceivedChat,
+  caller: ChatCaller,
+  writer: StreamWriter,
+): Promise<Answer> {
   const priced = priceChatRequest(app, style, call);
   caller.memory.add(() => (priced.request.body = {}));
   const ignored = ignoredHeader(priced, caller);
   const attempt: AttemptRoute<PricedChatRequest> = (...args) => attemptWithLinks(app, ...args);
   const answer = priced.request.stream
-    ? streamed(app, priced, attempt, caller)
+    ? streamed(app, priced, attempt, caller, writer)
     : answerWhole(app, priced, attempt, caller);
   if (!ignored) return answer;
   return answer.then(({ headers, ...rest }) => ({ ...rest, headers: { ...headers, ...ignored } }));
@@ -223,8 +240,8 @@ async function streamed(
   priced: PricedChatRequest,
   attempt: AttemptRoute<PricedChatRequest>,
   caller: ChatCaller,
+  writer: StreamWriter,
 ): Promise<Answer> {
-  const writer = new StreamWriter();
   const running = runCall(app, priced, attempt, caller, writer);
   const end = () => {
     caller.memory.release(); // nobody reads the request any more

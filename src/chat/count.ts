@@ -41,7 +41,7 @@ export async function countTokens(
     const counted = provider.styles.find((each) => countsFor(each, style));
     if (!counted) continue;
     try {
-      if (links.length > 0) checkCounted(links, linkPolicy(parts, route));
+      if (links.length > 0) checkCounted(links, linkPolicy(parts, route, style));
       const reduced = withToolsOf(route, counted, request, hosted).request;
       const allowed = allowedRequest(reduced, allowanceOf(route.options));
       return await provider.countTokens(

@@ -6,7 +6,7 @@ import type { Providers } from '../providers/open.ts';
 import { allowanceOf, isCovered } from '../styles/allowed.ts';
 import { isObject, mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
-import type { Link } from '../styles/codec.ts';
+import type { Codec, Link } from '../styles/codec.ts';
 import {
   attemptRoute,
   failed,
@@ -43,7 +43,7 @@ export async function attemptWithLinks(
 ): Promise<Attempted> {
   const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
   if (links.length === 0) return attemptRoute(parts, priced, route, caller, outcome, writer);
-  const policy = linkPolicy(parts, route);
+  const policy = linkPolicy(parts, route, priced.request.style);
   try {
     checkPolicy(links, policy);
   } catch (error) {
@@ -74,11 +74,20 @@ function isOfToolLeftOut({ kind, place }: BodyLink, body: JsonObject, { options 
   return isObject(tool) && !isCovered(tool) && !allowanceOf(options).pass.has('tools');
 }
 
-/** `own`: the adapter's style has no links, and files are fetched where it is written. */
-export function linkPolicy({ catalog, providers }: LinkPolicyParts, route: Route): LinkPolicy | 'own' {
+/**
+ * `own`: the adapter's style has no links, and files are fetched where it is written. A caller's request of that style is
+ * not written again: its files are fetched before.
+ */
+export function linkPolicy(
+  { catalog, providers }: LinkPolicyParts,
+  route: Route,
+  caller_style: Codec,
+): LinkPolicy | 'own' {
   const config = catalog.current.providers.get(route.provider);
   if (config?.links === 'refuse') return 'refuse';
-  if (providers.chat(route.provider)?.styles.every(({ upstream }) => upstream.has_no_links) === true) return 'own';
+  const styles = providers.chat(route.provider)?.styles ?? [];
+  if (styles.length > 0 && styles.every(({ upstream }) => upstream.has_no_links))
+    return styles.includes(caller_style) ? 'fetch' : 'own';
   return config?.links ?? (config?.allow_private === true ? 'fetch' : 'pass');
 }
 

@@ -49,7 +49,8 @@ export function withToolsOf(
   if (pass.has('tools')) return { request, left_out: [] };
   const units = hosted ? hosted.units.filter((unit) => hosted_tools.has(unit)) : [];
   const isPaid = (tool: JsonObject) => isOneOf(units, tool);
-  const reduced = withoutTools(request, (tool) => isCovered(tool) || isPaid(tool));
+  const covers = caller.isCovered ?? isCovered;
+  const reduced = withoutTools(request, (tool) => covers(tool) || isPaid(tool));
   if (!hosted || units.length === 0 || !caller.tool_bound) return reduced;
   const body = caller.tool_bound.write(reduced.request.body, hosted.calls_max, isPaid);
   return { ...reduced, request: { ...reduced.request, body } };

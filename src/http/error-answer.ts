@@ -3,14 +3,19 @@ import { ApiError, service_errors, type ErrorFormat, type ErrorKind } from '../e
 import { SpoolError } from '../files/spool.ts';
 import { StorageUnavailable } from '../storage/storage.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
+import { gemini_errors } from '../styles/gemini/errors.ts';
 import { styles } from '../styles/index.ts';
 import { belowVersion } from './routes.ts';
+
+/** Below it are Gemini's paths, known or not. */
+const beta = '/v1beta';
 
 /** Calls other than chat that the SDKs of chat completions have. */
 const other_paths = ['/v1/embeddings', '/v1/images', '/v1/audio', '/v1/videos'];
 
 const formats: readonly { path: string; format: ErrorFormat }[] = [
   ...styles.flatMap(({ caller }) => (caller ? [{ path: caller.endpoint.path, format: caller.errors }] : [])),
+  { path: beta, format: gemini_errors },
   ...other_paths.map((path) => ({ path, format: completions_errors })),
 ];
 

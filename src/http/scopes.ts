@@ -1,8 +1,10 @@
 import type { Scope } from '../accounts/key-rules.ts';
 
 /** Which scope opens a path below /v1, the first that fits; undefined: any. */
-const rules: readonly { path: RegExp; method?: 'GET'; scopes: readonly Scope[] | undefined }[] = [
+const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly Scope[] | undefined }[] = [
+  { path: /^\/v1(?:beta)?\/models\//, method: 'POST', scopes: ['chat'] },
   { path: /^\/v1\/(?:models|key)(?:\/|$)/, scopes: undefined },
+  { path: /^\/v1beta\/models(?:\/|$)/, scopes: undefined },
   { path: /^\/v1\/(?:chat\/completions|messages|responses|embeddings)(?:\/|$)/, scopes: ['chat'] },
   { path: /^\/v1\/chat\//, scopes: ['chat', 'read'] },
   { path: /^\/v1\/(?:balance|usage)(?:\/|$)/, scopes: ['read'] },

@@ -21,7 +21,7 @@ import { parseJsonObject } from './json.ts';
 import type { PipelineOptions, Timeouts } from './options.ts';
 import { parseQuery } from './query.ts';
 import { isWithin } from '../net/address.ts';
-import { decodePath, type RouteTable } from './routes.ts';
+import { decodePath, isBeta, type RouteTable } from './routes.ts';
 import { scopesOf } from './scopes.ts';
 import type { SocketErrors } from './socket-errors.ts';
 import { admitStranger } from './strangers.ts';
@@ -214,6 +214,12 @@ export function wantsJson({ accept }: IncomingHttpHeaders): boolean {
   return accept !== undefined && /^application\/json\b/i.test(accept) && !accept.includes('text/html');
 }
 
+/** Returns the `key` of a query below /v1beta, as clients of Gemini send it; it is in no log, as no query is. */
+function keyInQuery({ path, query_text }: Exchange): string | undefined {
+  if (query_text === '' || !isBeta(path)) return undefined;
+  return new URLSearchParams(query_text).get('key') ?? undefined;
+}
+
 /** Rejects with ApiError 401, 403 or 429. */
 async function admitCaller<App>(
   context: Context<App>,
@@ -223,7 +229,8 @@ async function admitCaller<App>(
 ): Promise<void> {
   const { headers } = exchange.request;
   exchange.headers['cache-control'] = 'no-store';
-  const caller = await context.authenticate({ authorization: headers.authorization, api_key: apiKeyOf(headers) });
+  const api_key = apiKeyOf(headers) ?? keyInQuery(exchange);
+  const caller = await context.authenticate({ authorization: headers.authorization, api_key });
   exchange.caller = caller;
   const { rules } = caller.key;
   if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });

@@ -149,6 +149,7 @@ export function allowedBody(members: Members, body: JsonObject, allowance: Allow
   }
   if (!pass.has('tools')) checkTools(body['tools'], allowance);
   checkParts(body, pass);
+  checkGemini(body, pass);
   const allowed = withoutUnknown(members, body, allowance);
   return withoutStore(allowed, pass);
 }
@@ -276,6 +277,39 @@ function checkContent(content: Json | undefined, at: string, pass: ReadonlySet<s
     if (!pass.has('tools')) checkAddedTools(part, here);
     checkContent(part['content'], `${here}.content`, pass);
     if (isObject(part['source'])) checkContent(part['source']['content'], `${here}.source.content`, pass);
+  }
+}
+
+/** Gemini's own names for what the rules are about. */
+function checkGemini(
+  { contents, cachedContent, serviceTier, generationConfig }: JsonObject,
+  pass: ReadonlySet<string>,
+): void {
+  if ((cachedContent ?? null) !== null && !pass.has('file_id')) throw refusal('cachedContent', elsewhere);
+  const tier = serviceTier ?? null;
+  if (tier !== null && !pass.has('service_tier') && !usual_tiers.includes(tier))
+    throw refusal('serviceTier', `must be ${usual_tiers.join(', ')}: other tiers have separate prices`);
+  const modalities = isObject(generationConfig) ? generationConfig['responseModalities'] : undefined;
+  const is_more = Array.isArray(modalities) && modalities.some((each) => String(each).toUpperCase() !== 'TEXT');
+  if (is_more && !pass.has('modalities'))
+    throw refusal('generationConfig.responseModalities', 'must be ["TEXT"]: audio and images have separate prices');
+  if (!Array.isArray(contents) || pass.has('input_audio')) return;
+  for (const [index, content] of contents.entries())
+    if (isObject(content)) checkAudio(content['parts'], `contents[${index}].parts`);
+}
+
+function checkAudio(parts: Json | undefined, at: string): void {
+  if (!Array.isArray(parts)) return;
+  for (const [index, part] of parts.entries()) {
+    if (!isObject(part)) continue;
+    for (const holder of ['inlineData', 'fileData'] as const) {
+      const file = part[holder];
+      const type = isObject(file) ? file['mimeType'] : undefined;
+      if (typeof type === 'string' && /^\s*audio\//i.test(type))
+        throw refusal(`${at}[${index}].${holder}`, 'has a separate price, as audio');
+    }
+    const { functionResponse: result } = part;
+    if (isObject(result)) checkAudio(result['parts'], `${at}[${index}].functionResponse.parts`);
   }
 }
 

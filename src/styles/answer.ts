@@ -1,4 +1,4 @@
-import type { JsonObject } from '../catalog/model.ts';
+import type { Json, JsonObject } from '../catalog/model.ts';
 import { checkShape } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import type { AnswerOptions, CallerCodec, ChatRequest, Codec } from './codec.ts';
@@ -49,6 +49,12 @@ export function renderAnswer(
   return { bytes: written, usage: answer.usage, finish, delivered, has_content, upstream_id: answer.id };
 }
 
+const usual_members = { id: 'id', model: 'model', usage: 'usage' };
+
+function isNested(value: Json | undefined): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
 function sameAnswer(
   { caller }: CallerCodec,
   body: JsonObject,
@@ -56,14 +62,15 @@ function sameAnswer(
   charged: Usage,
   { model, request_id }: AnswerOptions,
 ): Written {
-  const name = body['model'];
-  if (typeof name === 'object' && name !== null) throw new Error('The name of the model is none.');
-  if (typeof body['id'] === 'object' && body['id'] !== null) throw new Error('The id of the answer is none.');
+  const names = caller.answer_members ?? usual_members;
+  if (isNested(body[names.model])) throw new Error('The name of the model is none.');
+  if (isNested(body[names.id])) throw new Error('The id of the answer is none.');
   const finish = caller.finishOf(body);
-  const own = { id: caller.answerId(request_id), model };
-  const corrected = caller.usage.reports(body['usage'], charged)
+  const own = { [names.id]: caller.answerId(request_id), [names.model]: model };
+  const reported = body[names.usage];
+  const corrected = caller.usage.reports(reported, charged)
     ? withMembers(bytes, own)
-    : Buffer.from(JSON.stringify({ ...body, ...own, usage: caller.usage.correct(body['usage'], charged) }));
+    : Buffer.from(JSON.stringify({ ...body, ...own, [names.usage]: caller.usage.correct(reported, charged) }));
   return { bytes: corrected, finish: typeof finish === 'string' ? finish : undefined };
 }
 

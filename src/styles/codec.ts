@@ -126,6 +126,8 @@ export type ToolBound = {
 /** The endpoint of a style, for the list of endpoints and the reference. */
 export type ChatEndpoint = {
   readonly path: string;
+  /** Paths below `path` say the model and the method, and `src/api/` has an endpoint of its own for them. */
+  readonly names_model_in_path?: true;
   readonly summary: string;
   readonly description?: string;
   /** JSON Schema. */
@@ -156,6 +158,10 @@ export type CallerHalf = {
   isFunction?(tool: JsonObject): boolean;
   /** The bound of how often a provider's own tools are used; absent: the style has none, so nobody could pay for them. */
   readonly tool_bound?: ToolBound;
+  /** Tells whether a tool of the style's own costs nothing but tokens; absent: by its `type`. */
+  isCovered?(tool: JsonObject): boolean;
+  /** The name of a tool that is no function, where it is not in its `type`. */
+  typeOfTool?(tool: JsonObject): string | undefined;
   /** Members of a body that have more tools, which no model of another style is given. */
   readonly tool_fields?: readonly string[];
   /** The member that has the texts to stop at, for messages about it. */
@@ -163,6 +169,8 @@ export type CallerHalf = {
   /** Bytes of the input beside the texts of a body: what a translation adds to it, and tokens that stand there as numbers. */
   addedBytes?: (body: JsonObject) => number;
   readonly usage: UsageFormat;
+  /** Members of an answer that have our values; absent: `id`, `model` and `usage`. */
+  readonly answer_members?: { readonly id: string; readonly model: string; readonly usage: string };
   /** Reads what routing and money need, in place. Throws ApiError 400 naming the field. */
   readRequest(body: JsonObject, purpose: Purpose): Omit<ChatRequest, 'style' | 'body'>;
   /** Parses all of a request, for an upstream of another style. Throws ApiError 400 naming the field. */

@@ -23,6 +23,7 @@ type Removed = { type: string; at: string; tool: JsonObject };
 export function withoutTools(request: ChatRequest, keeps: KeepsTool, fields: readonly string[] = []): Reduced {
   const { body } = request;
   const { tools, input } = body;
+  const { typeOfTool } = request.style.caller;
   const removed: Removed[] = [];
   const changed: JsonObject = {};
   if (Array.isArray(tools)) changed['tools'] = reduceList(tools, 'tools', keeps, removed);
@@ -32,7 +33,8 @@ export function withoutTools(request: ChatRequest, keeps: KeepsTool, fields: rea
   const reduced: JsonObject = { ...body, ...changed };
   for (const field of left_fields) delete reduced[field];
   adaptChoice(reduced, removed);
-  const left_out = [...new Set([...removed.map(({ type }) => type), ...left_fields])];
+  const types = removed.map(({ type, tool }) => typeOfTool?.(tool) ?? type);
+  const left_out = [...new Set([...types, ...left_fields])];
   return { request: { ...request, body: reduced }, left_out };
 }
 

@@ -27,10 +27,21 @@ const unread: ReadonlySet<string> = new Set([
   'extra_content',
   'encrypted_content',
   'encrypted_index',
+  'thoughtSignature',
 ]);
 
 /** Below these, names count as text too: a tool's schema is read by the model with its property names. */
-const spelled_out: ReadonlySet<string> = new Set(['parameters', 'input_schema', 'schema', 'input']);
+const spelled_out: ReadonlySet<string> = new Set([
+  'parameters',
+  'input_schema',
+  'schema',
+  'input',
+  'parametersJsonSchema',
+  'responseJsonSchema',
+  'responseSchema',
+  'args',
+  'response',
+]);
 
 /** Role and separators of a message: about four tokens in the templates of all models we looked at. */
 const message_overhead_bytes = 10;
@@ -112,8 +123,29 @@ function addMedia(size: InputSize, part: JsonObject): readonly string[] {
       return ['source'];
     }
     default:
-      return none;
+      return isObject(part['inlineData']) || isObject(part['fileData']) ? addGeminiFile(size, part) : none;
   }
+}
+
+/** Parts of Gemini's style have no type: the member says what they are. */
+function addGeminiFile(size: InputSize, part: JsonObject): readonly string[] {
+  const held = ['inlineData', 'fileData'].filter((name) => isObject(part[name]));
+  for (const name of held) {
+    const file = part[name];
+    if (!isObject(file)) continue;
+    const { mimeType = '', data, fileUri, ...rest } = file;
+    const type = typeof mimeType === 'string' ? mimeType : '';
+    const is_image = type.toLowerCase().startsWith('image/');
+    if (is_image) size.images += 1;
+    else size.documents += 1;
+    const located = fileUri === undefined ? {} : { url: fileUri };
+    const held_bytes = addHeld(
+      size,
+      data === undefined ? { ...rest, ...located } : { ...rest, data, media_type: type },
+    );
+    if (!is_image && !type.toLowerCase().startsWith('audio/')) size.document_bytes += held_bytes;
+  }
+  return held;
 }
 
 const labels: ReadonlySet<string> = new Set(['type', 'media_type', 'format', 'detail', 'file_id', 'filename']);

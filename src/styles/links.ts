@@ -45,6 +45,11 @@ const unread: ReadonlySet<string> = new Set([
   'logprobs',
   'text',
   'instructions',
+  'parametersJsonSchema',
+  'responseJsonSchema',
+  'responseSchema',
+  'functionCall',
+  'safetySettings',
 ]);
 
 /** Types of web results that are sent back. */
@@ -53,6 +58,9 @@ const source_links = /^(url|source|current_url)$/;
 
 /** Types of calls, whose `input` the model wrote for a tool. */
 const calls = /(^|_)(tool_use|call)$/;
+
+/** Members of an object that are what a tool found out: Gemini's results have no type. */
+const results: ReadonlySet<string> = new Set(['functionResponse']);
 
 /** Some upstreams read `URL` and `Image_Url` as the names that they look for. */
 const link_names = /(^|_)(url|uri)s?$|[a-z](Url|Uri)s?$/i;
@@ -77,7 +85,7 @@ function findIn(value: Json | undefined, at: At, place: (string | number)[], lin
   place.push(at.step);
   if (typeof value === 'string') note(value, at.name, place, links);
   else if (Array.isArray(value)) findInItems(value, at.name, place, links);
-  else if (isObject(value)) findInMembers(value, place, links);
+  else if (isObject(value)) findInMembers(value, at.name, place, links);
   place.pop();
 }
 
@@ -89,12 +97,13 @@ function findInItems(items: readonly Json[], name: string, place: (string | numb
   }
 }
 
-function findInMembers(holder: JsonObject, place: (string | number)[], links: BodyLink[]): void {
+function findInMembers(holder: JsonObject, own_name: string, place: (string | number)[], links: BodyLink[]): void {
   const type = typeof holder['type'] === 'string' ? holder['type'] : '';
   const is_call = calls.test(type);
   const is_source = web_sources.test(type);
   for (const name in holder) {
     if (unread.has(name) || (is_call && name === 'input') || (type === 'text' && name === 'data')) continue;
+    if (name === 'response' && results.has(own_name)) continue;
     const member = holder[name];
     if (typeof member === 'string' && ((is_source && source_links.test(name)) || !isHolder(name))) continue;
     findIn(member, { name, step: name }, place, links);

@@ -8,7 +8,7 @@ const open_brace = 0x7b;
 const close_brace = 0x7d;
 
 /** Members of an answer that are ours: the public id of the model, and mostly the answer's own id. */
-export type OwnMembers = { model: string; id?: string };
+export type OwnMembers = { readonly [name: string]: string };
 
 /**
  * The bytes of a JSON object with other values of these members of its own, and not a byte else changed; those that
@@ -38,7 +38,7 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
 /** The edits of `withMembers`. */
 export function memberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
   const edits = editsAt(bytes, 1, members);
-  const missing = namesOf(members).filter((name) => !edits.some((edit) => edit.name === name));
+  const missing = Object.keys(members).filter((name) => !edits.some((edit) => edit.name === name));
   if (missing.length === 0) return edits;
   const start = bytes.indexOf(open_brace) + 1;
   const comma = bytes[skipSpace(bytes, start)] === close_brace ? '' : ',';
@@ -51,24 +51,27 @@ export function innerMemberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
   return editsAt(bytes, 2, members);
 }
 
-type Name = keyof OwnMembers;
+const keys = new Map<string, Buffer>();
 
-const keys: Readonly<Record<Name, Buffer>> = { id: Buffer.from('"id"'), model: Buffer.from('"model"') };
-
-function namesOf({ id }: OwnMembers): Name[] {
-  return id === undefined ? ['model'] : ['id', 'model'];
+/** The name as it stands in JSON; there are six of them. */
+function keyOf(name: string): Buffer {
+  const cached = keys.get(name);
+  if (cached) return cached;
+  const key = Buffer.from(JSON.stringify(name));
+  keys.set(name, key);
+  return key;
 }
 
 /** The first of each member at this depth, if its value is a string or a word. */
-function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers): (Edit & { name: Name })[] {
-  const edits: (Edit & { name: Name })[] = [];
-  const names = namesOf(members);
+function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers): (Edit & { name: string })[] {
+  const edits: (Edit & { name: string })[] = [];
+  const names = Object.keys(members);
   let depth = 0;
   for (let at = 0; at < bytes.length && names.length > 0; at++) {
     const byte = bytes[at];
     if (byte === quote) {
       const end = placeAfterString(bytes, at);
-      const name = depth === wanted_depth ? names.find((each) => isKey(bytes, at, end, keys[each])) : undefined;
+      const name = depth === wanted_depth ? names.find((each) => isKey(bytes, at, end, keyOf(each))) : undefined;
       at = end - 1;
       const value = name !== undefined && scalarAfter(bytes, end);
       if (name === undefined || !value) continue;

@@ -25,7 +25,7 @@ export type UsageFormat = {
 };
 
 /** Makes a reader of one that takes the members of an object. */
-export function usageReader(read: (fields: JsonObject) => Partial<Usage>): UsageReader {
+function usageReader(read: (fields: JsonObject) => Partial<Usage>): UsageReader {
   return (fields) => {
     if (!isObject(fields)) return undefined;
     const usage = read(fields);

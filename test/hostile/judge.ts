@@ -69,7 +69,7 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
 
 /** The ids of models and the keys of files take slashes. */
 function anyId(path: string): string {
-  return path.startsWith('/v1/models/') || path.startsWith('/files/') ? '.+' : '[^/]+';
+  return /^\/v1(beta)?\/models\//.test(path) || path.startsWith('/files/') ? '.+' : '[^/]+';
 }
 
 function alsoGet(documented: string, sent: string): boolean {
@@ -100,7 +100,9 @@ function statusComplaints(
 ): string[] {
   const { status } = reply;
   // Answers 404, and is not in the reference; a body that it does not ask for is read like those of others.
-  const is_stored = /^[^?]*\/v1\/responses\/[^/]/.test(request.target);
+  const is_stored =
+    /^[^?]*\/v1\/responses\/[^/]/.test(request.target) ||
+    (request.method === 'POST' && /^[^?]*\/v1\/models\/[^/]/.test(request.target));
   const known = is_stored ? [400, 401, 404, 405, 413, 415, 422, 429] : [400, 401, 405, 429];
   if (isOfDashboard(request.target) && (status < 500 || status === 502 || status === 504)) return []; // pages that are not in the reference
   const unknown = known_path || is_stored ? known : unknown_path_statuses;
@@ -133,12 +135,13 @@ function isUncached({ headers }: Reply): boolean {
 }
 
 /** The formats of specification 7.1. */
-type ErrorFormat = 'service' | 'completions' | 'messages';
+type ErrorFormat = 'service' | 'completions' | 'messages' | 'gemini';
 
 const formats: Record<ErrorFormat, { outer: string; inner: readonly string[] }> = {
   service: { outer: 'error', inner: ['message', 'request_id', 'type'] },
   completions: { outer: 'error', inner: ['code', 'message', 'param', 'request_id', 'type'] },
   messages: { outer: 'error request_id type', inner: ['message', 'type'] },
+  gemini: { outer: 'error', inner: ['code', 'message', 'status', 'details'] },
 };
 
 const optional_inner = new Set(['code', 'param', 'details']);
@@ -148,7 +151,9 @@ function belowVersion(path: string): string {
   return `/v1${path.replace(/^(?:\/v1(?=\/)){0,2}/, '')}`;
 }
 
-function formatOf(sent: string): ErrorFormat {
+function formatOf(sent: string, method: string): ErrorFormat {
+  if (/^(?:\/v1)?\/v1beta(\/|$)/.test(sent) || (method === 'POST' && /^(?:\/v1){0,2}\/models\/./s.test(sent)))
+    return 'gemini';
   const path = belowVersion(sent);
   if (/^\/v1\/(?:chat\/completions|embeddings|responses|images|audio|videos)(\/|$)/.test(path)) return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
@@ -166,7 +171,7 @@ function errorComplaints(request: HostileRequest, path: string, reply: Reply): s
   if (path.startsWith('/auth/') && isRecord(body) && typeof body['message'] === 'string') return []; // the library's own
   // Of a head that is too large nobody knows the path: it comes in the format of the request before it.
   if (reply.body.includes('The headers are larger')) return [];
-  const format = formatOf(path);
+  const format = formatOf(path, request.method);
   const wrong = formatComplaint(body, format);
   return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];
 }
@@ -182,7 +187,7 @@ export function formatComplaint(body: unknown, format: ErrorFormat): string | un
   const surplus = Object.keys(error).filter((name) => !inner.includes(name) && !optional_inner.has(name));
   if (missing.length > 0 || surplus.length > 0) return `missing ${missing.join()}, surplus ${surplus.join()}`;
   if (format === 'messages' && body['type'] !== 'error') return 'type is not error';
-  const texts = [error['type'], error['message']];
+  const texts = [format === 'gemini' ? error['status'] : error['type'], error['message']];
   return texts.every((text) => typeof text === 'string' && text !== '') ? undefined : 'type or message is no text';
 }
 

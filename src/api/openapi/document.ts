@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import package_json from '../../../package.json' with { type: 'json' };
 import { service_errors } from '../../errors.ts';
 import { completions_errors } from '../../styles/completions/errors.ts';
+import { gemini_errors } from '../../styles/gemini/errors.ts';
 import { messages_errors } from '../../styles/messages/errors.ts';
 import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from '../../http/endpoint.ts';
 import { model_schema } from '../models.ts';
@@ -154,7 +155,10 @@ function responseObject<App>(
 
 /** Schemas that have a name, by themselves: whoever uses one gets a reference to it. */
 const names = new Map<object, string>([
-  ...[service_errors, completions_errors, messages_errors].map(({ schema, name }): [object, string] => [schema, name]),
+  ...[service_errors, completions_errors, messages_errors, gemini_errors].map(({ schema, name }): [object, string] => [
+    schema,
+    name,
+  ]),
   [model_schema, 'Model'],
   ...Object.entries(bodies).flatMap(([name, schema]): [object, string][] =>
     typeof schema === 'object' ? [[schema, pascalCase(name)]] : [],

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../catalog/model.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
 import { checkShape } from '../../lib/json-shape.ts';
 import { parseExactly } from '../../lib/long-integers.ts';
 import type { SseFrame } from '../../net/sse.ts';
@@ -19,9 +19,21 @@ export class GeminiReader implements StreamReader {
   #calls = 0;
   #last: Candidate | undefined;
   #has_content = false;
+  #usage: Json = null;
 
   constructor(request_id: string) {
     this.#request_id = request_id;
+  }
+
+  /** The last `usageMetadata` that came. */
+  get usage(): Json {
+    return this.#usage;
+  }
+
+  /** The reason for the end, in the words of the style. */
+  get finish(): string | undefined {
+    const reason = this.#last?.['finishReason'];
+    return typeof reason === 'string' ? reason : undefined;
   }
 
   read({ data, raw }: SseFrame): ChatEvent[] {
@@ -30,6 +42,7 @@ export class GeminiReader implements StreamReader {
     const chunk = chunkOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return [errorEventOf(chunk['error'])];
     const usage = usageOf(chunk);
+    this.#usage = chunk['usageMetadata'] ?? this.#usage;
     const events: ChatEvent[] = usage ? [{ type: 'usage', usage }] : [];
     if (!this.#started) events.push(start(chunk['responseId']));
     this.#started = true;

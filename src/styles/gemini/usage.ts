@@ -1,9 +1,39 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import type { Usage } from '../conversation.ts';
-import { beyond, count, tokens_max, usageReader } from '../usage.ts';
+import { beyond, count, tokens_max, usageFormat } from '../usage.ts';
+
+/** The `usageMetadata` of an answer. */
+export const usage_format = usageFormat({
+  read: readCounts,
+  write: writeCounts,
+  must: [],
+  may: [],
+  judge: (fields, usage) => {
+    const read = readCounts(fields);
+    return (
+      read.input_tokens === usage.input_tokens &&
+      (read.cached_input_tokens ?? 0) === usage.cached_input_tokens &&
+      read.output_tokens === usage.output_tokens &&
+      (read.reasoning_tokens ?? 0) === usage.reasoning_tokens
+    );
+  },
+});
 
 /** Reads the `usageMetadata` of an answer. */
-export const readUsage = usageReader(readCounts);
+export const readUsage = usage_format.read;
+
+/** Input that is written to a cache is input like any other there. */
+function writeCounts(usage: Usage): JsonObject {
+  const { cached_input_tokens: cached, output_tokens, reasoning_tokens: thoughts } = usage;
+  const prompt = usage.input_tokens + cached + usage.cache_write_tokens;
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: output_tokens - thoughts,
+    ...(cached > 0 && { cachedContentTokenCount: cached }),
+    ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
+    totalTokenCount: prompt + output_tokens,
+  };
+}
 
 /**
  * The prompt includes what was cached, thoughts are beside the candidates' tokens, and what tools of Google's own
