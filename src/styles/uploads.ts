@@ -27,7 +27,7 @@ export function findUploads(body: JsonObject, turns_field: string): Upload[] {
 }
 
 /** Members of turns and parts that hold further parts. */
-const holders = ['content', 'output', 'source'] as const;
+const holders = ['content', 'output', 'source', 'parts', 'functionResponse'] as const;
 
 function findIn(value: Json | undefined, place: (string | number)[], uploads: Upload[]): void {
   if (Array.isArray(value)) {
@@ -64,6 +64,11 @@ function stepText(step: string | number, index: number): string {
 function idIn(part: JsonObject): { file_id: string; step: string[]; put: Put } | undefined {
   const { type, file, source } = part;
   const own = memberOf(part, 'file_id');
+  const { fileData } = part;
+  if (isObject(fileData)) {
+    const file_id = idInUri(memberOf(fileData, 'fileUri'));
+    return file_id === undefined ? undefined : { file_id, step: ['fileData', 'fileUri'], put: putInline };
+  }
   if ((type === 'input_file' || type === 'input_image' || type === 'container_upload') && typeof own === 'string')
     return { file_id: own, step: ['file_id'], put: type === 'container_upload' ? refuseContainer : putInput };
   const holder = type === 'file' ? file : type === 'image' || type === 'document' ? source : undefined;
@@ -129,6 +134,21 @@ const putSource: Put = (part, file, at) => {
     default:
       throw notTaken(at, file);
   }
+};
+
+/** The id alone, as `files/ID`, or at the end of a path of ours. */
+function idInUri(uri: Json | undefined): string | undefined {
+  if (typeof uri !== 'string' || uri.length > uri_length_max) return undefined;
+  return /^(?:(?:https?:\/\/[^/?#]+\/v1(?:beta)?\/)?files\/)?(file_[0-9a-z]+)$/.exec(uri)?.[1];
+}
+
+const uri_length_max = 2_048;
+
+/** Gemini: `{fileData: {fileUri}}`. */
+const putInline: Put = (part, file, at) => {
+  const { fileData: _, ...rest } = part;
+  if (kindOf(file) === 'other') throw notTaken(at, file);
+  return { ...rest, inlineData: { mimeType: file.content_type, data: base64(file), displayName: file.filename } };
 };
 
 function kindOf({ content_type }: UploadedFile): 'image' | 'text' | 'pdf' | 'audio' | 'other' {

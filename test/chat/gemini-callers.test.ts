@@ -154,6 +154,25 @@ test('a link is fetched for an upstream that has none, of the same style too', a
   ]);
 });
 
+test.each(['ID', 'files/ID', 'http://127.0.0.1:8080/v1beta/files/ID'])(
+  'an uploaded file is sent by its id: %s',
+  async (uri) => {
+    stage.upstream.script('claude-x', { json: message('Good day.') });
+    const form = new FormData();
+    form.set('file', new File(['%PDF-1.7\n%%EOF'], 'a.pdf'));
+    const headers = { authorization: `Bearer ${stage.client.key}` };
+    const uploaded = await fetch(`${stage.test.url}/v1/files`, { method: 'POST', headers, body: form });
+    const { id } = (await uploaded.json()) as { id: string };
+    const parts = [{ fileData: { fileUri: uri.replace('ID', id) } }];
+    const { status } = await post('/v1beta/models/acme/ant:generateContent', { contents: [{ role: 'user', parts }] });
+    expect(status).toBe(200);
+    const data = Buffer.from('%PDF-1.7\n%%EOF').toString('base64');
+    expect(asked()?.body['messages']).toMatchObject([
+      { content: [{ type: 'document', source: { media_type: 'application/pdf', data }, title: 'a.pdf' }] },
+    ]);
+  },
+);
+
 test('names with underscores, and one for a list of one, are read as the names of the API', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const { status } = await post('/v1beta/models/acme/oai:generateContent', {

@@ -49,7 +49,7 @@ export function translateStream(upstream: UpstreamStyle, caller: CallerStyle, se
 }
 
 export function meaningOfRequest(style: UpstreamStyle, body: JsonObject): Meaning {
-  // No caller's half reads Gemini's style back: its own words are compared.
+  // Their files have Gemini's own words: those are compared.
   if (style === 'gemini') return flat(body);
   return flat(callerNamed(style).caller.parseRequest(structuredClone(body)));
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/catalog/model.ts';
+import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { renderAnswer as renderAnswerOf } from '../../src/styles/answer.ts';
 import type {
   AnswerOptions,
@@ -12,7 +12,6 @@ import type {
 import { completions } from '../../src/styles/completions/codec.ts';
 import { embeddings } from '../../src/styles/embeddings.ts';
 import { gemini } from '../../src/styles/gemini/codec.ts';
-import { readUsage as readGeminiUsage } from '../../src/styles/gemini/usage.ts';
 import { messages } from '../../src/styles/messages/codec.ts';
 import { openRelay as openRelayOf, type Relay, type RelayOptions } from '../../src/styles/relay.ts';
 import { readChatRequest, upstreamBody as upstreamBodyOf } from '../../src/styles/request.ts';
@@ -22,11 +21,11 @@ import { texts } from '../../src/styles/texts/codec.ts';
 /** The styles by their names, and what is done in them: tables of tests are by name. */
 
 export type Style = 'completions' | 'messages';
-export type CallerStyle = Style | 'responses';
-export type UpstreamStyle = CallerStyle | 'gemini';
+export type CallerStyle = Style | 'responses' | 'gemini';
+export type UpstreamStyle = CallerStyle;
 
-const callers = { completions, messages, responses };
-const upstreams = { ...callers, gemini };
+const callers = { completions, messages, responses, gemini };
+const upstreams = callers;
 
 export function callerNamed(style: CallerStyle): CallerCodec {
   return callers[style];
@@ -55,8 +54,8 @@ export function renderAnswer(request: ChatRequest, style: UpstreamStyle, bytes: 
   return renderAnswerOf(request, upstreams[style], bytes, options);
 }
 
-export function readUsage(style: UpstreamStyle, fields: Parameters<typeof readGeminiUsage>[0]) {
-  return style === 'gemini' ? readGeminiUsage(fields) : callers[style].caller.usage.read(fields);
+export function readUsage(style: UpstreamStyle, fields: Json | undefined) {
+  return callers[style].caller.usage.read(fields);
 }
 
 export type NamedRelayOptions = RelayOptions & {

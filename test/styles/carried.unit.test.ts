@@ -9,6 +9,7 @@ import { answers_of_contents, failures_of_contents, plainest_of_contents } from 
 import { completions_to_gemini } from './carried/completions-to-gemini.ts';
 import { messages_to_gemini } from './carried/messages-to-gemini.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
+import { answers_for_gemini, from_gemini } from './carried/from-gemini.ts';
 import { plainest, type Row } from './carried/row.ts';
 import { answers_of_responses, completions_to_responses, messages_to_responses } from './carried/to-responses.ts';
 import { readAsk, renderAnswer, upstreamBody, upstreamNamed, type CallerStyle, type UpstreamStyle } from './by-name.ts';
@@ -51,6 +52,7 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['completions', 'messages', from_completions],
   ['messages', 'completions', from_messages],
   ['responses', 'completions', from_responses],
+  ['gemini', 'completions', from_gemini],
   ['completions', 'responses', completions_to_responses],
   ['messages', 'responses', messages_to_responses],
   ['completions', 'gemini', completions_to_gemini],
@@ -101,6 +103,12 @@ describe('a response of the responses style to a caller of chat completions', ()
 describe('a response of chat completions to a caller of the responses style', () => {
   it.each(titled(answers_for_responses))('is translated with %s', (_, row) => {
     expectAnswer('completions', row, 'responses');
+  });
+});
+
+describe('a response of messages style to a caller of Gemini’s style', () => {
+  it.each(titled(answers_for_gemini))('is translated with %s', (_, row) => {
+    expectAnswer('messages', row, 'gemini');
   });
 });
 

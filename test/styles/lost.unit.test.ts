@@ -10,9 +10,8 @@ import { callers } from './lost/callers.ts';
 import { Author, textsOf, type Mark } from './lost/marks.ts';
 import { readAsk, upstreamBody, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
-const styles: readonly CallerStyle[] = ['completions', 'messages', 'responses'];
-const targets: readonly UpstreamStyle[] = [...styles, 'gemini'];
-const pairs = styles.flatMap((caller) => targets.map((upstream): [CallerStyle, UpstreamStyle] => [caller, upstream]));
+const styles: readonly CallerStyle[] = ['completions', 'messages', 'responses', 'gemini'];
+const pairs = styles.flatMap((caller) => styles.map((upstream): [CallerStyle, UpstreamStyle] => [caller, upstream]));
 
 const throws = fc.uint8Array({ minLength: 50, maxLength: 600 });
 

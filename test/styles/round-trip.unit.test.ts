@@ -4,9 +4,10 @@ import type { JsonObject } from '../../src/catalog/model.ts';
 import { argumentsOf, inputOf, safeId, safeName, shortId } from '../../src/styles/calls.ts';
 import { readCompletions } from '../../src/styles/completions/request.ts';
 import type { Conversation } from '../../src/styles/conversation.ts';
+import { readGenerateContent } from '../../src/styles/gemini/caller-request.ts';
 import { readMessages } from '../../src/styles/messages/request.ts';
 import { plainest_answer } from './carried/answers.ts';
-import { readAsk, renderAnswer, upstreamBody, type Style } from './by-name.ts';
+import { readAsk, renderAnswer, upstreamBody, type CallerStyle } from './by-name.ts';
 
 const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map((each) => `${each}.`);
 const base64 = fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes).toString('base64'));
@@ -106,7 +107,7 @@ function meant(conversation: Conversation): unknown {
   return JSON.parse(JSON.stringify(others, (key, value: unknown) => (key === 'at' ? undefined : value)));
 }
 
-function sent(from: Style, to: Style, body: JsonObject): JsonObject {
+function sent(from: CallerStyle, to: CallerStyle, body: JsonObject): JsonObject {
   return upstreamBody(readAsk(from, body), { style: to, model: 'm', max_tokens: 4000, quirks: {} }).body;
 }
 
@@ -131,6 +132,20 @@ describe('a conversation keeps its meaning', () => {
         expect(meant(readCompletions(there))).toEqual(meant(readMessages(body)));
         const back = sent('completions', 'messages', there);
         expect(meant(readMessages(back))).toEqual(meant(readMessages(body)));
+      }),
+    );
+  });
+
+  it('from messages to Gemini’s style and back', () => {
+    fc.assert(
+      fc.property(exchanges, text, (list, system) => {
+        const { tool_choice: _, ...body } = messagesBody(list, system);
+        const there = sent('messages', 'gemini', body);
+        const turns = (conversation: Conversation) =>
+          meant({ turns: conversation.turns, tools: [], stop: conversation.stop });
+        expect(turns(readGenerateContent(there))).toEqual(turns(readMessages(body)));
+        const back = sent('gemini', 'messages', { model: 'm', ...there });
+        expect(turns(readMessages(back))).toEqual(turns(readMessages(body)));
       }),
     );
   });

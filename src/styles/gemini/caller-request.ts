@@ -15,6 +15,7 @@ import {
   wrongType,
 } from '../fields.ts';
 import type { BodyLink, FetchedFile, Replacement } from '../links.ts';
+import { no_thought_signature } from '../thought-signatures.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 import { readSettings } from './caller-settings.ts';
 import { unsealed } from './caller-signatures.ts';
@@ -167,7 +168,8 @@ function resultText(response: JsonObject): { text: string; is_error: boolean } {
 function readModelPart(part: JsonObject, at: string, calls: OpenCalls): Part[] {
   const signature = part['thoughtSignature'];
   if (part['thought'] === true) return readThought(part, at);
-  const is_own = typeof signature === 'string' && signature !== '' && !unsealed(signature);
+  const is_own =
+    typeof signature === 'string' && signature !== '' && signature !== no_thought_signature && !unsealed(signature);
   const signed = is_own ? { thought_signature: signature } : {};
   const call = readObject(part, 'functionCall', `${at}.functionCall`);
   if (call) return [{ ...readCall(call, `${at}.functionCall`, calls), ...signed }];

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
 import type { CallerStyle } from '../by-name.ts';
+import { plainest_of_contents } from './gemini-answers.ts';
 
 /** A part of a whole answer, and its form for a caller of the other style. */
 export type AnswerRow = {
@@ -46,6 +47,7 @@ export const plainest_answer: { readonly [style in CallerStyle]: JsonObject } = 
     model: 'upstream',
     output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'A' }] }],
   },
+  gemini: plainest_of_contents,
 };
 
 export const answers_of_messages: readonly AnswerRow[] = [

@@ -3,6 +3,7 @@ import { answers_of_completions, answers_of_messages, type AnswerRow } from './a
 import { completions_history } from './completions-history.ts';
 import { completions_said } from './completions-said.ts';
 import { completions_settings } from './completions-settings.ts';
+import { answers_for_gemini, from_gemini } from './from-gemini.ts';
 import { answers_of_contents, failures_of_contents } from './gemini-answers.ts';
 import { completions_to_gemini } from './completions-to-gemini.ts';
 import { messages_to_gemini } from './messages-to-gemini.ts';
@@ -18,7 +19,7 @@ export const from_messages: readonly Row[] = [...messages_said, ...messages_hist
 
 const head = `# Chat translation
 
-All three chat endpoints reach every chat model. Where the upstream has the style of the endpoint, the request and the answer
+All chat endpoints reach every chat model. Where the upstream has the style of the endpoint, the request and the answer
 go through unchanged, with few exceptions:
 
 - The model’s name, the answer’s id, the limit of the output and, in streams of chat completions, the request for usage are changed.
@@ -27,6 +28,8 @@ go through unchanged, with few exceptions:
 - In messages style, thinking blocks without a signature, or with a thought signature of Gemini in its place, are left out. They come
   from a model of another style, and the upstream would refuse the whole conversation.
 - In messages style, a thinking budget is lowered below the limit of the output.
+- In Gemini’s style, thoughts that a model of another style signed are left out, and a call of another model gets the word for a missing
+  signature. Links become files. Members may be written with underscores.
 - Requests of the responses style store nothing: \`store\` is false, and reasoning that the upstream would have to have stored is left out.
 - Fields that cost more than their tokens, or that name things in the operator’s account upstream, are not sent:
   see [chat-billing.md](chat-billing.md).
@@ -42,8 +45,8 @@ others: \`pass\` sends them to the upstream, \`fetch\` makes the service fetch t
 refuses all. By default a provider with \`allow_private\`, in your own network, gets files, and every other provider gets the links. The
 addresses that \`net.allow\` and \`MEDLEY_ALLOW_PRIVATE=1\` permit are fetched by the service alone: no upstream gets such an address.
 
-Where the upstream has another style, the request is translated. The tables list every field. From the responses style to messages, a field
-becomes what the field of chat completions with the same meaning becomes. The words of the second column:
+Where the upstream has another style, the request is translated. The tables list every field. From the responses style and Gemini’s to the
+others, a field becomes what the field of chat completions with the same meaning becomes. The words of the second column:
 
 - *carried*: with its whole meaning;
 - *changed*: in another form, or with less meaning;
@@ -75,6 +78,8 @@ export function translationDocument(): string {
     requestTable(from_messages),
     '## Requests of the responses style, for an upstream of chat completions',
     requestTable(from_responses),
+    '## Requests of Gemini’s style, for an upstream of chat completions',
+    requestTable(from_gemini),
     '## Requests of chat completions, for an upstream of the responses style',
     requestTable(completions_to_responses),
     '## Requests of messages style, for an upstream of the responses style',
@@ -91,6 +96,8 @@ export function translationDocument(): string {
     answerTable(answers_for_responses),
     '## Answers of the responses style, for a caller of chat completions',
     answerTable(answers_of_responses),
+    '## Answers of messages style, for a caller of Gemini’s style',
+    answerTable(answers_for_gemini),
     '## Answers of Gemini’s style',
     contentsTable(),
     '## Where another gateway does otherwise',

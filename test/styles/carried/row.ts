@@ -21,6 +21,7 @@ export const plainest: { readonly [style in CallerStyle]: JsonObject } = {
   completions: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
   messages: { model: 'm', max_tokens: 1000, messages: [{ role: 'user', content: 'Hi' }] },
   responses: { model: 'm', input: 'Hi' },
+  gemini: { model: 'm', contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
 };
 
 export const hi = { role: 'user', content: 'Hi' };

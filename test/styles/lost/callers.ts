@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
+import { geminiOf } from './gemini-caller.ts';
 import { schemaOf, type Author } from './marks.ts';
 import type { CallerStyle } from '../by-name.ts';
 
@@ -7,6 +8,7 @@ export const callers: { readonly [style in CallerStyle]: (author: Author) => Jso
   completions: completionsOf,
   messages: messagesOf,
   responses: responsesOf,
+  gemini: geminiOf,
 };
 
 const pdf = 'application/pdf';
