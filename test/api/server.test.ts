@@ -83,6 +83,7 @@ describe('GET /v1/models', () => {
       limits: {},
       capabilities: [],
       status: 'available',
+      aliases: ['v1'],
     });
   });
 
@@ -229,12 +230,17 @@ describe('every endpoint below /v1', () => {
     expect(keyed.length).toBeGreaterThan(14);
   });
 
+  /** Errors come in the format of the path. */
+  const isGoogles = (method: string, path: string) =>
+    path.startsWith('/v1beta/') || (method === 'POST' && path.startsWith('/v1/models/'));
+
   test.each(keyed.map(({ method, path }) => [method, path.replaceAll(/\{\+?(\w+)\}/g, 'some')]))(
     'returns 401 without a key: %s %s',
     async (method, path) => {
       for (const authorization of ['', 'Bearer', 'Bearer wrong', `Basic ${client.key}`]) {
         const answer = await client.call(method, path, undefined, { authorization });
-        expect([answer.status, answer.json.error.type]).toEqual([401, 'authentication_error']);
+        expect(answer.status).toBe(401);
+        expect(answer.text).toContain(isGoogles(method, path) ? '"UNAUTHENTICATED"' : '"authentication_error"');
       }
     },
   );
