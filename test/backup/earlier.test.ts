@@ -78,8 +78,6 @@ it('a backup of the version before the baseline is restored row by row, with exa
     'ledger_openings',
     'ledger_closed_months',
     'ledger_closed_keys',
-    'full_routes',
-    'throttled_tasks',
   ]) {
     expect(there.get(`public.${name}`)).toEqual([]);
     there.delete(`public.${name}`);

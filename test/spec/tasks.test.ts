@@ -1,3 +1,4 @@
+// isolated: ids never go back in a process, and the clock here does
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { App } from '../../src/app.ts';
