@@ -10,6 +10,7 @@ create table accounts (
   created_at timestamptz not null,
   webhook_secret_before text,
   webhook_secret_rotated_at timestamptz,
+  keeps_responses boolean not null default true,
   constraint accounts_id_currency_key UNIQUE (id, currency),
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_check CHECK (((webhook_secret_before IS NULL) = (webhook_secret_rotated_at IS NULL))),
@@ -613,6 +614,24 @@ create table slow_endpoints (
   constraint slow_endpoints_pkey PRIMARY KEY (endpoint)
 );
 CREATE INDEX slow_endpoints_by_age ON slow_endpoints USING btree (since);
+
+create table stored_responses (
+  account_id text not null,
+  id text not null,
+  previous_id text,
+  item_ids text[] not null,
+  key_id text,
+  content bytea not null,
+  size_bytes integer not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint stored_responses_pkey PRIMARY KEY (account_id, id),
+  constraint stored_responses_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint stored_responses_size_bytes_check CHECK ((size_bytes >= 0))
+);
+CREATE INDEX stored_responses_by_end ON stored_responses USING btree (expires_at);
+CREATE INDEX stored_responses_by_key ON stored_responses USING btree (key_id);
+CREATE INDEX stored_responses_of_items ON stored_responses USING gin (item_ids) WITH (fastupdate=off);
 
 create table tasks (
   account_id text not null,

@@ -18,6 +18,7 @@ import { watchOverrides, type OverrideWatcher } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import type { Config } from './config.ts';
 import { openDatabaseClock } from './db/clock.ts';
+import { contentKeys, type ContentKeys } from './db/content.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
@@ -104,6 +105,8 @@ export type App = {
   readonly guard: Guard;
   /** Signs links; the same on all nodes. */
   readonly secret: string;
+  /** Keys of content at rest. */
+  readonly content_keys: ContentKeys;
   /** The public address of this service, never taken from a request. No slash at its end. */
   base_url(): string;
   /** The address on which it listens, for a browser on this machine. */
@@ -257,7 +260,7 @@ async function openParts(
     finisher: makeFinisher(db),
     untilFinal: makeUntilFinal({ db, listener, onStop }),
     delivery_slots: makeDeliverySlots({ db, clock, retry_delays_ms }),
-    secret,
+    ...{ secret, content_keys: contentKeys(config) },
     local_url: () => localUrl(listening),
     ...people,
     base_url,

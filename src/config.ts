@@ -18,6 +18,8 @@ export type Config = {
   processes: number;
   base_url: string | undefined;
   secret: string | undefined;
+  /** The secret before this one: what was encrypted with it can still be read. */
+  secret_before: string | undefined;
   allow_private: boolean;
   log_level: string;
   /** For kill tests: see lib/failpoint.ts. */
@@ -50,7 +52,8 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     role: parseRole(text('MEDLEY_ROLE') ?? 'all'),
     processes: parseProcesses(text('MEDLEY_PROCESSES') ?? '1'),
     base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
-    secret: parseSecret(text('MEDLEY_SECRET')),
+    secret: parseSecret('MEDLEY_SECRET', text('MEDLEY_SECRET')),
+    secret_before: parseSecret('MEDLEY_SECRET_BEFORE', text('MEDLEY_SECRET_BEFORE')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
     failpoints: text('MEDLEY_FAILPOINTS'),
@@ -65,6 +68,7 @@ const own_names = [
   'PROCESSES',
   'BASE_URL',
   'SECRET',
+  'SECRET_BEFORE',
   'ALLOW_PRIVATE',
   'LOG_LEVEL',
   'FAILPOINTS',
@@ -150,8 +154,8 @@ function parseLogLevel(text: string): string {
   throw new ConfigError(`MEDLEY_LOG_LEVEL must be one of ${log_levels.join(', ')}, not "${text}".`);
 }
 
-function parseSecret(text: string | undefined): string | undefined {
-  if (text !== undefined && text.length < 16) throw new ConfigError('MEDLEY_SECRET must have at least 16 characters.');
+function parseSecret(name: string, text: string | undefined): string | undefined {
+  if (text !== undefined && text.length < 16) throw new ConfigError(`${name} must have at least 16 characters.`);
   return text;
 }
 

@@ -11,6 +11,7 @@ import { patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
 import { service_rules } from './chat/books.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
+import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeEndedLeases } from './leases/leases.ts';
 import { removeOldTries } from './limits/backoff.ts';
@@ -88,6 +89,8 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeExpiredFiles(app, now, stopped);
   await removeOldDeliveries(app, stopped);
   await removeOldRecords(app, stopped);
+  await removeOldResponses(app, stopped);
+  await encryptAgain(app, stopped);
   await removeOldLoginLinks(app.db, now);
   await removeOldClaims(app.db, now);
   await dropUnusedCircuits(app.db, now);

@@ -14,6 +14,8 @@ export type Account = {
   /** Signs beside the new one for a day after a rotation. */
   webhook_secret_before: string | null;
   webhook_secret_rotated_at: Date | null;
+  /** Answers of the responses style are kept, for as long as the configuration says. */
+  keeps_responses: boolean;
   created_at: Date;
 };
 
@@ -123,6 +125,15 @@ export async function currenciesInUse(db: Queryable): Promise<Map<string, number
     'select currency, count(*) as accounts from accounts group by currency order by currency',
   );
   return new Map(rows.map(({ currency, accounts }) => [currency, Number(accounts)]));
+}
+
+/** Decides whether answers of the responses style are kept. False if there is no such account. */
+export async function setKeepsResponses(db: Queryable, id: string, keeps_responses: boolean): Promise<boolean> {
+  const rows = await db.query('update accounts set keeps_responses = $2 where id = $1 returning id', [
+    id,
+    keeps_responses,
+  ]);
+  return rows.length === 1;
 }
 
 /**

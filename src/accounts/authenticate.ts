@@ -6,7 +6,7 @@ import { hashKey, isKeyText } from './keys.ts';
 
 /** The caller: the account that pays, and the key of the request. */
 export type Caller = {
-  account: { id: string; name: string; currency: string; status: 'active' | 'blocked' };
+  account: { id: string; name: string; currency: string; status: 'active' | 'blocked'; keeps_responses?: boolean };
   /**
    * `rules`: what the pipeline checks of each call; absent for most keys, which have none. `budget_id`: of the key whose
    * budget this one shares, if it is not its own.
@@ -134,6 +134,7 @@ type Row = {
   name: string;
   currency: string;
   status: 'active' | 'blocked';
+  keeps_responses: boolean;
 };
 
 /** Of each hash its caller: keys asked for in the same moment share a round trip. */
@@ -143,7 +144,7 @@ async function findCallers(
   now_ms: number,
 ): Promise<(CachedCaller | undefined)[]> {
   const rows = await db.query<Row>(
-    `select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status,
+    `select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status, a.keeps_responses,
             (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
             coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses
        from api_keys k join accounts a on a.id = k.account_id

@@ -14,6 +14,8 @@ import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { RequestMemory } from '../chat/request-memory.ts';
 import { tools_left_out_header } from '../chat/tools.ts';
 import { withUploads, type UploadParts } from '../chat/uploads.ts';
+import { isObject } from '../catalog/model.ts';
+import { continueRequest, type Continued, type ContinueParts } from '../conversations/continue.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -50,7 +52,7 @@ export const chat_headers = {
 };
 
 /** The chat endpoint of each style that callers are offered, and its call that counts tokens. */
-export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts>[] {
+export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & ContinueParts>[] {
   return styles.filter(isOffered).flatMap((style) => {
     const { count, names_model_in_path } = style.caller.endpoint;
     if (names_model_in_path) return [];
@@ -66,7 +68,7 @@ const no_model = { description: 'There is no chat model with this id.' };
 
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
 
-function chatEndpoint(style: CallerCodec): Endpoint<ChatParts> {
+function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & ContinueParts> {
   const { path, summary, description, body: schema, examples, response } = style.caller.endpoint;
   return {
     ...base,
@@ -81,15 +83,25 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts> {
       responses: { 200: { description: response, headers: chat_headers }, 404: no_model },
       errors: [402, 403, 404, 502, 504],
     },
-    handle: (app, call) => answerChat(app, style, call),
+    handle: async (app, call) => {
+      refuseBlocked(call.caller);
+      return answerChat(app, style, call, { continued: await continuedCall(app, style, call) });
+    },
   };
+}
+
+/** The request with what it continues, in a style that has such a thing. */
+async function continuedCall(app: ContinueParts, { caller: { state } }: CallerCodec, call: Call) {
+  const { caller, request_id, body } = call;
+  if (!state || !isObject(body)) return undefined;
+  return continueRequest(app, state, { caller, request_id, body });
 }
 
 /** Free of charge, so it counts with the reads. */
 function countEndpoint(
   style: CallerCodec,
   count: NonNullable<ChatEndpoint['count']>,
-): Endpoint<CountParts & UploadParts> {
+): Endpoint<CountParts & UploadParts & ContinueParts> {
   return {
     ...base,
     path: count.path,
@@ -104,8 +116,10 @@ function countEndpoint(
     handle: async (app, call) => {
       const caller = callerOf(style.caller, call);
       try {
-        const tokens = await countTokens(app, style, await readChat(app, style, call, caller), caller);
-        return { status: 200, body: count.render(tokens) };
+        const { body } = (await continuedCall(app, style, call)) ?? call;
+        const { caller: payer, request_id, gone } = call;
+        const received = await readChat(app, style, { caller: payer, request_id, body, gone }, caller);
+        return { status: 200, body: count.render(await countTokens(app, style, received, caller)) };
       } finally {
         caller.memory.release();
       }
@@ -146,22 +160,29 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
   },
 };
 
-/** The whole body, where a part of it is in the path; the writer of a stream that is no list of events. */
-type ChatOptions = { body?: Call['body']; writer?: StreamWriter };
+type ChatOptions = {
+  /** The whole body, where a part of it is in the path. */
+  body?: Call['body'];
+  /** With what the request continues, and perhaps to be kept. */
+  continued?: Continued | undefined;
+  /** Of a stream that is no list of events. */
+  writer?: StreamWriter;
+};
 
 /** A call of a chat, in any style: whole or streamed. */
 export async function answerChat(
   app: ChatParts,
   style: CallerCodec,
   call: Call,
-  { body = call.body, writer = new StreamWriter() }: ChatOptions = {},
+  { continued, body = continued?.body ?? call.body, writer = new StreamWriter() }: ChatOptions = {},
 ): Promise<Answer> {
   refuseBlocked(call.caller);
-  const caller = callerOf(style.caller, call);
+  const caller = { ...callerOf(style.caller, call), ...(continued?.keep && { keep: continued.keep }) };
   try {
     const { caller: payer, request_id } = call;
     const received = await readChat(app, style, { caller: payer, request_id, body, gone: call.gone }, caller);
-    return await answerRequest(app, style, received, caller, writer);
+    const request = { ...received, ...(continued && { echo: continued.echo }) };
+    return await answerRequest(app, style, request, caller, writer);
   } catch (error) {
     caller.memory.release();
     throw error;

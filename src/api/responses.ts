@@ -1,27 +1,148 @@
 import { ApiError } from '../errors.ts';
-import type { Endpoint, EndpointDocs } from '../http/endpoint.ts';
+import {
+  deleteResponse,
+  findResponse,
+  type StoredParts,
+  type StoredResponse,
+} from '../conversations/stored-responses.ts';
+import { inputItems } from '../conversations/continue.ts';
+import { objectSchema } from '../errors.ts';
+import type { Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
+import { oneOf, wholeNumber } from '../http/query.ts';
+import type { Clock } from '../lib/clock.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
-const docs: EndpointDocs = {
-  tag: 'Chat',
-  summary: 'Not offered',
-  params: { id: { description: 'Of a response.', schema: { type: 'string' } } },
-  responses: {},
-  hidden: true,
+/** The parts of the app that stored responses take. */
+type Parts = StoredParts & { readonly clock: Clock };
+
+const params: Record<string, ParameterDocs> = { id: { description: 'Id of a response.', schema: { type: 'string' } } };
+const any_object = { type: 'object', additionalProperties: true };
+const base = { format: completions_errors, lenient_query: true } as const;
+const list_limit_max = 100;
+
+const get_response: Endpoint<Parts> = {
+  ...base,
+  method: 'GET',
+  path: '/v1/responses/{id}',
+  docs: {
+    tag: 'Chat',
+    summary: 'Get a response',
+    description: 'As it was answered, until it expires or is deleted.',
+    params,
+    responses: { 200: { description: 'The response.', schema: any_object } },
+    errors: [404],
+  },
+  handle: async (app, call) => ({ status: 200, body: (await find(app, call)).response }),
 };
 
-function nothingStored(): never {
-  throw new ApiError('not_found', 'Nothing is stored here: a response is returned once, by the call that creates it.', {
-    param: 'id',
-  });
+const delete_response: Endpoint<Parts> = {
+  ...base,
+  method: 'DELETE',
+  path: '/v1/responses/{id}',
+  docs: {
+    tag: 'Chat',
+    summary: 'Delete a response',
+    description: 'What continues it can be continued no longer.',
+    params,
+    responses: {
+      200: {
+        description: 'It is deleted.',
+        schema: objectSchema({ id: { type: 'string' }, object: { const: 'response' }, deleted: { type: 'boolean' } }),
+      },
+    },
+    errors: [404],
+  },
+  handle: async (app, call) => {
+    const id = call.params['id'] ?? '';
+    const is_deleted = await deleteResponse(app, call.caller.account.id, clean(id), new Date(app.clock.now()));
+    if (!is_deleted) throw unknown(id);
+    return { status: 200, body: { id, object: 'response', deleted: true } };
+  },
+};
+
+const list_input_items: Endpoint<Parts> = {
+  ...base,
+  method: 'GET',
+  path: '/v1/responses/{id}/input_items',
+  docs: {
+    tag: 'Chat',
+    summary: 'List the input of a response',
+    description: 'The items of this call alone, without what it continued.',
+    params,
+    query: {
+      limit: {
+        description: 'Number of items.',
+        schema: { type: 'integer', minimum: 1, maximum: list_limit_max, default: 20 },
+      },
+      order: { description: 'By their place in the input.', schema: { enum: ['asc', 'desc'], default: 'desc' } },
+      after: { description: 'Items after this one in the list.', schema: { type: 'string' } },
+    },
+    responses: { 200: { description: 'A page of items.', schema: any_object } },
+    errors: [404],
+  },
+  handle: async (app, call) => {
+    const limit = wholeNumber(call.query, 'limit', { min: 1, max: list_limit_max }) ?? 20;
+    const order = oneOf(call.query, 'order', ['asc', 'desc']) ?? 'desc';
+    const items = inputItems(await find(app, call));
+    return { status: 200, body: pageOf(order === 'asc' ? items : items.toReversed(), limit, call.query.get('after')) };
+  },
+};
+
+/** A page of a list, as the SDKs of the style go through it. */
+function pageOf(items: readonly { id: string }[], limit: number, after: string | undefined): object {
+  const at = after === undefined ? -1 : items.findIndex(({ id }) => id === after);
+  if (after !== undefined && at === -1)
+    throw new ApiError('invalid_request', 'after must be the id of an item of the list.', { param: 'after' });
+  const data = items.slice(at + 1, at + 1 + limit);
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: at + 1 + limit < items.length,
+  };
 }
 
-const base = { format: completions_errors, lenient_query: true, docs, handle: nothingStored } as const;
+const cancel_response: Endpoint<Parts> = {
+  ...base,
+  method: 'POST',
+  path: '/v1/responses/{id}/cancel',
+  ignores_body: true,
+  docs: {
+    tag: 'Chat',
+    summary: 'Cancel a response in the background',
+    description: 'There are none: answers come in the call itself.',
+    params,
+    responses: {},
+    errors: [400, 404],
+  },
+  handle: async (app, call) => {
+    await find(app, call);
+    throw new ApiError('invalid_request', 'Only responses in the background can be cancelled.', { param: 'id' });
+  },
+};
 
-/** Responses are not kept. */
-export const stored_responses: readonly Endpoint<unknown>[] = [
-  { ...base, method: 'GET', path: '/v1/responses/{id}' },
-  { ...base, method: 'DELETE', path: '/v1/responses/{id}' },
-  { ...base, method: 'POST', path: '/v1/responses/{id}/cancel' },
-  { ...base, method: 'GET', path: '/v1/responses/{id}/input_items' },
+/** Responses that were stored. */
+export const stored_responses: readonly Endpoint<Parts>[] = [
+  get_response,
+  delete_response,
+  list_input_items,
+  cancel_response,
 ];
+
+async function find(app: Parts, { caller, params: { id = '' } }: Call): Promise<StoredResponse> {
+  const name = { account_id: caller.account.id, id: clean(id) };
+  const stored = await findResponse(app, name, new Date(app.clock.now()));
+  if (!stored) throw unknown(id);
+  return stored;
+}
+
+/** No text of the database has this character. */
+function clean(id: string): string {
+  return id.replaceAll('\0', '');
+}
+
+/** A response of another account is as unknown as one that never was. */
+function unknown(id: string): ApiError {
+  return new ApiError('not_found', `Response with id ${JSON.stringify(id.slice(0, 80))} not found.`, { param: 'id' });
+}

@@ -271,6 +271,12 @@ export type Settings = {
     readonly account_bytes_max: number;
     readonly account_files_max: number;
   };
+  /** Answers of the responses style, to be continued by their ids. `keep_ms` 0: none is kept. */
+  readonly responses: {
+    readonly keep_ms: number;
+    readonly response_bytes_max: number;
+    readonly account_bytes_max: number;
+  };
   /** The issuer of invoices; without one there are no invoices. */
   readonly issuer?: Issuer;
   /** Instructions for topping up where cards are not accepted. */

@@ -16,6 +16,7 @@ import {
   secret_pattern,
 } from './schema-parts.ts';
 import { provider } from './provider-schema.ts';
+import { responses } from './responses-schema.ts';
 import { retention } from './retention-schema.ts';
 import { storage } from './storage-schema.ts';
 
@@ -454,6 +455,7 @@ const catalog_schema = section(
     retention: Type.Optional(retention),
     storage: Type.Optional(storage),
     files: Type.Optional(files),
+    responses: Type.Optional(responses),
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),
     sandbox: Type.Optional(

@@ -10,7 +10,8 @@ export const default_currencies = { USD: '1', PLN: '3.65' };
 
 /** The settings of a file that has been checked, with defaults for what it leaves out. */
 export function settingsOf(file: CatalogFile): Settings {
-  const { server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, billing, mail } = file;
+  const { server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, responses, billing, mail } =
+    file;
   const currencies = new Map(Object.entries(file.currencies ?? default_currencies));
   const [base_currency] = currencies.keys();
   assert(base_currency, 'there is a currency');
@@ -42,6 +43,11 @@ export function settingsOf(file: CatalogFile): Settings {
       file_bytes_max: (files?.file_mb_max ?? 200) * 1_000_000,
       account_bytes_max: (files?.account_mb_max ?? 5_000) * 1_000_000,
       account_files_max: files?.account_files_max ?? 1_000,
+    },
+    responses: {
+      keep_ms: milliseconds(responses?.keep ?? '30d'),
+      response_bytes_max: (responses?.response_mb_max ?? 8) * 1_000_000,
+      account_bytes_max: (responses?.account_mb_max ?? 1_000) * 1_000_000,
     },
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Route } from '../catalog/model.ts';
+import type { JsonObject, Route } from '../catalog/model.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -25,6 +25,7 @@ import { hasLongCaches, withoutLongCaches } from '../styles/long-caches.ts';
 import { quirksOf, type Quirks } from '../styles/quirks.ts';
 import { mayReason } from '../styles/thinking.ts';
 import { openRelay, type Relay } from '../styles/relay.ts';
+import { objectOf } from '../styles/stream.ts';
 import { upstreamBody } from '../styles/request.ts';
 import { headersFor } from './ignored.ts';
 import { fetchLinks, type LinkParts } from './links.ts';
@@ -45,6 +46,8 @@ export type ChatCaller = {
   gone: AbortSignal;
   /** Released when nobody reads the request any more. */
   memory: RequestMemory;
+  /** Keeps a complete answer, before the caller gets its end. Never rejects. */
+  keep?: (answer: JsonObject) => Promise<void>;
 };
 
 /** The failure of a route before any content: the next one may be tried. */
@@ -100,6 +103,7 @@ type RouteAttempt = {
   reasons: boolean;
   /** Of a stream, once it has begun. */
   relay?: Relay;
+  is_kept?: boolean;
 };
 
 /**
@@ -326,13 +330,16 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
   try {
     for await (const chunk of reply.body) {
       const bytes = relay.push(chunk);
+      if (relay.answer) await storeAnswer(attempt, relay.answer);
       timeouts.beat(relay.has_begun);
       timeouts.review();
       if (!pass(bytes, relay, attempt, writer)) await untilRoom(timeouts, writer);
       if (relay.failure) break;
       if (relay.is_complete) timeouts.expectEnd();
     }
-    if (!relay.failure && !pass(relay.end(), relay, attempt, writer)) await untilRoom(timeouts, writer);
+    const rest = relay.failure ? undefined : relay.end();
+    if (relay.answer) await storeAnswer(attempt, relay.answer);
+    if (!relay.failure && !pass(rest, relay, attempt, writer)) await untilRoom(timeouts, writer);
   } catch (error) {
     problem = timeouts.timed_out ? lateness(timeouts.timed_out) : String(error);
   }
@@ -363,6 +370,14 @@ function cutOff(refused: ApiError | undefined): ApiError {
   const code = refused?.extras.code;
   if (!refused || code === undefined) return new ApiError('upstream_error', message);
   return new ApiError('upstream_error', `${message} ${refused.message}`, { code });
+}
+
+/** Keeps a complete answer, if the caller wants that: before its end is sent, so that a next call finds it on any node. */
+async function storeAnswer(attempt: RouteAttempt, answer: JsonObject): Promise<void> {
+  const { keep: store } = attempt.caller;
+  if (!store || attempt.is_kept) return;
+  attempt.is_kept = true;
+  await store(answer);
 }
 
 /** Returns the failure of a stream that ended before its first content. */
@@ -419,12 +434,16 @@ function renderOptions({ parts, priced, sent, outcome }: RouteAttempt): AnswerOp
     writes_for_an_hour: outcome.writes_for_an_hour,
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
     ...(sent.tool_names && { tool_names: sent.tool_names }),
+    ...(priced.request.echo && { echo: priced.request.echo }),
   };
 }
 
 async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<Attempted> {
   try {
-    return takeAnswer(attempt, await readBytes(reply.body, answer_bytes_max));
+    const answered = takeAnswer(attempt, await readBytes(reply.body, answer_bytes_max));
+    if (attempt.caller.keep && answered.answered && answered.whole)
+      await storeAnswer(attempt, objectOf(answered.whole.toString('utf8')));
+    return answered;
   } catch (error) {
     return noAnswer(attempt, reply, error);
   }

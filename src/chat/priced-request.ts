@@ -1,6 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import type { Model, Route } from '../catalog/model.ts';
+import type { JsonObject, Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
@@ -82,9 +82,9 @@ export type PricingParts = {
 export function priceChatRequest(
   parts: PricingParts,
   style: CallerCodec,
-  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
+  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined; echo?: JsonObject },
 ): PricedChatRequest {
-  const request = readChatRequest(style, call.body ?? {});
+  const request = { ...readChatRequest(style, call.body ?? {}), ...(call.echo && { echo: call.echo }) };
   const model = findModel(parts.catalog, request.model, 'chat');
   const links = findLinks(request.body);
   judgeLinks(links, parts.addressRules());

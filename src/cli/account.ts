@@ -6,12 +6,14 @@ import {
   findAccount,
   listAccounts,
   setAccountStatus,
+  setKeepsResponses,
   undeletable,
   type Account,
 } from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
+import { deleteResponses } from '../conversations/stored-responses.ts';
 import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { whileLeased } from '../leases/while-leased.ts';
@@ -43,6 +45,12 @@ export function accountCommands(account: Command): void {
       .description(status === 'blocked' ? 'stop new work; running work continues' : 'allow new work again');
     says(command, (id = '') => withApp((app) => setStatus(app, id, status)));
   }
+  says(
+    account
+      .command('responses <account> <on|off>')
+      .description('store its responses, or none and delete those that are there'),
+    (id = '', word = '') => withApp((app) => keepResponses(app, id, word)),
+  );
   says(account.command('delete <account>').description('delete one that never had money or work'), (id = '') =>
     withApp((app) => deleteOne(app, id)),
   );
@@ -141,6 +149,16 @@ async function setStatus(app: CommandApp, id: string, status: Account['status'])
   await note(app, { account_id: id, action: status === 'blocked' ? 'account.block' : 'account.unblock', subject: id });
   const json = await described(app, await requireAccount(app, id));
   return { json, text: `${id} is ${json.status}` };
+}
+
+async function keepResponses(app: CommandApp, id: string, word: string): Promise<CommandResult> {
+  if (word !== 'on' && word !== 'off') throw new CommandError(`"${word}" must be on or off.`, 2);
+  await requireAccount(app, id);
+  await setKeepsResponses(app.db, id, word === 'on');
+  app.notifier.notify(keys_channel, 'all');
+  const deleted = word === 'off' ? await deleteResponses(app, id) : 0;
+  await note(app, { account_id: id, action: 'account.responses', subject: id, details: { responses: word, deleted } });
+  return { json: { id, responses: word, deleted }, text: `responses of ${id} are ${word}; ${deleted} deleted` };
 }
 
 async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {

@@ -60,7 +60,7 @@ function sameAnswer(
   body: JsonObject,
   bytes: Buffer,
   charged: Usage,
-  { model, request_id }: AnswerOptions,
+  { model, request_id, echo }: AnswerOptions,
 ): Written {
   const names = caller.answer_members ?? usual_members;
   if (isNested(body[names.model])) throw new Error('The name of the model is none.');
@@ -69,8 +69,8 @@ function sameAnswer(
   const own = { [names.id]: caller.answerId(request_id), [names.model]: model };
   const reported = body[names.usage];
   const corrected = caller.usage.reports(reported, charged)
-    ? withMembers(bytes, own)
-    : Buffer.from(JSON.stringify({ ...body, ...own, [names.usage]: caller.usage.correct(reported, charged) }));
+    ? withMembers(bytes, own, echo)
+    : Buffer.from(JSON.stringify({ ...body, ...own, ...echo, [names.usage]: caller.usage.correct(reported, charged) }));
   return { bytes: corrected, finish: typeof finish === 'string' ? finish : undefined };
 }
 

@@ -36,6 +36,8 @@ export type ChatRequest = {
   thinking_budget: number;
   /** Number of answers. */
   n: number;
+  /** Members of the answer: whether it is kept, and the response that it continues. */
+  echo?: JsonObject;
 };
 
 /** The purpose of a request: a response, or only the count of its tokens. */
@@ -73,6 +75,8 @@ export type AnswerOptions = {
   input_tokens_estimated: number;
   /** Of the request that the upstream was sent: input that it writes to its cache is to stay there for an hour. */
   writes_for_an_hour?: boolean;
+  /** Of the request. */
+  echo?: JsonObject;
 };
 
 /** An upstream's side of a style: requests are rendered, answers are parsed. */
@@ -200,6 +204,24 @@ export type CallerHalf = {
   /** The file in place of a link, where the style does not have it as a data URL in the place of the link. */
   replaceLink?(link: BodyLink, file: FetchedFile): Replacement | undefined;
   readonly passthrough: Passthrough;
+  /** For a style whose answers are kept and continued by their ids; absent: it has no such thing. */
+  readonly state?: StateHalf;
+};
+
+/** The part of a style that names what was kept. */
+export type StateHalf = {
+  /** Reads what is to be kept, and what the request continues. Throws ApiError 400 naming the field. */
+  read(body: JsonObject): RequestState;
+};
+
+export type RequestState = {
+  store: boolean;
+  previous_response_id: string | undefined;
+  conversation_id: string | undefined;
+  /** The input of this call alone, in items; some may name others by their ids. */
+  input: readonly JsonObject[];
+  /** Ids of items that stand for what was kept, by their places in `input`. */
+  references: ReadonlyMap<number, string>;
 };
 
 export type StreamError = { type: string; message: string; code?: string; param?: string; request_id: string };

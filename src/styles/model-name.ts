@@ -1,3 +1,4 @@
+import type { Json, JsonObject } from '../catalog/model.ts';
 import { endOfString } from '../lib/json-shape.ts';
 
 const quote = 0x22;
@@ -10,12 +11,15 @@ const close_brace = 0x7d;
 /** Members of an answer that are ours: the public id of the model, and mostly the answer's own id. */
 export type OwnMembers = { readonly [name: string]: string };
 
+/** What an answer says of its request: it takes the place of the upstream's words but is never added. */
+export type Echo = JsonObject | undefined;
+
 /**
  * The bytes of a JSON object with other values of these members of its own, and not a byte else changed; those that
  * it has not are put in front. `bytes` must be valid JSON.
  */
-export function withMembers(bytes: Buffer, members: OwnMembers): Buffer {
-  return edited(bytes, memberEdits(bytes, members));
+export function withMembers(bytes: Buffer, members: OwnMembers, echo?: Echo): Buffer {
+  return edited(bytes, memberEdits(bytes, members, echo));
 }
 
 /** Bytes to be put in place of those between two places. */
@@ -36,8 +40,8 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
 }
 
 /** The edits of `withMembers`. */
-export function memberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
-  const edits = editsAt(bytes, 1, members);
+export function memberEdits(bytes: Buffer, members: OwnMembers, echo?: Echo): Edit[] {
+  const edits = editsAt(bytes, 1, members, echo);
   const missing = Object.keys(members).filter((name) => !edits.some((edit) => edit.name === name));
   if (missing.length === 0) return edits;
   const start = bytes.indexOf(open_brace) + 1;
@@ -47,36 +51,25 @@ export function memberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
 }
 
 /** The same for members one level further down; those that are not there stay missing. */
-export function innerMemberEdits(bytes: Buffer, members: OwnMembers): Edit[] {
-  return editsAt(bytes, 2, members);
-}
-
-const keys = new Map<string, Buffer>();
-
-/** The name as it stands in JSON; there are six of them. */
-function keyOf(name: string): Buffer {
-  const cached = keys.get(name);
-  if (cached) return cached;
-  const key = Buffer.from(JSON.stringify(name));
-  keys.set(name, key);
-  return key;
+export function innerMemberEdits(bytes: Buffer, members: OwnMembers, echo?: Echo): Edit[] {
+  return editsAt(bytes, 2, members, echo);
 }
 
 /** The first of each member at this depth, if its value is a string or a word. */
-function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers): (Edit & { name: string })[] {
+function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers, echo: Echo): (Edit & { name: string })[] {
   const edits: (Edit & { name: string })[] = [];
-  const names = Object.keys(members);
+  const names = [...Object.keys(members), ...Object.keys(echo ?? {})];
   let depth = 0;
   for (let at = 0; at < bytes.length && names.length > 0; at++) {
     const byte = bytes[at];
     if (byte === quote) {
       const end = placeAfterString(bytes, at);
-      const name = depth === wanted_depth ? names.find((each) => isKey(bytes, at, end, keyOf(each))) : undefined;
+      const name = depth === wanted_depth ? names.find((each) => isKey(bytes, at, end, jsonOf(each))) : undefined;
       at = end - 1;
       const value = name !== undefined && scalarAfter(bytes, end);
       if (name === undefined || !value) continue;
       names.splice(names.indexOf(name), 1);
-      edits.push({ name, ...value, value: jsonOf(members[name] ?? '') });
+      edits.push({ name, ...value, value: jsonOf(members[name] ?? echo?.[name] ?? null) });
       at = value.to - 1;
     } else if (byte === open_brace || byte === open_bracket) {
       depth += 1;
@@ -103,13 +96,14 @@ function isKey(bytes: Buffer, from: number, to: number, key: Buffer): boolean {
 const jsons = new Map<string, Buffer>();
 const jsons_max = 64;
 
-/** A name as JSON. A stream asks for the same ones thousands of times. */
-function jsonOf(name: string): Buffer {
-  const cached = jsons.get(name);
+/** A value as JSON. A stream asks for the same names thousands of times. */
+function jsonOf(value: Json): Buffer {
+  if (typeof value !== 'string') return Buffer.from(JSON.stringify(value));
+  const cached = jsons.get(value);
   if (cached) return cached;
-  const json = Buffer.from(JSON.stringify(name));
+  const json = Buffer.from(JSON.stringify(value));
   if (jsons.size === jsons_max) jsons.clear();
-  jsons.set(name, json);
+  jsons.set(value, json);
   return json;
 }
 

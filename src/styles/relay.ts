@@ -1,3 +1,4 @@
+import type { JsonObject } from '../catalog/model.ts';
 import { SseSplitter, type SseFrame } from '../net/sse.ts';
 import type { AnswerOptions, ChatRequest, Codec } from './codec.ts';
 import type { ChatEvent, Usage } from './conversation.ts';
@@ -44,6 +45,8 @@ export type Relay = {
   readonly finish: string | undefined;
   /** The upstream's id of its response; for the record of the call. */
   readonly upstream_id: string | undefined;
+  /** The whole answer as the caller gets it, in a style whose last event has it. */
+  readonly answer: JsonObject | undefined;
 };
 
 export type RelayOptions = AnswerOptions & {
@@ -110,6 +113,10 @@ class StreamRelay implements Relay {
   }
   get upstream_id(): string | undefined {
     return this.#state.upstream_id;
+  }
+
+  get answer(): JsonObject | undefined {
+    return this.#state.answer;
   }
 
   push(chunk: Buffer): Buffer | undefined {
@@ -179,6 +186,7 @@ function translated(request: ChatRequest, upstream: Codec, options: RelayOptions
       text += writer.write(event, usage);
     }
     state.finish = writer.finish;
+    state.answer = writer.answer;
     return text === '' ? undefined : Buffer.from(text);
   };
   return { take: (frame) => pass(reader.read(frame)), end: () => pass(reader.end()) };

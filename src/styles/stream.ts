@@ -22,6 +22,8 @@ export type StreamWriter = {
   write(event: ChatEvent, usage: () => Usage): string;
   /** The finish reason, once it has come. */
   readonly finish: string | undefined;
+  /** The whole answer, in a style whose last event has it. */
+  readonly answer?: JsonObject | undefined;
 };
 
 /**
@@ -49,6 +51,7 @@ export type StreamState = {
   delivered: TextSize;
   finish: string | undefined;
   upstream_id: string | undefined;
+  answer: JsonObject | undefined;
 };
 
 export function newStreamState(): StreamState {
@@ -63,6 +66,7 @@ export function newStreamState(): StreamState {
     delivered: { ascii_bytes: 0, other_bytes: 0 },
     finish: undefined,
     upstream_id: undefined,
+    answer: undefined,
   };
 }
 

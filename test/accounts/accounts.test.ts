@@ -25,6 +25,7 @@ test('an account is created with its balance, a webhook secret of 32 bytes and a
     webhook_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
     webhook_secret_before: null,
     webhook_secret_rotated_at: null,
+    keeps_responses: true,
     created_at: now,
   });
   expect(await findAccount(db, account.id)).toEqual(account);

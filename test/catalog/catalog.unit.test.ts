@@ -133,6 +133,7 @@ tasks: { keep: 5s }
 retention: { chat_records: 10s, deliveries: 2d, audit: 11s, sessions: 12s, invitations: 13s }
 storage: { shared: true }
 files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
+responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
 `);
     expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
       base_url: 'https://x.example',
@@ -161,6 +162,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
       },
       storage: { type: 'disk', shared: true },
       files: { keep_ms: 6_000, file_bytes_max: 7_000_000, account_bytes_max: 8_000_000, account_files_max: 9 },
+      responses: { keep_ms: 864_000_000, response_bytes_max: 2_000_000, account_bytes_max: 3_000_000 },
       currencies: [
         ['PLN', '1'],
         ['USD', '0.27'],
@@ -339,7 +341,7 @@ describe('a file with mistakes', () => {
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
       errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, billing, mail, sandbox, catalog, providers, models.`,
+        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, responses, billing, mail, sandbox, catalog, providers, models.`,
       ],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });

@@ -40,7 +40,7 @@ afterEach(() => expectExactBooks(stage.test.app));
 afterAll(() => stage.stop());
 
 const ask = (body: object, client: Client = stage.client) =>
-  client.call('POST', '/v1/responses', { input: 'Hello', ...body });
+  client.call('POST', '/v1/responses', { input: 'Hello', store: false, ...body });
 
 const lastAsked = () => stage.upstream.asked.at(-1);
 
@@ -78,7 +78,7 @@ describe('an upstream of the responses style', () => {
     expect(await recordOf(answer)).toMatchObject({ style: 'responses', finish: 'completed', counted_here: false });
   });
 
-  test('stores nothing, whatever the caller requests, and returns its reasoning with the response', async () => {
+  test('stores nothing itself, whatever the caller requests, and returns its reasoning with the response', async () => {
     stage.upstream.script('native-x', { json: response([said('x')]) });
     const reasoning = [
       { type: 'reasoning', id: 'rs_1', summary: [] },
@@ -410,17 +410,13 @@ describe('a model that takes tools in the responses style only', () => {
 });
 
 describe('the responses endpoint', () => {
-  const user = { role: 'user', content: 'a' };
   test.each([
-    [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
     [{ conversation: 'conv_1' }, 'conversation'],
     [{ conversation: { id: 'conv_1' } }, 'conversation'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
     [{ background: true }, 'background'],
     [{ service_tier: 'priority' }, 'service_tier'],
     [{ prompt_cache_options: { comparison_response_id: 'resp_1' } }, 'prompt_cache_options.comparison_response_id'],
-    [{ input: [user, { type: 'item_reference', id: 'msg_1' }] }, 'input[1]'],
-    [{ input: [{ id: 'msg_1' }] }, 'input[0]'],
     [
       { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
       'input[0].content[0].file_id',
@@ -513,11 +509,11 @@ describe('the responses endpoint', () => {
     ['DELETE', '/v1/responses/resp_1'],
     ['POST', '/v1/responses/resp_1/cancel'],
     ['GET', '/v1/responses/resp_1/input_items?limit=5'],
-  ])('stores nothing, so that %s %s gets 404', async (method, path) => {
+  ])('knows no response of this id, so that %s %s gets 404', async (method, path) => {
     const answer = await stage.client.call(method, path);
     expect(answer.status).toBe(404);
     expect(answer.json.error).toMatchObject({ type: 'not_found', code: null, param: 'id' });
-    expect(answer.json.error.message).toContain('Nothing is stored');
+    expect(answer.json.error.message).toBe('Response with id "resp_1" not found.');
   });
 
   test('refuses models of other kinds', async () => {

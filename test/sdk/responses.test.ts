@@ -94,6 +94,23 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       expect(second.output_text).toContain('The tool answered: “rain”.');
     });
 
+    test('are continued by their ids, read, listed by their input and deleted', async () => {
+      const first = await client().responses.create({ model, input: 'Hello' });
+      expect(first).toMatchObject({ store: true, previous_response_id: null });
+      const next = { model, input: 'And now?', previous_response_id: first.id };
+      const second = await client().responses.create(next);
+      expect(second.output_text).toContain('We are at turn 2 of yours.');
+      expect(await client().responses.retrieve(second.id)).toMatchObject({ id: second.id, output: second.output });
+      const items: unknown[] = [];
+      for await (const item of client().responses.inputItems.list(second.id, { limit: 1 })) items.push(item);
+      expect(items).toMatchObject([{ type: 'message', role: 'user', content: [{ text: 'And now?' }] }]);
+      await client().responses.delete(first.id);
+      const refused = await client()
+        .responses.create({ ...next, previous_response_id: second.id })
+        .catch((error: unknown) => error);
+      expect(refused).toMatchObject({ status: 400, code: 'previous_response_not_found' });
+    });
+
     test('can be parsed into structured output and the arguments of a tool', async () => {
       const structured = await client().responses.parse({ model, input: 'Hello', text: { format } });
       expect(z.object(answer).safeParse(structured.output_parsed).success).toBe(true);
@@ -231,10 +248,10 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       const previous_response_id = 'resp_1';
       const state = await client().responses.create({ model, input: 'a', previous_response_id }).catch(refusal);
       expect(state).toBeInstanceOf(errors.BadRequestError);
-      expect(state).toMatchObject({ param: 'previous_response_id', code: 'unsupported_field' });
+      expect(state).toMatchObject({ param: 'previous_response_id', code: 'previous_response_not_found' });
       const stored = await client().responses.retrieve('resp_1').catch(refusal);
       expect(stored).toBeInstanceOf(errors.NotFoundError);
-      expect(String(stored)).toContain('Nothing is stored');
+      expect(String(stored)).toContain('not found');
       const moderated = await client().responses.create({ model, input: 'a [[moderate]]' }).catch(refusal);
       expect(moderated).toMatchObject({ status: 400, code: 'content_filter' });
       const stranger = await client('sk-nobody').responses.create({ model, input: 'a' }).catch(refusal);

@@ -248,13 +248,17 @@ it('D-responses-2 a stream of POST /v1/responses is named events from response.c
   expect(names).toContain('response.output_text.delta');
 });
 
-it('D-responses-3 POST /v1/responses stores nothing: parameters that refer to stored responses are refused by name, and GET finds none', async () => {
+it('D-responses-3 POST /v1/responses keeps its answer: previous_response_id continues it, GET returns it, and an unknown id is refused by name', async () => {
   const body = { model: 'sandbox/chat', input: 'Hello', previous_response_id: 'resp_1' };
   expect(await client.call('POST', '/v1/responses', body)).toMatchObject({
     status: 400,
     json: { error: { type: 'invalid_request', param: 'previous_response_id' } },
   });
   expect((await client.call('GET', '/v1/responses/resp_1')).status).toBe(404);
+  const { json: first } = await client.call('POST', '/v1/responses', { model: 'sandbox/chat', input: 'Hello' });
+  const { text } = await client.call('POST', '/v1/responses', { ...body, previous_response_id: first.id });
+  expect(text).toContain('We are at turn 2 of yours.');
+  expect((await client.call('GET', `/v1/responses/${first.id}`)).json).toEqual(first);
 });
 
 it('D-count-1 a token count is free and is offered in both styles that define it', async () => {

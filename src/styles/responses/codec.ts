@@ -7,6 +7,7 @@ import { sameResponses, sameResponsesBody } from './passthrough.ts';
 import { output_min, writeResponses } from './render-request.ts';
 import { readHead, responses_body } from './head.ts';
 import { readResponses } from './request.ts';
+import { readState } from './state.ts';
 import {
   answerId,
   echoOf,
@@ -40,7 +41,7 @@ export const responses: CallerCodec = {
       path: '/v1/responses',
       summary: 'Chat in the responses style',
       description:
-        'Every chat model takes it. Nothing is stored: send the whole conversation in `input`. Tools that a provider would run and that the model is offered without are left out, as `x-tools-left-out` says.',
+        'Every chat model takes it. The answer is stored for `previous_response_id` and `item_reference`, unless `store` is false. Tools that a provider would run and that the model is offered without are left out, as `x-tools-left-out` says.',
       body: responses_body,
       examples: { text: { model: 'sandbox/chat', input: 'Hello' } },
       response: 'The response, or its stream of named events.',
@@ -98,11 +99,12 @@ export const responses: CallerCodec = {
       countedBody: ({ body }, { model }): JsonObject => ({ ...body, model }),
       openStream: sameResponses,
     },
+    state: { read: readState },
   },
 };
 
 function ownOptions(body: JsonObject, options: AnswerOptions): ResponseOptions {
-  return { ...options, echo: echoOf(body), tools: callerTools(body) };
+  return { ...options, echo: { ...echoOf(body), ...options.echo }, tools: callerTools(body) };
 }
 
 function hasTools({ body }: ChatRequest): boolean {

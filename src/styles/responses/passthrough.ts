@@ -97,16 +97,17 @@ function lifecycle(
   const own = { id: answerId(options.request_id), model: options.model };
   learnUsage(state, usage_format.read(response['usage']));
   if (type === 'response.failed') return refuse(state, errorIn(response['error'] ?? null));
+  const { echo } = options;
   if (type === 'response.completed' || type === 'response.incomplete') {
     state.finish = finishOf(response);
     state.is_complete = true;
     const charged = chargedIn(state, options);
-    if (!usage_format.reports(response['usage'], charged)) {
-      const usage = usage_format.correct(response['usage'], charged);
-      return frameOf(type, { ...event, response: { ...response, ...own, usage } });
-    }
+    const is_right = usage_format.reports(response['usage'], charged);
+    const usage = is_right ? (response['usage'] ?? null) : usage_format.correct(response['usage'], charged);
+    state.answer = { ...response, ...own, ...echo, usage };
+    if (!is_right) return frameOf(type, { ...event, response: state.answer });
   }
-  return changed(frame, (bytes) => innerMemberEdits(bytes, own));
+  return changed(frame, (bytes) => innerMemberEdits(bytes, own, echo));
 }
 
 function noteDelta(state: StreamState, delta: Json | undefined): void {

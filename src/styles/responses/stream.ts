@@ -124,6 +124,7 @@ type Called = Item & { call_id: string; name: string; json: string; is_function:
  */
 export class ResponsesWriter implements StreamWriter {
   finish: string | undefined;
+  answer: JsonObject | undefined;
   readonly #options: ResponseOptions;
   #sequence = 0;
   #output: JsonObject[] = [];
@@ -251,6 +252,7 @@ export class ResponsesWriter implements StreamWriter {
     const closed = this.#close() + [...this.#calls.values()].map((call) => this.#endCall(call, status)).join('');
     this.finish = ending.incomplete_reason ?? ending.status;
     const response = writeResponse(this.#options, { ...ending, output: this.#output, ...(usage && { usage }) });
+    this.answer = response;
     return closed + this.#event(`response.${ending.status}`, { response });
   }
 
