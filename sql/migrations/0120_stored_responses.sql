@@ -2,7 +2,7 @@
 alter table accounts add column keeps_responses boolean not null default true;
 
 -- An answer of the responses style with its input, to be continued by its id (decision 80). `content` is compressed JSON,
--- encrypted where `key_id` names a key. `item_ids` are those of its output, which later inputs may name.
+-- encrypted where `key_id` names a key; `json_bytes` is its size before that. `item_ids` are those of its output, which later inputs may name.
 -- room: conversations
 create table stored_responses (
   account_id text not null references accounts (id),
@@ -12,6 +12,7 @@ create table stored_responses (
   key_id text,
   content bytea not null,
   size_bytes integer not null check (size_bytes >= 0),
+  json_bytes integer not null check (json_bytes >= 0),
   created_at timestamptz not null,
   expires_at timestamptz not null,
   primary key (account_id, id)

@@ -83,18 +83,21 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & ContinueParts> {
       responses: { 200: { description: response, headers: chat_headers }, 404: no_model },
       errors: [402, 403, 404, 502, 504],
     },
-    handle: async (app, call) => {
-      refuseBlocked(call.caller);
-      return answerChat(app, style, call, { continued: await continuedCall(app, style, call) });
-    },
+    handle: (app, call) => answerChat(app, style, call),
   };
 }
 
-/** The request with what it continues, in a style that has such a thing. */
-async function continuedCall(app: ContinueParts, { caller: { state } }: CallerCodec, call: Call) {
-  const { caller, request_id, body } = call;
+type Continuing = Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'>;
+
+/** The request with what it continues, in a style that has such a thing; the memory of that is let go with the request's. */
+async function continuedCall(
+  app: ContinueParts,
+  { caller: { state } }: CallerCodec,
+  { caller, request_id, body, gone }: Continuing,
+  { memory }: ChatCaller,
+): Promise<Continued | undefined> {
   if (!state || !isObject(body)) return undefined;
-  return continueRequest(app, state, { caller, request_id, body });
+  return continueRequest(app, state, { caller, request_id, body, gone }, memory);
 }
 
 /** Free of charge, so it counts with the reads. */
@@ -116,8 +119,8 @@ function countEndpoint(
     handle: async (app, call) => {
       const caller = callerOf(style.caller, call);
       try {
-        const { body } = (await continuedCall(app, style, call)) ?? call;
         const { caller: payer, request_id, gone } = call;
+        const { body } = (await continuedCall(app, style, call, caller)) ?? call;
         const received = await readChat(app, style, { caller: payer, request_id, body, gone }, caller);
         return { status: 200, body: count.render(await countTokens(app, style, received, caller)) };
       } finally {
@@ -163,24 +166,25 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
 type ChatOptions = {
   /** The whole body, where a part of it is in the path. */
   body?: Call['body'];
-  /** With what the request continues, and perhaps to be kept. */
-  continued?: Continued | undefined;
   /** Of a stream that is no list of events. */
   writer?: StreamWriter;
 };
 
 /** A call of a chat, in any style: whole or streamed. */
 export async function answerChat(
-  app: ChatParts,
+  app: ChatParts & ContinueParts,
   style: CallerCodec,
   call: Call,
-  { continued, body = continued?.body ?? call.body, writer = new StreamWriter() }: ChatOptions = {},
+  { body = call.body, writer = new StreamWriter() }: ChatOptions = {},
 ): Promise<Answer> {
   refuseBlocked(call.caller);
-  const caller = { ...callerOf(style.caller, call), ...(continued?.keep && { keep: continued.keep }) };
+  const caller = callerOf(style.caller, call);
   try {
-    const { caller: payer, request_id } = call;
-    const received = await readChat(app, style, { caller: payer, request_id, body, gone: call.gone }, caller);
+    const { caller: payer, request_id, gone } = call;
+    const sent = { caller: payer, request_id, body, gone };
+    const continued = await continuedCall(app, style, sent, caller);
+    if (continued?.keep) caller.keep = continued.keep;
+    const received = await readChat(app, style, { ...sent, ...(continued && { body: continued.body }) }, caller);
     const request = { ...received, ...(continued && { echo: continued.echo }) };
     return await answerRequest(app, style, request, caller, writer);
   } catch (error) {

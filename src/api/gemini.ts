@@ -1,6 +1,7 @@
 import { ArrayWriter } from '../chat/array-writer.ts';
 import { countTokens } from '../chat/count.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
+import type { ContinueParts } from '../conversations/continue.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import type { JsonObject, Model } from '../catalog/model.ts';
@@ -14,7 +15,7 @@ import { answerChat, body_limit_bytes, callerOf, chat_headers, readChat, type Ch
 import { embedContents, type EmbedParts } from './gemini-embeddings.ts';
 
 /** The parts of the app that the calls of Gemini's style take. */
-type Parts = ChatParts & EmbedParts & Parameters<typeof countTokens>[0];
+type Parts = ChatParts & ContinueParts & EmbedParts & Parameters<typeof countTokens>[0];
 
 /** Model ids come as `models/ID` too. */
 function idIn(name: string): string {

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { JsonObject } from '../catalog/model.ts';
+import type { RequestMemory } from '../chat/request-memory.ts';
+import type { Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RequestState, StateHalf } from '../styles/codec.ts';
@@ -10,15 +12,16 @@ import {
   findItems,
   outputOf,
   storeResponse,
-  type Allowance,
   type StoredParts,
   type StoredResponse,
+  type TakeMemory,
 } from './stored-responses.ts';
 
 /** The parts of the app that continuing a conversation takes. */
 export type ContinueParts = StoredParts & {
   readonly catalog: CatalogHolder;
   readonly clock: Clock;
+  readonly limits: { readonly body_memory: Semaphore };
   readonly log: Logger;
 };
 
@@ -46,22 +49,16 @@ function keepsResponses({ catalog }: Pick<ContinueParts, 'catalog'>, { account }
 export async function continueRequest(
   parts: ContinueParts,
   style: StateHalf,
-  call: { caller: Caller; request_id: string; body: JsonObject },
+  call: { caller: Caller; request_id: string; body: JsonObject; gone: AbortSignal },
+  memory: RequestMemory,
 ): Promise<Continued | undefined> {
   if (!keepsResponses(parts, call.caller)) return undefined;
   const state = style.read(call.body);
   const account_id = call.caller.account.id;
   const now = new Date(parts.clock.now());
-  const allowance: Allowance = { left_bytes: conversation_bytes_max };
-  let before: JsonObject[];
-  let input: readonly JsonObject[];
-  try {
-    before = await findBefore(parts, account_id, state, now, allowance);
-    input = await resolve(parts, account_id, state, now, allowance);
-  } catch (error) {
-    if (error instanceof RangeError || isTooLarge(error)) throw tooLong();
-    throw error;
-  }
+  const take = memoryFor(parts, account_id, call.gone, memory);
+  const before = await findBefore(parts, account_id, state, now, take);
+  const input = await resolve(parts, account_id, state, now, take);
   const { previous_response_id: _, ...body } = call.body;
   if (before.length > 0 || state.references.size > 0) body['input'] = [...before, ...input];
   const json = state.store ? JSON.stringify(input) : '';
@@ -74,9 +71,28 @@ export async function continueRequest(
   };
 }
 
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+/** A large conversation takes its memory from that of large bodies, which are as many bytes. */
+function memoryFor(
+  { limits }: Pick<ContinueParts, 'limits'>,
+  account_id: string,
+  gone: AbortSignal,
+  memory: RequestMemory,
+): TakeMemory {
+  let left_bytes = conversation_bytes_max;
+  return async (bytes) => {
+    left_bytes -= bytes;
+    if (left_bytes < 0) throw tooLong();
+    if (bytes < counted_bytes_min) return;
+    const permit = await limits.body_memory.acquire(account_id, { weight: bytes, timeout_ms: wait_ms, signal: gone });
+    if (!permit) throw new ApiError('rate_limit', no_room, { headers: { 'retry-after': '2' } });
+    memory.add(() => permit.release());
+  };
 }
+
+/** As of bodies. */
+const counted_bytes_min = 65_536;
+const wait_ms = 10_000;
+const no_room = 'Too many large requests are in progress. Try again when one of them has ended.';
 
 function tooLong(): ApiError {
   const message = `The conversation is longer than ${conversation_bytes_max / 1_000_000} MB: begin another one.`;
@@ -88,10 +104,10 @@ async function findBefore(
   account_id: string,
   { previous_response_id: id }: RequestState,
   now: Date,
-  allowance: Allowance,
+  take: TakeMemory,
 ): Promise<JsonObject[]> {
   if (id === undefined) return [];
-  const chain = await findChain(parts, { account_id, id }, now, allowance);
+  const chain = await findChain(parts, { account_id, id }, now, take);
   if (Array.isArray(chain)) return chain.flatMap((stored) => [...stored.input, ...outputOf(stored)]);
   const message = `Previous response with id '${chain.missing.slice(0, 80)}' not found.`;
   throw new ApiError('invalid_request', message, {
@@ -106,10 +122,10 @@ async function resolve(
   account_id: string,
   { input, references }: RequestState,
   now: Date,
-  allowance: Allowance,
+  take: TakeMemory,
 ): Promise<readonly JsonObject[]> {
   if (references.size === 0) return input;
-  const items = await findItems(parts, account_id, [...references.values()], now, allowance);
+  const items = await findItems(parts, account_id, [...references.values()], now, take);
   return input.flatMap((item, index) => {
     const id = references.get(index);
     if (id === undefined) return [item];

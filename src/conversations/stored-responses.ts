@@ -30,9 +30,20 @@ export async function storeResponse({ db, content_keys }: StoredParts, response:
   const { key_id, content } = await storeContent(content_keys, placeOf(account_id, id), json);
   await db.query(
     `insert into stored_responses
-       (account_id, id, previous_id, item_ids, key_id, content, size_bytes, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
-    [account_id, id, previous_id, item_ids, key_id, content, content.length, created_at, expires_at],
+       (account_id, id, previous_id, item_ids, key_id, content, size_bytes, json_bytes, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,
+    [
+      account_id,
+      id,
+      previous_id,
+      item_ids,
+      key_id,
+      content,
+      content.length,
+      Buffer.byteLength(json),
+      created_at,
+      expires_at,
+    ],
     'brief',
   );
 }
@@ -52,7 +63,7 @@ export async function findResponse(
       where account_id = $1 and id = $2 and expires_at > $3`,
     [account_id, id, now],
   );
-  return row && (await readRow(parts, account_id, row, { left_bytes: stored_bytes_max }));
+  return row && (await readRow(parts, account_id, row));
 }
 
 /** Far more than the largest that is stored. */
@@ -73,59 +84,81 @@ export async function deleteResponses({ db }: Pick<StoredParts, 'db'>, account_i
   return rows.length;
 }
 
-/** Bytes of content that may still be read; the reader counts them down. Below zero nothing is read any more. */
-export type Allowance = { left_bytes: number };
+/** Takes the memory of so many bytes before they are read. Rejects where there is no room, or they are too many. */
+export type TakeMemory = (bytes: number) => Promise<void>;
 
-/**
- * Reads a response and all that it continues, oldest first. `missing`: the id of the one that is not there. Throws
- * RangeError where the allowance does not suffice.
- */
+/** Reads a response and all that it continues, oldest first. `missing`: the id of the one that is not there. */
 export async function findChain(
   parts: StoredParts,
   { account_id, id }: { account_id: string; id: string },
   now: Date,
-  allowance: Allowance,
+  take: TakeMemory,
 ): Promise<StoredResponse[] | { missing: string }> {
-  const rows = await parts.db.query<Row>(
+  const links = await parts.db.query<Link>(
     `with recursive chain as (
-       select id, previous_id, key_id, content, 1 as depth from stored_responses
+       select id, previous_id, json_bytes, 1 as depth from stored_responses
         where account_id = $1 and id = $2 and expires_at > $3
        union all
-       select r.id, r.previous_id, r.key_id, r.content, c.depth + 1
+       select r.id, r.previous_id, r.json_bytes, c.depth + 1
          from chain c join stored_responses r on r.account_id = $1 and r.id = c.previous_id and r.expires_at > $3
         where c.depth < ${chain_max})
-     select id, previous_id, key_id, content from chain order by depth desc`,
+     select id, previous_id, json_bytes from chain order by depth desc`,
     [account_id, id, now],
   );
-  const [oldest] = rows;
+  const [oldest] = links;
   if (!oldest) return { missing: id };
   if (oldest.previous_id !== null) return { missing: oldest.previous_id };
+  const read = await readLinks(parts, account_id, links, take);
   const chain: StoredResponse[] = [];
-  for (const row of rows) {
-    const stored = await readRow(parts, account_id, row, allowance);
-    if (!stored) return { missing: row.id };
+  for (const link of links) {
+    const stored = read.get(link.id);
+    if (!stored) return { missing: link.id };
     chain.push(stored);
   }
   return chain;
 }
 
-/** Finds items of outputs by their ids. Those that are not there are absent. Throws like `findChain`. */
+/** A row without its content, which may be much. */
+type Link = { id: string; previous_id: string | null; json_bytes: number };
+
+async function readLinks(
+  parts: StoredParts,
+  account_id: string,
+  links: readonly Link[],
+  take: TakeMemory,
+): Promise<Map<string, StoredResponse>> {
+  await take(links.reduce((sum, { json_bytes }) => sum + json_bytes, 0));
+  const ids = links.map(({ id }) => id);
+  const rows = await parts.db.query<Row>(
+    'select id, previous_id, key_id, content from stored_responses where account_id = $1 and id = any($2)',
+    [account_id, ids],
+  );
+  const read = new Map<string, StoredResponse>();
+  for (const row of rows) {
+    const stored = await readRow(parts, account_id, row);
+    if (stored) read.set(row.id, stored);
+  }
+  return read;
+}
+
+/** Finds items of outputs by their ids. Those that are not there are absent. */
 export async function findItems(
   parts: StoredParts,
   account_id: string,
   item_ids: readonly string[],
   now: Date,
-  allowance: Allowance,
+  take: TakeMemory,
 ): Promise<Map<string, JsonObject>> {
-  const rows = await parts.db.query<Row>(
-    `select id, previous_id, key_id, content from stored_responses
+  const links = await parts.db.query<Link>(
+    `select id, previous_id, json_bytes from stored_responses
       where account_id = $1 and item_ids && $2 and expires_at > $3 order by created_at`,
     [account_id, item_ids, now],
   );
   const ids = new Set(item_ids);
   const items = new Map<string, JsonObject>();
-  for (const row of rows) {
-    const stored = await readRow(parts, account_id, row, allowance);
+  const read = await readLinks(parts, account_id, links, take);
+  for (const link of links) {
+    const stored = read.get(link.id);
     for (const item of stored ? outputOf(stored) : [])
       if (typeof item['id'] === 'string' && ids.has(item['id'])) items.set(item['id'], item);
   }
@@ -136,12 +169,9 @@ async function readRow(
   { content_keys }: StoredParts,
   account_id: string,
   row: Row,
-  allowance: Allowance,
 ): Promise<StoredResponse | undefined> {
-  if (allowance.left_bytes <= 0) throw new RangeError('too much stored content');
-  const json = await readContent(content_keys, placeOf(account_id, row.id), row, allowance.left_bytes);
+  const json = await readContent(content_keys, placeOf(account_id, row.id), row, stored_bytes_max);
   if (json === undefined) return undefined;
-  allowance.left_bytes -= json.length;
   const { response, input } = objectOf(json);
   if (!isObject(response)) return undefined;
   return { response, input: itemsOf(input) };

@@ -100,3 +100,28 @@ test('a response goes when it has expired, when it is the oldest of too many, an
   expect(large).toMatchObject({ store: false });
   expect(await rows(large.id)).toEqual([]);
 });
+
+test('a conversation takes its memory before it is read, and one that is too long is not read', async () => {
+  const { db, limits } = service.app;
+  const { json: first } = await ask({});
+  const size = (bytes: number) =>
+    db.query('update stored_responses set json_bytes = $2 where id = $1', [first.id, bytes]);
+  const acquire = limits.body_memory.acquire.bind(limits.body_memory);
+  const weights: (number | undefined)[] = [];
+  limits.body_memory.acquire = (name, options) => {
+    weights.push(options?.weight);
+    return acquire(name, options);
+  };
+  try {
+    await size(1_000_000);
+    expect((await ask({ previous_response_id: first.id })).status).toBe(200);
+    expect(weights).toEqual([1_000_000]);
+    await size(32_000_001);
+    const refused = await ask({ previous_response_id: first.id });
+    expect([refused.status, refused.json.error.code]).toEqual([400, 'context_length_exceeded']);
+    expect(weights).toHaveLength(1);
+  } finally {
+    limits.body_memory.acquire = acquire;
+  }
+  expect(limits.body_memory.state.in_use).toBe(0);
+});
