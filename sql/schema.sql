@@ -623,10 +623,12 @@ create table stored_responses (
   key_id text,
   content bytea not null,
   size_bytes integer not null,
+  json_bytes integer not null,
   created_at timestamptz not null,
   expires_at timestamptz not null,
   constraint stored_responses_pkey PRIMARY KEY (account_id, id),
   constraint stored_responses_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint stored_responses_json_bytes_check CHECK ((json_bytes >= 0)),
   constraint stored_responses_size_bytes_check CHECK ((size_bytes >= 0))
 );
 CREATE INDEX stored_responses_by_end ON stored_responses USING btree (expires_at);

@@ -192,6 +192,11 @@ async function makeAppWithoutEngine(config: Config, options: AppOptions = {}): P
   }
 }
 
+/** The secret of links, and the keys of content in rows. */
+function secretParts(config: Config, secret: string) {
+  return { secret, content_keys: contentKeys(config) };
+}
+
 /** Prices go by the database's time, and a service keeps the currencies that accounts have. */
 async function tieToDatabase(
   catalog: CatalogHolder,
@@ -260,7 +265,7 @@ async function openParts(
     finisher: makeFinisher(db),
     untilFinal: makeUntilFinal({ db, listener, onStop }),
     delivery_slots: makeDeliverySlots({ db, clock, retry_delays_ms }),
-    ...{ secret, content_keys: contentKeys(config) },
+    ...secretParts(config, secret),
     local_url: () => localUrl(listening),
     ...people,
     base_url,

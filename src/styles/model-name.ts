@@ -11,7 +11,7 @@ const close_brace = 0x7d;
 /** Members of an answer that are ours: the public id of the model, and mostly the answer's own id. */
 export type OwnMembers = { readonly [name: string]: string };
 
-/** What an answer says of its request: it takes the place of the upstream's words but is never added. */
+/** Words of an answer about its request: they take the place of the upstream's, but are never added. */
 export type Echo = JsonObject | undefined;
 
 /**
