@@ -39,7 +39,7 @@ describe('a key is accepted', () => {
     const { authenticator } = withClock();
     const { key, text } = await newKey();
     const caller: Caller = {
-      account: { id: account.id, name: 'Ada', currency: 'PLN', status: 'active' },
+      account: { id: account.id, name: 'Ada', currency: 'PLN', status: 'active', keeps_responses: true },
       key: { id: key.id, name: 'k' },
     };
     for (const headers of [
