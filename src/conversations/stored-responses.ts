@@ -24,7 +24,7 @@ type Row = StoredContent & { id: string; previous_id: string | null };
 /** No chain of responses is longer. */
 const chain_max = 1_000;
 
-/** Stores a response. */
+/** Stores a response; not over the connections of money: it may have megabytes. */
 export async function storeResponse({ db, content_keys }: StoredParts, response: NewResponse): Promise<void> {
   const { account_id, id, previous_id, item_ids, json, created_at, expires_at } = response;
   const { key_id, content } = await storeContent(content_keys, placeOf(account_id, id), json);
@@ -44,7 +44,6 @@ export async function storeResponse({ db, content_keys }: StoredParts, response:
       created_at,
       expires_at,
     ],
-    'brief',
   );
 }
 
