@@ -224,7 +224,7 @@ describe('a task whose upstream is full', () => {
     const id = await create(client);
     await untilWaits(id);
     const { db } = service.app;
-    expect(await service.app.engine.liveKeys([id])).toEqual(new Set());
+    await expect.poll(() => service.app.engine.liveKeys([id])).toEqual(new Set()); // its job ends after the task waits
     await db.query('update throttled_tasks set promoted_at = now() where task_id = $1', [id]);
     await db.query(`update tasks set created_at = created_at - interval '1 minute' where id = $1`, [id]);
     expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
