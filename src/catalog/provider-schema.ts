@@ -29,7 +29,8 @@ const aws = section(
   { description: 'Requests are signed for AWS.' },
 );
 
-const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
+/** The scope of tokens for Google's clouds, unless the file names another. */
+export const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
 
 const google = section(
   {

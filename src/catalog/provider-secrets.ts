@@ -1,5 +1,6 @@
 import { assert } from '../lib/assert.ts';
 import type { Credentials } from './model.ts';
+import { google_scope } from './provider-schema.ts';
 import type { ProviderEntry } from './schema.ts';
 
 type Secrets = (reference: string) => string | undefined;
@@ -61,8 +62,6 @@ export function resolveTexts(entry: ProviderEntry, secret: Secrets): ProviderTex
     ...(secrets.length > 0 && { secrets }),
   };
 }
-
-const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
 
 function resolveCredentials(
   { aws, google, oauth }: NonNullable<ProviderEntry['credentials']>,

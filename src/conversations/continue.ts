@@ -6,6 +6,7 @@ import type { RequestMemory } from '../chat/request-memory.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { acquireBodyMemory } from '../limits/body-memory.ts';
 import type { RequestState, StateHalf } from '../styles/codec.ts';
 import {
   findChain,
@@ -83,8 +84,8 @@ function memoryFor(
     left_bytes -= bytes;
     if (left_bytes < 0) throw tooLong();
     if (bytes < counted_bytes_min) return;
-    const permit = await limits.body_memory.acquire(account_id, { weight: bytes, timeout_ms: wait_ms, signal: gone });
-    if (!permit) throw new ApiError('rate_limit', no_room, { headers: { 'retry-after': '2' } });
+    const waiting = { timeout_ms: wait_ms, signal: gone };
+    const permit = await acquireBodyMemory(limits.body_memory, account_id, bytes, waiting);
     memory.add(() => permit.release());
   };
 }
@@ -92,7 +93,6 @@ function memoryFor(
 /** As of bodies. */
 const counted_bytes_min = 65_536;
 const wait_ms = 10_000;
-const no_room = 'Too many large requests are in progress. Try again when one of them has ended.';
 
 function tooLong(): ApiError {
   const message = `The conversation is longer than ${conversation_bytes_max / 1_000_000} MB: begin another one.`;

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { encryptContentAgain, type ContentKeys, type StoredContent } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
@@ -45,33 +46,48 @@ async function inBatches(stopped: AbortSignal | undefined, removeBatch: () => Pr
 
 const encrypt_batch_max = 100;
 
+type EncryptParts = { readonly db: Db; readonly content_keys: ContentKeys; readonly log: Logger };
+
 /**
  * Encrypts what lies there under another key, or under none, with the current one; without a secret, what can be read is
- * stored plainly again. Answers how many.
+ * stored plainly again. Answers how many. A damaged one is removed: nobody can read it, and it would keep all the others
+ * from their new key.
  */
-export async function encryptAgain(
-  { db, content_keys }: { readonly db: Db; readonly content_keys: ContentKeys },
-  stopped?: AbortSignal,
-): Promise<number> {
+export async function encryptAgain(parts: EncryptParts, stopped?: AbortSignal): Promise<number> {
+  const { db, content_keys } = parts;
   const current = content_keys.current?.id ?? null;
   const readable = content_keys.readable.map(({ id }) => id).filter((id) => id !== current);
   for (let changed = 0; ;) {
-    const rows = await db.query<StoredContent & { account_id: string; id: string }>(
+    const rows = await db.query<EncryptedRow>(
       `select account_id, id, key_id, content from stored_responses
         where key_id = any($1) or ($2 and key_id is null) limit ${encrypt_batch_max}`,
       [readable, current !== null],
     );
-    for (const row of rows) {
-      const { account_id, id, key_id } = row;
-      const again = encryptContentAgain(content_keys, placeOf(account_id, id), row);
-      if (again)
-        await db.query(
-          `update stored_responses set key_id = $4, content = $5, size_bytes = $6
-            where account_id = $1 and id = $2 and key_id is not distinct from $3`,
-          [account_id, id, key_id, again.key_id, again.content, again.content.length],
-        );
-    }
+    for (const row of rows) await encryptRow(parts, row);
     changed += rows.length;
     if (rows.length < encrypt_batch_max || stopped?.aborted) return changed;
   }
+}
+
+type EncryptedRow = StoredContent & { readonly account_id: string; readonly id: string };
+
+async function encryptRow({ db, content_keys, log }: EncryptParts, row: EncryptedRow): Promise<void> {
+  const { account_id, id, key_id } = row;
+  let again: StoredContent | undefined;
+  try {
+    again = encryptContentAgain(content_keys, placeOf(account_id, id), row);
+  } catch (error) {
+    log.error({ error, account_id, response_id: id }, 'A stored response is damaged and was removed');
+    await db.query(
+      'delete from stored_responses where account_id = $1 and id = $2 and key_id is not distinct from $3',
+      [account_id, id, key_id],
+    );
+    return;
+  }
+  if (!again) return;
+  await db.query(
+    `update stored_responses set key_id = $4, content = $5, size_bytes = $6
+      where account_id = $1 and id = $2 and key_id is not distinct from $3`,
+    [account_id, id, key_id, again.key_id, again.content, again.content.length],
+  );
 }

@@ -74,14 +74,31 @@ test('what is stored is encrypted, can be read under the secret before, and is e
   const [row] = await rows(first.id);
   expect(row?.key_id).toBe(service.app.content_keys.current?.id);
   const rotated = contentKeys({ secret: 'the second secret of this service', secret_before: secret });
-  const { db } = service.app;
-  expect(await encryptAgain({ db, content_keys: rotated })).toBeGreaterThan(0);
-  expect(await encryptAgain({ db, content_keys: rotated })).toBe(0);
+  const { db, log } = service.app;
+  expect(await encryptAgain({ db, log, content_keys: rotated })).toBeGreaterThan(0);
+  expect(await encryptAgain({ db, log, content_keys: rotated })).toBe(0);
   expect((await rows(first.id))[0]?.key_id).toBe(rotated.current?.id);
   expect((await client.call('GET', `/v1/responses/${first.id}`)).status).toBe(404); // this node has the old secret
   const back = contentKeys({ secret, secret_before: 'the second secret of this service' });
-  await encryptAgain({ db, content_keys: back });
+  await encryptAgain({ db, log, content_keys: back });
   expect((await client.call('GET', `/v1/responses/${first.id}`)).json).toEqual(first);
+});
+
+test('one that is damaged on the disk keeps no other from being encrypted again, and goes', async () => {
+  const { db, log } = service.app;
+  const { json: damaged } = await ask({ input: 'a word that the disk forgets' });
+  const { json: whole } = await ask({ input: 'a word that stays' });
+  const [row] = await rows(damaged.id);
+  const content = Buffer.from(row?.content ?? '');
+  content.writeUInt8(content.readUInt8(40) ^ 1, 40);
+  await db.query('update stored_responses set content = $2 where id = $1', [damaged.id, content]);
+  const second = 'the second secret of this service';
+  const rotated = contentKeys({ secret: second, secret_before: secret });
+  await encryptAgain({ db, log, content_keys: rotated });
+  expect(await rows(damaged.id)).toEqual([]);
+  expect((await rows(whole.id))[0]?.key_id).toBe(rotated.current?.id);
+  await encryptAgain({ db, log, content_keys: contentKeys({ secret, secret_before: second }) });
+  expect((await client.call('GET', `/v1/responses/${whole.id}`)).json).toEqual(whole);
 });
 
 test('a response goes when it has expired, when it is the oldest of too many, and is not stored when it is too large', async () => {
