@@ -4,6 +4,7 @@ import type { Permit } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readBytes } from '../lib/read-bytes.ts';
+import { exact } from '../money/money.ts';
 import type { Providers } from '../providers/open.ts';
 import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
@@ -34,6 +35,7 @@ import type { PricedChatRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 import { hasHourPrice } from './price.ts';
+import { chargeFor } from './settle.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { toolsLeftOut, tools_left_out_header, withToolsOf } from './tools.ts';
 import { AttemptTimeouts, type Leaving, type Phase } from './attempt-timeouts.ts';
@@ -435,6 +437,7 @@ function renderOptions({ parts, priced, sent, outcome }: RouteAttempt): AnswerOp
     ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
     ...(sent.tool_names && { tool_names: sent.tool_names }),
     ...(priced.request.echo && { echo: priced.request.echo }),
+    ...(priced.request.wants_cost && { cost: (usage) => Number(exact(chargeFor(priced, usage).cost)) }),
   };
 }
 

@@ -27,13 +27,18 @@ export type Charge = { usage: Usage; units: Units; counted_here: boolean; cost: 
 export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | undefined {
   const { usage: reported, delivered, has_content, is_complete, is_abandoned, writes_for_an_hour } = outcome;
   if (!has_content && !is_complete && !is_abandoned) return undefined;
-  const { input_tokens_counted, pricing } = priced;
+  const { input_tokens_counted } = priced;
   const counting = { input_tokens_counted, is_complete, writes_for_an_hour };
   const { usage, is_counted } = chargedUsage(reported, delivered, counting);
+  return { usage, counted_here: is_counted, ...chargeFor(priced, usage) };
+}
+
+/** Returns what this usage costs. */
+export function chargeFor({ pricing, hosted }: PricedRequest, usage: Usage): Pick<Charge, 'units' | 'cost'> {
   const { tool_calls: counted, ...tokens } = usage;
-  const tool_calls = paidToolCalls(counted, priced.hosted);
+  const tool_calls = paidToolCalls(counted, hosted);
   const units = withoutUnused(unitsOf(pricing, { ...tokens, ...(tool_calls && { tool_calls }) }));
-  return { usage, units, counted_here: is_counted, cost: costOf(pricing, units) };
+  return { units, cost: costOf(pricing, units) };
 }
 
 /** Most calls use none of the tools that their model has prices for. */

@@ -52,12 +52,9 @@ const fields: { readonly [field: string]: Check } = {
   search_parameters: always(searching),
   enable_search: unlessOneOf([false], searching),
   data_sources: always(searching),
-  models: always(another_model),
   fallbacks: always(another_model),
   fallback_credit_token: always(another_model),
-  provider: always(another_model),
   preset: always(another_model),
-  plugins: always('would be run at a price per use'),
   billing_policy: always('would change what the call costs'),
   background: unlessOneOf([false], 'usage of background answers cannot be counted'),
   container: always(elsewhere),
@@ -80,8 +77,11 @@ const fields: { readonly [field: string]: Check } = {
 /** Rules that are about more than a field of that name. */
 const others = ['tools', 'input_audio', 'file_id', 'store', 'cache_ttl'] as const;
 
+/** OpenRouter's wishes for a route or a plugin: they are left out, since the answer without them is one all the same. */
+const wishes: readonly string[] = ['models', 'provider', 'plugins'];
+
 /** Names that `pass` may list. */
-export const pass_names: readonly string[] = [...Object.keys(fields), ...others];
+export const pass_names: readonly string[] = [...Object.keys(fields), ...others, ...wishes];
 
 /** Returns the allowance of a route, by its options. */
 export const allowanceOf = rememberByObject((options: JsonObject) => readAllowance(options).allowance);
@@ -163,7 +163,8 @@ function withoutUnknown(members: Members, body: JsonObject, allowance: Allowance
 }
 
 function isKnown(members: Members, field: string, { pass, pass_fields }: Allowance): boolean {
-  if (pass_fields.has(field) || (pass.has(field) && Object.hasOwn(fields, field))) return true;
+  const has_rule = Object.hasOwn(fields, field) || wishes.includes(field);
+  if (pass_fields.has(field) || (pass.has(field) && has_rule)) return true;
   if (withheld_members.has(field)) return false;
   return members.sdk.has(field) || members.vendor.has(field);
 }
@@ -174,7 +175,10 @@ const withheld_members: ReadonlySet<string> = new Set(['diagnostics']);
 /** Members of a body that go on to none of these routes. Nulls are nothing that anybody misses. */
 export function ignoredFields(members: Members, body: JsonObject, allowances: readonly Allowance[]): string[] {
   return Object.keys(body).filter(
-    (field) => body[field] !== null && !allowances.some((allowance) => isKnown(members, field, allowance)),
+    (field) =>
+      body[field] !== null &&
+      members.own?.has(field) !== true &&
+      !allowances.some((allowance) => isKnown(members, field, allowance)),
   );
 }
 

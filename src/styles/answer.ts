@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
 import { checkShape } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
-import type { AnswerOptions, CallerCodec, ChatRequest, Codec } from './codec.ts';
+import type { AnswerOptions, ChatRequest, Codec } from './codec.ts';
 import type { ChatAnswer, Part, Usage } from './conversation.ts';
 import { isObject } from './fields.ts';
 import { withMembers } from './model-name.ts';
-import { addText, type TextSize, chargedUsage } from './usage.ts';
+import { addText, chargedUsage, tellsCost, withCost, type TextSize } from './usage.ts';
 
 export type RenderedAnswer = {
   bytes: Buffer;
@@ -44,7 +44,7 @@ export function renderAnswer(
   const has_content = answers.some(({ parts }) => parts.length > 0) || hasBlocks(body);
   const { bytes: written, finish } =
     request.style === upstream_style
-      ? sameAnswer(request.style, body, bytes, charged, options)
+      ? sameAnswer(request, body, bytes, charged, options)
       : translated(request, answers, charged, options);
   return { bytes: written, usage: answer.usage, finish, delivered, has_content, upstream_id: answer.id };
 }
@@ -56,22 +56,28 @@ function isNested(value: Json | undefined): boolean {
 }
 
 function sameAnswer(
-  { caller }: CallerCodec,
+  request: ChatRequest,
   body: JsonObject,
   bytes: Buffer,
   charged: Usage,
-  { model, request_id, echo }: AnswerOptions,
+  { model, request_id, echo, cost }: AnswerOptions,
 ): Written {
+  const { caller } = request.style;
   const names = caller.answer_members ?? usual_members;
   if (isNested(body[names.model])) throw new Error('The name of the model is none.');
   if (isNested(body[names.id])) throw new Error('The id of the answer is none.');
   const finish = caller.finishOf(body);
   const own = { [names.id]: caller.answerId(request_id), [names.model]: model };
   const reported = body[names.usage];
-  const corrected = caller.usage.reports(reported, charged)
-    ? withMembers(bytes, own, echo)
-    : Buffer.from(JSON.stringify({ ...body, ...own, ...echo, [names.usage]: caller.usage.correct(reported, charged) }));
-  return { bytes: corrected, finish: typeof finish === 'string' ? finish : undefined };
+  const written = { finish: typeof finish === 'string' ? finish : undefined };
+  const changed = caller.passthrough.changeAnswer?.(body, request);
+  const is_right = caller.usage.reports(reported, charged) && !tellsCost(reported) && !cost;
+  if (is_right && !changed) return { ...written, bytes: withMembers(bytes, own, echo) };
+  const usage = is_right ? (reported ?? null) : withCost(caller.usage.correct(reported, charged), charged, cost);
+  return {
+    ...written,
+    bytes: Buffer.from(JSON.stringify({ ...(changed ?? body), ...own, ...echo, [names.usage]: usage })),
+  };
 }
 
 function translated(

@@ -30,6 +30,8 @@ export type ChatRequest = {
   stream: boolean;
   /** The answer's usage is reported in a stream: some styles ask whether it is wanted. */
   wants_usage: boolean;
+  /** The answer's usage has its cost. */
+  wants_cost?: boolean;
   /** Undefined if the caller set none. */
   max_tokens: number | undefined;
   /** Number of tokens for thinking; 0 if the caller set no budget. */
@@ -77,6 +79,8 @@ export type AnswerOptions = {
   writes_for_an_hour?: boolean;
   /** Of the request. */
   echo?: JsonObject;
+  /** The cost of an answer with this usage, for callers that read it there. */
+  cost?: (usage: Usage) => number;
 };
 
 /** An upstream's side of a style: requests are rendered, answers are parsed. */
@@ -108,6 +112,8 @@ export type Members = {
   readonly sdk: ReadonlySet<string>;
   /** Beside them, of servers of the style, which cost nothing but tokens: sampling, and how much to think. */
   readonly vendor: ReadonlySet<string>;
+  /** Read here, and meant for no upstream. */
+  readonly own?: ReadonlySet<string>;
 };
 
 /** Optional features of a style that a caller asks for by name, in a header. */
@@ -232,6 +238,8 @@ export type Passthrough = {
   body(request: ChatRequest, target: Target): JsonObject;
   /** The body whose tokens an upstream counts; absent: it is not asked. */
   countedBody?(request: ChatRequest, target: Target): JsonObject;
+  /** The answer as the request wants it; absent, and undefined: as it came. */
+  changeAnswer?(body: JsonObject, request: ChatRequest): JsonObject | undefined;
   openStream(options: AnswerOptions & { wants_usage: boolean; request: ChatRequest }, state: StreamState): SameStream;
 };
 

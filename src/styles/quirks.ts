@@ -24,6 +24,8 @@ export type Quirks = {
   tool_id_length_max?: number;
   /** Chat completions: false if the upstream knows no `reasoning_effort`. */
   reasoning_effort?: boolean;
+  /** Chat completions: true if the upstream takes OpenRouter's `reasoning` object; others are told the effort. */
+  reasoning_object?: boolean;
   /**
    * Messages: what the model takes in `thinking`. Gemini: whether it is told a level (`adaptive`) or a `budget`, as
    * before Gemini 3. `always`: it thinks without being told, and cannot be stopped.
@@ -57,6 +59,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   reasoning_field: ['reasoning_content', 'reasoning', 'none'],
   document_parts: [true, false],
   reasoning_effort: [true, false],
+  reasoning_object: [true, false],
   responses: [true, false, 'tools', 'always'],
   text_completions: [true, false],
   thinking: ['adaptive', 'budget', 'always', 'none'],

@@ -70,6 +70,22 @@ export function usageFormat({ read, write, must, may, judge }: FormatParts): Usa
   };
 }
 
+/** Costs in the `usage` object of OpenRouter and xAI: what the operator pays is not the caller's. */
+const cost_names: readonly string[] = ['cost', 'cost_details', 'is_byok', 'cost_in_usd_ticks'];
+
+/** True if an upstream's `usage` object says what the call costs the operator. */
+export function tellsCost(fields: Json | undefined): boolean {
+  return isObject(fields) && cost_names.some((name) => name in fields);
+}
+
+/** The `usage` object without the upstream's costs, and with the caller's if that is asked for, as OpenRouter writes it. */
+export function withCost(fields: JsonObject, usage: Usage, cost: ((usage: Usage) => number) | undefined): JsonObject {
+  const counts = { ...fields };
+  for (const name of cost_names) delete counts[name];
+  if (!cost) return counts;
+  return { ...counts, cost: cost(usage), is_byok: false, cost_details: { upstream_inference_cost: null } };
+}
+
 /** The usage that a call is charged for, all kinds of it; `is_counted`: some of it was counted here. */
 export type Charged = { usage: Usage; is_counted: boolean };
 

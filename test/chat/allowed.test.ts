@@ -48,7 +48,7 @@ const messages = (model: string, more_fields: object): Promise<Answered> =>
 test.each([
   ['service_tier', completions, 'acme/oai', { service_tier: 'priority' }],
   ['web_search_options', completions, 'acme/oai', { web_search_options: {} }],
-  ['models', completions, 'acme/oai', { models: ['dear/model'] }],
+  ['preset', completions, 'acme/oai', { preset: 'dear' }],
   ['modalities', completions, 'acme/oai', { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }],
   [
     'messages[0].content[0].file.file_id',

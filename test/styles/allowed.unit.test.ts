@@ -50,11 +50,8 @@ const refused: [rule: string, JsonObject, param: string][] = [
   ['search_parameters', body({ search_parameters: { mode: 'on' } }), 'search_parameters'],
   ['enable_search', body({ enable_search: true }), 'enable_search'],
   ['data_sources', body({ data_sources: [] }), 'data_sources'],
-  ['models', body({ models: ['dear/model'] }), 'models'],
   ['fallbacks', body({ fallbacks: [{ model: 'dear' }] }), 'fallbacks'],
-  ['provider', body({ provider: { order: ['dear'] } }), 'provider'],
   ['preset', body({ preset: 'x' }), 'preset'],
-  ['plugins', body({ plugins: [{ id: 'web' }] }), 'plugins'],
   ['billing_policy', body({ billing_policy: 'x' }), 'billing_policy'],
   ['background', { model: 'm', input: 'Hi', background: true }, 'background'],
   ['container', body({ container: 'cntr_1' }), 'container'],
@@ -169,6 +166,17 @@ describe('a request', () => {
       expect(ignoredFields(membersNamed(style), given, [allowance, open])).toEqual([]);
     },
   );
+
+  it('passes on a wish for a route or a plugin only where the route lets it pass', () => {
+    const wishes = { models: ['dear/model'], provider: { order: ['dear'] }, plugins: [{ id: 'web' }] };
+    const given = body(wishes);
+    expect(allow(given)).toEqual(body({}));
+    for (const rule of ['models', 'provider', 'plugins'] as const) {
+      expect(allow(given, { pass: [rule] })).toEqual(body({ [rule]: wishes[rule] }));
+    }
+    const { allowance } = readAllowance({});
+    expect(ignoredFields(membersNamed('completions'), given, [allowance])).toEqual(Object.keys(wishes));
+  });
 
   it("is refused when it names the operator's account or runs more than one model", () => {
     const { allowance } = readAllowance({});

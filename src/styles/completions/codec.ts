@@ -5,6 +5,7 @@ import { messages_body } from '../request.ts';
 import { completions_errors } from './errors.ts';
 import { sameCompletions, sameCompletionsBody } from './passthrough.ts';
 import { writeCompletions } from './render-request.ts';
+import { answerShown, reasoningShown } from './openrouter.ts';
 import { readCompletions, readHead } from './request.ts';
 import {
   answerId,
@@ -45,9 +46,10 @@ export const completions: CallerCodec = {
     stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
   `),
       vendor: words(`
-    cache_control enable_thinking include_reasoning min_p min_tokens reasoning reasoning_format repetition_penalty
+    cache_control enable_thinking min_p min_tokens reasoning reasoning_format repetition_penalty
     thinking thinking_budget top_a top_k
   `),
+      own: words('include_reasoning usage'),
     },
     turns_field: 'messages',
     isFunction: ({ type = null }) => own_tools.has(type),
@@ -66,12 +68,12 @@ export const completions: CallerCodec = {
       const error = { message, type, param: param ?? null, code: code ?? null, request_id };
       return Buffer.from(`data: ${JSON.stringify({ error })}\n\n`);
     },
-    passthrough: { body: sameCompletionsBody, openStream: sameCompletions },
+    passthrough: { body: sameCompletionsBody, changeAnswer: answerShown, openStream: sameCompletions },
   },
 };
 
 /** Reads how the caller has defined its tools, which says how it reads their calls. */
-function ownTools(body: JsonObject): Pick<CompletionsOptions, 'legacy_functions' | 'custom_tools'> {
+function ownTools(body: JsonObject): Pick<CompletionsOptions, 'legacy_functions' | 'custom_tools' | 'reasoning'> {
   const custom_tools = customTools(body);
-  return { legacy_functions: isLegacy(body), ...(custom_tools && { custom_tools }) };
+  return { legacy_functions: isLegacy(body), ...(custom_tools && { custom_tools }), reasoning: reasoningShown(body) };
 }

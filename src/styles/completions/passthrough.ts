@@ -18,6 +18,8 @@ import {
   type StreamState,
 } from '../stream.ts';
 import { fitBudget } from '../thinking.ts';
+import { tellsCost, withCost } from '../usage.ts';
+import { choicesShown, reasoningShown, withEffort } from './openrouter.ts';
 import { answerId, textOf } from './response.ts';
 import { usage_format } from './usage.ts';
 
@@ -32,6 +34,7 @@ export function sameCompletionsBody(request: ChatRequest, target: Target): JsonO
   limitCompletions(body, request, target);
   setStreamOptions(body, request, target);
   if (quirks.sampling === false) withoutSampling(body);
+  if (quirks.reasoning_object !== true) withEffort(body, quirks);
   if (quirks.reasoning_effort === false) delete body['reasoning_effort'];
   if (quirks.developer_role === false) body['messages'] = changeMessages(body['messages'], asSystem);
   if (quirks.reasoning_field === 'none') body['messages'] = changeMessages(body['messages'], withoutReasoning);
@@ -104,15 +107,23 @@ type PassthroughOptions = Parameters<Passthrough['openStream']>[0];
 
 export function sameCompletions(options: PassthroughOptions, state: StreamState): SameStream {
   const noteDelta = (choice: JsonObject): void => noteChoice(state, choice);
+  const show = reasoningShown(options.request.body);
   return relayChoices(options, state, {
     object: 'chat.completion.chunk',
     id: answerId(options.request_id),
     noteChoice: noteDelta,
+    ...(show !== 'usual' && { showChoices: (choices) => choicesShown(choices, 'delta', show) }),
   });
 }
 
 /** Differences between styles of chunks with choices: the name of a chunk, the id of an answer, what a choice says. */
-type ChoiceStyle = { object: string; id: string; noteChoice(choice: JsonObject): void };
+type ChoiceStyle = {
+  object: string;
+  id: string;
+  noteChoice(choice: JsonObject): void;
+  /** The choices as the caller wants them; the same list if that is as they came. */
+  showChoices?: (choices: JsonObject[]) => JsonObject[];
+};
 
 /** Relays a stream of chunks that have choices. */
 export function relayChoices(
@@ -131,7 +142,7 @@ export function relayChoices(
   const withUsage = (end: Buffer): Buffer => {
     const charged = chargedIn(state, options);
     if (!options.wants_usage || usage_format.reports(reported_usage, charged)) return end;
-    const usage = usage_format.correct(reported_usage, charged);
+    const usage = withCost(usage_format.correct(reported_usage, charged), charged, options.cost);
     const chunk = { ...own, created, object: style.object, choices: [], usage };
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
   };
@@ -153,19 +164,22 @@ export function relayChoices(
       style.noteChoice(choice);
     }
     state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
-    if (!options.wants_usage && isObject(chunk['usage'])) {
-      if (choices.length === 0) return undefined;
-      const { usage: _, ...rest } = chunk;
-      return Buffer.from(`data: ${JSON.stringify({ ...rest, ...own })}\n\n`);
-    }
-    if (isObject(chunk['usage'])) {
-      reported_usage = chunk['usage'];
+    const shown = style.showChoices?.(choices) ?? choices;
+    const { usage, ...rest } = chunk;
+    if (isObject(usage)) {
+      if (!options.wants_usage) return choices.length === 0 ? undefined : chunkOf({ ...rest, ...own, choices: shown });
+      reported_usage = usage;
       const charged = chargedIn(state, options);
-      if (state.is_ending && !usage_format.reports(reported_usage, charged)) {
-        reported_usage = usage_format.correct(reported_usage, charged);
-        return Buffer.from(`data: ${JSON.stringify({ ...chunk, ...own, usage: reported_usage })}\n\n`);
+      const is_wrong = state.is_ending && !usage_format.reports(usage, charged);
+      if (is_wrong || tellsCost(usage) || options.cost) {
+        reported_usage = withCost(is_wrong ? usage_format.correct(usage, charged) : usage, charged, options.cost);
+        return chunkOf({ ...chunk, ...own, choices: shown, usage: reported_usage });
       }
     }
+    if (shown !== choices)
+      return shown.length === 0
+        ? undefined
+        : chunkOf({ ...(options.wants_usage ? chunk : rest), ...own, choices: shown });
     const named = rename(frame);
     return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
   };
@@ -179,6 +193,10 @@ export function relayChoices(
       return withUsage(Buffer.from('data: [DONE]\n\n'));
     },
   };
+}
+
+function chunkOf(chunk: JsonObject): Buffer {
+  return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 }
 
 const null_usages = [Buffer.from(',"usage":null'), Buffer.from(', "usage": null')];

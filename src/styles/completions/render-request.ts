@@ -3,11 +3,11 @@ import { append } from '../../lib/append.ts';
 import { shortId, ToolNames } from '../calls.ts';
 import type { ChatRequest, Target, UpstreamBody } from '../codec.ts';
 import { writeCall } from './response.ts';
-import type { Conversation, Effort, Part, ToolChoice, Turn } from '../conversation.ts';
+import type { Conversation, Part, ToolChoice, Turn } from '../conversation.ts';
 import { mistake, notCarried } from '../fields.ts';
 import type { Quirks } from '../quirks.ts';
 import { isStrict, planJson, type JsonPlan } from '../structured.ts';
-import { effortOfBudget } from '../thinking.ts';
+import { effortOfThinking } from './settings.ts';
 
 const stops_max = 4;
 
@@ -34,7 +34,7 @@ export function writeCompletions(conversation: Conversation, request: ChatReques
   if (has_sampling && top_p !== undefined) body['top_p'] = top_p;
   writeTools(body, conversation, plan, names);
   if (plan.native) body['response_format'] = writeFormat(plan.native);
-  const effort = effortOf(conversation, quirks);
+  const effort = effortOfThinking(conversation.thinking, quirks);
   if (effort !== undefined) body['reasoning_effort'] = effort;
   if (user !== undefined) body['user'] = user;
   if (request.stream) body['stream'] = true;
@@ -189,13 +189,4 @@ function writeFormat({ format }: NonNullable<JsonPlan['native']>): JsonObject {
   const { name, description, schema } = format;
   const json_schema = { name, ...(description !== undefined && { description }), schema, strict: isStrict(schema) };
   return { type: 'json_schema', json_schema };
-}
-
-function effortOf({ thinking }: Conversation, quirks: Quirks): Effort | undefined {
-  if (!thinking || quirks.reasoning_effort === false) return undefined;
-  // Most models refuse the word that turns thinking off, and those that do not think need none.
-  if (thinking.mode === 'off') return quirks.reasoning_effort === true ? 'none' : undefined;
-  const { budget_tokens } = thinking;
-  const effort = thinking.effort ?? (budget_tokens === undefined ? undefined : effortOfBudget(budget_tokens));
-  return effort === 'max' ? 'xhigh' : effort;
 }

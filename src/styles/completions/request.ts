@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
 import type { ChatRequest } from '../codec.ts';
-import { checkMessages, readModel, thinkingBudget } from '../request.ts';
+import { checkMessages, thinkingBudget } from '../request.ts';
+import { readModelOrFirst, wantsCost } from './openrouter.ts';
 import { readThinking } from './response.ts';
 import { readCompletionsSettings } from './settings.ts';
 import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
@@ -29,16 +30,25 @@ export const choices_max = 128;
 
 /** Reads what routing and money need. Throws ApiError 400 naming the field. */
 export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> {
-  const model = readModel(body);
+  const model = readModelOrFirst(body);
   checkMessages(body);
   const stream = readBoolean(body, 'stream', 'stream') ?? false;
   const n = readCount(body, 'n', 'n', 1) ?? 1;
   if (n > choices_max) throw mistake('n', `must be at most ${choices_max}`);
   const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 1);
   const max_completion_tokens = readCount(body, 'max_completion_tokens', 'max_completion_tokens', 1);
-  const wants_usage = readWantsUsage(body, stream);
+  const wants_cost = wantsCost(body);
+  const wants_usage = readWantsUsage(body, stream) || wants_cost;
   const thinking_budget = thinkingBudget(body);
-  return { model, stream, wants_usage, max_tokens: max_completion_tokens ?? max_tokens, thinking_budget, n };
+  return {
+    model,
+    stream,
+    wants_usage,
+    ...(wants_cost && { wants_cost }),
+    max_tokens: max_completion_tokens ?? max_tokens,
+    thinking_budget,
+    n,
+  };
 }
 
 /** Tells whether usage is wanted in a stream. Throws ApiError 400. */

@@ -3,6 +3,9 @@ import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { customInput } from '../custom-tools.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
+import type { AnswerOptions } from '../codec.ts';
+import { withCost } from '../usage.ts';
+import type { ReasoningShown } from './openrouter.ts';
 import { usage_format } from './usage.ts';
 
 /**
@@ -130,6 +133,8 @@ export type CompletionsOptions = {
   legacy_functions: boolean;
   /** Names of the caller's tools that take a free text, of which the model knows functions. */
   custom_tools?: ReadonlySet<string>;
+  reasoning?: ReasoningShown;
+  cost?: AnswerOptions['cost'];
 };
 
 /** The body of an answer in chat-completions style. */
@@ -151,11 +156,14 @@ function writeCompletionsAnswer(answer: ChatAnswer, usage: Usage | undefined, op
         ),
       },
     ],
-    ...(usage && { usage: usage_format.write(usage) }),
+    ...(usage && { usage: withCost(usage_format.write(usage), usage, options.cost) }),
   };
 }
 
-function writeMessage(parts: readonly Part[], { legacy_functions, custom_tools }: CompletionsOptions): JsonObject {
+function writeMessage(
+  parts: readonly Part[],
+  { legacy_functions, custom_tools, reasoning }: CompletionsOptions,
+): JsonObject {
   const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
   const refusal = parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
   const calls = parts.filter((part) => part.type === 'tool_call');
@@ -165,7 +173,7 @@ function writeMessage(parts: readonly Part[], { legacy_functions, custom_tools }
     role: 'assistant',
     content: text === '' && (call !== undefined || refusal !== '') ? null : text,
     refusal: refusal === '' ? null : refusal,
-    ...writeThinking(parts),
+    ...writeThinking(parts, reasoning),
     ...(call && legacy_functions && { function_call: { name: call.name, arguments: call.arguments || '{}' } }),
     ...(call && !legacy_functions && { tool_calls: calls.map((each) => writeSignedCall(each, custom_tools)) }),
     ...(signed?.type === 'text' && writeExtraContent(signed.thought_signature)),
@@ -189,7 +197,8 @@ export function writeCall(call: Extract<Part, { type: 'tool_call' }>): JsonObjec
  * The plain text that most tools show, and beside it the blocks with their signatures, which a caller that
  * sends them back gets thinking models to go on with.
  */
-function writeThinking(parts: readonly Part[]): JsonObject {
+function writeThinking(parts: readonly Part[], shown?: ReasoningShown): JsonObject {
+  if (shown === 'hidden') return {};
   const details = parts.flatMap((part, index): JsonObject[] => {
     const format = 'anthropic-claude-v1';
     if (part.type === 'redacted_thinking') return [{ type: 'reasoning.encrypted', data: part.data, format, index }];
@@ -198,9 +207,14 @@ function writeThinking(parts: readonly Part[]): JsonObject {
   });
   const text = parts.map((part) => (part.type === 'thinking' ? part.text : '')).join('');
   return {
-    ...(text !== '' && { reasoning_content: text }),
+    ...(text !== '' && thoughtMembers(text, shown)),
     ...(details.length > 0 && { reasoning_details: details }),
   };
+}
+
+/** A text that was thought, in the fields in which callers look for it. */
+export function thoughtMembers(text: string, shown?: ReasoningShown): JsonObject {
+  return { reasoning_content: text, ...(shown === 'plain' && { reasoning: text }) };
 }
 
 /** `finish_reason`, in the words of this style. */

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
-import type { AnswerFormat, Conversation, Tool, Turn } from '../conversation.ts';
+import type { AnswerFormat, Conversation, Effort, Tool, Turn } from '../conversation.ts';
 import { customTool } from '../custom-tools.ts';
 import {
   memberOf,
@@ -25,7 +25,8 @@ import {
   readSchemaFormat,
   type Chosen,
 } from '../settings.ts';
-import { readEffort } from '../thinking.ts';
+import type { Quirks } from '../quirks.ts';
+import { effortOfBudget } from '../thinking.ts';
 
 /** Reads the messages and all settings of a chat-completions request. Throws ApiError 400 naming the field. */
 export function readCompletionsSettings(body: JsonObject, turns: Turn[]): Conversation {
@@ -145,19 +146,35 @@ function readFormat(body: JsonObject): AnswerFormat | undefined {
   return readSchemaFormat(needObject(format['json_schema'], at), at);
 }
 
-/** `reasoning_effort`, or what other vendors have in its place: `reasoning`, `thinking`. */
-function readThinking(body: JsonObject): Conversation['thinking'] {
+/** Reads `reasoning_effort`, or what other vendors have in its place: `reasoning`, `thinking`. */
+export function readThinking(body: JsonObject): Conversation['thinking'] {
   const effort = memberOf(body, 'reasoning_effort');
   if (effort !== undefined) return effortOf(effort, 'reasoning_effort');
   const { reasoning, thinking } = body;
-  if (isObject(reasoning)) {
-    const level = readEffort(reasoning['effort']);
-    if (level === 'none' || reasoning['enabled'] === false) return { mode: 'off' };
-    const budget_tokens = readCount(reasoning, 'max_tokens', 'reasoning.max_tokens', 0);
-    return { mode: 'on', ...(level && { effort: level }), ...(budget_tokens !== undefined && { budget_tokens }) };
-  }
+  if (isObject(reasoning)) return readReasoning(reasoning);
   if (!isObject(thinking)) return undefined;
   if (thinking['type'] === 'disabled') return { mode: 'off' };
   const budget_tokens = readCount(thinking, 'budget_tokens', 'thinking.budget_tokens', 0);
   return { mode: 'on', ...(budget_tokens !== undefined && { budget_tokens }) };
+}
+
+/** OpenRouter's: an effort or a budget; `enabled` alone is a medium effort, and nothing of them leaves it to the model. */
+function readReasoning(reasoning: JsonObject): Conversation['thinking'] {
+  const effort = memberOf(reasoning, 'effort');
+  const chosen = effort === undefined ? undefined : effortOf(effort, 'reasoning.effort');
+  const enabled = readBoolean(reasoning, 'enabled', 'reasoning.enabled');
+  if (chosen?.mode === 'off' || enabled === false) return { mode: 'off' };
+  const budget_tokens = readCount(reasoning, 'max_tokens', 'reasoning.max_tokens', 0);
+  if (budget_tokens !== undefined) return { mode: 'on', ...chosen, budget_tokens };
+  return chosen ?? (enabled === true ? { mode: 'on', effort: 'medium' } : undefined);
+}
+
+/** The effort of thinking as an upstream is told it; undefined where it is told none. */
+export function effortOfThinking(thinking: Conversation['thinking'], quirks: Quirks): Effort | undefined {
+  if (!thinking || quirks.reasoning_effort === false) return undefined;
+  // Most models refuse the word that turns thinking off, and those that do not think need none.
+  if (thinking.mode === 'off') return quirks.reasoning_effort === true ? 'none' : undefined;
+  const { budget_tokens } = thinking;
+  const effort = thinking.effort ?? (budget_tokens === undefined ? undefined : effortOfBudget(budget_tokens));
+  return effort === 'max' ? 'xhigh' : effort;
 }

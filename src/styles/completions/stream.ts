@@ -6,7 +6,9 @@ import { customInput } from '../custom-tools.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
-import { answerId, readFinish, readThinking, textOf, writeFinish } from './response.ts';
+import { withCost } from '../usage.ts';
+import type { ReasoningShown } from './openrouter.ts';
+import { answerId, readFinish, readThinking, textOf, thoughtMembers, writeFinish } from './response.ts';
 import { usage_format } from './usage.ts';
 
 /** Only the first choice: the other style has no more. */
@@ -128,10 +130,11 @@ function isFirst(choice: JsonObject): boolean {
 }
 
 /** `legacy_functions`: the caller asked by `functions`, which tools have replaced, and reads `function_call`. */
-type CompletionsWriterOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created'> & {
+type CompletionsWriterOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created' | 'cost'> & {
   wants_usage: boolean;
   legacy_functions: boolean;
   custom_tools?: ReadonlySet<string>;
+  reasoning?: ReasoningShown;
 };
 
 /** Renders a stream of chunks. */
@@ -161,7 +164,7 @@ export class CompletionsWriter implements StreamWriter {
         return this.#delta({ refusal: event.text });
       case 'thinking':
         this.#thought += event.text;
-        return this.#delta({ reasoning_content: event.text });
+        return this.#think(thoughtMembers(event.text, this.#options.reasoning));
       case 'signature':
         return this.#detail({ type: 'reasoning.text', text: this.#thought, signature: event.signature });
       case 'redacted_thinking':
@@ -208,7 +211,11 @@ export class CompletionsWriter implements StreamWriter {
   #detail(detail: JsonObject): string {
     this.#thought = '';
     const format = 'anthropic-claude-v1';
-    return this.#delta({ reasoning_details: [{ ...detail, format, index: this.#details++ }] });
+    return this.#think({ reasoning_details: [{ ...detail, format, index: this.#details++ }] });
+  }
+
+  #think(delta: JsonObject): string {
+    return this.#options.reasoning === 'hidden' ? '' : this.#delta(delta);
   }
 
   #end(usage: () => Usage): string {
@@ -218,7 +225,11 @@ export class CompletionsWriter implements StreamWriter {
     );
     const last = inputs.join('') + this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
     if (!this.#options.wants_usage) return `${last}data: [DONE]\n\n`;
-    return `${last}${this.#chunk([], usage_format.write(usage()))}data: [DONE]\n\n`;
+    return `${last}${this.#chunk([], this.#usage(usage()))}data: [DONE]\n\n`;
+  }
+
+  #usage(usage: Usage): JsonObject {
+    return withCost(usage_format.write(usage), usage, this.#options.cost);
   }
 
   #delta(delta: JsonObject): string {

@@ -19,6 +19,7 @@ import {
 import { isReference } from './head.ts';
 import { encrypted_reasoning, isWhole } from './reasoning.ts';
 import { answerId, errorIn, finishOf } from './response.ts';
+import { tellsCost, withCost } from '../usage.ts';
 import { toolCallsIn, usage_format } from './usage.ts';
 
 /**
@@ -102,8 +103,9 @@ function lifecycle(
     state.finish = finishOf(response);
     state.is_complete = true;
     const charged = chargedIn(state, options);
-    const is_right = usage_format.reports(response['usage'], charged);
-    const usage = is_right ? (response['usage'] ?? null) : usage_format.correct(response['usage'], charged);
+    const reported = response['usage'] ?? null;
+    const is_right = usage_format.reports(reported, charged) && !tellsCost(reported);
+    const usage = is_right ? reported : withCost(usage_format.correct(reported, charged), charged, options.cost);
     state.answer = { ...response, ...own, ...echo, usage };
     if (!is_right) return frameOf(type, { ...event, response: state.answer });
   }
