@@ -28,6 +28,7 @@ import { ownAddresses, type AddressRules } from './net/address.ts';
 import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
+import { openMetrics, type Metrics } from './metrics/metrics.ts';
 import { sharedBackoff, type Backoff } from './limits/backoff.ts';
 import { sharedWindows } from './limits/shared-windows.ts';
 import { memoryWindows, type LocalWindows, type Windows } from './limits/window.ts';
@@ -78,6 +79,8 @@ export type App = {
   readonly shares: Shares;
   /** Semaphores. */
   readonly limits: Limits;
+  /** Counters of this process. */
+  readonly metrics: Metrics;
   /** Measures files. */
   readonly prober: Prober;
   /** Guesses of passwords. */
@@ -258,7 +261,7 @@ async function openParts(
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
     ...rates,
-    limits,
+    ...countedLimits(limits),
     authenticator,
     guard,
     inserter: makeInserter({ db, clock, catalog }),
@@ -276,6 +279,11 @@ async function openParts(
     ...tracker,
     stop,
   };
+}
+
+/** The limits of this process, and its counters. */
+function countedLimits(limits: Limits): Pick<App, 'limits' | 'metrics'> {
+  return { limits, metrics: openMetrics() };
 }
 
 function warnAbout({ redis_url }: Config, { current }: CatalogHolder, log: Logger): void {

@@ -22,11 +22,17 @@ export type Config = {
   secret_before: string | undefined;
   allow_private: boolean;
   log_level: string;
+  /** The address of a port for /metrics alone; absent: there is none. */
+  metrics: MetricsAddress | undefined;
+  /** Whoever has it may read /metrics, on every port. */
+  metrics_token: string | undefined;
   /** For kill tests: see lib/failpoint.ts. */
   failpoints: string | undefined;
   /** Accounts top up by card where both secrets are set. */
   stripe: StripeConfig | undefined;
 };
+
+export type MetricsAddress = { host: string; port: number };
 
 export type StripeConfig = { secret_key: string; webhook_secret: string; api_url: string };
 
@@ -56,6 +62,8 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     secret_before: parseSecret('MEDLEY_SECRET_BEFORE', text('MEDLEY_SECRET_BEFORE')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
+    metrics: parseMetrics(text('MEDLEY_METRICS')),
+    metrics_token: parseSecret('MEDLEY_METRICS_TOKEN', text('MEDLEY_METRICS_TOKEN')),
     failpoints: text('MEDLEY_FAILPOINTS'),
     stripe: parseStripe(text('STRIPE_SECRET_KEY'), text('STRIPE_WEBHOOK_SECRET'), text('STRIPE_API_URL')),
   };
@@ -71,6 +79,8 @@ const own_names = [
   'SECRET_BEFORE',
   'ALLOW_PRIVATE',
   'LOG_LEVEL',
+  'METRICS',
+  'METRICS_TOKEN',
   'FAILPOINTS',
 ].map((name) => `MEDLEY_${name}`);
 const other_names = ['PORT', 'HOST', 'DATABASE_URL'];
@@ -97,6 +107,15 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
   if (port < 0 || port > 65_535) throw new ConfigError(`PORT must be a number from 0 to 65535, not "${text}".`);
   return port;
+}
+
+/** A port of this machine alone, or `HOST:PORT`. */
+function parseMetrics(text: string | undefined): MetricsAddress | undefined {
+  if (text === undefined) return undefined;
+  const [, host = '127.0.0.1', digits = ''] = /^(?:(\[[0-9a-fA-F:.]+\]|[\w.-]+):)?(\d{1,5})$/.exec(text) ?? [];
+  const port = digits === '' ? -1 : Number(digits);
+  if (port >= 0 && port <= 65_535) return { host: host.replace(/^\[|\]$/g, ''), port };
+  throw new ConfigError(`MEDLEY_METRICS must be a port, or HOST:PORT such as 127.0.0.1:9464, not "${text}".`);
 }
 
 /** Of anything else pg makes a host or a port of its own. Its text stays out of the message: it has a password. */

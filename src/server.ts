@@ -11,6 +11,7 @@ import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
 import { edit_images, generate_images, vary_images } from './api/images.ts';
+import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './http/pipeline.ts';
@@ -26,6 +27,8 @@ import type { App } from './app.ts';
 import { startReplay } from './chat/unsettled.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { ConfigError } from './config.ts';
+import type { EndedRequest } from './http/options.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { pendingMigrations } from './db/migrate.ts';
 
 /** Every route of the service in one list: the table of contents of the API. */
@@ -72,6 +75,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     ...dashboardEndpoints(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),
+    metricsEndpoint(),
     ...healthEndpoints<App>({ checks: readiness }),
   ];
   return endpoints;
@@ -122,6 +126,7 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
     transport_security: () => transportSecurity(app.base_url(), app.catalog.current.settings.hsts),
     now_ms: () => app.clock.now(),
     log: app.log,
+    observe: (ended) => countRequest(app.metrics, ended),
   });
   const bound = await pipeline.listen({ host, port, is_shared }).catch((error: unknown) => {
     throw explainListen(error, { host, port });
@@ -132,6 +137,17 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
   const announce_ms = isLoopback(host) ? 0 : stop_announce_ms;
   app.onStop(() => pipeline.close({ announce_ms, grace_ms: stop_grace_ms }));
 }
+
+/** A caller who left before the end of the answer, as nginx counts it. */
+const gone_status = 499;
+
+function countRequest(metrics: Metrics, { method, route = 'none', status, aborted, ms }: EndedRequest): void {
+  const of_route = { method: known_methods.has(method) ? method : 'other', route };
+  metrics.http_requests.add({ ...of_route, status: String(aborted ? gone_status : status) });
+  metrics.http_seconds.observe(of_route, ms / 1000);
+}
+
+const known_methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** Returns the reason why the server cannot listen there, with the setting that changes it. */
 function explainListen(error: unknown, { host, port }: { host: string; port: number }): unknown {

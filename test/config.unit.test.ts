@@ -56,6 +56,8 @@ describe('readConfig', () => {
       MEDLEY_SECRET: '0123456789abcdef',
       MEDLEY_ALLOW_PRIVATE: '1',
       MEDLEY_LOG_LEVEL: 'debug',
+      MEDLEY_METRICS: '0.0.0.0:9464',
+      MEDLEY_METRICS_TOKEN: 'fedcba9876543210',
     };
     expect(read(env)).toEqual({
       port: 0,
@@ -70,12 +72,22 @@ describe('readConfig', () => {
       secret: '0123456789abcdef',
       allow_private: true,
       log_level: 'debug',
+      metrics: { host: '0.0.0.0', port: 9464 },
+      metrics_token: 'fedcba9876543210',
     });
   });
 
   it('keeps absolute paths', () => {
     const path = resolve('/var/lib/medley');
     expect(read({ MEDLEY_DATA: path, MEDLEY_CONFIG: path })).toMatchObject({ data_dir: path, config_file: path });
+  });
+
+  it.each([
+    ['9464', { host: '127.0.0.1', port: 9464 }],
+    ['[::1]:9464', { host: '::1', port: 9464 }],
+    ['metrics.internal:0', { host: 'metrics.internal', port: 0 }],
+  ])('MEDLEY_METRICS=%s is an address', (text, metrics) => {
+    expect(read({ MEDLEY_METRICS: text }).metrics).toEqual(metrics);
   });
 
   it.each(['0', 'true', 'yes', ' 1'])('MEDLEY_ALLOW_PRIVATE=%j allows nothing', (text) => {
@@ -108,6 +120,11 @@ describe('readConfig', () => {
     ['MEDLEY_BASE_URL', 'https://ann@example.com'],
     ['MEDLEY_BASE_URL', 'https://:secret@example.com'],
     ['MEDLEY_SECRET', 'short'],
+    ['MEDLEY_METRICS', 'localhost'],
+    ['MEDLEY_METRICS', '65536'],
+    ['MEDLEY_METRICS', '::1:9464'],
+    ['MEDLEY_METRICS', 'http://127.0.0.1:9464'],
+    ['MEDLEY_METRICS_TOKEN', 'short'],
     ['MEDLEY_LOG_LEVEL', 'verbose'],
   ])('%s=%s is refused by name', (name, text) => {
     expect(() => read({ [name]: text })).toThrow(ConfigError);

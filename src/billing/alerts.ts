@@ -1,5 +1,5 @@
 import type { Db, Queryable } from '../db/database.ts';
-import { standingOf, type Standing } from '../money/ledger.ts';
+import { countBelow, standingOf, type Standing } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
 
 /** Below this much available the account's people are told; undefined: they do not want to be. */
@@ -69,6 +69,14 @@ export async function notifyLowBalances(
     sent_count += 1;
   }
   return sent_count;
+}
+
+/** Counts the accounts that have less available than the amount of their alert. */
+export async function countLowBalances(db: Queryable): Promise<number> {
+  const alerts = await db.query<{ account_id: string; threshold: Money }>(
+    'select account_id, threshold from balance_alerts',
+  );
+  return alerts.length === 0 ? 0 : Number(await countBelow(db, alerts));
 }
 
 /** Has the account had more since it was notified? Money that came in counts even if it is gone again. */

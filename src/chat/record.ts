@@ -6,6 +6,7 @@ import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
 import { firstIdSince } from '../lib/ids.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
 import type { ToolCalls } from '../styles/conversation.ts';
@@ -72,6 +73,7 @@ export type RecordParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly journal: Journal;
+  readonly metrics: Metrics;
   begin(): () => void;
 };
 
@@ -81,6 +83,7 @@ export type RecordParts = {
  */
 export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: Finished): void {
   const row = rowOf(priced, finished);
+  countCall(parts.metrics, priced, finished);
   const end = parts.begin();
   const writing = finished.is_journaled
     ? writeDown(parts, [row], true).catch(() => writerOf(parts.db).write(row))
@@ -131,6 +134,23 @@ function rowOf(priced: PricedRequest, finished: Finished): Row {
     created_at,
     upstream_cost: upstream_cost?.toString(),
   };
+}
+
+/** Adds a call to what this process counts. */
+function countCall(metrics: Metrics, { model, request, caller }: PricedRequest, finished: Finished): void {
+  const { outcome, charge, charged, total_ms } = finished;
+  const route = outcome.attempts.at(-1)?.route ?? '';
+  const of_route = { model: model.id, route };
+  const ended = outcome.error?.type ?? (outcome.is_gone ? 'caller gone' : 'ok');
+  metrics.chat_calls.add({ ...of_route, style: request.style.name, outcome: ended });
+  metrics.chat_seconds.observe(of_route, total_ms / 1000);
+  if (outcome.first_content_ms !== undefined)
+    metrics.chat_first_content_seconds.observe(of_route, outcome.first_content_ms / 1000);
+  for (const attempt of outcome.attempts)
+    metrics.route_attempts.add({ route: attempt.route, outcome: attempt.outcome });
+  for (const [unit, count] of Object.entries(charge?.usage ?? {}))
+    if (typeof count === 'number') metrics.tokens.add({ model: model.id, unit }, count);
+  metrics.spend.add({ model: model.id, currency: caller.account.currency }, Number(charged) / 1e6);
 }
 
 function toolsOf({ tools_left_out }: ChatOutcome, charge: Charge | undefined): RecordedTools | undefined {

@@ -32,8 +32,12 @@ export type Db = Queryable & {
   /** For parts that need a connection of their own (LISTEN, advisory locks). */
   readonly connection: Connection;
   readonly pool: pg.Pool;
+  /** Connections of each patience, and statements that wait for one. */
+  connections(): Record<Patience, Connections>;
   close(): Promise<void>;
 };
+
+export type Connections = { open: number; idle: number; waiting: number };
 
 export type DatabaseOptions = {
   connection: Connection;
@@ -90,8 +94,18 @@ export function openDatabase(options: DatabaseOptions): Db {
     query: async <T>(text: string, values: readonly unknown[] = [], patience: Patience = 'usual') =>
       rowsOf<T>(await pools[patience].query(prepared(text, values))),
     tx: (work, patience = 'usual') => runTransaction(pools[patience], work),
+    connections: () => ({
+      brief: connectionsOf(pools.brief),
+      usual: connectionsOf(pools.usual),
+      report: connectionsOf(pools.report),
+      long: connectionsOf(pools.long),
+    }),
     close: async () => void (await Promise.all(Object.values(pools).map((pool) => pool.end()))),
   };
+}
+
+function connectionsOf({ totalCount, idleCount, waitingCount }: pg.Pool): Connections {
+  return { open: totalCount, idle: idleCount, waiting: waitingCount };
 }
 
 function openPoolOf(

@@ -32,6 +32,8 @@ export type PipelineOptions<App> = {
   /** Strict-Transport-Security of every answer; asked for each request. Absent: none. */
   transport_security?(): string | undefined;
   log: PipelineLog;
+  /** Hears of each request that has ended. */
+  observe?(ended: EndedRequest): void;
   /** Monotonic milliseconds; the windows are counted with it. */
   elapsed_ms?: () => number;
   /** The time, which ids of requests begin with; without it, the system's. */
@@ -40,6 +42,9 @@ export type PipelineOptions<App> = {
   /** Memory of all large bodies together. */
   body_memory: Semaphore;
 };
+
+/** `route`: the pattern of the path; undefined for a path that no endpoint has. */
+export type EndedRequest = { method: string; route: string | undefined; status: number; aborted: boolean; ms: number };
 
 export type PersonRequest = { method: string; headers: IncomingHttpHeaders };
 

@@ -417,6 +417,8 @@ function logEnd<App>(context: Context<App>, exchange: Exchange): void {
   const ms = Math.round((context.elapsed_ms() - exchange.started_ms) * 10) / 10;
   const fields = { ...logFields(exchange), status: statusCode, ms, ...(!writableFinished && { aborted: true }) };
   context.log.info(fields, 'request');
+  const { method, route } = exchange;
+  context.observe?.({ method, route, status: statusCode, aborted: !writableFinished, ms });
 }
 
 /** An allow-list: no header, no query, no body, and the route's pattern rather than the path. */

@@ -12,6 +12,12 @@ export async function endLease(
   ]);
 }
 
+/** Counts the leases of all nodes. */
+export async function countLeases(db: Queryable): Promise<number> {
+  const rows = await db.query<{ count: bigint }>('select count(*) as count from leases');
+  return Number(rows[0]?.count ?? 0);
+}
+
 /** Ends all leases of a node that stops. */
 export async function endLeases(db: Queryable, node_id: string): Promise<void> {
   await db.query('select end_leases($1)', [node_id]);

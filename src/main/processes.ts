@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { App } from '../app.ts';
+import type { Config } from '../config.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { startServer } from '../server.ts';
 import { embeddedConnection } from '../embedded-postgres/embedded.ts';
@@ -34,22 +35,31 @@ export async function startApiProcesses(app: App, count: number): Promise<void> 
     is_stopping = true;
     await Promise.all([...workers].map(stop));
   });
-  const first = cluster.fork(env);
+  const first = cluster.fork({ ...env, ...metricsOf(config, 0) });
   workers.add(first);
   const port = await portOf(first);
   app.setListening({ host: config.host, port });
-  const keepAlive = (worker: Worker) => {
+  const fork = (slot: number) => cluster.fork({ ...env, PORT: port, ...metricsOf(config, slot) });
+  const keepAlive = (worker: Worker, slot: number) => {
     workers.add(worker);
     worker.once('exit', (code, signal) => {
       workers.delete(worker);
       if (is_stopping) return;
       app.log.error({ pid: worker.process.pid, code, signal }, 'an API process ended; another one starts');
-      const startAgain = () => is_stopping || keepAlive(cluster.fork({ ...env, PORT: port }));
+      const startAgain = () => is_stopping || keepAlive(fork(slot), slot);
       setTimeout(startAgain, restart_after_ms).unref();
     });
   };
-  keepAlive(first);
-  for (let i = 1; i < count; i++) keepAlive(cluster.fork({ ...env, PORT: port }));
+  keepAlive(first, 0);
+  for (let slot = 1; slot < count; slot++) keepAlive(fork(slot), slot);
+}
+
+/** Each process has metrics of its own: on the ports behind that of the process which started it. */
+function metricsOf({ metrics }: Config, slot: number): Record<string, string> {
+  if (!metrics) return {};
+  const { host, port } = metrics;
+  const shown_host = host.includes(':') ? `[${host}]` : host;
+  return { MEDLEY_METRICS: `${shown_host}:${port === 0 ? 0 : port + 1 + slot}` };
 }
 
 function portOf(worker: Worker): Promise<number> {

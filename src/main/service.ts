@@ -13,6 +13,7 @@ import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { EmbeddedError } from '../embedded-postgres/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
 import { UnreachableError } from '../db/servers.ts';
+import { startMetricsServer } from '../monitoring/metrics-server.ts';
 import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
@@ -45,7 +46,8 @@ async function run(): Promise<void> {
 }
 
 async function startRoles(app: App): Promise<void> {
-  const { role, processes } = app.config;
+  const { role, processes, metrics } = app.config;
+  if (metrics) await startMetricsServer(app, metrics);
   if (!isApiProcess()) await refuseUnsharedDisk(app.config, app.catalog.current.settings.storage, app.engine);
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');

@@ -161,6 +161,20 @@ export async function standingOf(
   return rows[0];
 }
 
+/** Counts the accounts that have less available than this. */
+export async function countBelow(
+  db: Queryable,
+  thresholds: readonly { account_id: string; threshold: Money }[],
+): Promise<bigint> {
+  const rows = await db.query<{ count: bigint }>(
+    `select count(*) as count from balances b
+       join unnest($1::text[], $2::bigint[]) as t (account_id, threshold) using (account_id)
+      where b.amount - b.held < t.threshold`,
+    [thresholds.map(({ account_id }) => account_id), thresholds.map(({ threshold }) => threshold)],
+  );
+  return rows[0]?.count ?? 0n;
+}
+
 /** Spending and holds of a key, with those that share its budget, in the month of `now`, and its limit. */
 export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money };
 

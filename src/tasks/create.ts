@@ -13,6 +13,7 @@ import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { hasLaterEntry } from '../money/ledger.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
@@ -28,6 +29,7 @@ export type CreateParts = MediaParts &
     readonly engine: Engine;
     readonly health: RouteHealth;
     readonly throttle: Pick<Throttle, 'countWaiting'>;
+    readonly metrics: Metrics;
   };
 
 /** A request body that has passed all checks of its own. */
@@ -195,6 +197,7 @@ async function answered(
   if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(parts.db, caller, answer.task_id);
   if (answer.outcome !== 'created') throw refusal(parts, caller, request, answer);
   await failpoint('task.created');
+  parts.metrics.tasks_created.add({ model: request.model.id });
   parts.engine.wake('task.start');
   const ref = { account_id: caller.account.id, task_id: id };
   return { ref, body: newBody(request, caller, id, created_at), replayed: false, is_final: false };

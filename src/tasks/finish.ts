@@ -4,6 +4,7 @@ import type { Notifier } from '../db/notify.ts';
 import type { Storage } from '../storage/storage.ts';
 import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { exact } from '../money/money.ts';
 import { lockedBy } from '../money/locked.ts';
 import { useRecord, type UpstreamCharge } from '../money/upstream.ts';
@@ -38,6 +39,7 @@ export type FinishParts = InputParts &
     readonly storage: Storage;
     readonly finisher: Finisher;
     readonly throttle: Throttle;
+    readonly metrics: Metrics;
   };
 
 /** The end of a task. Nothing else may end one. */
@@ -100,6 +102,7 @@ export async function finish(
       parts.throttle.promoteSoon();
       if (task.webhook_url !== null) parts.engine.wake('delivery.send');
       logCompletion(parts, task, completion);
+      countEnd(parts, task, completion, preconditions);
       if (completion.status === 'failed') await removeStored(parts, ref);
       await dropInputs(parts, task.model, ref);
     }
@@ -207,6 +210,25 @@ function costText({ upstream, upstream_cost }: UpstreamSide): string | null {
   if (upstream_cost) return tidyText(`${upstream_cost.amount} ${upstream_cost.currency}`);
   if (!upstream || upstream.basis === 'unknown') return null;
   return `${exact(upstream.base)} ${upstream.currency}`;
+}
+
+/** Adds an ended task to what this process counts. */
+function countEnd(
+  { metrics, clock }: Pick<FinishParts, 'metrics' | 'clock'>,
+  task: Task,
+  completion: Completion,
+  preconditions: Preconditions,
+): void {
+  const { model } = task;
+  const { status } = completion;
+  const started_at = task.started_at ?? preconditions.started_at;
+  const since = (from: Date, to_ms: number) => Math.max(0, (to_ms - from.getTime()) / 1000);
+  metrics.tasks_ended.add({ model, status, error: completion.status === 'failed' ? completion.type : '' });
+  metrics.task_seconds.observe({ model, status }, since(task.created_at, clock.now()));
+  if (started_at) metrics.task_wait_seconds.observe({ model }, since(task.created_at, started_at.getTime()));
+  if (completion.status === 'failed') return;
+  const cost = chargeAmount(task.pricing, completion.units, task.held_units);
+  metrics.spend.add({ model, currency: task.currency }, Number(cost) / 1e6);
 }
 
 function logCompletion(parts: FinishParts, task: Task, completion: Completion): void {

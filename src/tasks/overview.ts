@@ -31,6 +31,20 @@ export async function tasksOverview(db: Queryable, now: Date): Promise<TasksOver
   };
 }
 
+export type UnfinishedTasks = Pick<TasksOverview, 'queued' | 'running' | 'oldest_queued_at'>;
+
+/** Counts the tasks of all accounts that have not ended; reads no others. */
+export async function unfinishedTasks(db: Queryable): Promise<UnfinishedTasks> {
+  const rows = await db.query<{ queued: bigint; running: bigint; oldest_queued_at: Date | null }>(
+    `select count(*) filter (where status = 'queued') as queued,
+            count(*) filter (where status = 'running') as running,
+            min(created_at) filter (where status = 'queued') as oldest_queued_at
+       from tasks where completed_at is null`,
+  );
+  const { queued = 0n, running = 0n, oldest_queued_at = null } = rows[0] ?? {};
+  return { queued: Number(queued), running: Number(running), oldest_queued_at };
+}
+
 export type FailureGroup = {
   route: string;
   state: string;

@@ -172,6 +172,7 @@ async function submit(
     return submitFailed(parts, task, attempt, error, stopped);
   }
   await failpoint('task.submitted');
+  parts.metrics.route_attempts.add({ route: name, outcome: 'answered' });
   await parts.health.succeeded(name, task.account_id);
   if (state.phase === 'done' || state.phase === 'failed') {
     return settleAtOnce(parts, task, attempt, state, submitted_at, stopped);
@@ -266,6 +267,7 @@ async function notStarted(
 ): Promise<NextRoute | 'done'> {
   await failpoint('task.refused');
   const is_full = isFull(error);
+  parts.metrics.route_attempts.add({ route: attempt.name, outcome: is_full ? 'full' : 'failed' });
   if (error.simulated || is_full) await parts.health.releaseProbe(attempt.name, task.account_id);
   else await parts.health.failed(attempt.name, task.account_id, troubleOf(error));
   if (is_full) await noteFullRoute(parts, { route: attempt.name, provider: attempt.route.provider }, error);
@@ -284,6 +286,7 @@ async function ambiguous(
   detail: string,
 ): Promise<'next' | 'done'> {
   parts.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');
+  parts.metrics.route_attempts.add({ route: attempt.name, outcome: 'ambiguous' });
   if (attempt.route.on_ambiguous_submit === 'failover') {
     const completion = { state: 'ambiguous', reason: 'unknown', message: detail } as const;
     const closed = await closeAttempt(parts, refOf(task), attempt, completion);

@@ -4,6 +4,7 @@ import type { Engine, Job, Outcome } from '../queue/queue.ts';
 import type { AddressRules } from '../net/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
 import { readDue } from './delivery.ts';
 import type { AfterAttempt, Begun, Ended, DeliverySlots } from './delivery-slots.ts';
@@ -17,6 +18,7 @@ export type Sender = {
   readonly engine: Engine;
   readonly delivery_slots: DeliverySlots;
   readonly catalog: CatalogHolder;
+  readonly metrics: Metrics;
   addressRules(): AddressRules;
 };
 
@@ -38,6 +40,7 @@ export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
   await failpoint('delivery.ended');
   wakeNext(app, after);
   logAttempt(app, begun, ended, after);
+  countAttempt(app.metrics, ended, after);
   // Lost to another worker, this settles nothing. Lost by a crash of the server, or by an answer that
   // did not come and was asked for again, the job looks at the delivery once more.
   return after.state === 'lost' ? { again_after_ms: 0 } : 'done';
@@ -89,6 +92,14 @@ function wakeNext(app: Sender, after: AfterAttempt): void {
   if (after.next_at) app.engine.wake('delivery.retry', after.next_at.getTime() - app.clock.now() + alarm_margin_ms);
   app.engine.wake('delivery.send');
   app.engine.wake('delivery.retry');
+}
+
+/** Adds an attempt to what this process counts. */
+function countAttempt(metrics: Metrics, ended: Ended, after: AfterAttempt): void {
+  const failed = ended.timed_out ? 'timeout' : ended.status === null ? 'unreachable' : 'refused';
+  const outcome = ended.delivered ? 'delivered' : failed;
+  metrics.deliveries.add({ outcome: after.state === 'dropped' ? 'dropped' : outcome });
+  metrics.delivery_seconds.observe({}, ended.duration_ms / 1000);
 }
 
 function logAttempt(app: Sender, begun: Begun, ended: Ended, after: AfterAttempt): void {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { freePortsInARow } from '../helpers/free-port.ts';
 import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
 
 /** MEDLEY_PROCESSES: several API processes behind one port, with the PostgreSQL that comes along. */
@@ -13,11 +14,19 @@ let child: ChildProcess;
 let output = '';
 let url = '';
 let key = '';
+let metrics_port = 0;
 
 beforeAll(async () => {
   folder = clusterFolder();
+  metrics_port = await freePortsInARow(3);
   child = spawn(process.execPath, [main], {
-    env: { ...process.env, PORT: '0', MEDLEY_DATA: join(folder, 'data'), MEDLEY_PROCESSES: '2' },
+    env: {
+      ...process.env,
+      PORT: '0',
+      MEDLEY_DATA: join(folder, 'data'),
+      MEDLEY_PROCESSES: '2',
+      MEDLEY_METRICS: String(metrics_port),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   for (const stream of [child.stdout, child.stderr])
@@ -58,6 +67,16 @@ test('two API processes serve one port, and make an image with the worker that s
     Array.from({ length: 20 }, () => call('/v1/chat/completions', { model: 'sandbox/chat', max_tokens: 9, messages })),
   );
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+});
+
+test('each process has its metrics on a port of its own, the API processes behind the one that started them', async () => {
+  const roles = await Promise.all(
+    [0, 1, 2].map(async (behind) => {
+      const response = await fetch(`http://127.0.0.1:${metrics_port + behind}/metrics`);
+      return /^medley_info\{version="[^"]+",role="([a-z]+)"\} 1$/m.exec(await response.text())?.[1];
+    }),
+  );
+  expect(roles).toEqual(['all', 'api', 'api']);
 });
 
 test('an API process that is killed is replaced, and the other one serves meanwhile', async () => {
