@@ -21,13 +21,14 @@ function namesIn(text: string): string[] {
   return series.map((name) => (names.includes(name) ? name : name.replace(/_(?:bucket|sum|count)$/, '')));
 }
 
+const endings = { counter: /_total$/, histogram: /_seconds$/, gauge: /(?<!_total)$/ };
+
 test('every metric has a name of its own with its unit, and a sentence', () => {
   expect(new Set(names).size).toBe(names.length);
   for (const { name, help, kind } of metrics) {
     expect(name).toMatch(/^(medley|process)_[a-z_]+$/);
     expect(help).toMatch(/^[A-Z1].*\.$/);
-    if (kind === 'counter') expect(name).toMatch(/_total$/);
-    if (kind === 'histogram') expect(name).toMatch(/_seconds$/);
+    expect([kind, name]).toEqual([kind, expect.stringMatching(endings[kind])]);
   }
 });
 
