@@ -235,6 +235,45 @@ CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
 CREATE INDEX chat_calls_failed ON chat_calls USING btree (account_id, id) WHERE (status >= 400);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
 
+create table conversation_items (
+  account_id text not null,
+  conversation_id text not null,
+  place bigint not null,
+  id text not null,
+  key_id text,
+  content bytea not null,
+  json_bytes integer not null,
+  constraint conversation_items_account_id_conversation_id_id_key UNIQUE (account_id, conversation_id, id),
+  constraint conversation_items_pkey PRIMARY KEY (account_id, conversation_id, place),
+  constraint conversation_items_account_id_conversation_id_fkey FOREIGN KEY (account_id, conversation_id) REFERENCES conversations(account_id, id) ON DELETE CASCADE,
+  constraint conversation_items_json_bytes_check CHECK ((json_bytes >= 0))
+);
+CREATE INDEX conversation_items_by_key ON conversation_items USING btree (key_id);
+
+create table conversations (
+  account_id text not null,
+  id text not null,
+  key_id text,
+  content bytea not null,
+  items integer not null default 0,
+  size_bytes bigint not null default 0,
+  json_bytes bigint not null default 0,
+  next_place bigint not null default 0,
+  turn text,
+  turn_until timestamptz,
+  created_at timestamptz not null,
+  used_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint conversations_pkey PRIMARY KEY (account_id, id),
+  constraint conversations_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint conversations_check CHECK (((turn IS NULL) = (turn_until IS NULL))),
+  constraint conversations_items_check CHECK ((items >= 0)),
+  constraint conversations_json_bytes_check CHECK ((json_bytes >= 0)),
+  constraint conversations_size_bytes_check CHECK ((size_bytes >= 0))
+);
+CREATE INDEX conversations_by_end ON conversations USING btree (expires_at);
+CREATE INDEX conversations_by_key ON conversations USING btree (key_id);
+
 create table deliveries (
   account_id text not null,
   id text not null,
@@ -1052,6 +1091,7 @@ $function$;
 -- function add_units(a jsonb, b jsonb) returns jsonb
 -- function add_up_margins(p_account text, p_limit bigint) returns bigint
 -- function add_up_usage(p_account text, p_limit bigint) returns bigint
+-- function append_items(p_account_id text, p_id text, p_turn text, p_now timestamptz, p_expires_at timestamptz, p_items_max integer, p_bytes_max bigint, p_ids text[], p_key_ids text[], p_contents bytea[], p_json_bytes integer[]) returns text
 -- function ask_full_routes(p_now timestamptz, p_provider text) returns void
 -- function begin_attempt(p_now timestamptz, p_attempt jsonb, p_limits jsonb) returns text
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
@@ -1121,6 +1161,7 @@ $function$;
 -- function refuse_change() returns trigger
 -- function refuse_invoice_change() returns trigger
 -- function remove_closed(p_account text, p_after bigint, p_limit bigint, OUT last bigint, OUT removed integer) returns record
+-- function remove_item(p_account_id text, p_conversation_id text, p_id text, p_now timestamptz) returns text
 -- function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns integer
 -- function resend_delivery(p_now timestamptz, p_account text, p_id text) returns text
 -- function say_endpoint() returns trigger

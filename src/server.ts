@@ -1,6 +1,7 @@
 import { speak, transcribe, translate } from './api/audio.ts';
 import { transportSecurity } from './http/browser-headers.ts';
 import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
+import { conversations } from './api/conversations.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
 import { embeddings } from './api/embeddings.ts';
 import type { Endpoint } from './http/endpoint.ts';
@@ -46,6 +47,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     ...chatEndpoints(offered),
     ...gemini_endpoints,
     ...stored_responses,
+    ...conversations,
     embeddings,
     chat_record,
     stored_completions,

@@ -87,17 +87,17 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & ContinueParts> {
   };
 }
 
-type Continuing = Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'>;
+type Continuing = Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'> & { counts?: boolean };
 
 /** The request with what it continues, in a style that has such a thing; the memory of that is let go with the request's. */
 async function continuedCall(
   app: ContinueParts,
   { caller: { state } }: CallerCodec,
-  { caller, request_id, body, gone }: Continuing,
+  { body, ...call }: Continuing,
   { memory }: ChatCaller,
 ): Promise<Continued | undefined> {
   if (!state || !isObject(body)) return undefined;
-  return continueRequest(app, state, { caller, request_id, body, gone }, memory);
+  return continueRequest(app, state, { ...call, body }, memory);
 }
 
 /** Free of charge, so it counts with the reads. */
@@ -119,8 +119,9 @@ function countEndpoint(
     handle: async (app, call) => {
       const caller = callerOf(style.caller, call);
       try {
-        const { caller: payer, request_id, gone } = call;
-        const { body } = (await continuedCall(app, style, call, caller)) ?? call;
+        const { caller: payer, request_id, gone, body: sent } = call;
+        const counted = { caller: payer, request_id, body: sent, gone, counts: true };
+        const { body } = (await continuedCall(app, style, counted, caller)) ?? call;
         const received = await readChat(app, style, { caller: payer, request_id, body, gone }, caller);
         return { status: 200, body: count.render(await countTokens(app, style, received, caller)) };
       } finally {
@@ -183,12 +184,14 @@ export async function answerChat(
     const { caller: payer, request_id, gone } = call;
     const sent = { caller: payer, request_id, body, gone };
     const continued = await continuedCall(app, style, sent, caller);
+    if (continued) caller.end = continued.end;
     if (continued?.keep) caller.keep = continued.keep;
     const received = await readChat(app, style, { ...sent, ...(continued && { body: continued.body }) }, caller);
     const request = { ...received, ...(continued && { echo: continued.echo }) };
     return await answerRequest(app, style, request, caller, writer);
   } catch (error) {
     caller.memory.release();
+    await caller.end?.();
     throw error;
   }
 }
@@ -245,7 +248,10 @@ export function answerWhole<Priced extends PricedRequest>(
   caller: ChatCaller,
 ): Promise<Answer> {
   const writer = new StreamWriter();
-  const running = runCall(app, priced, attempt, caller, writer).finally(() => caller.memory.release());
+  const running = runCall(app, priced, attempt, caller, writer).finally(async () => {
+    caller.memory.release();
+    await caller.end?.();
+  });
   return running.then(({ whole: body = '', charged }) => {
     const cost = { 'x-cost-amount': exact(charged), 'x-cost-currency': priced.caller.account.currency };
     const headers = { ...writer.headers, ...cost };
@@ -267,7 +273,7 @@ async function streamed(
   caller: ChatCaller,
   writer: StreamWriter,
 ): Promise<Answer> {
-  const running = runCall(app, priced, attempt, caller, writer);
+  const running = runCall(app, priced, attempt, caller, writer).finally(() => caller.end?.());
   const end = () => {
     caller.memory.release(); // nobody reads the request any more
     writer.end();

@@ -5,7 +5,10 @@ import { duration, section } from './schema-parts.ts';
 export const responses = section(
   {
     keep: Type.Optional(
-      duration('3650d', { description: 'Time for which they are kept; 0d keeps none.', default: '30d' }),
+      duration('3650d', {
+        description: 'Time for which they are kept; 0d keeps none. Conversations: since their last use.',
+        default: '30d',
+      }),
     ),
     response_mb_max: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 32, description: 'The largest one, with its input.', default: 8 }),
@@ -14,10 +17,10 @@ export const responses = section(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description: 'All of an account together, compressed: the oldest go first.',
+        description: 'All of an account together, compressed: the oldest go first. As much for conversations.',
         default: 1_000,
       }),
     ),
   },
-  { description: 'Answers of the responses style, which callers continue by their ids.' },
+  { description: 'Answers and conversations of the responses style, which callers continue by their ids.' },
 );

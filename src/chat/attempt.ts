@@ -50,6 +50,8 @@ export type ChatCaller = {
   memory: RequestMemory;
   /** Keeps a complete answer, before the caller gets its end. Never rejects. */
   keep?: (answer: JsonObject) => Promise<void>;
+  /** To be called when the call has ended, whatever became of it. Never rejects. */
+  end?: () => Promise<void>;
 };
 
 /** The failure of a route before any content: the next one may be tried. */

@@ -8,6 +8,9 @@ import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { acquireBodyMemory } from '../limits/body-memory.ts';
 import type { RequestState, StateHalf } from '../styles/codec.ts';
+import { findConversation } from './conversations.ts';
+import { conversation_bytes_max, readItems } from './items.ts';
+import { takeTurn, unknownConversation, type Turn } from './turn.ts';
 import {
   findChain,
   findItems,
@@ -33,47 +36,99 @@ export type Continued = {
   echo: JsonObject;
   /** Absent: the answer is not kept. */
   keep: ((answer: JsonObject) => Promise<void>) | undefined;
+  /** To be called when the call has ended, whatever became of it. Never rejects. */
+  end(): Promise<void>;
 };
 
-/** The longest conversation, as bytes of JSON: as long as one that is sent whole. */
-const conversation_bytes_max = 32_000_000;
+/** A call, as far as what it continues goes. `counts`: nothing is answered, so nothing is changed either. */
+export type ContinuingCall = {
+  caller: Caller;
+  request_id: string;
+  body: JsonObject;
+  gone: AbortSignal;
+  counts?: boolean;
+};
 
-/** Tells whether answers are kept for this caller. */
-function keepsResponses({ catalog }: Pick<ContinueParts, 'catalog'>, { account }: Caller): boolean {
+/** Tells whether answers and conversations are kept for this caller. */
+export function keepsResponses({ catalog }: Pick<ContinueParts, 'catalog'>, { account }: Caller): boolean {
   return catalog.current.settings.responses.keep_ms > 0 && account.keeps_responses !== false;
 }
 
 /**
  * Puts what a request continues in front of its input, so that every upstream understands it. Undefined where nothing is
- * kept for this caller: the request is then taken as it is. Throws ApiError 400 for what is not there any more.
+ * kept for this caller: the request is then taken as it is. Throws ApiError 400 for what is not there any more, and for
+ * a conversation in which another call is in progress.
  */
 export async function continueRequest(
   parts: ContinueParts,
   style: StateHalf,
-  call: { caller: Caller; request_id: string; body: JsonObject; gone: AbortSignal },
+  call: ContinuingCall,
   memory: RequestMemory,
 ): Promise<Continued | undefined> {
   if (!keepsResponses(parts, call.caller)) return undefined;
   const state = style.read(call.body);
+  const turn = call.counts ? undefined : await takeTurnOf(parts, call, state);
+  try {
+    return await continueFrom(parts, call, { state, turn }, memory);
+  } catch (error) {
+    await turn?.end();
+    throw error;
+  }
+}
+
+/** The turn of a call that names a conversation. */
+async function takeTurnOf(
+  parts: ContinueParts,
+  { caller, request_id }: ContinuingCall,
+  { conversation_id: id, input }: RequestState,
+): Promise<Turn | undefined> {
+  if (id === undefined) return undefined;
+  const { keep_ms } = parts.catalog.current.settings.responses;
+  const name = { account_id: caller.account.id, id };
+  const json_bytes = Buffer.byteLength(JSON.stringify(input));
+  return takeTurn(parts, { name, request_id, keep_ms, items: input.length, json_bytes });
+}
+
+async function continueFrom(
+  parts: ContinueParts,
+  call: ContinuingCall,
+  { state, turn }: { state: RequestState; turn: Turn | undefined },
+  memory: RequestMemory,
+): Promise<Continued> {
   const account_id = call.caller.account.id;
-  const now = new Date(parts.clock.now());
-  const take = memoryFor(parts, account_id, call.gone, memory);
-  const before = await findBefore(parts, account_id, state, now, take);
-  const input = await resolve(parts, account_id, state, now, take);
-  const { previous_response_id: _, ...body } = call.body;
-  if (before.length > 0 || state.references.size > 0) body['input'] = [...before, ...input];
+  const reading = {
+    account_id,
+    now: new Date(parts.clock.now()),
+    take: memoryFor(parts, account_id, call.gone, memory),
+  };
+  const before = await findBefore(parts, reading, state, turn);
+  const input = await resolve(parts, reading, state, before);
+  const { previous_response_id: _, conversation: __, ...body } = call.body;
+  if (before.length > 0 || state.references.size > 0) body['input'] = [...before.map(({ item }) => item), ...input];
   const json = state.store ? JSON.stringify(input) : '';
   const { response_bytes_max } = parts.catalog.current.settings.responses;
   const store = state.store && Buffer.byteLength(json) <= response_bytes_max;
+  const { conversation_id } = state;
+  const { request_id } = call;
+  const answered = { account_id, request_id, state, json, next_place: turn?.next_place };
+  const keep = async (answer: JsonObject) => {
+    if (store) await keepAnswer(parts, answered, answer);
+    await turn?.append([...input, ...outputOf({ response: answer })]);
+  };
   return {
     body,
-    echo: { store, previous_response_id: state.previous_response_id ?? null },
-    keep: store ? (answer) => keepAnswer(parts, { ...call, account_id, state, json }, answer) : undefined,
+    echo: {
+      store,
+      previous_response_id: state.previous_response_id ?? null,
+      ...(conversation_id !== undefined && { conversation: { id: conversation_id } }),
+    },
+    keep: store || turn ? keep : undefined,
+    end: async () => turn?.end(),
   };
 }
 
-/** A large conversation takes its memory from that of large bodies, which are as many bytes. */
-function memoryFor(
+/** Returns what takes the memory of a conversation from that of large bodies, which are as many bytes. */
+export function memoryFor(
   { limits }: Pick<ContinueParts, 'limits'>,
   account_id: string,
   gone: AbortSignal,
@@ -99,52 +154,91 @@ function tooLong(): ApiError {
   return new ApiError('invalid_request', message, { param: 'previous_response_id', code: 'context_length_exceeded' });
 }
 
+/** An item of what comes before a request; `id`: as others name it. */
+type ItemBefore = { id?: string; item: JsonObject };
+
+type Reading = { account_id: string; now: Date; take: TakeMemory };
+
+/** Returns what comes before a request: a conversation as of its turn, or a chain of responses and the conversation that it began in. */
 async function findBefore(
   parts: ContinueParts,
-  account_id: string,
-  { previous_response_id: id }: RequestState,
-  now: Date,
-  take: TakeMemory,
-): Promise<JsonObject[]> {
+  reading: Reading,
+  { previous_response_id: id, conversation_id }: RequestState,
+  turn: Turn | undefined,
+): Promise<ItemBefore[]> {
+  const { account_id, now, take } = reading;
+  if (conversation_id !== undefined) {
+    const items = await conversationBefore(parts, reading, conversation_id, turn?.next_place);
+    if (!items) throw unknownConversation(conversation_id);
+    return items;
+  }
   if (id === undefined) return [];
   const chain = await findChain(parts, { account_id, id }, now, take);
-  if (Array.isArray(chain)) return chain.flatMap((stored) => [...stored.input, ...outputOf(stored)]);
-  const message = `Previous response with id '${chain.missing.slice(0, 80)}' not found.`;
-  throw new ApiError('invalid_request', message, {
+  if (!Array.isArray(chain)) throw missingResponse(chain.missing);
+  const [{ conversation: start } = { conversation: undefined }] = chain;
+  const started = start ? await conversationBefore(parts, reading, start.id, start.before) : [];
+  if (!started) throw missingResponse(id);
+  const turns = chain.flatMap((stored) => [...stored.input, ...outputOf(stored)]);
+  return [...started, ...turns.map((item) => ({ item }))];
+}
+
+function missingResponse(id: string): ApiError {
+  const message = `Previous response with id '${id.slice(0, 80)}' not found.`;
+  return new ApiError('invalid_request', message, {
     param: 'previous_response_id',
     code: 'previous_response_not_found',
   });
 }
 
+/** The items of a conversation before a place, or all of them; undefined if it is not there. */
+async function conversationBefore(
+  parts: ContinueParts,
+  { account_id, now, take }: Reading,
+  id: string,
+  before = String(Number.MAX_SAFE_INTEGER),
+): Promise<ItemBefore[] | undefined> {
+  const name = { account_id, id };
+  if (!(await findConversation(parts, name, now))) return undefined;
+  return readItems(parts, name, before, take);
+}
+
 /** The input with the items themselves in place of their ids. A thought that is not there may be missing. */
 async function resolve(
   parts: ContinueParts,
-  account_id: string,
+  { account_id, now, take }: Reading,
   { input, references }: RequestState,
-  now: Date,
-  take: TakeMemory,
+  before: readonly ItemBefore[],
 ): Promise<readonly JsonObject[]> {
   if (references.size === 0) return input;
-  const items = await findItems(parts, account_id, [...references.values()], now, take);
+  const named = new Map(before.flatMap(({ id, item }) => (id === undefined ? [] : [[id, item] as const])));
+  const ids = [...references.values()].filter((id) => !named.has(id));
+  const items = await findItems(parts, account_id, ids, now, take);
   return input.flatMap((item, index) => {
     const id = references.get(index);
     if (id === undefined) return [item];
-    const stored = items.get(id);
+    const stored = named.get(id) ?? items.get(id);
     if (stored) return [stored];
     if (id.startsWith('rs_')) return [];
-    const message = `Item with id '${id.slice(0, 80)}' not found. Items are kept only with the response that they belong to.`;
+    const message = `Item with id '${id.slice(0, 80)}' not found. Items are kept only with the response or the conversation that they belong to.`;
     throw new ApiError('not_found', message, { param: `input[${index}]`, code: 'item_not_found' });
   });
 }
 
-type KeptCall = { account_id: string; request_id: string; state: RequestState; json: string };
+type KeptCall = {
+  account_id: string;
+  request_id: string;
+  state: RequestState;
+  json: string;
+  next_place: string | undefined;
+};
 
 /** Stores an answer with its input. A failure is logged: the caller has an answer all the same. */
 async function keepAnswer(parts: ContinueParts, call: KeptCall, answer: JsonObject): Promise<void> {
-  const { account_id, request_id, state } = call;
+  const { account_id, request_id, state, next_place: before } = call;
   const { keep_ms, response_bytes_max } = parts.catalog.current.settings.responses;
   const { id } = answer;
-  const json = `{"input":${call.json},"response":${JSON.stringify(answer)}}`;
+  const start = before === undefined ? '' : `"conversation":${JSON.stringify({ id: state.conversation_id, before })},`;
+  const json = `{"input":${call.json},${start}"response":${JSON.stringify(answer)}}`;
   if (typeof id !== 'string' || keep_ms === 0 || Buffer.byteLength(json) > response_bytes_max) return;
   const created_at = new Date(parts.clock.now());
   try {
@@ -169,15 +263,21 @@ async function keepAnswer(parts: ContinueParts, call: KeptCall, answer: JsonObje
 export function inputItems({ input, response }: StoredResponse): (JsonObject & { id: string })[] {
   const name = String(response['id']).replace(/^resp_/, '');
   return input.map((item, index) => {
-    const { id, type = 'message', role, content } = item;
-    const is_message = type === 'message';
-    const part_type = role === 'assistant' ? 'output_text' : 'input_text';
-    const parts = typeof content === 'string' ? [{ type: part_type, text: content }] : content;
-    return {
-      ...item,
-      id: typeof id === 'string' ? id : `${is_message ? 'msg' : 'item'}_${name}_in${index}`,
-      type,
-      ...(is_message && parts !== undefined && { content: parts, status: item['status'] ?? 'completed' }),
-    };
+    const { id, type = 'message' } = item;
+    return shownItem(typeof id === 'string' ? id : `${type === 'message' ? 'msg' : 'item'}_${name}_in${index}`, item);
   });
+}
+
+/** Returns an item as lists have it: with its id, and a message in parts, whatever it was sent as. */
+export function shownItem(id: string, item: JsonObject): JsonObject & { id: string } {
+  const { type = 'message', role, content } = item;
+  if (type !== 'message') return { ...item, id, type };
+  const part_type = role === 'assistant' ? 'output_text' : 'input_text';
+  const parts = typeof content === 'string' ? [{ type: part_type, text: content }] : content;
+  return {
+    ...item,
+    id,
+    type,
+    ...(parts !== undefined && { content: parts, status: item['status'] ?? 'completed' }),
+  };
 }

@@ -3,44 +3,60 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { encryptContentAgain, type ContentKeys, type StoredContent } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { placeOfConversation } from './conversations.ts';
+import { placeOfItem, removeItem } from './items.ts';
 import { placeOf } from './stored-responses.ts';
 
 type RemovalParts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
-const batch_max = 500;
-
-/** Removes responses that have expired, and the oldest of accounts that have more than they may. Answers how many. */
+/**
+ * Removes responses and conversations that have expired, and the oldest of accounts that have more than they may.
+ * Answers how many.
+ */
 export async function removeOldResponses(parts: RemovalParts, stopped?: AbortSignal): Promise<number> {
   const now = new Date(parts.clock.now());
   const { account_bytes_max } = parts.catalog.current.settings.responses;
-  const expired = await inBatches(stopped, () =>
-    parts.db.query(
-      `delete from stored_responses where (account_id, id) in (
-         select account_id, id from stored_responses where expires_at <= $1 order by expires_at limit ${batch_max})
-       returning id`,
-      [now],
-    ),
-  );
-  const excess = await inBatches(stopped, () =>
-    parts.db.query(
-      `delete from stored_responses where (account_id, id) in (
-         select account_id, id from (
-           select account_id, id, sum(size_bytes) over (partition by account_id order by created_at desc, id desc) as newer_bytes
-             from stored_responses
-            where account_id in (select account_id from stored_responses group by account_id having sum(size_bytes) > $1)) r
-          where newer_bytes > $1 limit ${batch_max})
-       returning id`,
-      [account_bytes_max],
-    ),
-  );
-  return expired + excess;
+  let removed = 0;
+  for (const { table, at, batch } of bounded) {
+    removed += await inBatches(stopped, batch, () =>
+      parts.db.query(
+        `delete from ${table} where (account_id, id) in (
+           select account_id, id from ${table} where expires_at <= $1 order by expires_at limit ${batch})
+         returning id`,
+        [now],
+      ),
+    );
+    removed += await inBatches(stopped, batch, () =>
+      parts.db.query(
+        `delete from ${table} where (account_id, id) in (
+           select account_id, id from (
+             select account_id, id, sum(size_bytes) over (partition by account_id order by ${at} desc, id desc) as newer_bytes
+               from ${table}
+              where account_id in (select account_id from ${table} group by account_id having sum(size_bytes) > $1)) r
+            where newer_bytes > $1 limit ${batch})
+         returning id`,
+        [account_bytes_max],
+      ),
+    );
+  }
+  return removed;
 }
 
-async function inBatches(stopped: AbortSignal | undefined, removeBatch: () => Promise<unknown[]>): Promise<number> {
+/** Tables of which an account may have so many bytes each, the time by which the oldest go, and how many go at once. */
+const bounded = [
+  { table: 'stored_responses', at: 'created_at', batch: 500 },
+  { table: 'conversations', at: 'used_at', batch: 20 }, // each with its items, up to 200,000 rows
+] as const;
+
+async function inBatches(
+  stopped: AbortSignal | undefined,
+  batch: number,
+  removeBatch: () => Promise<unknown[]>,
+): Promise<number> {
   for (let removed = 0; ;) {
     const { length } = await removeBatch();
     removed += length;
-    if (length < batch_max || stopped?.aborted) return removed;
+    if (length < batch || stopped?.aborted) return removed;
   }
 }
 
@@ -50,44 +66,87 @@ type EncryptParts = { readonly db: Db; readonly content_keys: ContentKeys; reado
 
 /**
  * Encrypts what lies there under another key, or under none, with the current one; without a secret, what can be read is
- * stored plainly again. Answers how many. A damaged one is removed: nobody can read it, and it would keep all the others
+ * stored plainly again. Answers how many. What is damaged is removed: nobody can read it, and it would keep all the others
  * from their new key.
  */
 export async function encryptAgain(parts: EncryptParts, stopped?: AbortSignal): Promise<number> {
   const { db, content_keys } = parts;
   const current = content_keys.current?.id ?? null;
   const readable = content_keys.readable.map(({ id }) => id).filter((id) => id !== current);
-  for (let changed = 0; ;) {
-    const rows = await db.query<EncryptedRow>(
-      `select account_id, id, key_id, content from stored_responses
-        where key_id = any($1) or ($2 and key_id is null) limit ${encrypt_batch_max}`,
-      [readable, current !== null],
-    );
-    for (const row of rows) await encryptRow(parts, row);
-    changed += rows.length;
-    if (rows.length < encrypt_batch_max || stopped?.aborted) return changed;
+  let changed = 0;
+  for (const content of contents) {
+    for (;;) {
+      const rows = await db.query<EncryptedRow>(
+        `select account_id, ${content.parent} as parent, id, key_id, content from ${content.table}
+          where key_id = any($1) or ($2 and key_id is null) limit ${encrypt_batch_max}`,
+        [readable, current !== null],
+      );
+      for (const row of rows) await encryptRow(parts, content, row);
+      changed += rows.length;
+      if (stopped?.aborted) return changed;
+      if (rows.length < encrypt_batch_max) break;
+    }
   }
+  return changed;
 }
 
-type EncryptedRow = StoredContent & { readonly account_id: string; readonly id: string };
+type EncryptedRow = StoredContent & { readonly account_id: string; readonly parent: string; readonly id: string };
 
-async function encryptRow({ db, content_keys, log }: EncryptParts, row: EncryptedRow): Promise<void> {
-  const { account_id, id, key_id } = row;
+/** A table with content: where a row lies, and what becomes of one that is damaged. `parent`: the column of what it belongs to. */
+type Content = {
+  table: string;
+  parent: string;
+  /** Columns that say how large it is. */
+  sizes?: string;
+  placeOf(row: EncryptedRow): string;
+  remove(db: Db, row: EncryptedRow): Promise<unknown>;
+};
+
+function removeFrom(table: string): Content['remove'] {
+  return (db, { account_id, id, key_id }) =>
+    db.query(`delete from ${table} where account_id = $1 and id = $2 and key_id is not distinct from $3`, [
+      account_id,
+      id,
+      key_id,
+    ]);
+}
+
+const contents: readonly Content[] = [
+  {
+    table: 'stored_responses',
+    parent: 'account_id',
+    sizes: ', size_bytes = octet_length($6)',
+    placeOf: ({ account_id, id }) => placeOf(account_id, id),
+    remove: removeFrom('stored_responses'),
+  },
+  {
+    table: 'conversations',
+    parent: 'account_id',
+    placeOf: placeOfConversation,
+    remove: removeFrom('conversations'),
+  },
+  {
+    table: 'conversation_items',
+    parent: 'conversation_id',
+    placeOf: ({ account_id, parent, id }) => placeOfItem({ account_id, id: parent }, id),
+    remove: (db, { account_id, parent, id }) => removeItem({ db }, { account_id, id: parent }, id, null),
+  },
+];
+
+async function encryptRow({ db, content_keys, log }: EncryptParts, kind: Content, row: EncryptedRow): Promise<void> {
+  const { account_id, parent, id, key_id } = row;
   let again: StoredContent | undefined;
   try {
-    again = encryptContentAgain(content_keys, placeOf(account_id, id), row);
+    again = encryptContentAgain(content_keys, kind.placeOf(row), row);
   } catch (error) {
-    log.error({ error, account_id, response_id: id }, 'A stored response is damaged and was removed');
-    await db.query(
-      'delete from stored_responses where account_id = $1 and id = $2 and key_id is not distinct from $3',
-      [account_id, id, key_id],
-    );
+    log.error({ error, account_id, table: kind.table, id }, 'A stored response is damaged and was removed');
+    await kind.remove(db, row);
     return;
   }
   if (!again) return;
   await db.query(
-    `update stored_responses set key_id = $4, content = $5, size_bytes = $6
-      where account_id = $1 and id = $2 and key_id is not distinct from $3`,
-    [account_id, id, key_id, again.key_id, again.content, again.content.length],
+    `update ${kind.table} set key_id = $5, content = $6::bytea${kind.sizes ?? ''}
+      where account_id = $1 and ${kind.parent} = $2 and id = $3 and key_id is not distinct from $4`,
+    [account_id, parent, id, key_id, again.key_id, again.content],
   );
 }

@@ -7,7 +7,12 @@ import { objectOf } from '../styles/stream.ts';
 export type StoredParts = { readonly db: Db; readonly content_keys: ContentKeys };
 
 /** An answer of the responses style, with the input of its call alone. */
-export type StoredResponse = { response: JsonObject; input: JsonObject[] };
+export type StoredResponse = {
+  response: JsonObject;
+  input: JsonObject[];
+  /** Came before it: the items of this conversation before this place. */
+  conversation?: { id: string; before: string };
+};
 
 export type NewResponse = {
   account_id: string;
@@ -66,7 +71,7 @@ export async function findResponse(
 }
 
 /** Far more than the largest that is stored. */
-const stored_bytes_max = 134_217_728;
+export const stored_bytes_max = 134_217_728;
 
 /** Deletes a response. False if there is none. */
 export async function deleteResponse({ db }: StoredParts, account_id: string, id: string, now: Date): Promise<boolean> {
@@ -171,9 +176,13 @@ async function readRow(
 ): Promise<StoredResponse | undefined> {
   const json = await readContent(content_keys, placeOf(account_id, row.id), row, stored_bytes_max);
   if (json === undefined) return undefined;
-  const { response, input } = objectOf(json);
+  const { response, input, conversation } = objectOf(json);
   if (!isObject(response)) return undefined;
-  return { response, input: itemsOf(input) };
+  return { response, input: itemsOf(input), ...(isObject(conversation) && startIn(conversation)) };
+}
+
+function startIn({ id, before }: JsonObject): Pick<StoredResponse, 'conversation'> {
+  return typeof id === 'string' && typeof before === 'string' ? { conversation: { id, before } } : {};
 }
 
 function itemsOf(value: Json | undefined): JsonObject[] {

@@ -58,7 +58,21 @@ function base32(bytes: Buffer): string {
   return characters.toString('latin1');
 }
 
-export type IdPrefix = 'task' | 'acct' | 'key' | 'req' | 'chat' | 'dlv' | 'att' | 'user' | 'member' | 'audit' | 'file';
+export type IdPrefix =
+  | 'task'
+  | 'acct'
+  | 'key'
+  | 'req'
+  | 'chat'
+  | 'dlv'
+  | 'att'
+  | 'user'
+  | 'member'
+  | 'audit'
+  | 'file'
+  | 'conv'
+  | 'msg'
+  | 'item';
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {

@@ -72,7 +72,8 @@ function sameAnswer(
   const written = { finish: typeof finish === 'string' ? finish : undefined };
   const changed = caller.passthrough.changeAnswer?.(body, request);
   const is_right = caller.usage.reports(reported, charged) && !tellsCost(reported) && !cost;
-  if (is_right && !changed) return { ...written, bytes: withMembers(bytes, own, echo) };
+  const is_added = Object.values(echo ?? {}).some(isNested); // only words take the place of words
+  if (is_right && !changed && !is_added) return { ...written, bytes: withMembers(bytes, own, echo) };
   const usage = is_right ? (reported ?? null) : withCost(caller.usage.correct(reported, charged), charged, cost);
   return {
     ...written,

@@ -109,8 +109,8 @@ function checkFields(body: Record<string, unknown>): void {
   }
 }
 
-/** At most 16 pairs of strings, keys to 64 and values to 512 characters, no NUL. */
-function readMetadata(value: unknown): Record<string, string> {
+/** Reads metadata: at most 16 pairs of strings, keys to 64 and values to 512 characters, no NUL. Throws ApiError 400. */
+export function readMetadata(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {};
   const wrong = (message: string) => new ApiError('invalid_request', message, { param: 'metadata' });
   if (typeof value !== 'object' || Array.isArray(value)) throw wrong('metadata must be an object of strings.');

@@ -411,8 +411,8 @@ describe('a model that takes tools in the responses style only', () => {
 
 describe('the responses endpoint', () => {
   test.each([
-    [{ conversation: 'conv_1' }, 'conversation'],
-    [{ conversation: { id: 'conv_1' } }, 'conversation'],
+    [{ conversation: 5 }, 'conversation'],
+    [{ conversation: {} }, 'conversation.id'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
     [{ background: true }, 'background'],
     [{ service_tier: 'priority' }, 'service_tier'],

@@ -109,6 +109,7 @@ function lifecycle(
     state.answer = { ...response, ...own, ...echo, usage };
     if (!is_right) return frameOf(type, { ...event, response: state.answer });
   }
+  if (isObject(echo?.['conversation'])) return frameOf(type, { ...event, response: { ...response, ...own, ...echo } });
   return changed(frame, (bytes) => innerMemberEdits(bytes, own, echo));
 }
 

@@ -8,7 +8,7 @@ export function readState(body: JsonObject): RequestState {
   const previous_response_id = readText(body, 'previous_response_id', 'previous_response_id');
   const conversation_id = readConversation(body);
   if (previous_response_id !== undefined && conversation_id !== undefined)
-    throw mistake('previous_response_id', 'must not be used beside conversation');
+    throw mistake('previous_response_id', 'must not be used beside conversation', 'mutually_exclusive_parameters');
   const input = inputOf(body);
   const references = new Map(
     input.flatMap((item, index): [number, string][] => {
@@ -17,6 +17,8 @@ export function readState(body: JsonObject): RequestState {
     }),
   );
   const store = readBoolean(body, 'store', 'store') ?? true;
+  const named = [previous_response_id, conversation_id, ...references.values()];
+  if (named.some((id) => id?.includes('\0'))) throw mistake('input', 'names what is kept by an id that has a NUL');
   return { store, previous_response_id, conversation_id, input, references };
 }
 
