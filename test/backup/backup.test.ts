@@ -111,7 +111,7 @@ async function succeeded(): Promise<number> {
 }
 
 /** Commands are processes of their own, and on a busy machine slow to begin. */
-const patience = { timeout: 90_000 };
+const patience = { timeout: 300_000 };
 
 describe('a backup under load', patience, () => {
   const folder = place.path('under-load');
@@ -134,7 +134,7 @@ describe('a backup under load', patience, () => {
       { webhook_url: `${receiver.url}/slow` },
     );
     const stop = traffic();
-    await vi.waitUntil(async () => (await succeeded()) >= 8, { timeout: 60_000, interval: 50 });
+    await vi.waitUntil(async () => (await succeeded()) >= 8, { timeout: 120_000, interval: 50 });
     const said = await commands.text('backup', folder, '--json').finally(stop);
     expect(said.code, said.error).toBe(0);
     const { rows, files, size_bytes } = JSON.parse(said.out);
@@ -193,7 +193,7 @@ describe('a backup under load', patience, () => {
       }
       await receiver.nth('/slow', 2); // once by the original, once by the copy
       const unfinished = () => app.db.query(`select id from tasks where completed_at is null`);
-      await expect.poll(unfinished, { timeout: 20_000 }).toEqual([]);
+      await expect.poll(unfinished, { timeout: 60_000 }).toEqual([]);
       await expectExactBooks(app);
     } finally {
       await app.stop();
@@ -206,7 +206,7 @@ describe('a backup of a quiet service', patience, () => {
 
   it('has every row of every table and every file', async () => {
     await expect
-      .poll(() => service.app.db.query(`select from tasks where completed_at is null`), { timeout: 20_000 })
+      .poll(() => service.app.db.query(`select from tasks where completed_at is null`), { timeout: 60_000 })
       .toEqual([]);
     await generate(client, 'sandbox/image', { prompt: '[[delay 60s]]', width: 64, height: 64 });
     receiver.answer('/told', 500);

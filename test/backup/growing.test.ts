@@ -14,7 +14,7 @@ import { testDatabase } from '../helpers/database.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { chat, connected, quiet, rowsIn, rowsOf, scratch, yaml } from './setup.ts';
 
-const patience = { timeout: 120_000 };
+const patience = { timeout: 300_000 };
 const place = scratch();
 let service: TestApp;
 let receiver: Receiver;
@@ -65,7 +65,7 @@ async function untilQuiet(): Promise<void> {
     db.query(`select id from tasks where completed_at is null union all select id from deliveries where state = 'waiting'
       union all select ref from open_holds union all
       select ref from ledger_entries e where kind = 'chat' and event = 'close' and not exists (select from chat_calls c where c.id = ref)`);
-  await expect.poll(unfinished, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(unfinished, { timeout: 60_000 }).toEqual([]);
 }
 
 /** Tables that calls and tasks write. */
@@ -99,7 +99,7 @@ it('a backup has every row as it was at its moment, whatever happens before its 
     const late = await service.client();
     for (const each of [client, late]) await work(each, 8);
     const finished = () => app.db.query(`select from tasks where completed_at is null`);
-    await expect.poll(finished, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(finished, { timeout: 60_000 }).toEqual([]);
   };
   const folder = place.path('moment');
   const manifest = await backUp(folder, { rows_at_once: 3, onMoment });

@@ -78,6 +78,13 @@ test('a stream that shows thoughts is read to its end although neither catalogue
   expect(await recordOf(client)).toMatchObject({ status: 499, cost: 500_060n });
 });
 
+/** Callers of chat whose leaving the service has noticed. */
+function callersGone(): number {
+  const lines = [...stage.test.app.metrics.http_requests.lines()];
+  const line = lines.find((each) => each.includes('route="/v1/chat/completions",status="499"'));
+  return Number(line?.split(' ').at(-1) ?? 0);
+}
+
 test.each([true, false])(
   'a million tokens of input are charged although nothing came before the caller disconnected (stream %s)',
   async (stream) => {
@@ -85,17 +92,24 @@ test.each([true, false])(
     const leave = new AbortController();
     const usage = { prompt_tokens: 1_000_000, completion_tokens: 5, total_tokens: 1_000_005 };
     const script = Promise.withResolvers<void>();
+    const noticed = Promise.withResolvers<void>();
     stage.upstream.script('gpt-x', () => {
       script.resolve();
       return stream
-        ? { stream: [90, chunk({ role: 'assistant', content: '' }), chunk({ content: 'Hi' })], then: 'hang' }
-        : { stream: [90, JSON.stringify(completion('Hi', usage))] };
+        ? {
+            stream: [noticed.promise, chunk({ role: 'assistant', content: '' }), chunk({ content: 'Hi' })],
+            then: 'hang',
+          }
+        : { stream: [noticed.promise, JSON.stringify(completion('Hi', usage))] };
     });
+    const before = callersGone();
     const messages = [{ role: 'user', content: 'x'.repeat(4_000_000 - 14) }];
     const asked = left(client, { model: 'acme/oai', stream, messages }, leave.signal).catch(() => 'left');
     await script.promise;
     leave.abort();
     expect(await asked).toBe('left');
+    await expect.poll(callersGone).toBe(before + 1);
+    noticed.resolve();
     const { status, cost } = await recordOf(client);
     expect(status).toBe(499);
     expect([2_000_010n, 2_000_050n]).toContain(cost); // with one token of output, or five

@@ -3,6 +3,7 @@ import { createAccount } from '../../src/accounts/accounts.ts';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
 import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import type { Role } from '../../src/accounts/roles.ts';
+import { retryWhileUnavailable } from '../../src/db/retry-while-unavailable.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { TestApp } from '../helpers/app.ts';
 import { browserOf, type Browser, type Seen } from '../helpers/person.ts';
@@ -12,7 +13,9 @@ export type Someone = Browser & { user_id: string; account_id: string; base: str
 /** An account of its own, and its owner, signed in. */
 export async function ownerOfNew(test: TestApp, name = 'Own', initial_credit = 10_000_000n): Promise<Someone> {
   const now = new Date();
-  const account = await createAccount(test.app.db, { name, currency: 'USD', initial_credit }, now);
+  // The first statement of many files: on a busy machine PostgreSQL may need more than 5 s for a connection.
+  const create = () => createAccount(test.app.db, { name, currency: 'USD', initial_credit }, now);
+  const account = await retryWhileUnavailable(create);
   return signInAs(test, await ownerOf(test.app.db, account.id, now), account.id);
 }
 

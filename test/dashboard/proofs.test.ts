@@ -120,18 +120,24 @@ describe('a proof', () => {
   });
 
   it('is guessed at five times, then slower and slower, wherever the tries come from', async () => {
-    const statuses = [];
-    for (let guess = 0; guess < 7; guess++) {
-      statuses.push((await owner.post('/auth/prove', { password: `a guess number ${guess}` })).status);
-    }
-    expect(statuses.slice(0, 5)).toEqual([400, 400, 400, 400, 400]);
-    expect(statuses.at(-1)).toBe(429);
-    const change = { currentPassword: 'another guess', newPassword: 'another horse battery' };
-    const refused = await owner.post('/auth/change-password', change);
-    expect(refused.status).toBe(429);
+    const guess = () => owner.post('/auth/prove', { password: 'a guess' });
+    for (let guesses = 0; guesses < 5; guesses++) expect((await guess()).status).toBe(400);
+    // On a busy machine the time of a wait may pass before the next guess, which doubles it.
+    const refused = await until429(guess);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const change = { currentPassword: 'another guess', newPassword: 'another horse battery' };
+    await until429(() => owner.post('/auth/change-password', change));
   });
 });
+
+/** Guesses until one has to wait: after eight more the wait is four minutes. */
+async function until429(guess: () => Promise<Seen>): Promise<Seen> {
+  for (let guesses = 0; ; guesses++) {
+    const response = await guess();
+    if (response.status === 429) return response;
+    expect([response.status, guesses]).toEqual([400, Math.min(guesses, 7)]);
+  }
+}
 
 it('one person asks the dashboard 600 times a minute, in all sessions together, and others go on', async () => {
   const busy = await ownerOfNew(test, 'Busy');

@@ -8,11 +8,11 @@ export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<s
 export type Script =
   | { status?: number; headers?: Record<string, string>; json: unknown }
   /** Parts are written one by one; after the last one the answer ends, is cut, or stays open. */
-  | { stream: (string | Buffer | number)[]; then?: 'end' | 'cut' | 'hang' }
+  | { stream: (string | Buffer | number | Promise<void>)[]; then?: 'end' | 'cut' | 'hang' }
   | 'hang'
   | 'cut';
 
-/** A real HTTP upstream of any style whose answers a test writes. A number in a stream is a pause in ms. */
+/** A real HTTP upstream of any style whose answers a test writes. A number in a stream is a pause in ms, a promise one until it resolves. */
 export type ChatUpstream = {
   url: string;
   asked: Asked[];
@@ -81,6 +81,7 @@ async function play(script: Script, response: ServerResponse): Promise<void> {
   for (const part of script.stream) {
     if (response.destroyed) return;
     if (typeof part === 'number') await new Promise((resolve) => setTimeout(resolve, part));
+    else if (part instanceof Promise) await part;
     else if (!response.write(part)) await new Promise((resolve) => response.once('drain', resolve));
   }
   if (script.then === 'hang') return;

@@ -86,7 +86,7 @@ it('an upstream that delays a hundred submits delays the start of no other task'
   await Promise.all(
     Array.from({ length: 100 }, () => patient.call('POST', '/v1/generate', { model: 'test/hangs', input: {} })),
   );
-  await expect.poll(() => hanging.length, { timeout: 15_000 }).toBe(100);
+  await expect.poll(() => hanging.length, { timeout: 60_000 }).toBe(100);
   const { json } = await quick.call('POST', '/v1/generate?wait=10', { model: 'test/takes', input: {} });
   expect(json.status).toBe('succeeded');
   for (const end of hanging.splice(0)) end();

@@ -162,6 +162,8 @@ test('200 receivers that begin to hang and 300 deliveries for a dead one do not 
   withReceiver(8, async (receiver) => {
     const { client, app } = stage;
     const hanging = await Promise.all(Array.from({ length: 25 }, (_, i) => startReceiver(`127.0.1.${i + 1}`)));
+    // They hang for a minute: on a busy machine ten seconds pass without any delay by others.
+    await stage.test.configure(`${yaml}webhooks: { timeout: 60s }\n`);
     try {
       for (const one of hanging) for (let i = 0; i < 8; i++) one.answer(`/${i}`, 'hang');
       const paths = hanging.flatMap(({ url }) => Array.from({ length: 8 }, (_, i) => `${url}/${i}`));
@@ -177,9 +179,10 @@ test('200 receivers that begin to hang and 300 deliveries for a dead one do not 
           where d.task_id = any ($1)`,
         [ids],
       );
-      expect(rows[0]?.ms).toBeLessThan(9_500); // behind those that hang it would be 10 s; 8 s were seen on a busy machine
+      expect(rows[0]?.ms).toBeLessThan(50_000); // behind those that hang it would be 60 s; 18 s were seen on a busy machine
     } finally {
       for (const one of hanging) await one.stop();
+      await stage.test.configure(yaml);
     }
     await until('all slots are free', async () => (await slotsTaken()) === 0);
   }));

@@ -7,7 +7,7 @@ import type { Storage } from '../../../src/storage/storage.ts';
 import { read, same, storageConformance } from '../conformance.ts';
 import { newKey } from '../samples.ts';
 import { S3Imitation, type Fault, type Operation } from './imitation.ts';
-import { openInImitation } from './subject.ts';
+import { impatient, openInImitation } from './subject.ts';
 
 storageConformance('A bucket', async () => {
   const imitation = await S3Imitation.start();
@@ -152,20 +152,23 @@ describe('a bucket in trouble', () => {
       const { account_id = '', owner_id = '' } = parseKey(key) ?? {};
       await storage.put(key, Buffer.from('before'), options);
       failAlways(fault);
+      const hurried = await openInImitation(imitation, {}, impatient);
       const work = [
-        storage.put(key, Buffer.from('after'), options),
-        storage.put(newKey(), randomBytes(6_000_000), options),
-        storage.stat(key),
-        storage.open(key),
-        storage.remove([key]),
-        storage.list(account_id, owner_id),
-        storage.sweepTemporaryFiles(0),
+        hurried.put(key, Buffer.from('after'), options),
+        hurried.put(newKey(), randomBytes(6_000_000), options),
+        hurried.stat(key),
+        hurried.open(key),
+        hurried.remove([key]),
+        hurried.list(account_id, owner_id),
+        hurried.sweepTemporaryFiles(0),
       ];
       for (const { status, reason } of await rejections(work)) {
         expect([status, reason]).toEqual(['rejected', 'StorageUnavailable']);
       }
       imitation.fault = () => undefined;
-      expect(await read(storage, key)).toEqual(Buffer.from('before'));
+      const again = () => read(hurried, key).catch(() => undefined); // a busy machine takes longer than it has
+      await expect.poll(again).toEqual(Buffer.from('before'));
+      hurried.close();
     },
   );
 

@@ -5,16 +5,23 @@ import { openS3Storage } from '../../../src/storage/s3/s3.ts';
 import type { BucketSettings } from '../../../src/storage/settings.ts';
 import type { S3Imitation } from './imitation.ts';
 
+/** Time limits that a busy machine keeps. */
+const timeouts = { connect_ms: 10_000, idle_ms: 10_000 };
+
 /** Time limits under which a test of a hang does not wait. */
-const timeouts = { connect_ms: 500, idle_ms: 400 };
+export const impatient = { connect_ms: 500, idle_ms: 400 };
 
 /** A storage in the bucket of an imitation; `settings` beside those that it needs. */
-export async function openInImitation(imitation: S3Imitation, settings: Partial<BucketSettings> = {}) {
+export async function openInImitation(
+  imitation: S3Imitation,
+  settings: Partial<BucketSettings> = {},
+  limits = timeouts,
+) {
   const { bucket, endpoint, keys } = imitation;
   const credentials = { accessKeyId: keys.access_key_id, secretAccessKey: keys.secret_access_key };
   return openS3Storage(
     { bucket, endpoint, prefix: 'tests/', force_path_style: true, links: 'through', ...settings },
-    { credentials, timeouts, uploads: new Semaphore({ name: 'Uploads', bound: 4 }) },
+    { credentials, timeouts: limits, uploads: new Semaphore({ name: 'Uploads', bound: 4 }) },
   );
 }
 
