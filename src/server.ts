@@ -1,6 +1,7 @@
 import { speak, transcribe, translate } from './api/audio.ts';
 import { transportSecurity } from './http/browser-headers.ts';
 import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
+import { compactEndpoints } from './api/compact.ts';
 import { conversations } from './api/conversations.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
 import { embeddings } from './api/embeddings.ts';
@@ -45,6 +46,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     list_models,
     get_model,
     ...chatEndpoints(offered),
+    ...compactEndpoints(offered),
     ...gemini_endpoints,
     ...stored_responses,
     ...conversations,

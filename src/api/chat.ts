@@ -15,6 +15,7 @@ import { RequestMemory } from '../chat/request-memory.ts';
 import { tools_left_out_header } from '../chat/tools.ts';
 import { withUploads, type UploadParts } from '../chat/uploads.ts';
 import { isObject } from '../catalog/model.ts';
+import { withSummaries, type SummaryParts } from '../conversations/compactions.ts';
 import { continueRequest, type Continued, type ContinueParts } from '../conversations/continue.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
@@ -27,6 +28,9 @@ import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
 export type ChatParts = PricingParts & LinkedParts & CallParts & UploadParts;
+
+/** The parts of the app that what is kept takes. */
+export type StateParts = ContinueParts & SummaryParts;
 
 export const body_limit_bytes = 32_000_000;
 
@@ -52,7 +56,7 @@ export const chat_headers = {
 };
 
 /** The chat endpoint of each style that callers are offered, and its call that counts tokens. */
-export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & ContinueParts>[] {
+export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & StateParts>[] {
   return styles.filter(isOffered).flatMap((style) => {
     const { count, names_model_in_path } = style.caller.endpoint;
     if (names_model_in_path) return [];
@@ -60,7 +64,8 @@ export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & Co
   });
 }
 
-function isOffered(style: Codec): style is CallerCodec {
+/** Tells whether callers are offered a style. */
+export function isOffered(style: Codec): style is CallerCodec {
   return style.caller !== undefined;
 }
 
@@ -68,7 +73,7 @@ const no_model = { description: 'There is no chat model with this id.' };
 
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
 
-function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & ContinueParts> {
+function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & StateParts> {
   const { path, summary, description, body: schema, examples, response } = style.caller.endpoint;
   return {
     ...base,
@@ -90,7 +95,7 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & ContinueParts> {
 type Continuing = Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'> & { counts?: boolean };
 
 /** The request with what it continues, in a style that has such a thing; the memory of that is let go with the request's. */
-async function continuedCall(
+export async function continuedCall(
   app: ContinueParts,
   { caller: { state } }: CallerCodec,
   { body, ...call }: Continuing,
@@ -100,11 +105,20 @@ async function continuedCall(
   return continueRequest(app, state, { ...call, body }, memory);
 }
 
+/** The body with what a style keeps encrypted in its items, as every model reads it. Rejects with ApiError 400. */
+export async function readableBody(
+  app: SummaryParts,
+  { caller: { state } }: CallerCodec,
+  { caller, body }: Pick<Call, 'caller' | 'body'>,
+): Promise<Call['body']> {
+  return state && isObject(body) ? withSummaries(app, state, caller.account.id, body) : body;
+}
+
 /** Free of charge, so it counts with the reads. */
 function countEndpoint(
   style: CallerCodec,
   count: NonNullable<ChatEndpoint['count']>,
-): Endpoint<CountParts & UploadParts & ContinueParts> {
+): Endpoint<CountParts & UploadParts & StateParts> {
   return {
     ...base,
     path: count.path,
@@ -121,7 +135,8 @@ function countEndpoint(
       try {
         const { caller: payer, request_id, gone, body: sent } = call;
         const counted = { caller: payer, request_id, body: sent, gone, counts: true };
-        const { body } = (await continuedCall(app, style, counted, caller)) ?? call;
+        const { body: whole } = (await continuedCall(app, style, counted, caller)) ?? call;
+        const body = await readableBody(app, style, { caller: payer, body: whole });
         const received = await readChat(app, style, { caller: payer, request_id, body, gone }, caller);
         return { status: 200, body: count.render(await countTokens(app, style, received, caller)) };
       } finally {
@@ -173,7 +188,7 @@ type ChatOptions = {
 
 /** A call of a chat, in any style: whole or streamed. */
 export async function answerChat(
-  app: ChatParts & ContinueParts,
+  app: ChatParts & StateParts,
   style: CallerCodec,
   call: Call,
   { body = call.body, writer = new StreamWriter() }: ChatOptions = {},
@@ -186,7 +201,8 @@ export async function answerChat(
     const continued = await continuedCall(app, style, sent, caller);
     if (continued) caller.end = continued.end;
     if (continued?.keep) caller.keep = continued.keep;
-    const received = await readChat(app, style, { ...sent, ...(continued && { body: continued.body }) }, caller);
+    const whole = await readableBody(app, style, { caller: payer, body: continued?.body ?? body });
+    const received = await readChat(app, style, { ...sent, body: whole }, caller);
     const request = { ...received, ...(continued && { echo: continued.echo }) };
     return await answerRequest(app, style, request, caller, writer);
   } catch (error) {

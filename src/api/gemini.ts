@@ -1,7 +1,6 @@
 import { ArrayWriter } from '../chat/array-writer.ts';
 import { countTokens } from '../chat/count.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
-import type { ContinueParts } from '../conversations/continue.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import type { JsonObject, Model } from '../catalog/model.ts';
@@ -11,11 +10,19 @@ import { wholeNumber } from '../http/query.ts';
 import { gemini } from '../styles/gemini/codec.ts';
 import { isObject, needObject } from '../styles/fields.ts';
 import { camelCase, inOneForm } from '../styles/gemini/names.ts';
-import { answerChat, body_limit_bytes, callerOf, chat_headers, readChat, type ChatParts } from './chat.ts';
+import {
+  answerChat,
+  body_limit_bytes,
+  callerOf,
+  chat_headers,
+  readChat,
+  type ChatParts,
+  type StateParts,
+} from './chat.ts';
 import { embedContents, type EmbedParts } from './gemini-embeddings.ts';
 
 /** The parts of the app that the calls of Gemini's style take. */
-type Parts = ChatParts & ContinueParts & EmbedParts & Parameters<typeof countTokens>[0];
+type Parts = ChatParts & StateParts & EmbedParts & Parameters<typeof countTokens>[0];
 
 /** Model ids come as `models/ID` too. */
 function idIn(name: string): string {

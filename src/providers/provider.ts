@@ -211,6 +211,13 @@ export type ChatProvider = {
   send(call: ChatCall, signal: AbortSignal): Promise<ChatReply>;
   /** Counts the input's tokens without running the model; free. Of one of its styles, but for chat completions. */
   countTokens?(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<number>;
+  /** Compacts a conversation of the style by the upstream's own means; throws as `send` does. */
+  readonly compaction?: {
+    readonly style: Codec;
+    /** Its upstream has it without a word in the route's options. */
+    readonly is_usual: boolean;
+    send(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<ChatReply>;
+  };
   /** For models of kind embedding; throws as `send` does. */
   embed?(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply>;
   close?(): Promise<void>;

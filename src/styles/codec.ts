@@ -1,4 +1,4 @@
-import type { JsonObject } from '../catalog/model.ts';
+import type { Json, JsonObject } from '../catalog/model.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { ChatAnswer, Conversation, Usage } from './conversation.ts';
 import type { BodyLink, FetchedFile, Replacement } from './links.ts';
@@ -218,6 +218,36 @@ export type CallerHalf = {
 export type StateHalf = {
   /** Reads what is to be kept, and what the request continues. Throws ApiError 400 naming the field. */
   read(body: JsonObject): RequestState;
+  readonly compaction: Compaction;
+};
+
+/** The part of a style that makes a long conversation short. */
+export type Compaction = {
+  readonly endpoint: Pick<ChatEndpoint, 'path' | 'summary' | 'response'> & { readonly description: string };
+  /** The members of a caller's body that say what is compacted. */
+  requestBody(body: JsonObject): JsonObject;
+  /** The body for an upstream of the style that compacts by itself. */
+  nativeBody(request: ChatRequest, target: Target): JsonObject;
+  /** The body of a call by which any model writes a summary. Throws ApiError 400 naming what only an upstream can read. */
+  summaryBody(body: JsonObject): JsonObject;
+  /** The items of the user, which stay as they are. */
+  userMessages(body: JsonObject): JsonObject[];
+  /** The text of a whole answer of the style; empty if the model wrote none. */
+  textOf(answer: JsonObject): string;
+  /** The answer: items, and one with a content that nobody else reads. */
+  render(parts: CompactionParts): JsonObject;
+  /** The content of such an item, ours or an upstream's; undefined for other items. */
+  contentIn(item: JsonObject): string | undefined;
+  /** The item by which a model reads a summary. */
+  renderSummary(text: string): JsonObject;
+};
+
+export type CompactionParts = {
+  request_id: string;
+  created: number;
+  messages: JsonObject[];
+  content: string;
+  usage: Json;
 };
 
 export type RequestState = {

@@ -40,6 +40,8 @@ export type Quirks = {
    * `tools`: so are all calls with tools, which the model refuses elsewhere; `always`: so are all.
    */
   responses?: boolean | 'tools' | 'always';
+  /** Responses: whether the upstream serves `/responses/compact`; without it, OpenAI alone does. */
+  compaction?: boolean;
   /** Chat completions: true if the upstream serves `/completions` too, and is asked there by callers of that path. */
   text_completions?: boolean;
   /** False if the model refuses temperature, top_p and top_k. */
@@ -61,6 +63,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   reasoning_effort: [true, false],
   reasoning_object: [true, false],
   responses: [true, false, 'tools', 'always'],
+  compaction: [true, false],
   text_completions: [true, false],
   thinking: ['adaptive', 'budget', 'always', 'none'],
   system_turns: [true, false],

@@ -40,8 +40,8 @@ function withReasoning(include: Json | undefined): Json {
   return members.includes(encrypted_reasoning) ? members : [...members, encrypted_reasoning];
 }
 
-/** Reasoning that only its id stands for, or that another model gave, would have the whole input refused. */
-function isReadable(item: Json): boolean {
+/** Tells whether an upstream reads an item: reasoning that only its id stands for, or that another model gave, would have the whole input refused. */
+export function isReadable(item: Json): boolean {
   if (!isObject(item)) return true;
   return item['type'] === 'reasoning' ? isWhole(item) : !isReference(item);
 }

@@ -59,6 +59,12 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
       const path = paths.get(style) ?? '/chat/completions';
       return client.post(path, headers, body, { signal, connect_timeout_ms: timeout_ms.connect });
     },
+    compaction: {
+      style: responses,
+      is_usual: config.base_url === undefined,
+      send: ({ body, timeout_ms }, signal) =>
+        client.post('/responses/compact', takes_json, body, { signal, connect_timeout_ms: timeout_ms.connect }),
+    },
     embed: ({ body, timeout_ms }, signal) =>
       client.post('/embeddings', takes_json, body, { signal, connect_timeout_ms: timeout_ms.connect }),
     close: () => client.close(),
