@@ -94,7 +94,7 @@ async function measureBacklog({ db, service, keys, receiver }: Bench): Promise<s
         event: 'task.failed',
         url,
         body,
-        ...newDelivery(account_id, url, Date.now()),
+        ...newDelivery({ account_id, traceparent: null }, url, Date.now()),
         host: `host-${(i + k) % receivers}`,
       };
     });

@@ -28,6 +28,8 @@ import { ownAddresses, type AddressRules } from './net/address.ts';
 import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
+import { openTracing } from './tracing/tracing.ts';
+import type { Tracer } from './tracing/tracer.ts';
 import { openMetrics, type Metrics } from './metrics/metrics.ts';
 import { sharedBackoff, type Backoff } from './limits/backoff.ts';
 import { sharedWindows } from './limits/shared-windows.ts';
@@ -81,6 +83,8 @@ export type App = {
   readonly limits: Limits;
   /** Counters of this process. */
   readonly metrics: Metrics;
+  /** Records traces; undefined where nobody collects them. */
+  readonly tracer: Tracer | undefined;
   /** Measures files. */
   readonly prober: Prober;
   /** Guesses of passwords. */
@@ -226,6 +230,7 @@ async function openParts(
   await tieToDatabase(catalog, db, { clock, command: options.command === true });
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
+  const watched = openWatch(config, log, onStop);
   const node_id = randomUUID();
   const liveness = openLiveness(db, node_id);
   if (!options.command && config.role !== 'worker') await liveness.ensure(); // others lease nothing
@@ -261,7 +266,8 @@ async function openParts(
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
     ...rates,
-    ...countedLimits(limits),
+    limits,
+    ...watched,
     authenticator,
     guard,
     inserter: makeInserter({ db, clock, catalog }),
@@ -281,9 +287,11 @@ async function openParts(
   };
 }
 
-/** The limits of this process, and its counters. */
-function countedLimits(limits: Limits): Pick<App, 'limits' | 'metrics'> {
-  return { limits, metrics: openMetrics() };
+/** The counters of this process, and its traces. */
+function openWatch({ traces, role }: Config, log: Logger, onStop: App['onStop']): Pick<App, 'metrics' | 'tracer'> {
+  const metrics = openMetrics();
+  const tracer = openTracing(traces, { log, lost: metrics.spans_lost, version: package_json.version, role }, onStop);
+  return { metrics, tracer };
 }
 
 function warnAbout({ redis_url }: Config, { current }: CatalogHolder, log: Logger): void {

@@ -22,6 +22,8 @@ export type Config = {
   secret_before: string | undefined;
   allow_private: boolean;
   log_level: string;
+  /** The collector of traces; absent: none are recorded. */
+  traces: TracesConfig | undefined;
   /** The address of a port for /metrics alone; absent: there is none. */
   metrics: MetricsAddress | undefined;
   /** Whoever has it may read /metrics, on every port. */
@@ -30,6 +32,14 @@ export type Config = {
   failpoints: string | undefined;
   /** Accounts top up by card where both secrets are set. */
   stripe: StripeConfig | undefined;
+};
+
+/** `ratio`: the share of traces that begin here and are recorded. `resource`: facts about this service. */
+export type TracesConfig = {
+  url: string;
+  headers: Record<string, string>;
+  resource: Record<string, string>;
+  ratio: number;
 };
 
 export type MetricsAddress = { host: string; port: number };
@@ -62,6 +72,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     secret_before: parseSecret('MEDLEY_SECRET_BEFORE', text('MEDLEY_SECRET_BEFORE')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
+    traces: parseTraces(text),
     metrics: parseMetrics(text('MEDLEY_METRICS')),
     metrics_token: parseSecret('MEDLEY_METRICS_TOKEN', text('MEDLEY_METRICS_TOKEN')),
     failpoints: text('MEDLEY_FAILPOINTS'),
@@ -107,6 +118,49 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : -1;
   if (port < 0 || port > 65_535) throw new ConfigError(`PORT must be a number from 0 to 65535, not "${text}".`);
   return port;
+}
+
+/**
+ * The variables that OpenTelemetry's SDKs read (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/,
+ * read 2026-11-27).
+ */
+function parseTraces(text: (name: string) => string | undefined): TracesConfig | undefined {
+  const own = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+  const common = text('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
+  if (own === undefined && common === undefined) return undefined;
+  const name = own === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
+  const url = own ?? `${common?.replace(/\/+$/, '')}/v1/traces`;
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new ConfigError(`${name} must be an http(s) address such as http://127.0.0.1:4318, not "${own ?? common}".`);
+  const pairs = (variable: string) => parsePairs(variable, text(variable));
+  return {
+    url,
+    headers: { ...pairs('OTEL_EXPORTER_OTLP_HEADERS'), ...pairs('OTEL_EXPORTER_OTLP_TRACES_HEADERS') },
+    resource: { ...pairs('OTEL_RESOURCE_ATTRIBUTES'), 'service.name': text('OTEL_SERVICE_NAME') ?? 'medley' },
+    ratio: parseRatio(text('OTEL_TRACES_SAMPLER_ARG') ?? '1'),
+  };
+}
+
+function parseRatio(text: string): number {
+  const ratio = /^(?:0|1|0?\.\d+|[01]\.\d+)$/.test(text) ? Number(text) : Number.NaN;
+  if (ratio >= 0 && ratio <= 1) return ratio;
+  throw new ConfigError(`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "${text}".`);
+}
+
+/** `name=value,name=value`, percent-encoded. The text may have a secret, so no message shows it. */
+function parsePairs(variable: string, text: string | undefined): Record<string, string> {
+  const pairs: Record<string, string> = {};
+  for (const pair of (text ?? '').split(',').filter((each) => each.trim() !== '')) {
+    const [, name = '', value = ''] = /^\s*([\w.-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    if (name === '') throw new ConfigError(`${variable} must be a list such as name=value,name=value.`);
+    try {
+      pairs[name] = decodeURIComponent(value);
+    } catch {
+      throw new ConfigError(`${variable}: the value of ${name} is not percent-encoded.`);
+    }
+  }
+  return pairs;
 }
 
 /** A port of this machine alone, or `HOST:PORT`. */

@@ -130,6 +130,7 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
     transport_security: () => transportSecurity(app.base_url(), app.catalog.current.settings.hsts),
     now_ms: () => app.clock.now(),
     log: app.log,
+    tracer: app.tracer,
     observe: (ended) => countRequest(app.metrics, ended),
   });
   const bound = await pipeline.listen({ host, port, is_shared }).catch((error: unknown) => {

@@ -90,6 +90,43 @@ describe('readConfig', () => {
     expect(read({ MEDLEY_METRICS: text }).metrics).toEqual(metrics);
   });
 
+  it('reads the collector of traces as SDKs of OpenTelemetry do', () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc, x-tenant = a',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+      OTEL_TRACES_SAMPLER_ARG: '0.01',
+    };
+    expect(read(env).traces).toEqual({
+      url: 'http://collector:4318/v1/traces',
+      headers: { authorization: 'Basic abc', 'x-tenant': 'a' },
+      resource: { 'deployment.environment.name': 'test', 'service.name': 'medley' },
+      ratio: 0.01,
+    });
+    const own = { ...env, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://other/traces', OTEL_SERVICE_NAME: 'gateway' };
+    expect(read(own).traces).toMatchObject({ url: 'https://other/traces', resource: { 'service.name': 'gateway' } });
+    expect(read({ ...env, OTEL_SDK_DISABLED: 'true' }).traces).toBeUndefined();
+  });
+
+  it.each([
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_TRACES_SAMPLER_ARG: '2' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_TRACES_SAMPLER_ARG: 'all' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_HEADERS: 'a secret' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_EXPORTER_OTLP_HEADERS: 'a=%secret' },
+  ])('refuses %j and shows no header', (env) => {
+    const error = (() => {
+      try {
+        return read(env);
+      } catch (thrown) {
+        return thrown;
+      }
+    })();
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(String(error)).toContain('OTEL_');
+    expect(String(error)).not.toContain('secret');
+  });
+
   it.each(['0', 'true', 'yes', ' 1'])('MEDLEY_ALLOW_PRIVATE=%j allows nothing', (text) => {
     expect(read({ MEDLEY_ALLOW_PRIVATE: text }).allow_private).toBe(false);
   });

@@ -15,6 +15,8 @@ import { withoutWords } from '../lib/without-words.ts';
 import { writeRecord, type RecordParts } from './record.ts';
 import { retryAfter, routesOf, type NamedRoute, type Routing, type RoutingParts } from './routes.ts';
 import { chargeOf, settle, type Settled, type SettleParts } from './settle.ts';
+import { traceAttempt } from './trace.ts';
+import { inSpan } from '../tracing/tracer.ts';
 import { noteLost, useOf, type LostCostParts } from './upstream.ts';
 
 /** Silence of a stream after which the caller gets a sign of life. */
@@ -65,7 +67,7 @@ export async function runCall<Priced extends PricedRequest>(
     routing = await routesOf(parts, priced);
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
-    const { hold, max_tokens } = await reserve(parts, priced, routes);
+    const { hold, max_tokens } = await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes));
     if (max_tokens < priced.output.bound) writer.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
@@ -85,7 +87,7 @@ export async function runCall<Priced extends PricedRequest>(
     let settled: Settled;
     try {
       const upstream = useOf(parts.catalog.current.settings, priced, outcome, charge);
-      settled = await settle(parts, priced, { hold, charge, upstream });
+      settled = await inSpan({ name: 'settle' }, () => settle(parts, priced, { hold, charge, upstream }));
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) writer.cut(); // the caller gets no error any more: it must not look like an end
@@ -182,7 +184,7 @@ async function tryRoutes(
     }
     let attempted;
     try {
-      attempted = await attempt(named);
+      attempted = await traceAttempt(priced, named, outcome, () => attempt(named));
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });

@@ -8,6 +8,7 @@ import { no_bytes } from './body.ts';
 import type { Query } from './endpoint.ts';
 import type { FormReader } from './form.ts';
 import { absolute_form } from './routes.ts';
+import type { Span } from '../tracing/tracer.ts';
 
 const no_query: Query = new Map();
 
@@ -26,6 +27,8 @@ export class Exchange {
   route?: string;
   caller?: Caller;
   person?: Person;
+  /** Of a trace that is recorded. */
+  span?: Span;
   params: Record<string, string> = {};
   query: Query = no_query;
   body: Record<string, unknown> | undefined;

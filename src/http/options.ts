@@ -3,6 +3,7 @@ import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
 import type { SessionUse, Person } from '../accounts/person.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { WindowName, LocalWindows, Windows } from '../limits/window.ts';
+import type { Tracer } from '../tracing/tracer.ts';
 import type { Endpoint } from './endpoint.ts';
 
 export type PipelineLog = {
@@ -32,6 +33,8 @@ export type PipelineOptions<App> = {
   /** Strict-Transport-Security of every answer; asked for each request. Absent: none. */
   transport_security?(): string | undefined;
   log: PipelineLog;
+  /** Records traces; absent: none are. */
+  tracer?: Tracer | undefined;
   /** Hears of each request that has ended. */
   observe?(ended: EndedRequest): void;
   /** Monotonic milliseconds; the windows are counted with it. */

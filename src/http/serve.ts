@@ -24,6 +24,7 @@ import { isWithin } from '../net/address.ts';
 import { decodePath, isBeta, type RouteTable } from './routes.ts';
 import { scopesOf } from './scopes.ts';
 import type { SocketErrors } from './socket-errors.ts';
+import { passOn } from '../tracing/tracer.ts';
 import { admitStranger } from './strangers.ts';
 import { windowError, windowHeaders } from './window-headers.ts';
 
@@ -58,7 +59,20 @@ export function receive<App>(
     Object.assign(exchange.headers, preflight ?? corsHeaders(origins, request.headers));
     if (preflight) return void response.writeHead(204, exchange.headers).end();
   }
-  void next(exchange);
+  void traced(context, exchange, () => next(exchange));
+}
+
+/** Requests of the API are in traces; those of health checks, pages and their scripts are not. */
+function traced<App>({ tracer, routes }: Context<App>, exchange: Exchange, work: () => Promise<void>): Promise<void> {
+  if (!tracer || !routes.needsKey(exchange.path)) return work();
+  const { method, id } = exchange;
+  const { traceparent } = exchange.request.headers;
+  const parent = typeof traceparent === 'string' ? traceparent : undefined;
+  const attributes = { 'http.request.method': method, 'medley.request_id': id };
+  const span = tracer.begin({ name: method, kind: 'server', attributes }, parent);
+  if (!span) return parent === undefined ? work() : passOn(parent, work);
+  exchange.span = span;
+  return span.run(work);
 }
 
 /** The way of a request to a known endpoint; `path_values` are the parts of its path. */
@@ -418,13 +432,24 @@ function logEnd<App>(context: Context<App>, exchange: Exchange): void {
   const fields = { ...logFields(exchange), status: statusCode, ms, ...(!writableFinished && { aborted: true }) };
   context.log.info(fields, 'request');
   const { method, route } = exchange;
+  endSpan(exchange, statusCode, !writableFinished);
   context.observe?.({ method, route, status: statusCode, aborted: !writableFinished, ms });
 }
 
+function endSpan({ span, method, route }: Exchange, status: number, aborted: boolean): void {
+  if (!span) return;
+  span.rename(route === undefined ? method : `${method} ${route}`);
+  span.set({ 'http.route': route, 'http.response.status_code': status });
+  if (status >= 500) span.fail(String(status));
+  if (aborted) span.fail('the caller left');
+  span.end();
+}
+
 /** An allow-list: no header, no query, no body, and the route's pattern rather than the path. */
-function logFields({ id, method, route, caller, person, body_size_bytes }: Exchange): object {
+function logFields({ id, method, route, caller, person, body_size_bytes, span }: Exchange): object {
   return {
     request_id: id,
+    ...(span && { trace_id: span.context.trace_id }),
     method,
     route,
     ...(caller && { account_id: caller.account.id, key_id: caller.key.id }),

@@ -71,6 +71,7 @@ export function openMetrics() {
     deliveries: new Counter('medley_webhook_attempts_total', 'Attempts to deliver a webhook, by their outcome.', [
       'outcome',
     ]),
+    spans_lost: new Counter('medley_trace_spans_lost_total', 'Spans that the collector of traces did not take.', []),
     delivery_seconds: new Histogram(
       'medley_webhook_attempt_seconds',
       'Time of an attempt to deliver a webhook.',

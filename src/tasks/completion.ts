@@ -9,6 +9,7 @@ import { finish, type Completion, type FinishParts, type Preconditions } from '.
 import { storeOutputs, type Origin, type OutputParts } from './outputs.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { attempts_max } from './run.ts';
+import { inSpan, type Tracer } from '../tracing/tracer.ts';
 import { unitsOfRun } from './run-files.ts';
 import { refOf, type Task, type TaskRef } from './task.ts';
 
@@ -17,6 +18,7 @@ export type EndingParts = FinishParts &
   OutputParts &
   TaskFileParts & {
     readonly health: RouteHealth;
+    readonly tracer: Tracer | undefined;
   };
 
 type Failure = Extract<Completion, { status: 'failed' }>;
@@ -59,7 +61,7 @@ export async function settle(
   }
   let outputs;
   try {
-    outputs = await storeOutputs(parts, task, state.files, attempt);
+    outputs = await inSpan({ name: 'store outputs' }, () => storeOutputs(parts, task, state.files, attempt));
   } catch (error) {
     parts.log.error({ task_id: task.id, err: error }, 'output could not be stored, will try again');
     return 'unstored';

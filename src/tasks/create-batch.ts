@@ -22,6 +22,7 @@ export type NewTask = {
   input: string;
   metadata: string;
   webhook_url: string | null;
+  traceparent: string | null;
   currency: string;
   pricing: object;
   held_units: object;

@@ -17,6 +17,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { hasLaterEntry } from '../money/ledger.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
+import { activeTraceparent } from '../tracing/tracer.ts';
 import { insertTask, type CreateAnswer, type InsertParts } from './create-batch.ts';
 import { dropInputs } from './inputs.ts';
 import { checkMedia, keepMedia, type AttachedFiles, type CheckedMedia, type MediaParts } from './media.ts';
@@ -243,6 +244,7 @@ async function callCreate(
     input: JSON.stringify(input),
     metadata: JSON.stringify(request.metadata),
     webhook_url: request.webhook_url,
+    traceparent: activeTraceparent() ?? null,
     currency: account.currency,
     pricing: request.pricing,
     held_units: request.held_units,

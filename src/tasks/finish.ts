@@ -9,6 +9,7 @@ import { exact } from '../money/money.ts';
 import { lockedBy } from '../money/locked.ts';
 import { useRecord, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
+import { inSpan } from '../tracing/tracer.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
@@ -152,10 +153,11 @@ async function tryFinish(
     ...(succeeded ? endOfSuccess(task, completion) : endOfFailure(completion, started_at !== null)),
     upstream: useRecord(completion.upstream),
     upstream_cost: costText(completion),
-    delivery: task.webhook_url === null ? null : newDelivery(task.account_id, task.webhook_url, completed_at.getTime()),
+    delivery: task.webhook_url === null ? null : newDelivery(task, task.webhook_url, completed_at.getTime()),
   };
   const values = [completed_at, recordText(end), body];
-  return retryWhileUnavailable(() => parts.finisher({ account_id: task.account_id, values }));
+  const write = () => retryWhileUnavailable(() => parts.finisher({ account_id: task.account_id, values }));
+  return inSpan({ name: 'end task', attributes: { 'medley.status': completion.status } }, write);
 }
 
 function endOfSuccess(task: Task, { units, files }: Completion & { status: 'succeeded' }) {

@@ -6,6 +6,8 @@ import { NotStarted, type Json, type Provider, type RunState } from '../provider
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
 import { stopAttempt, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
+import { inTraceOf } from '../tracing/tracer.ts';
+import { clientSpan } from './trace.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
 import { isFull, noteFullRoute } from './throttled.ts';
 import { call_timeout_ms, isLate, pollDelay, runContext } from './upstream-run.ts';
@@ -29,7 +31,9 @@ export async function pollTask(parts: PollParts, job: Job): Promise<Outcome> {
     return giveUp(parts, task);
   }
   const provider = parts.providers.get(open.provider);
-  return provider ? pollUpstream(parts, accepted, provider, job.signal) : withoutProvider(parts, accepted);
+  if (!provider) return withoutProvider(parts, accepted);
+  const options = clientSpan('poll', task, open);
+  return inTraceOf(parts.tracer, task, options, () => pollUpstream(parts, accepted, provider, job.signal));
 }
 
 async function pollUpstream(

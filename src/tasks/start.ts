@@ -13,6 +13,7 @@ import {
   claimAttempt,
   closeAttempt,
   loadAtWork,
+  type TaskAtWork,
   openAttempt,
   routeOf,
   type Claimed,
@@ -20,6 +21,8 @@ import {
 import { end, failure, giveUp, giveUpWaiting, outOfReach, settle, type EndingParts } from './completion.ts';
 import { runRequest, stopOrphan, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
 import { withInput, type PreparedInput, type RunMediaParts } from './run-media.ts';
+import { inSpan, inTraceOf } from '../tracing/tracer.ts';
+import { clientSpan, spanFacts } from './trace.ts';
 import { listAttempts, loadInput, readRef, refOf, type Attempt, type Task } from './task.ts';
 import { full_reason, giveUpAt, isFull, noteFullRoute, throttleTask, type FullRoute } from './throttled.ts';
 import { pollDelay, runContext } from './upstream-run.ts';
@@ -63,7 +66,12 @@ export async function startTask(parts: StartParts, job: Job): Promise<Outcome> {
 async function start(parts: StartParts, job: Job): Promise<Outcome> {
   const at_work = await loadAtWork(parts.db, readRef(job.data));
   if (!at_work || at_work.task.completed_at) return 'done';
-  const { task, open } = at_work;
+  const { task } = at_work;
+  const options = { name: `start ${task.model}`, kind: 'consumer', attributes: spanFacts(task) } as const;
+  return inTraceOf(parts.tracer, task, options, () => goOn(parts, at_work, job));
+}
+
+async function goOn(parts: StartParts, { task, open }: TaskAtWork, job: Job): Promise<Outcome> {
   if (job.attempt >= attempts_max) return giveUp(parts, task);
   if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
   if (open) {
@@ -167,7 +175,9 @@ async function submit(
   const submitted_at = new Date(parts.clock.now());
   let state: RunState;
   try {
-    state = await provider.start(run, signal);
+    state = await inSpan(clientSpan('submit', task, { route: name, provider: route.provider }), () =>
+      provider.start(run, signal),
+    );
   } catch (error) {
     return submitFailed(parts, task, attempt, error, stopped);
   }

@@ -47,6 +47,8 @@ export type Task = {
   kind: 'image' | 'video' | 'audio';
   metadata: string;
   webhook_url: string | null;
+  /** The place in a trace at which it was created. */
+  traceparent: string | null;
   currency: string;
   pricing: Pricing;
   held_units: Units;
@@ -125,7 +127,7 @@ export function bodyOf(task: Task): string {
 }
 
 /** The columns of a Task. */
-export const task_columns = `account_id, id, key_id, model, kind, metadata, webhook_url, currency, pricing, held_units, estimate,
+export const task_columns = `account_id, id, key_id, model, kind, metadata, webhook_url, traceparent, currency, pricing, held_units, estimate,
   status, cost, error_type, error_message, body, files, files_removed_at, created_at, started_at, completed_at, deadline_at`;
 
 export async function loadTask(db: Queryable, ref: TaskRef): Promise<Task | undefined> {

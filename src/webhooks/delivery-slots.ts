@@ -3,7 +3,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { DeliveryAttempt, DeliveryRef, DeliveryState, Due } from './delivery.ts';
+import { traceparentOf, type DeliveryAttempt, type DeliveryRef, type DeliveryState, type Due } from './delivery.ts';
 import { secretsAt, type Secrets } from './sign.ts';
 
 /** An attempt that has its slot: what to send, and the claim under which it may be ended. */
@@ -31,6 +31,8 @@ export type DeliverySlots = {
   begin(due: Due): Promise<Begun | undefined>;
   /** Writes down how it ended, plans the next attempt, and hands the slot on. */
   end(begun: Begun, ended: Ended): Promise<AfterAttempt>;
+  /** Returns the place in a trace of what is delivered; null where it is in none. */
+  traceparent(begun: DeliveryRef): Promise<string | null>;
 };
 
 /** Larger batches hold the locks of their hosts longer. */
@@ -58,6 +60,7 @@ export function makeDeliverySlots({ db, clock, retry_delays_ms }: DeliverySlotsO
       const row = await begin({ ...due, claim });
       return row.answer === 'send' ? asBegun(row, claim, clock.now()) : undefined;
     },
+    traceparent: (begun) => traceparentOf(db, begun),
     end: ({ account_id, id, claim }, ended) => end({ account_id, id, claim, ...ended }),
   };
 }

@@ -50,9 +50,13 @@ export function targetOf(account_id: string, url: string): Target {
 }
 
 /** The delivery of a task that ends, for `end_task`, which writes it in its transaction. */
-export function newDelivery(account_id: string, url: string, now_ms: number) {
+export function newDelivery(
+  { account_id, traceparent }: { account_id: string; traceparent: string | null },
+  url: string,
+  now_ms: number,
+) {
   const { endpoint, host } = targetOf(account_id, url);
-  return { id: newId('dlv', now_ms), lane: endpoint, host };
+  return { id: newId('dlv', now_ms), lane: endpoint, host, traceparent };
 }
 
 /**
@@ -90,6 +94,15 @@ export async function deliveryOfTask(
     task.task_id,
   ]);
   return rows[0];
+}
+
+/** Returns the place in a trace of the task that a delivery is about; null where it is in none. */
+export async function traceparentOf(db: Queryable, { account_id, id }: DeliveryRef): Promise<string | null> {
+  const rows = await db.query<{ traceparent: string | null }>(
+    'select traceparent from deliveries where account_id = $1 and id = $2',
+    [account_id, id],
+  );
+  return rows[0]?.traceparent ?? null;
 }
 
 /** The state of a delivery for people: a waiting one has failed before, or not. */

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
+import { inTraceOf, traceHeaders, type Tracer } from '../tracing/tracer.ts';
 import { readDue } from './delivery.ts';
 import type { AfterAttempt, Begun, Ended, DeliverySlots } from './delivery-slots.ts';
 import { signedHeaders } from './sign.ts';
@@ -19,6 +20,7 @@ export type Sender = {
   readonly delivery_slots: DeliverySlots;
   readonly catalog: CatalogHolder;
   readonly metrics: Metrics;
+  readonly tracer: Tracer | undefined;
   addressRules(): AddressRules;
 };
 
@@ -34,7 +36,7 @@ export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
   const begun = await app.delivery_slots.begin(readDue(job.data));
   if (!begun) return 'done';
   await failpoint('delivery.begun');
-  const ended = await attempt(app, begun, job.signal);
+  const ended = await tracedAttempt(app, begun, job.signal);
   await failpoint('delivery.sent');
   const after = await app.delivery_slots.end(begun, ended);
   await failpoint('delivery.ended');
@@ -44,6 +46,20 @@ export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
   // Lost to another worker, this settles nothing. Lost by a crash of the server, or by an answer that
   // did not come and was asked for again, the job looks at the delivery once more.
   return after.state === 'lost' ? { again_after_ms: 0 } : 'done';
+}
+
+/** An attempt in the trace of its task, whose place the receiver is told. */
+async function tracedAttempt(app: Sender, begun: Begun, stopped: AbortSignal): Promise<Ended> {
+  if (!app.tracer) return attempt(app, begun, stopped);
+  const traceparent = await app.delivery_slots.traceparent(begun);
+  const attributes = { 'medley.delivery_id': begun.id, 'medley.attempt': begun.number };
+  const options = { name: `webhook ${begun.event}`, kind: 'client', attributes } as const;
+  return inTraceOf(app.tracer, { traceparent }, options, async (span) => {
+    const ended = await attempt(app, begun, stopped);
+    if (ended.status !== null) span?.set({ 'http.response.status_code': ended.status });
+    if (!ended.delivered) span?.fail(ended.timed_out ? 'timeout' : ended.status === null ? 'unreachable' : 'refused');
+    return ended;
+  });
 }
 
 /**
@@ -62,7 +78,7 @@ export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal):
   try {
     const { status, answer } = await app.guard.send(begun.url, {
       method: 'POST',
-      headers: signedHeaders({ ...begun, sent_at_ms }, begun.secrets),
+      headers: { ...signedHeaders({ ...begun, sent_at_ms }, begun.secrets), ...traceHeaders() },
       body: begun.body,
       rules: app.addressRules(),
       connect_timeout_ms: Math.min(connect_timeout_ms, timeout_ms),

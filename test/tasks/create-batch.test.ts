@@ -38,6 +38,7 @@ describe('a batch of tasks', () => {
       input: '{"prompt":"x"}',
       metadata: '{}',
       webhook_url: null,
+      traceparent: null,
       currency: 'USD',
       pricing: { currency: 'USD', rate: '1', rows: [] },
       held_units: { image: '1' },

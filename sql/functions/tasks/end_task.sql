@@ -7,7 +7,7 @@
 -- cost before it is cut to the hold (the difference is the operator's loss), and units. claim is of the open attempt
 -- that ends with the task: '' for none may be open, null for whichever there is; attempt_state and attempt_reason are
 -- its end, attempt_message the upstream's own words, null if they are error_message. upstream is as close_hold takes it, without provider and route, null if it is not known what the upstream
--- charges; upstream_cost is that as a text for people. delivery is {id, lane, host} if the task has a webhook_url.
+-- charges; upstream_cost is that as a text for people. delivery is {id, lane, host, traceparent} if the task has a webhook_url.
 create or replace function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text language plpgsql as $$
 declare
   e record;

@@ -40,10 +40,10 @@ begin
   if outcome <> 'held' then
     return;
   end if;
-  insert into tasks (account_id, id, key_id, model, kind, input, metadata, webhook_url, currency, pricing, held_units,
-      estimate, created_at, deadline_at)
-    values (t.account_id, t.id, t.key_id, t.model, t.kind, p_input, t.metadata, t.webhook_url, t.currency, t.pricing,
-      t.held_units, t.estimate, t.created_at, t.deadline_at);
+  insert into tasks (account_id, id, key_id, model, kind, input, metadata, webhook_url, traceparent, currency, pricing,
+      held_units, estimate, created_at, deadline_at)
+    values (t.account_id, t.id, t.key_id, t.model, t.kind, p_input, t.metadata, t.webhook_url, t.traceparent,
+      t.currency, t.pricing, t.held_units, t.estimate, t.created_at, t.deadline_at);
   perform engine_send('task.start', jsonb_build_object('account_id', t.account_id, 'task_id', t.id), null, t.id);
   if once.key is not null then
     insert into idempotency_keys (account_id, key, body_hash, task_id, created_at)

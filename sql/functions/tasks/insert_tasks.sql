@@ -51,10 +51,10 @@ begin
     remaining[m.i] := m.remaining;
   end loop;
 
-  insert into tasks (account_id, id, key_id, model, kind, input, metadata, webhook_url, currency, pricing, held_units,
-      estimate, created_at, deadline_at)
-    select n.account_id, n.id, n.key_id, n.model, n.kind, n.input, n.metadata, n.webhook_url, n.currency, n.pricing,
-        n.held_units, n.estimate, n.created_at, n.deadline_at
+  insert into tasks (account_id, id, key_id, model, kind, input, metadata, webhook_url, traceparent, currency, pricing,
+      held_units, estimate, created_at, deadline_at)
+    select n.account_id, n.id, n.key_id, n.model, n.kind, n.input, n.metadata, n.webhook_url, n.traceparent,
+        n.currency, n.pricing, n.held_units, n.estimate, n.created_at, n.deadline_at
       from unnest(t) with ordinality n where outcome[n.ordinality] = 'created';
   perform engine_send_many('task.start',
       array_agg(jsonb_build_object('account_id', n.account_id, 'task_id', n.id)), array_agg(n.id))

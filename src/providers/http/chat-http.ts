@@ -8,6 +8,7 @@ import type { ChatReply } from '../provider.ts';
 import { openCredentials } from './credentials.ts';
 import { ownTexts } from './own-texts.ts';
 import { refusalError, type Hints } from './refusal.ts';
+import { traceHeaders } from '../../tracing/tracer.ts';
 
 /** The HTTP of upstreams that chat: connections of their own, kept open, judged like every other. */
 export type ChatClient = {
@@ -43,6 +44,7 @@ export function openChatClient(
         'content-length': String(bytes.length),
         'user-agent': 'Medley',
         ...headers,
+        ...traceHeaders(),
       });
       const request = {
         ...target,

@@ -9,6 +9,7 @@ import { ownTexts } from './own-texts.ts';
 import { NotStarted, type RunState } from '../provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
 import { closedFor } from './request-windows.ts';
+import { traceHeaders } from '../../tracing/tracer.ts';
 
 /** The HTTP of an upstream that makes media: one key, its own hosts, its rate limit. */
 export type Upstream = {
@@ -114,7 +115,7 @@ export function openUpstream(
       const is_submit = !is_read && (request.json ?? request.form ?? request.body) !== undefined;
       if (is_submit) windows.check(target.pathname, request);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
-      const headers = texts.headers({ 'user-agent': 'Medley', ...own, ...request.headers });
+      const headers = texts.headers({ 'user-agent': 'Medley', ...own, ...request.headers, ...traceHeaders() });
       const path = texts.path(target.pathname + target.search);
       const place = { origin: target.origin, path, authorize };
       const answer = await exchange(connections, place, { ...request, headers, is_read });
