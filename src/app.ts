@@ -249,7 +249,6 @@ async function openParts(
   const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
 
-  const retry_delays_ms = () => catalog.current.settings.webhooks.retry_delays_ms;
   return {
     config,
     clock,
@@ -273,7 +272,7 @@ async function openParts(
     inserter: makeInserter({ db, clock, catalog }),
     finisher: makeFinisher(db),
     untilFinal: makeUntilFinal({ db, listener, onStop }),
-    delivery_slots: makeDeliverySlots({ db, clock, retry_delays_ms }),
+    delivery_slots: openDeliverySlots({ db, clock, catalog }),
     ...secretParts(config, secret),
     local_url: () => localUrl(listening),
     ...people,
@@ -285,6 +284,12 @@ async function openParts(
     ...tracker,
     stop,
   };
+}
+
+/** Delays are those of the configuration as it is at each attempt. */
+function openDeliverySlots({ db, clock, catalog }: Pick<App, 'db' | 'clock' | 'catalog'>): DeliverySlots {
+  const retry_delays_ms = () => catalog.current.settings.webhooks.retry_delays_ms;
+  return makeDeliverySlots({ db, clock, retry_delays_ms });
 }
 
 /** The counters of this process, and its traces. */

@@ -133,11 +133,16 @@ function parseTraces(text: (name: string) => string | undefined): TracesConfig |
   const url = own ?? `${common?.replace(/\/+$/, '')}/v1/traces`;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new ConfigError(`${name} must be an http(s) address such as http://127.0.0.1:4318, not "${own ?? common}".`);
-  const pairs = (variable: string) => parsePairs(variable, text(variable));
   return {
     url,
-    headers: { ...pairs('OTEL_EXPORTER_OTLP_HEADERS'), ...pairs('OTEL_EXPORTER_OTLP_TRACES_HEADERS') },
-    resource: { ...pairs('OTEL_RESOURCE_ATTRIBUTES'), 'service.name': text('OTEL_SERVICE_NAME') ?? 'medley' },
+    headers: {
+      ...parsePairs('OTEL_EXPORTER_OTLP_HEADERS', text('OTEL_EXPORTER_OTLP_HEADERS')),
+      ...parsePairs('OTEL_EXPORTER_OTLP_TRACES_HEADERS', text('OTEL_EXPORTER_OTLP_TRACES_HEADERS')),
+    },
+    resource: {
+      ...parsePairs('OTEL_RESOURCE_ATTRIBUTES', text('OTEL_RESOURCE_ATTRIBUTES')),
+      'service.name': text('OTEL_SERVICE_NAME') ?? 'medley',
+    },
     ratio: parseRatio(text('OTEL_TRACES_SAMPLER_ARG') ?? '1'),
   };
 }

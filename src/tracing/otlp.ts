@@ -56,7 +56,7 @@ function spanOf(span: EndedSpan) {
   };
 }
 
-/** Where spans go. `resource` are the facts that all of them share. */
+/** The collector that spans go to. `resource` are the facts that all of them share. */
 export type OtlpOptions = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
