@@ -248,7 +248,6 @@ async function openParts(
   const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
   const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
-
   return {
     config,
     clock,

@@ -79,7 +79,6 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     ...dashboardEndpoints(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),
-    metricsEndpoint(),
     ...healthEndpoints<App>({ checks: readiness }),
   ];
   return endpoints;
@@ -112,7 +111,7 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
   const { host, port } = app.config;
   const pipeline = makePipeline<App>({
     app,
-    endpoints: listEndpoints(app.styles),
+    endpoints: [...listEndpoints(app.styles), ...(app.config.metrics_token === undefined ? [] : [metricsEndpoint()])],
     authenticate: (headers) => app.authenticator.authenticate(headers),
     admitPerson: (request, purpose) => {
       const { db, login, clock } = app;

@@ -4,7 +4,7 @@ import { metrics_content_type } from '../metrics/registry.ts';
 import { hasToken, type MetricsParts } from '../monitoring/metrics-server.ts';
 import { openScrape, type Scrape } from '../monitoring/scrape.ts';
 
-/** GET /metrics on the port of the API, for whoever has MEDLEY_METRICS_TOKEN. Without that setting it is a 404. */
+/** GET /metrics on the port of the API, for whoever has MEDLEY_METRICS_TOKEN. Without that setting nobody is offered it. */
 export function metricsEndpoint(): Endpoint<MetricsParts> {
   let scrape: Scrape | undefined;
   return {
@@ -15,11 +15,7 @@ export function metricsEndpoint(): Endpoint<MetricsParts> {
     docs: { tag: 'Service', summary: 'Read the metrics of this process', hidden: true, responses: {} },
     handle: async (app, { headers }) => {
       const { metrics_token } = app.config;
-      if (metrics_token === undefined) {
-        const message = 'Metrics have a port of their own, or a token: set MEDLEY_METRICS or MEDLEY_METRICS_TOKEN.';
-        throw new ApiError('not_found', message);
-      }
-      if (!hasToken(headers, metrics_token))
+      if (metrics_token === undefined || !hasToken(headers, metrics_token))
         throw new ApiError('unauthenticated', 'The token of the metrics is missing or wrong.');
       scrape ??= openScrape(app);
       return {

@@ -4,8 +4,8 @@ import type { Counter } from '../metrics/registry.ts';
 import { openOtlp } from './otlp.ts';
 import { Tracer } from './tracer.ts';
 
-/** A collector that is away is said once in this time. */
-const say_every_ms = 60_000;
+/** A collector that is away is in the log once in this time. */
+const log_every_ms = 60_000;
 
 /** Opens the tracer of a process; undefined where the environment names no collector. */
 export function openTracing(
@@ -14,15 +14,15 @@ export function openTracing(
   onStop: (close: () => Promise<void>) => void,
 ): Tracer | undefined {
   if (!config) return undefined;
-  let said_at_ms = Number.NEGATIVE_INFINITY;
+  let logged_at_ms = Number.NEGATIVE_INFINITY;
   const exporter = openOtlp({
     ...config,
     resource: { 'service.version': version, 'medley.role': role, ...config.resource },
     version,
     onLost: (count, reason) => {
       lost.add({}, count);
-      if (performance.now() - said_at_ms < say_every_ms) return;
-      said_at_ms = performance.now();
+      if (performance.now() - logged_at_ms < log_every_ms) return;
+      logged_at_ms = performance.now();
       log.warn({ count, reason }, 'spans of traces were lost');
     },
   });

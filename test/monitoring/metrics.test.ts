@@ -172,12 +172,11 @@ test('the port of the metrics has nothing but metrics, and closes connections th
   await closed;
 });
 
-test('without a token the API does not show metrics, and says which settings do', async () => {
+test('without a token the API has no metrics', async () => {
   const open = await service.beside();
   try {
     const response = await fetch(`${open.url}/metrics`, { headers: bearer });
     expect(response.status).toBe(404);
-    expect(await response.text()).toContain('set MEDLEY_METRICS or MEDLEY_METRICS_TOKEN');
   } finally {
     await open.stop();
   }
