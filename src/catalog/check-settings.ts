@@ -179,6 +179,30 @@ export function checkStorage(storage: unknown, surroundings: Surroundings, repor
   }
 }
 
+/** A search API without its address or key answers nothing. */
+export function checkTools(
+  tools: unknown,
+  models: readonly string[] | undefined,
+  surroundings: Surroundings,
+  report: Report,
+): void {
+  const search = isObject(tools) ? tools['web_search'] : undefined;
+  const path = ['tools', 'web_search'];
+  if (!isObject(search) || report.wrong(path)) return;
+  const { api, base_url, api_key } = search;
+  if (api === 'searxng') {
+    if (base_url === undefined) report.error(path, 'base_url is missing: it is the address of your own SearXNG.');
+  } else if (api_key === undefined) {
+    report.error(path, `api_key is missing: ${String(api)} answers nobody without one.`);
+  }
+  if (typeof api_key === 'string' && surroundings.secret(api_key) === undefined)
+    report.warn([...path, 'api_key'], `${missing(api_key)}: models are not given the search.`);
+  const named = Array.isArray(search['models']) ? search['models'] : [];
+  for (const [index, name] of named.entries())
+    if (models && typeof name === 'string' && !models.includes(name))
+      report.warn([...path, 'models', index], `is no model of this file. ${suggestion(name, models) ?? ''}`.trimEnd());
+}
+
 function hasSecret(name: string, provider: ProviderEntry, surroundings: Surroundings, report: Report): boolean {
   const absent = missingSecret(provider, surroundings.secret);
   if (!absent) return true;

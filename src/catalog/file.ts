@@ -8,6 +8,7 @@ import {
   checkProvider,
   checkStorage,
   checkStranded,
+  checkTools,
   sandbox_name,
   type Surroundings,
 } from './check-settings.ts';
@@ -44,7 +45,15 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   checkStorage(valueAt(value, ['storage']), surroundings, report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
+  checkTools(valueAt(value, ['tools']), idsOf(value, models), surroundings, report);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);
+}
+
+/** Ids of all models; undefined where some come with the default catalogue. */
+function idsOf(value: unknown, models: unknown): string[] | undefined {
+  const setting = valueAt(value, ['catalog', 'default']);
+  if (setting !== undefined && setting !== false) return undefined;
+  return (Array.isArray(models) ? models : []).map((model) => String(isObject(model) ? model['id'] : ''));
 }
 
 /** The default catalogue's prices are in dollars, and prices are in the first currency. */

@@ -233,6 +233,27 @@ export const hsts_scopes = ['host', 'subdomains', 'off'] as const;
 
 export const link_policies = ['pass', 'fetch', 'refuse'] as const;
 
+/** Search APIs that the service speaks. */
+export const search_apis = ['brave', 'tavily', 'searxng', 'exa'] as const;
+
+export type SearchApi = (typeof search_apis)[number];
+
+/** The operator's own search. `api_key`: env:NAME or file:/path. Amounts are in the base currency, for `per` searches. */
+export type WebSearchSettings = {
+  readonly api: SearchApi;
+  readonly base_url: string;
+  readonly api_key?: string;
+  readonly price: string;
+  readonly cost?: string;
+  readonly per: number;
+  readonly results_max: number;
+  readonly searches_max: number;
+  readonly timeout_ms: number;
+  readonly allow_private: boolean;
+  /** Absent: all. */
+  readonly models?: readonly string[];
+};
+
 /** Settings of the whole service, with defaults. */
 export type Settings = {
   readonly base_url?: string;
@@ -277,6 +298,8 @@ export type Settings = {
     readonly response_bytes_max: number;
     readonly account_bytes_max: number;
   };
+  /** Tools that the service runs itself. */
+  readonly tools: { readonly web_search?: WebSearchSettings };
   /** The issuer of invoices; without one there are no invoices. */
   readonly issuer?: Issuer;
   /** Instructions for topping up where cards are not accepted. */

@@ -19,6 +19,7 @@ import { provider } from './provider-schema.ts';
 import { responses } from './responses-schema.ts';
 import { retention } from './retention-schema.ts';
 import { storage } from './storage-schema.ts';
+import { tools } from './tools-schema.ts';
 
 /**
  * The shape of `medley.yaml`, once: the type comes from here, and so does the published `medley.schema.json`, by
@@ -456,6 +457,7 @@ const catalog_schema = section(
     storage: Type.Optional(storage),
     files: Type.Optional(files),
     responses: Type.Optional(responses),
+    tools: Type.Optional(tools),
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),
     sandbox: Type.Optional(

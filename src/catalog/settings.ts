@@ -1,10 +1,11 @@
 import { assert } from '../lib/assert.ts';
 import type { Issuer } from '../billing/invoice.ts';
 import { parseDuration } from '../lib/duration.ts';
-import type { Settings } from './model.ts';
+import type { SearchApi, Settings, WebSearchSettings } from './model.ts';
 import type { StorageSettings } from '../storage/settings.ts';
 import type { CatalogFile, IssuerEntry } from './schema.ts';
 import type { BucketEntry } from './storage-schema.ts';
+import type { WebSearchEntry } from './tools-schema.ts';
 
 export const default_currencies = { USD: '1', PLN: '3.65' };
 
@@ -49,6 +50,7 @@ export function settingsOf(file: CatalogFile): Settings {
       response_bytes_max: (responses?.response_mb_max ?? 8) * 1_000_000,
       account_bytes_max: (responses?.account_mb_max ?? 1_000) * 1_000_000,
     },
+    tools: file.tools?.web_search ? { web_search: searchOf(file.tools.web_search) } : {},
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
     ...(mail && { mail }),
@@ -92,6 +94,30 @@ function bucketOf(entry: BucketEntry): StorageSettings {
       encryption: { algorithm, ...(kms_key_id !== undefined && { kms_key_id }) },
     }),
     links: links ?? 'through',
+  };
+}
+
+/** Public addresses of the search APIs; a search engine of one's own has none. */
+const search_urls: { readonly [api in SearchApi]?: string } = {
+  brave: 'https://api.search.brave.com',
+  tavily: 'https://api.tavily.com',
+  exa: 'https://api.exa.ai',
+};
+
+function searchOf(entry: WebSearchEntry): WebSearchSettings {
+  const { api, base_url = search_urls[api] ?? '', api_key, price, cost, per, models } = entry;
+  return {
+    api,
+    base_url: base_url.replace(/\/+$/, ''),
+    ...(api_key !== undefined && { api_key }),
+    price,
+    ...(cost !== undefined && { cost }),
+    per: per ?? 1,
+    results_max: entry.results_max ?? 5,
+    searches_max: entry.searches_max ?? 5,
+    timeout_ms: milliseconds(entry.timeout ?? '10s'),
+    allow_private: entry.allow_private ?? false,
+    ...(models && { models }),
   };
 }
 

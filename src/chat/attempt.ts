@@ -285,7 +285,7 @@ function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks):
   return (
     styles.find(({ upstream }) => upstream.isChosen?.(request, quirks, true)) ??
     styles_by_option.find(({ upstream }) => upstream.isChosen?.(request, quirks, false)) ??
-    usual.find((style) => style === request.style) ??
+    usual.find(({ name }) => name === request.style.name) ?? // a search changes the codec of its request
     usual[0]
   );
 }
@@ -431,13 +431,24 @@ type AnswerResults = Pick<ChatOutcome, 'usage' | 'has_content' | 'delivered' | '
 /** Returns the options for writing the response, whole or streamed. */
 function renderOptions({ parts, priced, sent, outcome }: RouteAttempt): AnswerOptions {
   return {
+    ...answerOptions(parts, priced, outcome),
+    ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
+    ...(sent.tool_names && { tool_names: sent.tool_names }),
+  };
+}
+
+/** Returns those of the options that do not depend on the request to the upstream. */
+export function answerOptions(
+  parts: Pick<AttemptParts, 'clock'>,
+  priced: PricedChatRequest,
+  outcome: ChatOutcome,
+): AnswerOptions {
+  return {
     model: priced.model.id,
     request_id: priced.request_id,
     created: Math.floor(parts.clock.now() / 1000),
     input_tokens_estimated: priced.input_tokens_counted, // what is charged, unlike the hold's estimate
     writes_for_an_hour: outcome.writes_for_an_hour,
-    ...(sent.json_tool !== undefined && { json_tool: sent.json_tool }),
-    ...(sent.tool_names && { tool_names: sent.tool_names }),
     ...(priced.request.echo && { echo: priced.request.echo }),
     ...(priced.request.wants_cost && { cost: (usage) => Number(exact(chargeFor(priced, usage).cost)) }),
   };

@@ -17,6 +17,7 @@ import {
 } from './attempt.ts';
 import { fetchLinks } from './links.ts';
 import type { PricedChatRequest } from './priced-request.ts';
+import { attemptWithSearch } from './search-loop.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 
@@ -42,7 +43,8 @@ export async function attemptWithLinks(
   writer: StreamWriter,
 ): Promise<Attempted> {
   const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
-  if (links.length === 0) return attemptRoute(parts, priced, route, caller, outcome, writer);
+  const attempt = priced.search ? attemptWithSearch : attemptRoute;
+  if (links.length === 0) return attempt(parts, priced, route, caller, outcome, writer);
   const policy = linkPolicy(parts, route, priced.request.style);
   try {
     checkPolicy(links, policy);
@@ -50,7 +52,7 @@ export async function attemptWithLinks(
     if (!(error instanceof ApiError)) throw error;
     return failed(refused(error));
   }
-  if (policy !== 'fetch') return attemptRoute(parts, priced, route, caller, outcome, writer);
+  if (policy !== 'fetch') return attempt(parts, priced, route, caller, outcome, writer);
   const files = await fetchAll(parts, { ...priced, links }, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
@@ -60,7 +62,7 @@ export async function attemptWithLinks(
     permit.release();
   });
   try {
-    return await attemptRoute(parts, fetched, route, caller, outcome, writer);
+    return await attempt(parts, fetched, route, caller, outcome, writer);
   } finally {
     letGo();
   }

@@ -20,6 +20,8 @@ export type ChatOutcome = {
   route: Route | undefined;
   /** Usage reported by the upstream that gave content. */
   usage: Partial<Usage> | undefined;
+  /** Some of the usage was counted here. */
+  is_counted?: boolean;
   /** Types of the caller's tools that the upstream did not get. */
   tools_left_out: readonly string[];
   /** The upstream was asked to keep input in its cache for an hour. */

@@ -45,9 +45,15 @@ function affordableOf({ available, remaining }: Funds): Money {
 
 function costAtMost(priced: PricedRequest, input_tokens: number, max_tokens: number): Money {
   const { hold_pricing, request, output } = priced;
-  const amount = holdFor(hold_pricing, input_tokens, request.n * Math.max(max_tokens, output.sent_min));
+  const reread_tokens = rereadsOf(priced) * max_tokens;
+  const amount = holdFor(hold_pricing, input_tokens + reread_tokens, request.n * Math.max(max_tokens, output.sent_min));
   const with_tools = amount + costOfTools(priced);
   return with_tools < money_max ? with_tools : money_max;
+}
+
+/** The number of times that a model reads again what it has written: once behind each search of the service's own. */
+function rereadsOf({ search }: PricedRequest): number {
+  return search?.searches_max ?? 0;
 }
 
 function costOfTools({ hold_pricing, hosted }: PricedRequest): Money {
@@ -73,7 +79,8 @@ function tightPlan(priced: PricedRequest, affordable: Money): HoldPlan | undefin
   };
   const usual = planFor(output.usual);
   if (usual) return usual;
-  const bought = outputTokensFor(hold_pricing, input_tokens_most, affordable - costOfTools(priced)) ?? 0n;
+  const left = affordable - costOfTools(priced);
+  const bought = outputTokensFor(hold_pricing, input_tokens_most, left, rereadsOf(priced)) ?? 0n;
   const max_tokens = Number(bought / BigInt(request.n));
   return max_tokens >= output.least ? planFor(max_tokens) : undefined;
 }

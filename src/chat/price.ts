@@ -124,11 +124,20 @@ export function paidToolCalls(counted: ToolCalls | undefined, hosted: HostedTool
   return Object.fromEntries(paid.filter(([, calls]) => calls > 0));
 }
 
-/** Returns the output tokens that this money buys in addition to so many input tokens; undefined if they are free. */
-export function outputTokensFor(pricing: Pricing, input_tokens: number, money: Money): bigint | undefined {
+/**
+ * Returns the output tokens that this money buys in addition to so many input tokens; undefined if they are free. Each is
+ * input so many times again (`rereads`).
+ */
+export function outputTokensFor(
+  pricing: Pricing,
+  input_tokens: number,
+  money: Money,
+  rereads: number,
+): bigint | undefined {
   const { request, input, output, denominator } = ratesFor(pricing, input_tokens);
   const left = money * denominator - request - input * BigInt(input_tokens);
-  return output === 0n ? undefined : left / output;
+  const token = output + input * BigInt(rereads);
+  return token === 0n ? undefined : left / token;
 }
 
 /**

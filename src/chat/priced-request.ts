@@ -22,6 +22,7 @@ import {
   pricingOf,
   type HostedTools,
 } from './price.ts';
+import { function_tokens, ownSearch, withSearchPrice, type OwnSearch } from './own-search.ts';
 import { hostedTools } from './tools.ts';
 
 /** Kinds of models that answer in the call itself. */
@@ -50,6 +51,8 @@ export type PricedRequest = {
   output: OutputBounds;
   /** Absent: the call uses no tools that cost anything beside their tokens. */
   hosted?: HostedTools;
+  /** Absent: the service searches nothing for the call. */
+  search?: OwnSearch;
   /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */
   max_tokens: number;
 };
@@ -91,9 +94,13 @@ export function priceChatRequest(
   const { settings } = parts.catalog.current;
   const output = boundsOf(request, model, parts.styles);
   const input_size = inputSize(request);
-  const hosted = hostedTools(request, model);
-  const held = (tokens: number) => (hosted ? inputWithResults(tokens, hosted.calls_max) : tokens);
-  const pricing = pricingOf(model, call.caller.account.currency, settings);
+  const sold = hostedTools(request, model);
+  const search = sold ? undefined : ownSearch(request, model, settings);
+  const hosted = sold ?? (search && { units: ['web_search'] as const, calls_max: search.searches_max });
+  const held = (tokens: number) =>
+    hosted ? inputWithResults(search ? tokens + function_tokens : tokens, hosted.calls_max) : tokens;
+  const usual = pricingOf(model, call.caller.account.currency, settings);
+  const pricing = search ? withSearchPrice(usual, search) : usual;
   return {
     caller: call.caller,
     request_id: call.request_id,
@@ -103,6 +110,7 @@ export function priceChatRequest(
     pricing,
     hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
     ...(hosted && { hosted }),
+    ...(search && { search }),
     input_tokens_estimated: held(estimateInput(input_size)),
     input_tokens_most: held(mostInput(input_size)),
     input_tokens_counted: countInput(input_size),

@@ -30,7 +30,7 @@ export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | 
   const { input_tokens_counted } = priced;
   const counting = { input_tokens_counted, is_complete, writes_for_an_hour };
   const { usage, is_counted } = chargedUsage(reported, delivered, counting);
-  return { usage, counted_here: is_counted, ...chargeFor(priced, usage) };
+  return { usage, counted_here: is_counted || outcome.is_counted === true, ...chargeFor(priced, usage) };
 }
 
 /** Returns what this usage costs. */

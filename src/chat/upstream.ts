@@ -9,6 +9,7 @@ import type { UpstreamUse } from '../money/upstream.ts';
 import { routeName } from '../routing/health.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatOutcome } from './outcome.ts';
+import { withSearchCost } from './own-search.ts';
 import { unitsOf } from './price.ts';
 import type { Charge } from './settle.ts';
 
@@ -24,7 +25,11 @@ export function useOf(
 ): UpstreamUse | undefined {
   const { route } = outcome;
   if (!route) return undefined;
-  const rows = fitCosts(route.cost, () => ({}));
+  const rows = withSearchCost(
+    fitCosts(route.cost, () => ({})),
+    priced,
+    settings,
+  );
   const facts = {
     rows,
     units: charge && unitsOf({ rows }, charge.usage),

@@ -52,6 +52,9 @@ const fields: { readonly [field: string]: Check } = {
   search_parameters: always(searching),
   enable_search: unlessOneOf([false], searching),
   data_sources: always(searching),
+  models: always(another_model),
+  provider: always(another_model),
+  plugins: always('would be run at a price per use'),
   fallbacks: always(another_model),
   fallback_credit_token: always(another_model),
   preset: always(another_model),
@@ -77,11 +80,8 @@ const fields: { readonly [field: string]: Check } = {
 /** Rules that are about more than a field of that name. */
 const others = ['tools', 'input_audio', 'file_id', 'store', 'cache_ttl'] as const;
 
-/** OpenRouter's wishes for a route or a plugin: they are left out, since the answer without them is one all the same. */
-const wishes: readonly string[] = ['models', 'provider', 'plugins'];
-
 /** Names that `pass` may list. */
-export const pass_names: readonly string[] = [...Object.keys(fields), ...others, ...wishes];
+export const pass_names: readonly string[] = [...Object.keys(fields), ...others];
 
 /** Returns the allowance of a route, by its options. */
 export const allowanceOf = rememberByObject((options: JsonObject) => readAllowance(options).allowance);
@@ -143,7 +143,7 @@ export function allowedBody(members: Members, body: JsonObject, allowance: Allow
   for (const field in body) {
     const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
     const value = body[field] ?? null;
-    if (!check || value === null || pass.has(field)) continue;
+    if (!check || value === null || pass.has(field) || members.left_out?.has(field)) continue;
     const problem = check(value);
     if (problem !== undefined) throw refusal(field, problem);
   }
@@ -163,8 +163,7 @@ function withoutUnknown(members: Members, body: JsonObject, allowance: Allowance
 }
 
 function isKnown(members: Members, field: string, { pass, pass_fields }: Allowance): boolean {
-  const has_rule = Object.hasOwn(fields, field) || wishes.includes(field);
-  if (pass_fields.has(field) || (pass.has(field) && has_rule)) return true;
+  if (pass_fields.has(field) || (pass.has(field) && Object.hasOwn(fields, field))) return true;
   if (withheld_members.has(field)) return false;
   return members.sdk.has(field) || members.vendor.has(field);
 }

@@ -3,6 +3,7 @@ import type { ErrorFormat } from '../errors.ts';
 import type { ChatAnswer, Conversation, Usage } from './conversation.ts';
 import type { BodyLink, FetchedFile, Replacement } from './links.ts';
 import type { Quirks } from './quirks.ts';
+import type { SearchOptions } from './search-function.ts';
 import type { SameStream, StreamReader, StreamState, StreamWriter } from './stream.ts';
 import type { UsageFormat } from './usage.ts';
 
@@ -112,6 +113,8 @@ export type Members = {
   readonly sdk: ReadonlySet<string>;
   /** Beside them, of servers of the style, which cost nothing but tokens: sampling, and how much to think. */
   readonly vendor: ReadonlySet<string>;
+  /** Refused in other styles; here an answer without them is one all the same. */
+  readonly left_out?: ReadonlySet<string>;
   /** Read here, and meant for no upstream. */
   readonly own?: ReadonlySet<string>;
 };
@@ -123,6 +126,14 @@ export type Betas = {
   readonly allowed: ReadonlySet<string>;
   /** Goes on where the model has prices for prompts of that length. */
   readonly long_context: RegExp;
+};
+
+/** The place of a body that asks for a search of the web. */
+export type SearchHalf = {
+  /** Undefined if the request asks for none. Throws ApiError 400 naming the field. */
+  read(body: JsonObject): SearchOptions | undefined;
+  /** The body with a function in place of the search, and the name of that. */
+  withFunction(body: JsonObject): { body: JsonObject; name: string };
 };
 
 /** The place of a body that says how often a model may use tools that the provider runs. */
@@ -168,6 +179,8 @@ export type CallerHalf = {
   isFunction?(tool: JsonObject): boolean;
   /** The bound of how often a provider's own tools are used; absent: the style has none, so nobody could pay for them. */
   readonly tool_bound?: ToolBound;
+  /** Searches of the web, which the service can run for every model; absent: the style has none. */
+  readonly search?: SearchHalf;
   /** Tells whether a tool of the style's own costs nothing but tokens; absent: by its `type`. */
   isCovered?(tool: JsonObject): boolean;
   /** The name of a tool that is no function, where it is not in its `type`. */

@@ -1,4 +1,5 @@
 import type { Json, JsonObject, ToolUnit } from '../catalog/model.ts';
+import type { SearchFailure, SearchResult } from '../web-search/search.ts';
 
 /**
  * The neutral form of a chat, which all styles are parsed into and rendered from. Only translation uses it: where caller
@@ -31,7 +32,17 @@ export type Part =
   /** Without a signature it cannot be given back to an upstream of messages style. */
   | { type: 'thinking'; text: string; signature?: string }
   | { type: 'redacted_thinking'; data: string }
-  | { type: 'refusal'; text: string };
+  | { type: 'refusal'; text: string }
+  /** In answers alone. */
+  | ({ type: 'web_search' } & WebSearch);
+
+/** A search that the service ran for the model. With a `failure` there are no results. */
+export type WebSearch = {
+  id: string;
+  query: string;
+  results: readonly SearchResult[];
+  failure?: SearchFailure;
+};
 
 export type Turn = { role: 'system' | 'user' | 'assistant'; parts: Part[] };
 
@@ -113,6 +124,8 @@ export type ChatEvent =
   /** Gemini's, of the text so far. */
   | { type: 'text_signature'; thought_signature: string }
   | { type: 'tool_arguments'; index: number; json: string }
+  | { type: 'web_search_begun'; id: string; query: string }
+  | ({ type: 'web_search' } & WebSearch)
   /** The usage so far: later values replace earlier ones, they are never added. */
   | { type: 'usage'; usage: Partial<Usage> }
   | { type: 'finish'; reason: FinishReason; stop_sequence?: string }

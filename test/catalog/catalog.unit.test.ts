@@ -134,6 +134,7 @@ retention: { chat_records: 10s, deliveries: 2d, audit: 11s, sessions: 12s, invit
 storage: { shared: true }
 files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
+tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] } }
 `);
     expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
       base_url: 'https://x.example',
@@ -163,12 +164,45 @@ responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
       storage: { type: 'disk', shared: true },
       files: { keep_ms: 6_000, file_bytes_max: 7_000_000, account_bytes_max: 8_000_000, account_files_max: 9 },
       responses: { keep_ms: 864_000_000, response_bytes_max: 2_000_000, account_bytes_max: 3_000_000 },
+      tools: {
+        web_search: {
+          api: 'searxng',
+          base_url: 'https://s.example',
+          price: '0.5',
+          cost: '0.4',
+          per: 7,
+          results_max: 8,
+          searches_max: 9,
+          timeout_ms: 11_000,
+          allow_private: true,
+          models: ['a/b'],
+        },
+      },
       currencies: [
         ['PLN', '1'],
         ['USD', '0.27'],
       ],
       base_currency: 'PLN',
     });
+  });
+
+  it('has defaults for most of a search, and warns of a key that is not set and of unknown models', async () => {
+    secrets.set('env:A', 'a secret');
+    const read = (search: string) => open(`version: 1\ntools: { web_search: ${search} }`);
+    const { current } = await read('{ api: brave, api_key: env:A, price: "0.01" }');
+    expect(current.settings.tools.web_search).toEqual({
+      api: 'brave',
+      base_url: 'https://api.search.brave.com',
+      api_key: 'env:A',
+      price: '0.01',
+      per: 1,
+      results_max: 5,
+      searches_max: 5,
+      timeout_ms: 10_000,
+      allow_private: false,
+    });
+    const { current: other } = await read('{ api: exa, api_key: env:UNSET_KEY, price: "0.01", models: [no/such] }');
+    expect(other.warnings.map(({ path }) => path)).toEqual(['tools.web_search.api_key', 'tools.web_search.models[0]']);
   });
 
   it('reads every setting of a bucket, and has defaults for most of them', async () => {
@@ -340,9 +374,7 @@ describe('a file with mistakes', () => {
       withProvider(image('a').replace('price: [{ unit: image, amount: "2" }], ', ''), 'oops: 1\n'),
     );
     expect(await checkCatalogFile(config_file, options)).toEqual({
-      errors: [
-        `${config_file}:2:1 oops: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, responses, billing, mail, sandbox, catalog, providers, models.`,
-      ],
+      errors: [`${config_file}:2:1 oops: is not a known setting. Did you mean "tools"?`],
       warnings: [`${config_file}:5:5 models[0]: has no price: every run is free.`],
     });
     expect(await checkCatalogFile(join(folder, 'none.yaml'), options)).toEqual({

@@ -27,7 +27,7 @@ describe('a file of the wrong form is reported', () => {
       ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
       [
         'version: 1\n▸__proto__: {}',
-        `__proto__: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, responses, billing, mail, sandbox, catalog, providers, models.`,
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, money, net, webhooks, outputs, tasks, retention, storage, files, responses, tools, billing, mail, sandbox, catalog, providers, models.`,
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',
@@ -94,6 +94,14 @@ describe('a file of the wrong form is reported', () => {
       [
         'version: 1\nstorage: { shared: ▸true, s3: { bucket: files } }',
         'storage.shared: says something of the disk, but the files are in a bucket: remove one of them.',
+      ],
+      [
+        'version: 1\ntools: { web_search: ▸{ api: searxng, price: "0.01" } }',
+        'tools.web_search: base_url is missing: it is the address of your own SearXNG.',
+      ],
+      [
+        'version: 1\ntools: { web_search: ▸{ api: exa, price: "0.01" } }',
+        'tools.web_search: api_key is missing: exa answers nobody without one.',
       ],
       ['version: 1\nsandbox: ▸no', 'sandbox: must be a boolean (got string).'],
     ]),

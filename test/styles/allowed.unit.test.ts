@@ -176,6 +176,10 @@ describe('a request', () => {
     }
     const { allowance } = readAllowance({});
     expect(ignoredFields(membersNamed('completions'), given, [allowance])).toEqual(Object.keys(wishes));
+    for (const [name, value] of Object.entries(wishes)) {
+      const other = { model: 'm', [name]: value };
+      expect(() => allowedBody(membersNamed('messages'), other, allowance)).toThrow(name);
+    }
   });
 
   it("is refused when it names the operator's account or runs more than one model", () => {

@@ -16,6 +16,7 @@ import {
   writeCompletionsAnswers,
   type CompletionsOptions,
 } from './response.ts';
+import { completions_search } from './searches.ts';
 import { CompletionsReader, CompletionsWriter } from './stream.ts';
 import { usage_format } from './usage.ts';
 
@@ -49,10 +50,12 @@ export const completions: CallerCodec = {
     cache_control enable_thinking min_p min_tokens reasoning reasoning_format repetition_penalty
     thinking thinking_budget top_a top_k
   `),
+      left_out: words('models provider plugins'),
       own: words('include_reasoning usage'),
     },
     turns_field: 'messages',
     isFunction: ({ type = null }) => own_tools.has(type),
+    search: completions_search,
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,

@@ -5,7 +5,9 @@ import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
 import type { AnswerOptions } from '../codec.ts';
 import { withCost } from '../usage.ts';
+import { citationsIn } from '../citations.ts';
 import type { ReasoningShown } from './openrouter.ts';
+import { annotationsOf } from './searches.ts';
 import { usage_format } from './usage.ts';
 
 /**
@@ -173,10 +175,24 @@ function writeMessage(
     role: 'assistant',
     content: text === '' && (call !== undefined || refusal !== '') ? null : text,
     refusal: refusal === '' ? null : refusal,
+    ...writeAnnotations(parts, text),
     ...writeThinking(parts, reasoning),
     ...(call && legacy_functions && { function_call: { name: call.name, arguments: call.arguments || '{}' } }),
     ...(call && !legacy_functions && { tool_calls: calls.map((each) => writeSignedCall(each, custom_tools)) }),
     ...(signed?.type === 'text' && writeExtraContent(signed.thought_signature)),
+  };
+}
+
+function writeAnnotations(parts: readonly Part[], text: string): JsonObject {
+  const searches = parts.filter((part) => part.type === 'web_search');
+  if (searches.length === 0) return {};
+  return {
+    annotations: annotationsOf(
+      citationsIn(
+        text,
+        searches.flatMap(({ results }) => results),
+      ),
+    ),
   };
 }
 

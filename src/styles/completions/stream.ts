@@ -7,7 +7,9 @@ import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { withCost } from '../usage.ts';
+import { CitedText } from '../citations.ts';
 import type { ReasoningShown } from './openrouter.ts';
+import { annotationsOf } from './searches.ts';
 import { answerId, readFinish, readThinking, textOf, thoughtMembers, writeFinish } from './response.ts';
 import { usage_format } from './usage.ts';
 
@@ -148,6 +150,7 @@ export class CompletionsWriter implements StreamWriter {
   #details = 0;
   /** Arguments of functions that stand for custom tools: their text is known at the end. */
   readonly #inputs = new Map<number, string>();
+  readonly #cited = new CitedText();
 
   constructor(options: CompletionsWriterOptions) {
     this.#options = options;
@@ -159,6 +162,7 @@ export class CompletionsWriter implements StreamWriter {
       case 'start':
         return this.#delta({ role: 'assistant', content: '' });
       case 'text':
+        this.#cited.add(event.text);
         return this.#delta({ content: event.text });
       case 'refusal':
         return this.#delta({ refusal: event.text });
@@ -175,6 +179,9 @@ export class CompletionsWriter implements StreamWriter {
         return this.#call(event);
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
+      case 'web_search':
+        this.#cited.addResults(event.results);
+        return '';
       case 'finish':
         this.#reason = event.reason;
         return '';
@@ -223,7 +230,10 @@ export class CompletionsWriter implements StreamWriter {
     const inputs = [...this.#inputs].map(([index, json]) =>
       this.#delta({ tool_calls: [{ index, custom: { input: customInput(json) } }] }),
     );
-    const last = inputs.join('') + this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
+    const annotations = annotationsOf(this.#cited.citations);
+    const cited = annotations.length === 0 ? '' : this.#delta({ annotations });
+    const last =
+      inputs.join('') + cited + this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: this.finish }]);
     if (!this.#options.wants_usage) return `${last}data: [DONE]\n\n`;
     return `${last}${this.#chunk([], this.#usage(usage()))}data: [DONE]\n\n`;
   }

@@ -5,6 +5,7 @@ import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { showsThoughts } from './caller-settings.ts';
 import { sealed } from './caller-signatures.ts';
+import { groundingOf } from './searches.ts';
 import { usage_format } from './usage.ts';
 
 /** An id of ours is as good as one of Google's: nobody looks into them. */
@@ -24,11 +25,19 @@ export function writeGenerated(
       content: { parts: parts.flatMap((part) => writePart(part, shows)), role: 'model' },
       finishReason: writeFinish(finish.reason),
       index,
+      ...writeGrounding(parts),
     })),
     usageMetadata: usage_format.write(usage),
     modelVersion: model,
     responseId: answerId(request_id),
   };
+}
+
+function writeGrounding(parts: readonly Part[]): JsonObject {
+  const searches = parts.filter((part) => part.type === 'web_search');
+  if (searches.length === 0) return {};
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  return { groundingMetadata: groundingOf(text, searches) };
 }
 
 /** `shows`: the caller wants to see thoughts; others would take them for the answer. */

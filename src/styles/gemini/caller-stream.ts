@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import { inputOf } from '../calls.ts';
 import type { AnswerOptions, ChatRequest } from '../codec.ts';
-import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
+import type { ChatEvent, FinishReason, Usage, WebSearch } from '../conversation.ts';
 import type { StreamWriter } from '../stream.ts';
 import { answerId, writeFinish, writePart } from './caller-response.ts';
 import { showsThoughts } from './caller-settings.ts';
 import { frame } from './errors.ts';
+import { groundingOf } from './searches.ts';
 import { usage_format } from './usage.ts';
 
 type Call = { id: string; name: string; json: string; thought_signature?: string };
@@ -17,6 +18,9 @@ export class GeminiWriter implements StreamWriter {
   readonly #shows: boolean;
   readonly #calls = new Map<number, Call>();
   #reason: FinishReason = 'stop';
+  readonly #searches: WebSearch[] = [];
+  /** The text behind the first search. */
+  #text = '';
 
   constructor({ body }: ChatRequest, { model, request_id }: AnswerOptions) {
     this.#own = { modelVersion: model, responseId: answerId(request_id) };
@@ -27,6 +31,7 @@ export class GeminiWriter implements StreamWriter {
     switch (event.type) {
       case 'text':
       case 'refusal':
+        if (this.#searches.length > 0) this.#text += event.text;
         return event.text === '' ? '' : this.#say([{ text: event.text }]);
       case 'text_signature':
         return this.#say([{ text: '', thoughtSignature: event.thought_signature }]);
@@ -45,6 +50,9 @@ export class GeminiWriter implements StreamWriter {
         if (call) call.json += event.json;
         return '';
       }
+      case 'web_search':
+        this.#searches.push(event);
+        return '';
       case 'finish':
         this.#reason = event.reason;
         return '';
@@ -62,7 +70,9 @@ export class GeminiWriter implements StreamWriter {
       ...(thought_signature !== undefined && { thoughtSignature: thought_signature }),
     }));
     const parts = calls.length > 0 ? calls : [{ text: '' }];
-    return this.#chunk({ content: { parts, role: 'model' }, finishReason: this.finish, index: 0 }, usage);
+    const grounding = this.#searches.length > 0 && { groundingMetadata: groundingOf(this.#text, this.#searches) };
+    const candidate = { content: { parts, role: 'model' }, finishReason: this.finish, index: 0, ...grounding };
+    return this.#chunk(candidate, usage);
   }
 
   #say(parts: JsonObject[]): string {

@@ -9,6 +9,7 @@ import { generate_content_body, readHead } from './head.ts';
 import { countedBody, sameGemini, sameGeminiBody } from './passthrough.ts';
 import { renderGemini } from './request.ts';
 import { readGeminiAnswers } from './response.ts';
+import { gemini_search } from './searches.ts';
 import { GeminiReader } from './stream.ts';
 import { usage_format } from './usage.ts';
 
@@ -48,6 +49,7 @@ export const gemini: CallerCodec = {
     isFunction: (tool) => typeOfTool(tool) === undefined,
     isCovered: (tool) => covered_tools.has(typeOfTool(tool) ?? 'codeExecution'),
     typeOfTool,
+    search: gemini_search,
     stop_field: 'generationConfig.stopSequences',
     usage: usage_format,
     answer_members: { id: 'responseId', model: 'modelVersion', usage: 'usageMetadata' },

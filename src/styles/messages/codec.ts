@@ -10,6 +10,7 @@ import { readHead, readMessages, replaceLink } from './request.ts';
 import { answerId, readMessagesAnswer, writeMessagesAnswer } from './response.ts';
 import { isFunction, readToolBound, writeToolBound } from './settings.ts';
 import { MessagesReader, MessagesWriter } from './stream.ts';
+import { messages_search } from './searches.ts';
 import { usage_format } from './usage.ts';
 
 /** The style of `/v1/messages`. */
@@ -49,6 +50,7 @@ export const messages: CallerCodec = {
     isFunction,
     tool_bound: { read: readToolBound, write: writeToolBound },
     tool_fields: ['mcp_servers'],
+    search: messages_search,
     stop_field: 'stop_sequences',
     usage: usage_format,
     readRequest: readHead,

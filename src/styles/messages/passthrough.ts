@@ -22,6 +22,8 @@ import {
 } from '../stream.ts';
 import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget, readEffort } from '../thinking.ts';
 import { answerId } from './response.ts';
+import { isOwnSearch, withoutOwnCitations } from './searches.ts';
+import { serverBlock } from './server-blocks.ts';
 import { readStartUsage, usage_format } from './usage.ts';
 
 export function sameMessagesBody(request: ChatRequest, target: Target): JsonObject {
@@ -31,7 +33,7 @@ export function sameMessagesBody(request: ChatRequest, target: Target): JsonObje
   adaptThinking(body, target.quirks);
   if (max_tokens !== request.max_tokens) limitBudget(body, max_tokens);
   if (target.quirks.sampling === false) withoutSampling(body);
-  body['messages'] = withoutUnsigned(request.body['messages']);
+  body['messages'] = withoutOwnSearches(withoutUnsigned(request.body['messages']));
   return body;
 }
 
@@ -49,7 +51,11 @@ const uncounted = [
 
 /** The body for counting the tokens of a messages request at an upstream of that style. */
 export function countedBody(request: ChatRequest, { model, quirks }: Target): JsonObject {
-  const body: JsonObject = { ...request.body, model, messages: withoutUnsigned(request.body['messages']) };
+  const body: JsonObject = {
+    ...request.body,
+    model,
+    messages: withoutOwnSearches(withoutUnsigned(request.body['messages'])),
+  };
   for (const name of uncounted) delete body[name];
   if (quirks.thinking !== undefined) delete body['thinking'];
   return body;
@@ -108,6 +114,22 @@ function isUnsigned(block: Json): boolean {
   if (!isObject(block) || block['type'] !== 'thinking') return false;
   const signature = block['signature'] ?? '';
   return signature === '' || (typeof signature === 'string' && isForeign(signature));
+}
+
+/** Searches that the service ran become text: the upstream has not sealed them. */
+function withoutOwnSearches(messages: Json): Json {
+  if (!Array.isArray(messages)) return messages;
+  return messages.map((message) => {
+    if (!isObject(message) || !Array.isArray(message['content']) || !message['content'].some(isOwnSearch))
+      return message;
+    const content = message['content'].flatMap((block): Json[] => {
+      if (!isObject(block) || !isOwnSearch(block)) return [block];
+      const parts = block['type'] === 'text' ? undefined : serverBlock(block);
+      if (!parts) return [withoutOwnCitations(block)];
+      return parts.flatMap((part) => (part.type === 'text' ? [{ type: 'text', text: part.text }] : []));
+    });
+    return { ...message, content };
+  });
 }
 
 type PassthroughOptions = Parameters<Passthrough['openStream']>[0];

@@ -96,6 +96,8 @@ function writePart(part: Part, names: ToolNames): JsonObject[] {
       return [{ type: 'thinking', thinking: part.text, signature: part.signature }];
     case 'redacted_thinking':
       return [{ type: 'redacted_thinking', data: part.data }];
+    case 'web_search':
+      return []; // in answers alone
   }
 }
 

@@ -3,6 +3,9 @@ import { argumentsOf, inputOf, safeId } from '../calls.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { signatureOf } from '../thought-signatures.ts';
+import { append } from '../../lib/append.ts';
+import type { SearchResult } from '../../web-search/search.ts';
+import { resultBlock, searchBlock, writeCitations } from './searches.ts';
 import { usage_format } from './usage.ts';
 
 /**
@@ -118,9 +121,25 @@ function withSignatures(parts: readonly Part[]): Part[] {
 
 /** In the order that the style wants: thinking, text, calls of tools. */
 function writeBlocks(parts: readonly Part[]): JsonObject[] {
+  if (parts.some((part) => part.type === 'web_search')) return writeSearched(parts);
   const rank = (part: Part) =>
     part.type === 'thinking' || part.type === 'redacted_thinking' ? 0 : part.type === 'tool_call' ? 2 : 1;
   return parts.toSorted((a, b) => rank(a) - rank(b)).flatMap(writeBlock);
+}
+
+/** In their own order, texts with their sources. */
+function writeSearched(parts: readonly Part[]): JsonObject[] {
+  const results: SearchResult[] = [];
+  return parts.flatMap((part) => {
+    if (part.type === 'web_search') {
+      append(results, part.results);
+      return [searchBlock(part.id, part.query), resultBlock(part)];
+    }
+    const blocks = writeBlock(part);
+    if (part.type !== 'text') return blocks;
+    const citations = writeCitations(part.text, results);
+    return citations.length === 0 ? blocks : blocks.map((block) => ({ ...block, citations }));
+  });
 }
 
 function writeBlock(part: Part): JsonObject[] {

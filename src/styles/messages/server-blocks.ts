@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { Part } from '../conversation.ts';
 import { isObject } from '../fields.ts';
+import { excerptIn } from './searches.ts';
 
 /** Calls of an upstream's own tools. */
 const calls: readonly Json[] = ['server_tool_use', 'mcp_tool_use'];
@@ -40,6 +41,11 @@ function legible(value: Json): Json {
   if (Array.isArray(value)) return value.map(legible);
   if (!isObject(value)) return value;
   if (value['type'] === 'base64') return { ...value, data: '(left out)' };
+  const excerpt = excerptIn(value);
+  if (excerpt !== undefined) {
+    const { encrypted_content: _, ...shown } = value;
+    return legible({ ...shown, text: excerpt });
+  }
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !key.startsWith('encrypted_'))

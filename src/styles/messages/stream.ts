@@ -8,6 +8,9 @@ import { signatureOf } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { JsonEnd } from './json-end.ts';
 import { answerId, readStop, writeStop } from './response.ts';
+import { append } from '../../lib/append.ts';
+import type { SearchResult } from '../../web-search/search.ts';
+import { resultBlock, searchBlock, writeCitations } from './searches.ts';
 import { readStartUsage, usage_format } from './usage.ts';
 
 /** Reads a stream of named events. */
@@ -128,6 +131,8 @@ type Block = {
   end: JsonEnd;
   /** Nothing may be added: it has its signature. */
   is_signed?: boolean;
+  /** The text behind a search, for its citations. */
+  text: string;
 };
 
 /** One block at a time is open. What comes while the arguments of a call still run waits behind it. */
@@ -144,6 +149,7 @@ export class MessagesWriter implements StreamWriter {
   #ended: FinishReason = 'stop';
   #stop_sequence: string | null = null;
   #has_calls = false;
+  readonly #results: SearchResult[] = [];
 
   constructor(options: MessagesWriterOptions) {
     this.#options = options;
@@ -167,6 +173,11 @@ export class MessagesWriter implements StreamWriter {
         return this.#signCall(event) + this.#add(this.#newCall(event));
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
+      case 'web_search_begun':
+        return this.#add(newSearch(event.id, event.query));
+      case 'web_search':
+        append(this.#results, event.results);
+        return this.#add(newBlock('whole', resultBlock(event)));
       case 'finish':
         this.#ended = event.reason;
         this.#stop_sequence = event.stop_sequence ?? null;
@@ -199,7 +210,9 @@ export class MessagesWriter implements StreamWriter {
   /** Goes on with the last block, or begins this one. */
   #say(block: Block, delta: JsonObject): string {
     const last = this.#waiting.at(-1) ?? this.#open;
-    if (last?.kind !== block.kind || last.is_signed === true) {
+    const goes_on = last?.kind === block.kind && last.is_signed !== true;
+    if (this.#results.length > 0) (goes_on ? last : block).text += textIn(delta);
+    if (!goes_on) {
       block.deltas.push(delta);
       return this.#add(block);
     }
@@ -273,8 +286,11 @@ export class MessagesWriter implements StreamWriter {
   #close(): string {
     if (!this.#open) return '';
     if (this.#open.index !== undefined) this.#calls.delete(this.#open.index);
+    const { kind, text } = this.#open;
+    const citations = kind === 'text' ? writeCitations(text, this.#results) : [];
+    const cited = citations.map((citation) => this.#delta({ type: 'citations_delta', citation })).join('');
     this.#open = undefined;
-    return frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
+    return cited + frame('content_block_stop', { type: 'content_block_stop', index: this.#blocks++ });
   }
 
   #delta(delta: JsonObject): string {
@@ -283,7 +299,17 @@ export class MessagesWriter implements StreamWriter {
 }
 
 function newBlock(kind: Block['kind'], content_block: JsonObject): Block {
-  return { kind, content_block, deltas: [], json: '', end: new JsonEnd() };
+  return { kind, content_block, deltas: [], json: '', end: new JsonEnd(), text: '' };
+}
+
+/** The call of a search: its input comes as deltas, as that of every call. */
+function newSearch(id: string, query: string): Block {
+  const { input = null, ...block } = searchBlock(id, query);
+  return { ...newBlock('whole', { ...block, input: {} }), deltas: [argumentsDelta(JSON.stringify(input))] };
+}
+
+function textIn({ text }: JsonObject): string {
+  return typeof text === 'string' ? text : '';
 }
 
 function newText(): Block {

@@ -78,7 +78,7 @@ function sumOf(parts: readonly Partial<Usage>[]): Partial<Usage> {
 }
 
 function writeCounts(usage: Usage): JsonObject {
-  const { cache_write_tokens, cache_write_1h_tokens } = usage;
+  const { cache_write_tokens, cache_write_1h_tokens, tool_calls: { web_search = 0 } = {} } = usage;
   const cache_creation = {
     ephemeral_5m_input_tokens: cache_write_tokens - cache_write_1h_tokens,
     ephemeral_1h_input_tokens: cache_write_1h_tokens,
@@ -90,5 +90,6 @@ function writeCounts(usage: Usage): JsonObject {
     cache_read_input_tokens: usage.cached_input_tokens,
     output_tokens: usage.output_tokens,
     output_tokens_details: { thinking_tokens: usage.reasoning_tokens },
+    ...(web_search > 0 && { server_tool_use: { web_search_requests: web_search } }),
   };
 }

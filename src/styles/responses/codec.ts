@@ -18,6 +18,7 @@ import {
   type ResponseOptions,
 } from './response.ts';
 import { ResponsesReader, ResponsesWriter } from './stream.ts';
+import { responses_search } from './searches.ts';
 import { callerTools, isFunctionLike } from './tools.ts';
 import { usage_format } from './usage.ts';
 
@@ -69,6 +70,7 @@ export const responses: CallerCodec = {
       read: (body) => readCount(body, 'max_tool_calls', 'max_tool_calls', 1),
       write: (body, calls_max) => ({ ...body, max_tool_calls: calls_max }),
     },
+    search: responses_search,
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,

@@ -1,6 +1,9 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { memberOf, isObject } from '../fields.ts';
+import { append } from '../../lib/append.ts';
+import type { SearchResult } from '../../web-search/search.ts';
+import { annotationsOf, searchItem } from './searches.ts';
 import { writeThought } from './reasoning.ts';
 import { signatureOf, signatureOfThought } from '../thought-signatures.ts';
 import { writeToolCall, type CallerTools } from './tools.ts';
@@ -179,14 +182,18 @@ export function writeResponsesAnswer(
 function writeItems(parts: readonly Part[], { request_id, tools }: ResponseOptions, status: string): JsonObject[] {
   const items: JsonObject[] = [];
   let message: JsonObject[] | undefined;
+  const results: SearchResult[] = [];
   for (const part of parts) {
     if (part.type === 'text' || part.type === 'refusal') {
       if (!message) items.push(writeMessage(idOf('msg', request_id, items.length), (message = []), status));
-      message.push(writeContent(part));
+      message.push(writeContent(part, results));
       continue;
     }
     message = undefined;
-    if (part.type === 'thinking' || part.type === 'redacted_thinking') {
+    if (part.type === 'web_search') {
+      items.push(searchItem(idOf('ws', request_id, items.length), part));
+      append(results, part.results);
+    } else if (part.type === 'thinking' || part.type === 'redacted_thinking') {
       items.push(writeThought(part, idOf('rs', request_id, items.length)));
     } else if (part.type === 'tool_call') {
       if (part.thought_signature !== undefined)
@@ -209,7 +216,7 @@ export function callPrefix({ type }: JsonObject): 'fc' | 'ctc' | 'tsc' {
   return call_prefixes.get(type) ?? 'fc';
 }
 
-export function idOf(prefix: 'msg' | 'rs' | 'fc' | 'ctc' | 'tsc', request_id: string, index: number): string {
+export function idOf(prefix: 'msg' | 'rs' | 'fc' | 'ctc' | 'tsc' | 'ws', request_id: string, index: number): string {
   return `${prefix}_${request_id}_${index}`;
 }
 
@@ -222,7 +229,10 @@ export function writeMessage(id: string, content: JsonObject[], status: string):
   return { id, type: 'message', status, role: 'assistant', content };
 }
 
-export function writeContent(part: { type: 'text' | 'refusal'; text: string }): JsonObject {
+export function writeContent(
+  part: { type: 'text' | 'refusal'; text: string },
+  results: readonly SearchResult[] = [],
+): JsonObject {
   if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
-  return { type: 'output_text', text: part.text, annotations: [], logprobs: [] };
+  return { type: 'output_text', text: part.text, annotations: annotationsOf(part.text, results), logprobs: [] };
 }

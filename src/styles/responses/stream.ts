@@ -1,6 +1,9 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
-import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
+import { append } from '../../lib/append.ts';
+import type { SearchResult } from '../../web-search/search.ts';
+import type { ChatEvent, FinishReason, Usage, WebSearch } from '../conversation.ts';
+import { annotationsOf, searchItem } from './searches.ts';
 import { isObject } from '../fields.ts';
 import { signatureOfThought } from '../thought-signatures.ts';
 import { cut, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
@@ -131,6 +134,9 @@ export class ResponsesWriter implements StreamWriter {
   #open_item: OpenItem | undefined;
   /** By their index among the calls. */
   readonly #calls = new Map<number, Called>();
+  /** Searches by their ids, and their results. */
+  readonly #searches = new Map<string, Item>();
+  readonly #results: SearchResult[] = [];
   #reason: FinishReason = 'stop';
   #has_refusal = false;
 
@@ -155,6 +161,10 @@ export class ResponsesWriter implements StreamWriter {
         return this.#call(event);
       case 'tool_arguments':
         return this.#arguments(event.index, event.json);
+      case 'web_search_begun':
+        return this.#close() + this.#beginSearch(event.id, event.query);
+      case 'web_search':
+        return this.#endSearch(event);
       case 'finish':
         this.#reason = event.reason;
         return '';
@@ -200,14 +210,48 @@ export class ResponsesWriter implements StreamWriter {
     if (!open_item) return '';
     this.#open_item = undefined;
     const { name, field, place, part_name } = wordsOf(open_item);
+    const cited = this.#annotate(open_item, place);
     const done = this.#event(`response.${name}.done`, { ...place, [field]: open_item.text, ...logprobsOf(open_item) });
-    const part_done = this.#event(`response.${part_name}.done`, { ...place, part: partOf(open_item) });
+    const part = partOf(open_item, this.#results);
+    const part_done = this.#event(`response.${part_name}.done`, { ...place, part });
     const thought = { type: 'thinking' as const, text: open_item.text, ...(signature !== undefined && { signature }) };
     const item =
       open_item.kind === 'thinking'
         ? writeThought(thought, open_item.id)
-        : writeMessage(open_item.id, [partOf(open_item)], 'completed');
-    return done + part_done + this.#itemDone(open_item.index, item);
+        : writeMessage(open_item.id, [part], 'completed');
+    return cited + done + part_done + this.#itemDone(open_item.index, item);
+  }
+
+  #annotate({ kind, text }: OpenItem, place: JsonObject): string {
+    if (kind !== 'text') return '';
+    return annotationsOf(text, this.#results)
+      .map((annotation, annotation_index) =>
+        this.#event('response.output_text.annotation.added', { ...place, annotation_index, annotation }),
+      )
+      .join('');
+  }
+
+  #beginSearch(search_id: string, query: string): string {
+    const index = this.#output.length;
+    const id = idOf('ws', this.#options.request_id, index);
+    this.#searches.set(search_id, { index, id });
+    const item = searchItem(id, { query, results: [] }, 'in_progress');
+    this.#output.push(item);
+    const place = { item_id: id, output_index: index };
+    return (
+      this.#event('response.output_item.added', { output_index: index, item }) +
+      this.#event('response.web_search_call.in_progress', place) +
+      this.#event('response.web_search_call.searching', place)
+    );
+  }
+
+  #endSearch(search: WebSearch): string {
+    const begun = this.#searches.get(search.id);
+    if (!begun) return '';
+    append(this.#results, search.results);
+    const { id, index } = begun;
+    const completed = this.#event('response.web_search_call.completed', { item_id: id, output_index: index });
+    return completed + this.#itemDone(index, searchItem(id, search));
   }
 
   /** A signature may come without a text that was signed. */
@@ -300,8 +344,8 @@ function wordsOf({ kind, id, index }: OpenItem): Words {
   return { name: 'output_text', field: 'text', part_name: 'content_part', place };
 }
 
-function partOf({ kind, text }: OpenItem): JsonObject {
-  return kind === 'thinking' ? { type: 'summary_text', text } : writeContent({ type: kind, text });
+function partOf({ kind, text }: OpenItem, results?: readonly SearchResult[]): JsonObject {
+  return kind === 'thinking' ? { type: 'summary_text', text } : writeContent({ type: kind, text }, results);
 }
 
 function logprobsOf({ kind }: OpenItem): JsonObject {
