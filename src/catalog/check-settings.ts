@@ -3,6 +3,7 @@ import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
 import { isObject, type JsonObject, type Kind, type ProviderLimits } from './model.ts';
 import type { Path } from './problem.ts';
+import { checkConnection } from './provider-connection.ts';
 import { missingSecret } from './provider-secrets.ts';
 import type { Report } from './report.ts';
 import type { ProviderEntry } from './schema.ts';
@@ -101,7 +102,9 @@ export function checkProvider(
     checkPrivate(name, provider, report);
     checkPlainKeys(name, provider, report);
     checkCredentials(name, provider, report);
-    return hasSecret(name, provider, options.surroundings, report);
+    const has_secrets = hasSecret(name, provider, options.surroundings, report);
+    if (has_secrets) checkConnection(name, provider, options.surroundings.secret, report);
+    return has_secrets;
   }
   const hint = suggestion(adapter, adapters) ?? `There are: ${adapters.join(', ')}.`;
   report.error(path, `is not an adapter. ${hint}`);

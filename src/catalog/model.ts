@@ -209,7 +209,11 @@ export type ProviderConfig = {
   /** Added to the address of every request. */
   query?: Record<string, string>;
   credentials?: Credentials;
-  /** Secrets in headers, query and credentials, beside the key: no message may show them. */
+  /** Address of an HTTP(S) proxy, with its user and password. */
+  proxy?: string;
+  /** Certificates in PEM. */
+  tls?: { cert?: string; key?: string; ca?: string; server_name?: string };
+  /** Secrets in headers, query, credentials, proxy and TLS, beside the key: no message may show them. */
   secrets?: string[];
   allow_private: boolean;
   /** Without it links are fetched by us where `allow_private` is set, else passed. */

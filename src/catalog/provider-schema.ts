@@ -55,6 +55,24 @@ const credentials = section(
   { description: 'Credentials in place of api_key: one of these.' },
 );
 
+const tls = section(
+  {
+    cert: Type.Optional(
+      secretText('file:/path or env:NAME: the certificate that is shown, with those above it, in PEM.'),
+    ),
+    key: Type.Optional(secretText('file:/path or env:NAME: its private key in PEM, without a passphrase.')),
+    ca: Type.Optional(
+      secretText('file:/path or env:NAME: authorities in PEM that are believed in place of the usual ones.'),
+    ),
+    server_name: Type.Optional(text({ description: 'The name in the certificate of the upstream, if it is another.' })),
+  },
+  { description: 'TLS with a certificate of our own, or with authorities of the operator. Read again by a reload.' },
+);
+
+/** A password stands in it as a reference, so it may have slashes there. */
+const proxy_pattern =
+  '^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:(?:/|[A-Za-z]:[\\\\/]).+|https?://(?:[^\\s:@/]+(?::(?:env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\\s@]+))?@)?[^\\s@/?#]+/?)$';
+
 export const provider = section(
   {
     adapter: text({ description: 'The protocol that the upstream speaks.' }),
@@ -73,6 +91,16 @@ export const provider = section(
           'Added to the address of every request, such as api-version. A value env:NAME or file:/path is a secret.',
       }),
     ),
+    proxy: Type.Optional(
+      Type.String({
+        pattern: proxy_pattern,
+        errorMessage:
+          'must be http(s)://host:port, with a password as user:env:NAME@host or user:file:/path@host; or env:NAME or file:/path of all of it',
+        description:
+          'An HTTP(S) proxy for this provider alone: http://host:port, http://user:env:NAME@host:port, or env:NAME or file:/path of the whole address.',
+      }),
+    ),
+    tls: Type.Optional(tls),
     allow_private: Type.Optional(
       Type.Boolean({ description: 'The upstream and its result links may have private addresses.', default: false }),
     ),

@@ -1,5 +1,6 @@
 import { assert } from '../lib/assert.ts';
-import type { Credentials } from './model.ts';
+import type { Credentials, ProviderConfig } from './model.ts';
+import { proxyReference, proxySecrets, resolveProxy } from './provider-connection.ts';
 import { google_scope } from './provider-schema.ts';
 import type { ProviderEntry } from './schema.ts';
 
@@ -11,7 +12,9 @@ export type ProviderTexts = {
   headers?: Record<string, string>;
   query?: Record<string, string>;
   credentials?: Credentials;
-  /** Values behind references in headers, query and credentials: no message may show them. */
+  proxy?: string;
+  tls?: NonNullable<ProviderConfig['tls']>;
+  /** Values behind references in headers, query, credentials, proxy and TLS: no message may show them. */
   secrets?: string[];
 };
 
@@ -23,6 +26,8 @@ function referencesOf({
   headers = {},
   query = {},
   credentials = {},
+  proxy = '',
+  tls = {},
 }: ProviderEntry): { reference: string; at: string[] }[] {
   const groups: [string[], Record<string, string>][] = [
     [['headers'], headers],
@@ -30,11 +35,14 @@ function referencesOf({
     [['credentials', 'aws'], credentials.aws ?? {}],
     [['credentials', 'google'], credentials.google ?? {}],
     [['credentials', 'oauth'], credentials.oauth ?? {}],
+    [['tls'], tls],
   ];
   const texts = groups.flatMap(([place, members]) =>
     Object.entries(members).map(([name, reference]) => ({ reference, at: [...place, name] })),
   );
   const key = api_key === undefined ? [] : [{ reference: api_key, at: ['api_key'] }];
+  const in_proxy = proxyReference(proxy);
+  if (in_proxy !== undefined) key.push({ reference: in_proxy, at: ['proxy'] });
   return [...key, ...texts.filter(({ reference }) => is_reference.test(reference))];
 }
 
@@ -46,21 +54,30 @@ export function missingSecret(entry: ProviderEntry, secret: Secrets): { referenc
 /** Fills in the references of a provider; undefined if a secret is missing. */
 export function resolveTexts(entry: ProviderEntry, secret: Secrets): ProviderTexts | undefined {
   if (missingSecret(entry, secret)) return undefined;
-  const { api_key, headers, query, credentials } = entry;
+  const { api_key, headers, query, credentials, tls } = entry;
+  const proxy = entry.proxy === undefined ? undefined : resolveProxy(entry.proxy, secret);
   const resolved = (text: string) => (is_reference.test(text) ? (secret(text) ?? '') : text);
   const all = (texts: Record<string, string>, lower: boolean) =>
     Object.fromEntries(
       Object.entries(texts).map(([name, text]) => [lower ? name.toLowerCase() : name, resolved(text)] as const),
     );
-  const in_texts = referencesOf(entry).filter(({ at }) => at[0] !== 'api_key');
-  const secrets = in_texts.map(({ reference }) => resolved(reference));
+  const in_texts = referencesOf(entry).filter(({ at: [place, name] }) => place !== 'api_key' && !isPublic(place, name));
+  const in_proxy = proxy === undefined ? [] : proxySecrets(proxy);
+  const secrets = [...in_texts.map(({ reference }) => resolved(reference)), ...in_proxy];
   return {
     ...(api_key !== undefined && { api_key: resolved(api_key) }),
     ...(headers && { headers: all(headers, true) }),
     ...(query && { query: all(query, false) }),
     ...(credentials && { credentials: resolveCredentials(credentials, resolved) }),
+    ...(proxy !== undefined && { proxy }),
+    ...(tls && { tls: all(tls, false) }),
     ...(secrets.length > 0 && { secrets }),
   };
+}
+
+/** Certificates are shown to everybody. */
+function isPublic(place: string | undefined, name: string | undefined): boolean {
+  return place === 'tls' && name !== 'key';
 }
 
 function resolveCredentials(

@@ -4,6 +4,7 @@ import { currenciesInUse } from '../accounts/accounts.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { stranded } from '../catalog/check-settings.ts';
 import { endingSoon } from '../catalog/dated.ts';
+import { endingCertificates } from '../catalog/provider-connection.ts';
 import { showProblem } from '../catalog/problem.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../db/database.ts';
@@ -104,6 +105,11 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     const problems = [...missing.map((message) => `currencies: ${message}`), ...warnings.map(showProblem)];
     const ending = endingSoon(models.values(), app.clock.now());
     return { ok: problems.length === 0, detail: [counted(models.size, 'model'), ...problems, ...ending].join('; ') };
+  },
+  certificates: async (app) => {
+    const { ended, soon } = endingCertificates(app.catalog.current.providers.values(), app.clock.now());
+    const details = [...ended, ...soon];
+    return { ok: ended.length === 0, detail: details.length === 0 ? 'none ends within 30 days' : details.join('; ') };
   },
   books: async (app) => {
     const report = await reconcile(app.db, { clock: app.clock, more: service_rules });

@@ -2,10 +2,11 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { connect as netConnect, isIP, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { connect as tlsConnect } from 'node:tls';
+import { connect as tlsConnect, type SecureContext } from 'node:tls';
 import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
 import { ChunkBuffer } from '../lib/chunk-buffer.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
+import { openTunnel, proxyHeaders, secureContextOf, TunnelError, type TlsParts, type Way } from './way.ts';
 
 /** In which phase a guarded request failed. `answer`: the status was not the wanted one. */
 export type GuardCode =
@@ -40,9 +41,10 @@ type Limits = {
   timeout_ms: number;
   /** The caller's own reason to stop: rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+  way?: Way | undefined;
 };
 
-export type ConnectOptions = Pick<Limits, 'rules' | 'connect_timeout_ms'>;
+export type ConnectOptions = Pick<Limits, 'rules' | 'connect_timeout_ms' | 'way'>;
 
 export type SendOptions = Limits & {
   method: 'POST' | 'PUT' | 'GET';
@@ -70,7 +72,8 @@ export type Downloaded = { bytes: Buffer; content_type: string | undefined };
  * Requests to addresses that a user or an upstream chose. The URL is judged, its name is resolved once,
  * every address of it must be allowed, the connection goes to one of these, and what was dialled is
  * judged again. Each request has a connection of its own: none is shared between accounts, none outlives
- * a change of the rules, none is closed by its peer just when it is used again. No proxy is used.
+ * a change of the rules, none is closed by its peer just when it is used again. A proxy is used only where an operator
+ * has named one (`way`).
  */
 export type Guard = {
   /** One request; redirects are answers like any other. Rejects with GuardError. */
@@ -232,11 +235,18 @@ function judge(url: string, rules: AddressRules): URL {
 /** Resolves with the answer's head. */
 async function request(resolve: Resolve, target: URL, options: RequestOptions, clock: Clock): Promise<IncomingMessage> {
   const socket = await connect(resolve, target, options, clock);
+  const proxy = target.protocol === 'http:' && options.way?.proxy !== undefined && new URL(options.way.proxy);
   return new Promise((answered, failed) => {
     const outgoing = httpRequest({
       method: options.method,
-      path: target.pathname + target.search,
-      headers: { ...options.headers, host: target.host, connection: 'close', ...lengthOf(options.body) },
+      path: proxy ? target.href : target.pathname + target.search,
+      headers: {
+        ...options.headers,
+        ...(proxy && proxyHeaders(proxy)),
+        host: target.host,
+        connection: 'close',
+        ...lengthOf(options.body),
+      },
       createConnection: () => socket,
       maxHeaderSize: header_bytes_max,
     });
@@ -271,23 +281,74 @@ function asGuardError(error: Error): GuardError {
 async function connect(
   resolve: Resolve,
   target: URL,
-  { rules, connect_timeout_ms }: Limits,
+  { rules, connect_timeout_ms, way = {} }: Limits,
   clock: Clock,
 ): Promise<Socket> {
   const phase = startClock({ timeout_ms: connect_timeout_ms, signal: clock.signal });
   try {
-    const name = hostOf(target); // without the root's dot, which has no place in TLS
-    const addresses = allowedOf(name, isIP(name) ? [name] : await phase.race(resolveAll(resolve, name)), rules);
-    const port = Number(target.port) || (target.protocol === 'https:' ? 443 : 80);
-    const socket = await phase.race(dial(addresses, port, phase));
-    if (!addressAllowed(socket.remoteAddress ?? '', rules)) {
-      socket.destroy();
-      throw refused();
-    }
-    return target.protocol === 'https:' ? await phase.race(secure(socket, name, phase)) : socket;
+    const socket =
+      way.proxy === undefined
+        ? await reach(resolve, target, rules, phase)
+        : await reachByProxy(resolve, target, rules, { ...way, proxy: new URL(way.proxy) }, phase);
+    return target.protocol === 'https:' ? await phase.race(secure(socket, hostOf(target), phase, way.tls)) : socket;
   } finally {
     phase.stop();
   }
+}
+
+/** A connection to one of the addresses of a host. */
+async function reach(resolve: Resolve, target: URL, rules: AddressRules, phase: Clock): Promise<Socket> {
+  const name = hostOf(target); // without the root's dot, which has no place in TLS
+  const addresses = allowedOf(name, isIP(name) ? [name] : await phase.race(resolveAll(resolve, name)), rules);
+  const socket = await phase.race(dial(addresses, portOf(target), phase));
+  if (addressAllowed(socket.remoteAddress ?? '', rules)) return socket;
+  socket.destroy();
+  throw refused();
+}
+
+function portOf({ port, protocol }: URL): number {
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
+}
+
+/** Proxies are in the operator's own network, but none is a metadata service. */
+const proxy_rules: AddressRules = { allow: [], allow_private: true };
+
+/** A connection to the proxy, and for https through it; the target is judged before as if it were dialled from here. */
+async function reachByProxy(
+  resolve: Resolve,
+  target: URL,
+  rules: AddressRules,
+  { proxy, proxy_resolves = false }: Omit<Way, 'proxy'> & { proxy: URL },
+  phase: Clock,
+): Promise<Socket> {
+  const name = hostOf(target);
+  const addresses = isIP(name)
+    ? [name]
+    : await phase.race(resolveAll(resolve, name)).catch((error: unknown) => {
+        if (proxy_resolves && error instanceof GuardError && error.code === 'dns') return undefined;
+        throw error;
+      });
+  if (addresses) allowedOf(name, addresses, rules);
+  try {
+    const plain = await reach(resolve, proxy, proxy_rules, phase);
+    const socket = proxy.protocol === 'https:' ? await phase.race(secure(plain, hostOf(proxy), phase)) : plain;
+    if (target.protocol === 'http:') return socket;
+    const place = `${target.hostname.replace(/\.$/, '')}:${portOf(target)}`;
+    return await phase.race(openTunnel(socket, proxy, place, phase.onExpiry));
+  } catch (error) {
+    throw proxyError(error);
+  }
+}
+
+function proxyError(error: unknown): unknown {
+  const begin = 'The proxy of this provider could not be used: ';
+  if (error instanceof TunnelError) {
+    const status = error.status === undefined ? {} : { status: error.status };
+    return new GuardError('connect', `${begin}${error.message}.`, { ...status, cause: error });
+  }
+  if (!(error instanceof GuardError)) return error;
+  const code = error.code === 'address_refused' ? 'connect' : error.code;
+  return new GuardError(code, begin + error.message, { cause: error });
 }
 
 /**
@@ -350,10 +411,17 @@ function dialOne(host: string, port: number, timeout_ms: number, phase: Clock): 
   });
 }
 
-function secure(plain: Socket, name: string, phase: Clock): Promise<Socket> {
+async function secure(plain: Socket, name: string, phase: Clock, tls?: TlsParts): Promise<Socket> {
+  const context = tls && { secureContext: contextOf(tls) };
   return new Promise((secured, failed) => {
-    const servername = isIP(name) ? '' : name;
-    const socket = tlsConnect({ socket: plain, host: name, servername, ALPNProtocols: ['http/1.1'] });
+    const servername = tls?.server_name ?? (isIP(name) ? '' : name);
+    const socket = tlsConnect({
+      socket: plain,
+      host: name,
+      servername,
+      ALPNProtocols: ['http/1.1'],
+      ...context,
+    });
     phase.onExpiry(() => socket.destroy());
     socket.once('secureConnect', () => secured(socket));
     socket.once('error', (error) => {
@@ -365,6 +433,14 @@ function secure(plain: Socket, name: string, phase: Clock): Promise<Socket> {
       socket.destroy();
     });
   });
+}
+
+function contextOf(tls: TlsParts): SecureContext {
+  try {
+    return secureContextOf(tls);
+  } catch (error) {
+    throw new GuardError('tls', 'The certificate for this connection cannot be used.', { cause: error });
+  }
 }
 
 function timedOut(): GuardError {

@@ -61,13 +61,13 @@ export async function storeOutputs(
 
 function readingOf(parts: OutputParts, task: Task, { provider, stopped }: Origin, spool: Spool): Reading<string> {
   const rules = parts.addressRules();
-  const trusted = parts.catalog.current.providers.get(provider)?.allow_private ?? false;
+  const { allow_private: trusted = false, proxy } = parts.catalog.current.providers.get(provider) ?? {};
   return {
     prober: parts.prober,
     types: outputTypes(parts, task),
     rules: { ...rules, allow_private: rules.allow_private || trusted },
     stopped,
-    fetch: (url, options) => spool.add((file) => parts.guard.save(url, file, options)),
+    fetch: (url, options) => spool.add((file) => parts.guard.save(url, file, { ...options, way: { proxy } })),
   };
 }
 

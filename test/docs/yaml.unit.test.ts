@@ -6,16 +6,25 @@ import { readCatalogFile } from '../../src/catalog/file.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
+import { makeCertificate } from '../helpers/certificate.ts';
 import { documentPaths, readDocument, repository } from './document.ts';
 
 /** Every configuration that a document shows, as `medley config check` sees it once its keys are set. */
 
+const own = makeCertificate('medley.example');
+
 const surroundings = {
   ...adapterFacts(adapters),
   canServe: () => true,
-  secret: () => 'set',
+  secret: secretIn,
   default_providers: defaultProviders(),
 };
+
+/** Certificates are looked into; whatever else is secret may be any text. */
+function secretIn(reference: string): string {
+  if (reference.endsWith('.pem')) return own.cert;
+  return reference.endsWith('.key') ? own.key : 'set';
+}
 
 function complaints(text: string, name: string): string[] {
   const reading = readCatalogFile(text, name, surroundings);

@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 export type Certificate = { key: string; cert: string };
 
 /** Made as X.509 says, piece by piece: no private key lies in the repository, and no program is needed. */
-export function makeCertificate(name: string): Certificate {
+export function makeCertificate(name: string, { lives_ms = 3_600_000 } = {}): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const ecdsa_with_sha256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
   const subject = sequence(tagged(0x31, sequence(oid(0x55, 0x04, 0x03), tagged(0x0c, Buffer.from(name)))));
@@ -15,7 +15,7 @@ export function makeCertificate(name: string): Certificate {
     tagged(0x02, Buffer.from([1])),
     ecdsa_with_sha256,
     subject,
-    sequence(time(-3_600_000), time(3_600_000)),
+    sequence(time(Math.min(0, lives_ms) - 3_600_000), time(lives_ms)),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(
@@ -30,7 +30,7 @@ export function makeCertificate(name: string): Certificate {
   const whole = sequence(body, ecdsa_with_sha256, tagged(0x03, signature)).toString('base64');
   return {
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    cert: `-----BEGIN CERTIFICATE-----\n${whole.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
+    cert: `-----BEGIN CERTIFICATE-----\n${(whole.match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE-----\n`,
   };
 }
 

@@ -34,7 +34,7 @@ export function openChatClient(
   const connections = openConnections(guard, config);
   const own = ownTexts(config);
   const { secrets } = own;
-  const authorize = config.credentials && openCredentials(config.credentials);
+  const authorize = openCredentials(config, guard);
   return {
     post: async (path, headers, body, { signal, connect_timeout_ms }) => {
       const bytes = Buffer.from(JSON.stringify(makeWellFormed(body)));

@@ -1,10 +1,12 @@
-import { Pool } from 'undici';
+import { Pool, type Dispatcher } from 'undici';
+import type { ProviderConfig } from '../../catalog/model.ts';
 import { GuardError, type Guard } from '../../net/guard.ts';
+import { proxyHeaders } from '../../net/way.ts';
 import { NotStarted } from '../provider.ts';
 
 /** Connections to upstreams, judged like every other. */
 export type Connections = {
-  to(origin: string, options: PoolOptions): Pool;
+  to(origin: string, options: PoolOptions): Dispatcher;
   /** Carries out what was asked for before; refuses what comes later. */
   close(): Promise<void>;
 };
@@ -29,9 +31,14 @@ const keep_alive_ms = 4_000;
 /** An upstream may name any host of its own: the pool that is oldest makes room. */
 const pools_max = 32;
 
-export function openConnections(guard: Guard, options: { allow_private: boolean }): Connections {
-  const rules = { allow: [], allow_private: options.allow_private };
-  const pools = new Map<string, Pool>();
+/** The parts of a provider's configuration that say how it is reached. */
+export type Reach = Pick<ProviderConfig, 'allow_private' | 'proxy' | 'tls'>;
+
+/** Opens connections to the hosts of one provider, by its proxy and with its certificates. */
+export function openConnections(guard: Guard, { allow_private, proxy, tls }: Reach): Connections {
+  const rules = { allow: [], allow_private };
+  const way = { proxy, tls, proxy_resolves: true };
+  const pools = new Map<string, { pool: Pool; dispatcher: Dispatcher }>();
   let is_closed = false;
   const open = (origin: string, { connect_timeout_ms, keep_alive }: PoolOptions) =>
     new Pool(origin, {
@@ -42,7 +49,7 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
       bodyTimeout: 0,
       keepAliveTimeout: keep_alive_ms,
       connect: (_, callback) => {
-        guard.connect(origin, { rules, connect_timeout_ms }).then(
+        guard.connect(origin, { rules, connect_timeout_ms, way }).then(
           (socket) => callback(null, socket),
           (error: Error) => callback(error, null),
         );
@@ -52,22 +59,37 @@ export function openConnections(guard: Guard, options: { allow_private: boolean 
     to: (origin, pool_options) => {
       const name = `${origin} ${pool_options.connect_timeout_ms} ${pool_options.keep_alive}`;
       const existing = pools.get(name);
-      if (existing) return existing;
+      if (existing) return existing.dispatcher;
       const [oldest] = pools;
       if (oldest && pools.size >= pools_max) {
         pools.delete(oldest[0]);
-        void oldest[1].close();
+        void oldest[1].pool.close();
       }
       const pool = open(origin, pool_options);
-      pools.set(name, pool);
+      const is_forwarded = proxy !== undefined && origin.startsWith('http:');
+      const dispatcher = is_forwarded ? forwarded(pool, origin, new URL(proxy)) : pool;
+      pools.set(name, { pool, dispatcher });
       if (is_closed) void pool.close();
-      return pool;
+      return dispatcher;
     },
     close: async () => {
       is_closed = true;
-      await Promise.all([...pools.values()].map((pool) => pool.close()));
+      await Promise.all([...pools.values()].map(({ pool }) => pool.close()));
     },
   };
+}
+
+/**
+ * Requests without TLS are sent to the proxy itself, which reads the whole address. They are changed in place: whoever
+ * sends one lets go of its body there.
+ */
+function forwarded(pool: Pool, origin: string, proxy: URL): Dispatcher {
+  const own = proxyHeaders(proxy);
+  return pool.compose((dispatch) => (options, handler) => {
+    options.path = origin + options.path;
+    options.headers = { ...(options.headers as Record<string, string> | undefined), ...own };
+    return dispatch(options, handler);
+  });
 }
 
 const private_remedy = 'If this upstream is your own, set allow_private: true for its provider in medley.yaml';
@@ -76,13 +98,28 @@ const private_remedy = 'If this upstream is your own, set allow_private: true fo
 export function unreached(error: unknown): never {
   if (error instanceof GuardError) {
     const remedy = error.code === 'address_refused' ? `. ${private_remedy}` : '';
-    throw new NotStarted(error.code === 'timeout' ? 'timeout' : 'unreachable', error.message + remedy, {
-      cause: error,
-    });
+    throw new NotStarted(reasonOf(error), error.message + remedy, { cause: error });
+  }
+  if (isUntrusted(error)) {
+    const message = 'the upstream did not take the certificate that the connection showed (tls of its provider)';
+    throw new NotStarted('rejected_credentials', message, { cause: error });
   }
   if (!isClosed(error)) throw error;
   const message = 'the configuration of its provider was replaced before the request was sent';
   throw new NotStarted('unavailable', message, { simulated: true, cause: error }); // health does not count it
+}
+
+function reasonOf({ code, status }: GuardError): NotStarted['reason'] {
+  if (status === proxy_auth_status) return 'rejected_credentials';
+  return code === 'timeout' ? 'timeout' : 'unreachable';
+}
+
+const proxy_auth_status = 407;
+
+/** With TLS 1.3 a server refuses the certificate of its client after the client believes that all is well. */
+function isUntrusted(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^ERR_SSL_.*ALERT.*(?:CERTIFICATE|UNKNOWN_CA|HANDSHAKE)/.test(code);
 }
 
 /**

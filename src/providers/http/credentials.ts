@@ -1,7 +1,9 @@
 import { createHash, createHmac, createPrivateKey, createSign, type KeyObject } from 'node:crypto';
-import type { Credentials } from '../../catalog/model.ts';
-import { isObject, type JsonObject } from '../../catalog/model.ts';
+import type { Credentials, ProviderConfig } from '../../catalog/model.ts';
+import { isObject } from '../../catalog/model.ts';
+import type { Guard } from '../../net/guard.ts';
 import { NotStarted } from '../provider.ts';
+import { openTokenRequests, type AskToken, type Token } from './token-request.ts';
 
 /** A request as it is about to be sent; `path` is with its query. */
 export type Outgoing = {
@@ -15,20 +17,20 @@ export type Outgoing = {
 /** The headers of a request with those that prove who sends it. Throws NotStarted: without them nothing is sent. */
 export type Authorize = (request: Outgoing) => Promise<Record<string, string>>;
 
-/** Opens credentials that are more than a key. */
-export function openCredentials(credentials: Credentials): Authorize {
+/** Opens credentials that are more than a key; undefined if the provider has none. */
+export function openCredentials(config: ProviderConfig, guard: Guard): Authorize | undefined {
+  const { credentials } = config;
+  if (!credentials) return undefined;
+  const askToken = openTokenRequests(config, guard);
   switch (credentials.kind) {
     case 'aws':
       return openAws(credentials);
     case 'google':
       return withBearer(googleToken(credentials));
     case 'oauth':
-      return withBearer(oauthToken(credentials));
+      return withBearer(oauthToken(credentials, askToken));
   }
 }
-
-/** A token for so long. */
-type Token = { text: string; until_ms: number };
 
 /** A token is not used in its last minute: a request takes time, and clocks differ. */
 const spare_ms = 60_000;
@@ -81,46 +83,16 @@ function readAccount(text: string): { email: string; key_id: string; key: KeyObj
   throw new NotStarted('rejected_credentials', 'service_account is no JSON of a Google service account with its key');
 }
 
-const token_limit_ms = 10_000;
-const usual_lifetime_s = 3_600;
-
 /** The client credentials grant of OAuth 2.0 (RFC 6749, 4.4): Microsoft Entra and many gateways. */
-function oauthToken({
-  token_url,
-  client_id,
-  client_secret,
-  scope,
-}: Credentials & { kind: 'oauth' }): () => Promise<Token> {
-  return async () => {
+function oauthToken(
+  { token_url, client_id, client_secret, scope }: Credentials & { kind: 'oauth' },
+  askToken: AskToken,
+): () => Promise<Token> {
+  return () => {
     const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
     if (scope !== undefined) form.set('scope', scope);
-    const { status, body } = await post(token_url, form);
-    const { access_token, expires_in } = body;
-    if (typeof access_token !== 'string' || access_token === '') {
-      const reason = status >= 500 ? 'unavailable' : 'rejected_credentials';
-      throw new NotStarted(reason, `${new URL(token_url).host} gave no token: it answered ${status}`);
-    }
-    const lifetime_s = Number(expires_in) > 0 ? Number(expires_in) : usual_lifetime_s;
-    return { text: access_token, until_ms: Date.now() + lifetime_s * 1000 };
+    return askToken(token_url, { form });
   };
-}
-
-async function post(url: string, form: URLSearchParams): Promise<{ status: number; body: JsonObject }> {
-  const options = {
-    method: 'POST',
-    body: form,
-    redirect: 'error',
-    signal: AbortSignal.timeout(token_limit_ms),
-  } as const;
-  try {
-    const answer = await fetch(url, options);
-    const body: unknown = await answer.json().catch(() => undefined);
-    return { status: answer.status, body: isObject(body) ? body : {} };
-  } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const message = `${new URL(url).host} could not be asked for a token`;
-    throw new NotStarted('unreachable', `${message}: ${cause instanceof Error ? cause.message : String(cause)}`);
-  }
 }
 
 /** Signature version 4 of AWS: Bedrock and whatever else is behind it. Its own library signs. */

@@ -102,7 +102,7 @@ export function openUpstream(
   const texts = ownTexts(config);
   const { secrets } = texts;
   const windows = new SubmitWindows();
-  const authorize = config.credentials && openCredentials(config.credentials);
+  const authorize = openCredentials(config, guard);
   const link = (url: Json | undefined) => ownLink(url, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {
