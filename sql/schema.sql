@@ -994,7 +994,8 @@ CREATE OR REPLACE FUNCTION hold_is_sound(r open_holds)
  IMMUTABLE
 AS $function$
 begin
-  return r.amount >= 0 and r.exposed >= 0 and r.kind in ('chat', 'image', 'video', 'audio', 'embedding');
+  return r.amount >= 0 and r.exposed >= 0
+    and r.kind in ('chat', 'embedding', 'rerank', 'moderation', 'image', 'video', 'audio');
 end $function$;
 
 CREATE OR REPLACE FUNCTION is_sound(r balances)

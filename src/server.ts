@@ -15,9 +15,11 @@ import { healthEndpoints } from './api/health.ts';
 import { edit_images, generate_images, vary_images } from './api/images.ts';
 import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
+import { moderate } from './api/moderations.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { makePipeline } from './http/pipeline.ts';
 import { openApiEndpoint } from './api/openapi/reference.ts';
+import { rerank, rerank_of_cohere } from './api/rerank.ts';
 import { stored_responses } from './api/responses.ts';
 import type { Codec } from './styles/codec.ts';
 import { styles } from './styles/index.ts';
@@ -51,6 +53,9 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     ...stored_responses,
     ...conversations,
     embeddings,
+    rerank,
+    rerank_of_cohere,
+    moderate,
     chat_record,
     stored_completions,
     generate_images,

@@ -304,14 +304,29 @@ function rendered(record: ChatRecord): object {
   const { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens, ...others } = rest;
   const { output_tokens, reasoning_tokens, ...facts } = others;
   const input = { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens };
+  const { search_units, shown_tools } = withoutSearches(tools);
   return {
     object: 'chat.call',
     request_id: id,
     ...facts,
-    usage: { ...input, output_tokens, reasoning_tokens },
-    ...(tools && { tools }),
+    usage: { ...input, output_tokens, reasoning_tokens, ...(search_units !== undefined && { search_units }) },
+    ...(shown_tools && { tools: shown_tools }),
     cost: costView(cost, currency),
     attempts: attempts.map(({ route, outcome, duration_ms }) => ({ route, outcome, duration_ms })),
     created_at: created_at.toISOString(),
   };
+}
+
+/** Searches of a reranker are kept beside uses of tools; callers see them beside the tokens. */
+function withoutSearches(tools: ChatRecord['tools']): {
+  search_units?: number | undefined;
+  shown_tools: ChatRecord['tools'];
+} {
+  if (tools?.calls?.search_unit === undefined) return { shown_tools: tools };
+  const { search_unit: search_units, ...calls } = tools.calls;
+  const shown = {
+    ...(tools.left_out && { left_out: tools.left_out }),
+    ...(Object.keys(calls).length > 0 && { calls }),
+  };
+  return { search_units, shown_tools: Object.keys(shown).length > 0 ? shown : null };
 }

@@ -15,7 +15,7 @@ export function openLimits({ catalog }: { catalog: CatalogHolder }) {
   return {
     /** Of each API key: whoever reads slowly holds a connection to an upstream as long as the call may last. */
     chat_calls: new Semaphore({
-      name: 'Chat calls and embeddings',
+      name: 'Chat, embeddings, rankings and moderation',
       key_bound: () => catalog.current.settings.limits.chat_at_once,
     }),
 

@@ -2,6 +2,7 @@ import { estimateOf } from './estimate.ts';
 import { checkInput } from './input.ts';
 import {
   isMediaKind,
+  type CallKind,
   type CostRow,
   type JsonObject,
   type Kind,
@@ -26,6 +27,8 @@ const default_created = '2026-01-01';
 const default_total_ms: { readonly [kind in Kind]: number } = {
   chat: 600_000,
   embedding: 60_000,
+  rerank: 60_000,
+  moderation: 60_000,
   image: 300_000,
   audio: 600_000,
   video: 1_800_000,
@@ -55,6 +58,46 @@ const embedding_schema: JsonObject = {
   },
 };
 
+/** Input schema of all rerank models. */
+const rerank_schema: JsonObject = {
+  type: 'object',
+  required: ['query', 'documents'],
+  properties: {
+    query: { type: 'string', minLength: 1 },
+    documents: {
+      description: 'Texts, or objects that have a text.',
+      type: 'array',
+      minItems: 1,
+      maxItems: 10_000,
+      items: {
+        anyOf: [{ type: 'string' }, { type: 'object', required: ['text'], properties: { text: { type: 'string' } } }],
+      },
+    },
+    top_n: { type: 'integer', minimum: 1, description: 'Number of results; by default all.' },
+    return_documents: { type: 'boolean', default: false },
+    max_tokens_per_doc: { type: 'integer', minimum: 1, description: 'Longer documents are cut, if the model can.' },
+  },
+};
+
+/** Input schema of all moderation models. */
+const moderation_schema: JsonObject = {
+  type: 'object',
+  required: ['input'],
+  properties: {
+    input: {
+      description: 'A text, several, or the parts of one message: texts and images.',
+      anyOf: [{ type: 'string' }, { type: 'array', minItems: 1, items: { type: ['string', 'object'] } }],
+    },
+  },
+};
+
+const schemas_of_calls: { readonly [kind in CallKind]: JsonObject } = {
+  chat: conversation_schema,
+  embedding: embedding_schema,
+  rerank: rerank_schema,
+  moderation: moderation_schema,
+};
+
 export type BuildOptions = {
   base_currency: string;
   /** May models of this kind be run by this provider? Routes that may not are left out. */
@@ -71,7 +114,7 @@ export function buildModels(file: CatalogFile, options: BuildOptions): Model[] {
 
 function buildModel(entry: ModelEntry, options: BuildOptions): Model {
   const { id, kind } = entry;
-  const input_schema = entry.input_schema ?? (kind === 'embedding' ? embedding_schema : conversation_schema);
+  const input_schema = entry.input_schema ?? (isMediaKind(kind) ? {} : schemas_of_calls[kind]);
   const price = (entry.price ?? []).map(buildRow);
   const fields = Object.keys(input_schema['properties'] ?? {});
   return {

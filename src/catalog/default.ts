@@ -12,7 +12,7 @@ import type { CatalogFile, ModelEntry, ProviderEntry } from './schema.ts';
  * providers has a key. Its files are read when the first key is found, and not at all without one.
  */
 
-const model_files = ['chat', 'embedding', 'image', 'flux', 'video', 'audio'] as const;
+const model_files = ['chat', 'embedding', 'rerank', 'moderation', 'image', 'flux', 'video', 'audio'] as const;
 
 type Providers = { readonly [name: string]: ProviderEntry };
 

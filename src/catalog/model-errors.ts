@@ -6,6 +6,8 @@ import type { Kind, Model, Retirement } from './model.ts';
 const paths: { readonly [kind in Kind]: string } = {
   chat: 'POST /v1/chat/completions, /v1/messages or /v1/responses',
   embedding: 'POST /v1/embeddings',
+  rerank: 'POST /v1/rerank',
+  moderation: 'POST /v1/moderations',
   image: 'POST /v1/generate or /v1/images/generations',
   video: 'POST /v1/generate or /v1/videos',
   audio: 'POST /v1/generate, /v1/audio/speech or, if it writes down what is said, /v1/audio/transcriptions',

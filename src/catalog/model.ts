@@ -13,18 +13,22 @@ export function isObject(value: unknown): value is JsonObject {
   return isRecord(value);
 }
 
-export const kinds = ['chat', 'embedding', 'image', 'video', 'audio'] as const;
+/** Kinds of models that are answered in the call itself, and take the body of their SDKs. */
+export const call_kinds = ['chat', 'embedding', 'rerank', 'moderation'] as const;
+
+export type CallKind = (typeof call_kinds)[number];
+
+/** Kinds of models that run as tasks. */
+export const media_kinds = ['image', 'video', 'audio'] as const;
+
+export type MediaKind = (typeof media_kinds)[number];
+
+export const kinds = [...call_kinds, ...media_kinds] as const;
 
 export type Kind = (typeof kinds)[number];
 
-/**
- * Kinds of models that run as tasks. The other kinds are answered in the call itself, and take the body of
- * their SDKs.
- */
-export type MediaKind = Exclude<Kind, 'chat' | 'embedding'>;
-
 export function isMediaKind(kind: Kind): kind is MediaKind {
-  return kind !== 'chat' && kind !== 'embedding';
+  return media_kinds.some((each) => each === kind);
 }
 
 export const units = [
@@ -41,6 +45,7 @@ export const units = [
   'output_token',
   'web_search',
   'code_interpreter',
+  'search_unit',
 ] as const;
 
 /** A unit of prices. */
@@ -59,6 +64,11 @@ export const tool_units = ['web_search', 'code_interpreter'] as const;
 
 export type ToolUnit = (typeof tool_units)[number];
 
+/** Units of which a call may use several beside its tokens: tools, and the searches of a reranker. */
+export const use_units = [...tool_units, 'search_unit'] as const;
+
+export type UseUnit = (typeof use_units)[number];
+
 /** Units in which a run of each kind is measured. */
 export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
   chat: [
@@ -71,6 +81,8 @@ export const units_of_kind: { readonly [kind in Kind]: readonly Unit[] } = {
     ...tool_units,
   ],
   embedding: ['request', 'input_token'],
+  rerank: ['request', 'search_unit', 'input_token'],
+  moderation: ['request', 'input_token'],
   image: ['request', 'image', 'megapixel', 'character', 'input_token', 'cached_input_token', 'output_token'],
   video: ['request', 'second', 'minute', 'character', 'input_token', 'output_token'],
   audio: ['request', 'second', 'minute', 'character', 'input_token', 'output_token'],

@@ -55,7 +55,7 @@ const limits = section(
     generate_per_minute: Type.Optional(count(60, { description: 'POST /v1/generate, per key and minute.' })),
     chat_per_minute: Type.Optional(count(600, { description: 'Both chat paths together, per key and minute.' })),
     chat_at_once: Type.Optional(
-      count(200, { description: 'Concurrent calls of the chat paths and of embeddings, per key.' }),
+      count(200, { description: 'Concurrent calls of the chat paths, embeddings, rankings and moderation, per key.' }),
     ),
     failed_per_24h: Type.Optional(
       count(25, { description: 'Failed generations per account in 24 hours before new ones are paused.' }),

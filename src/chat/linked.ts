@@ -15,8 +15,8 @@ import {
   type ChatCaller,
   type RouteFailure,
 } from './attempt.ts';
-import { fetchLinks } from './links.ts';
-import type { PricedChatRequest } from './priced-request.ts';
+import { fetchLinks, type LinkParts } from './links.ts';
+import type { PricedChatRequest, PricedRequest } from './priced-request.ts';
 import { attemptWithSearch } from './search-loop.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
@@ -26,6 +26,9 @@ const public_only = { allow: [], allow_private: false };
 
 /** The parts of the app that decide about links. */
 export type LinkPolicyParts = { readonly catalog: CatalogHolder; readonly providers: Pick<Providers, 'chat'> };
+
+/** The parts of the app that fetching the files behind links takes. */
+export type FetchingParts = LinkParts & { readonly stopping: AbortSignal };
 
 /** The parts of the app that an attempt with links takes. */
 export type LinkedParts = AttemptParts & LinkPolicyParts;
@@ -44,25 +47,51 @@ export async function attemptWithLinks(
 ): Promise<Attempted> {
   const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
   const attempt = priced.search ? attemptWithSearch : attemptRoute;
-  if (links.length === 0) return attempt(parts, priced, route, caller, outcome, writer);
   const policy = linkPolicy(parts, route, priced.request.style);
+  const { replaceLink } = priced.request.style.caller;
+  const linked = { links, policy, ...(replaceLink && { replaceLink }) };
+  return attemptLinked(parts, priced, linked, { route, caller }, (fetched) =>
+    attempt(parts, fetched, route, caller, outcome, writer),
+  );
+}
+
+/** A priced request whose body may have links. */
+type WithLinks = PricedRequest & { request: { body: JsonObject }; links: readonly BodyLink[] };
+
+/** The links of a request that concern a route, and what happens to them there. */
+type LinksOfRoute = {
+  links: readonly BodyLink[];
+  policy: LinkPolicy | 'own';
+  replaceLink?: Parameters<typeof withFiles>[2];
+};
+
+/** Makes an attempt with the request as it is, or with the files behind its links. Resolves to a failure where the route does not take them. */
+export async function attemptLinked<Priced extends WithLinks>(
+  parts: FetchingParts,
+  priced: Priced,
+  linked: LinksOfRoute,
+  { route, caller }: { route: Route; caller: ChatCaller },
+  attempt: (priced: Priced) => Promise<Attempted>,
+): Promise<Attempted> {
+  const { links, policy } = linked;
+  if (links.length === 0) return attempt(priced);
   try {
     checkPolicy(links, policy);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return failed(refused(error));
   }
-  if (policy !== 'fetch') return attempt(parts, priced, route, caller, outcome, writer);
-  const files = await fetchAll(parts, { ...priced, links }, route, caller.gone);
+  if (policy !== 'fetch') return attempt(priced);
+  const files = await fetchAll(parts, priced, linked, route, caller.gone);
   if ('problem' in files) return failed(files.problem);
   const { permit, body } = files;
-  const fetched: PricedChatRequest = { ...priced, request: { ...priced.request, body }, links: [] };
+  const fetched = { ...priced, request: { ...priced.request, body }, links: [] };
   const letGo = caller.memory.add(() => {
     fetched.request.body = {};
     permit.release();
   });
   try {
-    return await attempt(parts, fetched, route, caller, outcome, writer);
+    return await attempt(fetched);
   } finally {
     letGo();
   }
@@ -83,12 +112,12 @@ function isOfToolLeftOut({ kind, place }: BodyLink, body: JsonObject, { options 
 export function linkPolicy(
   { catalog, providers }: LinkPolicyParts,
   route: Route,
-  caller_style: Codec,
+  caller_style?: Codec,
 ): LinkPolicy | 'own' {
   const config = catalog.current.providers.get(route.provider);
   if (config?.links === 'refuse') return 'refuse';
   const styles = providers.chat(route.provider)?.styles ?? [];
-  if (styles.length > 0 && styles.every(({ upstream }) => upstream.has_no_links))
+  if (caller_style && styles.length > 0 && styles.every(({ upstream }) => upstream.has_no_links))
     return styles.includes(caller_style) ? 'fetch' : 'own';
   return config?.links ?? (config?.allow_private === true ? 'fetch' : 'pass');
 }
@@ -107,12 +136,13 @@ function refused(refusal: ApiError): RouteFailure {
   return { cause: 'upstream_error', reason: refusal.message, refusal };
 }
 
-type Fetched = { permit: Permit; body: PricedChatRequest['request']['body'] } | { problem: RouteFailure };
+type Fetched = { permit: Permit; body: JsonObject } | { problem: RouteFailure };
 
 /** Within the time that the route has for its first byte: nothing is asked before the files are here. */
 async function fetchAll(
-  parts: AttemptParts,
-  { request, caller, links }: PricedChatRequest,
+  parts: FetchingParts,
+  { request, caller }: WithLinks,
+  { links, replaceLink }: LinksOfRoute,
   { timeout_ms }: Route,
   gone: AbortSignal,
 ): Promise<Fetched> {
@@ -124,7 +154,7 @@ async function fetchAll(
     const permit = await fetchLinks(parts, caller.account.id, inlined, signal);
     if (permit instanceof ApiError) return { problem: refused(permit) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
-    return { permit, body: withFiles(request.body, files, request.style.caller.replaceLink) };
+    return { permit, body: withFiles(request.body, files, replaceLink) };
   } catch (error) {
     if (!signal.aborted) throw error;
     const is_late = signal.reason === late.reason;

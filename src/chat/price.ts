@@ -1,10 +1,11 @@
 import {
   input_token_units,
-  tool_units,
+  use_units,
   type Model,
   type Settings,
   type ToolUnit,
   type Unit,
+  type UseUnit,
 } from '../catalog/model.ts';
 import {
   dearest,
@@ -72,7 +73,7 @@ export function unitsOf(pricing: { rows: readonly { unit: Unit }[] }, usage: Omi
   if (isPriced(rows, 'cache_write_token')) units.cache_write_token = String(written);
   else input += written;
   units.input_token = String(input);
-  for (const unit of tool_units) if (isPriced(rows, unit)) units[unit] = String(usage.tool_calls?.[unit] ?? 0);
+  for (const unit of use_units) if (isPriced(rows, unit)) units[unit] = String(usage.tool_calls?.[unit] ?? 0);
   return units;
 }
 
@@ -98,8 +99,16 @@ export function holdFor(pricing: Pricing, input_tokens: number, output_tokens: n
   return amount < money_max ? amount : money_max;
 }
 
-/** Tools that a provider runs during a call and that the call pays for: so many uses of them, whichever they are. */
-export type HostedTools = { readonly units: readonly ToolUnit[]; readonly calls_max: number };
+/** Uses that a call pays for beside its tokens, such as tools that a provider runs: so many, whichever they are. */
+export type HostedUses = {
+  readonly units: readonly UseUnit[];
+  readonly calls_max: number;
+  /** Charged where the upstream reports no uses; absent: nothing. */
+  readonly unreported?: ToolCalls;
+};
+
+/** Of tools alone. */
+export type HostedTools = Omit<HostedUses, 'units'> & { readonly units: readonly ToolUnit[] };
 
 /** The results of a use, which are input of the model: so many tokens are held for them. */
 const tokens_per_use = 8_000;
@@ -111,14 +120,14 @@ export function inputWithResults(input_tokens: number, calls_max: number): numbe
 }
 
 /** The most that the tools may cost beside the tokens. */
-export function toolsHold({ rows, rate }: Pricing, { units, calls_max }: HostedTools): Money {
+export function toolsHold({ rows, rate }: Pricing, { units, calls_max }: HostedUses): Money {
   const highest = dearest(rows.filter(({ unit }) => units.some((each) => each === unit)).map(priceOf));
   const { numerator, denominator } = times(highest, rateOf(rate));
   return divideUp(numerator * million * BigInt(calls_max), denominator);
 }
 
 /** Those of the counted uses that the call pays for: what an upstream does beyond its bound is not the caller's. */
-export function paidToolCalls(counted: ToolCalls | undefined, hosted: HostedTools | undefined): ToolCalls | undefined {
+export function paidToolCalls(counted: ToolCalls | undefined, hosted: HostedUses | undefined): ToolCalls | undefined {
   if (!counted || !hosted) return undefined;
   const paid = hosted.units.map((unit) => [unit, Math.min(counted[unit] ?? 0, hosted.calls_max)] as const);
   return Object.fromEntries(paid.filter(([, calls]) => calls > 0));

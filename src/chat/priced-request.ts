@@ -1,6 +1,6 @@
 import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import type { JsonObject, Model, Route } from '../catalog/model.ts';
+import type { CallKind, JsonObject, Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
@@ -21,20 +21,18 @@ import {
   pricingForHold,
   pricingOf,
   type HostedTools,
+  type HostedUses,
 } from './price.ts';
 import { function_tokens, ownSearch, withSearchPrice, type OwnSearch } from './own-search.ts';
 import { hostedTools } from './tools.ts';
 
-/** Kinds of models that answer in the call itself. */
-export type CallKind = 'chat' | 'embedding';
-
-/** The style of a call, as far as all kinds of calls have one: of embeddings nothing is streamed. */
+/** The style of a call, as far as all kinds of calls have one: only chat is streamed. */
 export type CallStyle = {
   readonly name: string;
   readonly caller?: Pick<CallerHalf, 'heartbeat' | 'errorEvent' | 'streamed_codes'>;
 };
 
-/** A priced request: all that holding money, trying routes and settling need, for chat and embeddings. */
+/** A priced request: all that holding money, trying routes and settling need, for all kinds of calls. */
 export type PricedRequest = {
   caller: Caller;
   request_id: string;
@@ -49,8 +47,8 @@ export type PricedRequest = {
   /** For the charge, where the upstream reports none. */
   input_tokens_counted: number;
   output: OutputBounds;
-  /** Absent: the call uses no tools that cost anything beside their tokens. */
-  hosted?: HostedTools;
+  /** Absent: the call costs nothing beside its tokens. */
+  hosted?: HostedUses;
   /** Absent: the service searches nothing for the call. */
   search?: OwnSearch;
   /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */
@@ -72,7 +70,11 @@ export type OutputBounds = {
 };
 
 /** A chat request that has passed all checks that need no database. */
-export type PricedChatRequest = PricedRequest & { request: ChatRequest; links: readonly BodyLink[] };
+export type PricedChatRequest = PricedRequest & {
+  request: ChatRequest;
+  links: readonly BodyLink[];
+  hosted?: HostedTools;
+};
 
 /** The parts of the app that pricing a chat request takes. */
 export type PricingParts = {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { tool_units } from '../catalog/model.ts';
+import { use_units } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import { isUnavailable } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
@@ -29,7 +29,9 @@ export function chargeOf(priced: PricedRequest, outcome: ChatOutcome): Charge | 
   if (!has_content && !is_complete && !is_abandoned) return undefined;
   const { input_tokens_counted } = priced;
   const counting = { input_tokens_counted, is_complete, writes_for_an_hour };
-  const { usage, is_counted } = chargedUsage(reported, delivered, counting);
+  const { usage: whole, is_counted } = chargedUsage(reported, delivered, counting);
+  const unreported = priced.hosted?.unreported;
+  const usage = unreported && !whole.tool_calls ? { ...whole, tool_calls: unreported } : whole;
   return { usage, counted_here: is_counted || outcome.is_counted === true, ...chargeFor(priced, usage) };
 }
 
@@ -44,7 +46,7 @@ export function chargeFor({ pricing, hosted }: PricedRequest, usage: Usage): Pic
 /** Most calls use none of the tools that their model has prices for. */
 function withoutUnused(units: Units): Units {
   const used = { ...units };
-  for (const unit of tool_units) if (used[unit] === '0') delete used[unit];
+  for (const unit of use_units) if (used[unit] === '0') delete used[unit];
   return used;
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { endText } from '../catalog/dated.ts';
 import { keyName } from '../catalog/default.ts';
-import type { CostRow, Model, PriceRow, PriceSource } from '../catalog/model.ts';
+import { isMediaKind, type CostRow, type Model, type PriceRow, type PriceSource } from '../catalog/model.ts';
 import { counted } from '../lib/counted.ts';
 import { says, table, type CommandResult } from './command.ts';
 import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
@@ -134,7 +134,7 @@ function routeLines({ route, usable, missing }: SurveyedRoute, currency: string)
 
 /** The fields of the input, one line each. */
 function fieldLines({ kind, input_schema }: Model): string[] {
-  if (kind === 'chat' || kind === 'embedding') return [];
+  if (!isMediaKind(kind)) return [];
   const { required } = input_schema;
   const needed = Array.isArray(required) ? required : [];
   const rows = Object.entries(input_schema['properties'] ?? {}).map(([name, field]) => [

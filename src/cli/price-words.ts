@@ -16,6 +16,7 @@ const words: { readonly [unit in Unit]: string } = {
   output_token: 'output token',
   web_search: 'web search',
   code_interpreter: 'code container',
+  search_unit: 'search unit',
 };
 
 /** `0.10 USD per second, with resolution 720p`. */
@@ -41,6 +42,7 @@ function grouped(count: number): string {
 
 /** The cheapest row of each unit, without conditions: `from 0.05 USD per second`. */
 export function briefPrice({ price }: Pick<Model, 'price'>, currency: string): string {
+  if (price.every(({ amount }) => Number(amount) === 0)) return 'free';
   const shown = price.filter(({ above_input_tokens, unit }) => above_input_tokens === undefined && !minor.has(unit));
   const brief = [...new Set(shown.map(({ unit }) => unit))].map((unit) => {
     const rows = shown.filter((row) => row.unit === unit).toSorted((a, b) => Number(a.amount) - Number(b.amount));

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { SessionCall } from '../http/endpoint.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
+import { isMediaKind } from '../catalog/model.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Prober } from '../storage/probe.ts';
@@ -79,7 +80,7 @@ function planView({ model }: TestCallRoute, { input, sent, ...costs }: TestCallP
   const short = (_: string, each: unknown) =>
     typeof each === 'string' && each.length > 200 ? `${each.slice(0, 60)}… (${each.length} characters)` : each;
   const message = typeof input['message'] === 'string' ? input['message'] : '';
-  const is_called = model.kind === 'chat' || model.kind === 'embedding';
+  const is_called = !isMediaKind(model.kind);
   const editable = model.media.length > 0 ? null : JSON.stringify(input, undefined, 2);
   return { input: is_called ? message : editable, sent: JSON.stringify(sent, short, 2), ...costs };
 }

@@ -11,7 +11,7 @@ import { belowVersion } from './routes.ts';
 const beta = '/v1beta';
 
 /** Calls other than chat that the SDKs of chat completions have. */
-const other_paths = ['/v1/embeddings', '/v1/images', '/v1/audio', '/v1/videos'];
+const other_paths = ['/v1/embeddings', '/v1/rerank', '/v1/moderations', '/v1/images', '/v1/audio', '/v1/videos'];
 
 const formats: readonly { path: string; format: ErrorFormat }[] = [
   ...styles.flatMap(({ caller }) => (caller ? [{ path: caller.endpoint.path, format: caller.errors }] : [])),
@@ -21,7 +21,7 @@ const formats: readonly { path: string; format: ErrorFormat }[] = [
 
 /** The error format of a path that may be anything (specification 7.1). */
 export function formatOfPath(path: string): ErrorFormat {
-  const meant = belowVersion(path);
+  const meant = path === '/v2/rerank' ? '/v1/rerank' : belowVersion(path);
   const under = (prefix: string) => meant === prefix || meant.startsWith(`${prefix}/`);
   return formats.find((each) => under(each.path))?.format ?? service_errors;
 }

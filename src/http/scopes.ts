@@ -6,9 +6,10 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   { path: /^\/v1\/(?:models|key)(?:\/|$)/, scopes: undefined },
   { path: /^\/v1beta\/models(?:\/|$)/, scopes: undefined },
   {
-    path: /^\/v1\/(?:chat\/completions|completions|messages|responses|conversations|embeddings)(?:\/|$)/,
+    path: /^\/v1\/(?:chat\/completions|completions|messages|responses|conversations|embeddings|rerank|moderations)(?:\/|$)/,
     scopes: ['chat'],
   },
+  { path: /^\/v2\/rerank$/, scopes: ['chat'] },
   { path: /^\/v1\/chat\//, scopes: ['chat', 'read'] },
   { path: /^\/v1\/(?:balance|usage)(?:\/|$)/, scopes: ['read'] },
   { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },

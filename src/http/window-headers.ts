@@ -3,8 +3,8 @@ import type { Taken, WindowName } from '../limits/window.ts';
 
 const scopes: Record<WindowName, string> = {
   generate: 'on POST /v1/generate',
-  chat: 'on chat and embeddings together',
-  other: 'on everything but generate, chat and embeddings',
+  chat: 'on chat, embeddings, rankings and moderation together',
+  other: 'on everything but generate, chat, embeddings, rankings and moderation',
 };
 
 /** Headers about its window that every response of a limited path has. */

@@ -23,12 +23,11 @@ export function openMetrics() {
       ['method', 'route'],
       call_bounds,
     ),
-    chat_calls: new Counter('medley_chat_calls_total', 'Chat calls and embeddings that have ended, by their outcome.', [
-      'model',
-      'route',
-      'style',
-      'outcome',
-    ]),
+    chat_calls: new Counter(
+      'medley_chat_calls_total',
+      'Calls of chat, embeddings, rankings and moderation that have ended, by their outcome.',
+      ['model', 'route', 'style', 'outcome'],
+    ),
     chat_seconds: new Histogram(
       'medley_chat_call_seconds',
       'Time from the start of a call to its end.',

@@ -1,7 +1,8 @@
 import type { CatalogOptions } from '../catalog/catalog.ts';
+import { isMediaKind } from '../catalog/model.ts';
 import { takesMedia } from './media-form.ts';
 import type { Adapter } from './provider.ts';
-import { embeddingOptionProblems } from './http/chat-options.ts';
+import { wholeOptionProblems } from './http/chat-options.ts';
 
 /** Facts about the adapters for the catalogue. */
 export function adapterFacts(
@@ -14,8 +15,8 @@ export function adapterFacts(
     takesMedia: (adapter) => takesMedia(adapters[adapter]),
     checkOptions: (adapter, kind, options, output) => {
       const code = adapters[adapter];
-      if (kind === 'embedding') return embeddingOptionProblems(options);
       if (kind === 'chat') return code?.checkChatOptions?.(options) ?? [];
+      if (!isMediaKind(kind)) return wholeOptionProblems(kind, options);
       return code?.checkOptions?.(options, output) ?? [];
     },
   };

@@ -1,9 +1,11 @@
 import { anthropic } from './adapters/anthropic/adapter.ts';
 import { bfl } from './adapters/bfl/adapter.ts';
+import { cohere } from './adapters/cohere/adapter.ts';
 import { elevenlabs } from './adapters/elevenlabs/adapter.ts';
 import { fal } from './adapters/fal/adapter.ts';
 import { gemini } from './adapters/gemini/adapter.ts';
 import { http_queue } from './adapters/http-queue/adapter.ts';
+import { jina } from './adapters/jina/adapter.ts';
 import { kling } from './adapters/kling/adapter.ts';
 import { luma } from './adapters/luma/adapter.ts';
 import { minimax } from './adapters/minimax/adapter.ts';
@@ -12,6 +14,7 @@ import type { Adapter } from './provider.ts';
 import { replicate } from './adapters/replicate/adapter.ts';
 import { runway } from './adapters/runway/adapter.ts';
 import { sandbox } from './sandbox/adapter.ts';
+import { voyage } from './adapters/voyage/adapter.ts';
 
 /** Every adapter of the service by the name that `medley.yaml` gives it. */
 export const adapters: Record<string, Adapter> = {
@@ -27,5 +30,8 @@ export const adapters: Record<string, Adapter> = {
   kling,
   minimax,
   elevenlabs,
+  cohere,
+  voyage,
+  jina,
   'http-queue': http_queue,
 };

@@ -189,8 +189,8 @@ export type ChatCall = {
   options: JsonObject;
 };
 
-/** One request to an upstream that makes embeddings; `body` is that of the style of `/v1/embeddings`. */
-export type EmbeddingCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'timeout_ms' | 'options'>;
+/** One request to an upstream that answers in one piece and is no chat. */
+export type WholeCall = Pick<ChatCall, 'request_id' | 'model' | 'body' | 'timeout_ms' | 'options'>;
 
 /**
  * The upstream has answered 2xx: the bytes of its answer or its stream, as they come. `simulated`: a sandbox
@@ -218,8 +218,15 @@ export type ChatProvider = {
     readonly is_usual: boolean;
     send(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<ChatReply>;
   };
-  /** For models of kind embedding; throws as `send` does. */
-  embed?(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply>;
+  /** For models of kind embedding; `body` is that of `/v1/embeddings`. Throws as `send` does. */
+  embed?(call: WholeCall, signal: AbortSignal): Promise<ChatReply>;
+  /**
+   * For models of kind rerank; throws as `send` does. `body` has `query`, `documents` (texts), `top_n` and what else the
+   * caller gave. The answer may have any of the forms that `readRanking` knows.
+   */
+  rerank?(call: WholeCall, signal: AbortSignal): Promise<ChatReply>;
+  /** For models of kind moderation; `body` is that of `/v1/moderations`. Throws as `send` does. */
+  moderate?(call: WholeCall, signal: AbortSignal): Promise<ChatReply>;
   close?(): Promise<void>;
 };
 
@@ -238,6 +245,6 @@ export type Adapter = {
   checkOptions?(options: JsonObject, output: JsonObject): OptionProblem[];
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
-  /** For models of the kinds chat and embedding. */
+  /** For models that answer in the call itself. */
   openChat?(config: ProviderConfig, parts: AdapterParts): ChatProvider;
 };

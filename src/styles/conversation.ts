@@ -1,4 +1,4 @@
-import type { Json, JsonObject, ToolUnit } from '../catalog/model.ts';
+import type { Json, JsonObject, UseUnit } from '../catalog/model.ts';
 import type { SearchFailure, SearchResult } from '../web-search/search.ts';
 
 /**
@@ -96,12 +96,12 @@ export type Usage = {
   cache_write_1h_tokens: number;
   output_tokens: number;
   reasoning_tokens: number;
-  /** Beside the tokens: tools that the provider ran. */
+  /** Beside the tokens: tools that the provider ran, or searches. */
   tool_calls?: ToolCalls;
 };
 
-/** Calls of tools that a provider runs, by the units of their prices. */
-export type ToolCalls = { readonly [unit in ToolUnit]?: number };
+/** Calls of tools that a provider runs, and searches of a reranker, by the units of their prices. */
+export type ToolCalls = { readonly [unit in UseUnit]?: number };
 
 /** An answer that is not streamed: text, thinking, tool calls, refusals in order. */
 export type ChatAnswer = {

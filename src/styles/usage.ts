@@ -78,10 +78,16 @@ export function tellsCost(fields: Json | undefined): boolean {
   return isObject(fields) && cost_names.some((name) => name in fields);
 }
 
-/** The `usage` object without the upstream's costs, and with the caller's if that is asked for, as OpenRouter writes it. */
-export function withCost(fields: JsonObject, usage: Usage, cost: ((usage: Usage) => number) | undefined): JsonObject {
+/** The `usage` object without the upstream's costs. */
+export function withoutCost(fields: JsonObject): JsonObject {
   const counts = { ...fields };
   for (const name of cost_names) delete counts[name];
+  return counts;
+}
+
+/** The `usage` object without the upstream's costs, and with the caller's if that is asked for, as OpenRouter writes it. */
+export function withCost(fields: JsonObject, usage: Usage, cost: ((usage: Usage) => number) | undefined): JsonObject {
+  const counts = withoutCost(fields);
   if (!cost) return counts;
   return { ...counts, cost: cost(usage), is_byok: false, cost_details: { upstream_inference_cost: null } };
 }

@@ -38,7 +38,7 @@ export const task_rules: readonly Rule[] = [
     name: 'an open hold of a media kind belongs to an unfinished task',
     sql: `select h.account_id || ' ' || h.ref as subject, 'open hold without an unfinished task' as detail, h.amount as off_by
             from ${open_holds} h left join tasks t on t.account_id = h.account_id and t.id = h.ref
-           where h.kind not in ('chat', 'embedding') and (t.id is null or t.completed_at is not null)`,
+           where h.kind in ('image', 'video', 'audio') and (t.id is null or t.completed_at is not null)`,
   },
   {
     name: 'a final task has no open attempt',

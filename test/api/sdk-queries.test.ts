@@ -31,6 +31,8 @@ describe.each(['beta=true', 'client_version=0.99.0', 'api-version=1&api-version=
     ['POST', '/v1/responses', 200, { model, input: 'Hello' }],
     ['POST', '/v1/responses/input_tokens', 200, { model, input: 'Hello' }],
     ['POST', '/v1/embeddings', 404, { model: 'none', input: 'Hello' }],
+    ['POST', '/v1/rerank', 404, { model: 'none', query: 'Hello', documents: ['Hello'] }],
+    ['POST', '/v1/moderations', 404, { model: 'none', input: 'Hello' }],
     ['POST', '/v1/images/generations', 404, { model: 'none', prompt: 'A dot' }],
     ['POST', '/v1/audio/speech', 404, { model: 'none', input: 'Hello', voice: 'alloy' }],
     ['GET', '/v1/videos', 200],

@@ -48,6 +48,8 @@ const sandbox = [
   'sandbox/transcript',
   'sandbox/chat',
   'sandbox/embedding',
+  'sandbox/rerank',
+  'sandbox/moderation',
   'sandbox/failover',
   'sandbox/down',
 ];

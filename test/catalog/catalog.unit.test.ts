@@ -29,6 +29,8 @@ const builtin = [
   'sandbox/transcript',
   'sandbox/chat',
   'sandbox/embedding',
+  'sandbox/rerank',
+  'sandbox/moderation',
   'sandbox/failover',
   'sandbox/down',
 ];
@@ -322,7 +324,7 @@ describe('a reload', () => {
     await writeFile(config_file, withProvider(image('b')));
     expect(await holder.reload()).toEqual({
       ok: true,
-      message: '10 models, 2 providers; models added: b; models removed: a',
+      message: '12 models, 2 providers; models added: b; models removed: a',
       problems: [],
     });
     expect([...holder.current.models.keys()][0]).toBe('b');
@@ -331,10 +333,10 @@ describe('a reload', () => {
 
   it('reports by name what has changed, or that nothing has', async () => {
     const holder = await open(withProvider(image('a')));
-    expect((await holder.reload()).message).toBe('10 models, 2 providers; nothing changed');
+    expect((await holder.reload()).message).toBe('12 models, 2 providers; nothing changed');
     const dearer = withProvider(image('a')).replace('amount: "', 'amount: "1');
     await writeFile(config_file, `${dearer}limits: { generate_per_minute: 7 }\n`);
-    expect((await holder.reload()).message).toBe('10 models, 2 providers; models changed: a; settings changed');
+    expect((await holder.reload()).message).toBe('12 models, 2 providers; models changed: a; settings changed');
   });
 
   it('rejects a file with a mistake as a whole, and a missing file', async () => {

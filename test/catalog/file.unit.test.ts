@@ -12,7 +12,7 @@ const duration = 'must be a duration such as 500ms, 10s, 1.5m, 2h or 7d';
 const decimal = 'must be a decimal in quotes, such as "0.10"';
 const units =
   '"request", "image", "megapixel", "second", "minute", "character", "input_token", "cached_input_token", ' +
-  '"cache_write_token", "cache_write_1h_token", "output_token", "web_search", "code_interpreter"';
+  '"cache_write_token", "cache_write_1h_token", "output_token", "web_search", "code_interpreter", "search_unit"';
 const model_settings =
   'id, aliases, kind, name, description, owned_by, created, retires, replaced_by, hidden, capabilities, limits, max_output_tokens, ' +
   'default_output_tokens, input_schema, output_types, price, price_source, estimate, routes';
@@ -333,6 +333,8 @@ models:
         { path: 'providers.anthropic.api_key' },
         { path: 'models[0]', message: 'has no usable route and is not offered.' },
         { path: 'models[1]', message: 'has no usable route and is not offered.' },
+        { path: 'models[2]', message: 'has no usable route and is not offered.' },
+        { path: 'models[3]', message: 'has no usable route and is not offered.' },
       ],
     });
   });

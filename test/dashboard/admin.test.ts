@@ -383,7 +383,7 @@ describe("the service on the operator's pages", () => {
     expect(new Set(limits.map(({ name }) => name)).size).toBe(limits.length);
     const files = { name: 'Requests with files', unit: null, in_use: 0, waiting: 0, bound: 64, key_bound: 8 };
     expect(limits).toContainEqual(files);
-    const chat_calls = { name: 'Chat calls and embeddings', bound: null, key_bound: 200 };
+    const chat_calls = { name: 'Chat, embeddings, rankings and moderation', bound: null, key_bound: 200 };
     expect(limits).toContainEqual(expect.objectContaining(chat_calls));
     const permits = Array.from({ length: 8 }, () => test.app.limits.temp_files.tryAcquire('acc'));
     const waiting = test.app.limits.temp_files.acquire('acc');

@@ -15,6 +15,7 @@ import { costOf, holdFor, pricingForHold, unitsOf } from '../../src/chat/price.t
 import { exact } from '../../src/money/money.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
+import { searchUnits } from '../../src/styles/search-units.ts';
 import { readDocument } from './document.ts';
 
 const catalog = await openCatalog({ ...adapterFacts(adapters), secret: () => 'key' });
@@ -63,6 +64,17 @@ function call(id: string, { input, cached, written = 0, for_an_hour = 0, output 
   return { charged: exact(costOf(pricing, unitsOf(pricing, usage))) };
 }
 
+function ranking(id: string, documents: number): Example {
+  const pricing = freezePricing(modelOf(id), {}, usd.currency, usd);
+  const search_unit = String(
+    searchUnits(
+      20,
+      Array.from({ length: documents }, () => 60),
+    ),
+  );
+  return { charged: exact(costOf(pricing, { request: '1', search_unit })) };
+}
+
 const haiku = { input: 40_000, cached: 60_000, written: 20_000, for_an_hour: 10_000, output: 2_000 };
 const film = (duration: number) => unitsOfOutputs([{ type: 'video', width: 1920, height: 1080, duration }]);
 const prompt = 'x'.repeat(200);
@@ -108,6 +120,7 @@ const examples: (() => Example)[] = [
   withMarginInZloty,
   () => task('elevenlabs/scribe-v2', { audio: 'https://example.com/beep.mp3' }, {}, 1),
   () => task('minimax/hailuo-2.3', { prompt, duration: 10 }, film(10.1)),
+  () => ranking('cohere/rerank-v4.0-pro', 250),
 ];
 
 const sections = readDocument('docs/prices.md')

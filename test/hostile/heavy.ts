@@ -224,6 +224,23 @@ const embeddings_shapes: readonly Shape[] = [
   ({ size }) => `"input":[${listed(size, () => '"a"', 2_000)}],"encoding_format":"base64"`,
 ];
 
+const rerank_shapes: readonly Shape[] = [
+  ({ text }) => `"query":${text},"documents":["a"]`,
+  ({ text }) => `"query":"a","documents":[${text},"b"]`,
+  ({ value }) => `"query":"a","documents":${value}`,
+  ({ size }) => `"query":"a b c","documents":[${listed(size, () => '"a"', 9_000)}]`,
+  ({ size }) =>
+    `"query":"a b c","documents":[${listed(size, (index) => `{"text":"a","id":${index}}`, 900)}],"return_documents":true`,
+];
+
+const moderations_shapes: readonly Shape[] = [
+  ({ text }) => `"input":${text}`,
+  ({ value }) => `"input":${value}`,
+  ({ size }) => `"input":[${listed(size, () => '"a"', 2_000)}]`,
+  ({ size }) => `"input":[${listed(size, () => '{"type":"text","text":"a"}', 2_000)}]`,
+  ({ text }) => `"input":[{"type":"image_url","image_url":{"url":${text}}}]`,
+];
+
 const conversations: Record<string, readonly Shape[]> = {
   '/v1/chat/completions': completions_shapes,
   '/v1/messages': messages_shapes,
@@ -231,4 +248,6 @@ const conversations: Record<string, readonly Shape[]> = {
   '/v1/responses': responses_shapes,
   '/v1/responses/input_tokens': responses_shapes,
   '/v1/embeddings': embeddings_shapes,
+  '/v1/rerank': rerank_shapes,
+  '/v1/moderations': moderations_shapes,
 };

@@ -155,7 +155,9 @@ function formatOf(sent: string, method: string): ErrorFormat {
   if (/^(?:\/v1)?\/v1beta(\/|$)/.test(sent) || (method === 'POST' && /^(?:\/v1){0,2}\/models\/./s.test(sent)))
     return 'gemini';
   const path = belowVersion(sent);
-  if (/^\/v1\/(?:chat\/completions|embeddings|responses|images|audio|videos)(\/|$)/.test(path)) return 'completions';
+  if (/^(?:\/v1){0,2}\/v2\/rerank$/.test(sent)) return 'completions';
+  if (/^\/v1\/(?:chat\/completions|embeddings|rerank|moderations|responses|images|audio|videos)(\/|$)/.test(path))
+    return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }
 

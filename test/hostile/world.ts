@@ -85,7 +85,7 @@ export async function makePlace(db: Db, url: string, more_models: readonly strin
     foreign_tasks: foreign_tasks.map(({ id }) => id),
     models: ['sandbox/image', 'sandbox/image', 'sandbox/audio', 'sandbox/failover', 'sandbox/down', 'sandbox/video'],
     links: tasks.flatMap(({ urls }) => urls.map((link) => link.slice(new URL(link).origin.length))),
-    chat_models: ['sandbox/chat', 'sandbox/embedding', ...more_models],
+    chat_models: ['sandbox/chat', 'sandbox/embedding', 'sandbox/rerank', 'sandbox/moderation', ...more_models],
     endpoints: listEndpoints().map(({ method, path, body_limit_bytes, form }) => ({
       method,
       path,

@@ -227,6 +227,43 @@ it('D-embeddings-2 an embeddings call is charged by its tokens and counts in the
   expect((await ask()).status).toBe(429);
 });
 
+it('D-rerank-1 POST /v1/rerank orders documents by their relevance to a query', async () => {
+  const documents = ['Two blue cars', 'A bicycle, painted red', 'Bicycle lanes'];
+  const ask = (body: object) => client.call('POST', '/v1/rerank', { model: 'sandbox/rerank', ...body });
+  const { json } = await ask({ query: 'a red bicycle', documents, top_n: 2, return_documents: true });
+  expect(json).toMatchObject({
+    object: 'list',
+    model: 'sandbox/rerank',
+    results: [
+      { index: 1, document: { text: documents[1] } },
+      { index: 2, document: { text: documents[2] } },
+    ],
+  });
+});
+
+it('D-rerank-2 a rerank call is charged by its search units and counts in the rate limit of chat', async () => {
+  const documents = Array.from({ length: 101 }, (_, index) => `Document ${index}`);
+  const ask = () => client.call('POST', '/v1/rerank', { model: 'sandbox/rerank', query: 'a document', documents });
+  const { headers } = await ask();
+  expect(headers.get('x-cost-amount')).toBe('0.002000'); // two search units at 1.00 a thousand
+  await expect.poll(spent).toBe(headers.get('x-cost-amount'));
+  const body = { model: 'sandbox/chat', max_tokens: 10, messages: [{ role: 'user', content: 'x' }] };
+  for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/messages', body)).status).toBe(200);
+  expect((await ask()).status).toBe(429);
+});
+
+it('D-moderations-1 POST /v1/moderations says of each text whether it is flagged, and in which categories', async () => {
+  const input = ['a red bicycle', 'a fight [[flag violence]]'];
+  const answer = await client.call('POST', '/v1/moderations', { model: 'sandbox/moderation', input });
+  expect(answer.json).toMatchObject({
+    results: [
+      { flagged: false, categories: { violence: false } },
+      { flagged: true, categories: { violence: true, hate: false } },
+    ],
+  });
+  expect(answer.headers.get('x-cost-amount')).toBe('0.000000');
+});
+
 it('D-responses-1 POST /v1/responses is chat in the responses style', async () => {
   const answer = await client.call('POST', '/v1/responses', { model: 'sandbox/chat', input: 'Hello' });
   expect(answer).toMatchObject({

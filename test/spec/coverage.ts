@@ -34,7 +34,19 @@ const sections: readonly [heading: string, groups: readonly string[]][] = [
   ['Decisions: chat', ['D-chat']],
   [
     'Decisions: paths that go beyond the specification',
-    ['D-images', 'D-audio', 'D-videos', 'D-media', 'D-embeddings', 'D-responses', 'D-count', 'D-files', 'D-events'],
+    [
+      'D-images',
+      'D-audio',
+      'D-videos',
+      'D-media',
+      'D-embeddings',
+      'D-rerank',
+      'D-moderations',
+      'D-responses',
+      'D-count',
+      'D-files',
+      'D-events',
+    ],
   ],
   ['Decisions: paths without a key', ['D-health']],
 ];

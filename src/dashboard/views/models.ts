@@ -23,7 +23,7 @@ export type ModelView = {
   id: string;
   display_name: string;
   owned_by: string;
-  modality: 'chat' | 'embedding' | 'image' | 'video' | 'audio';
+  modality: 'chat' | 'embedding' | 'rerank' | 'moderation' | 'image' | 'video' | 'audio';
   description: string;
   input_schema: Readonly<Record<string, unknown>>;
   output_types: readonly string[];

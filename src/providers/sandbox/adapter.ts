@@ -17,6 +17,8 @@ import {
 import type { Prober } from '../../storage/probe.ts';
 import { openSandboxChat } from './chat.ts';
 import { embed } from './embedding.ts';
+import { moderate } from './moderation.ts';
+import { rerank } from './rerank.ts';
 import { videoAvailable } from './encoder.ts';
 import { CannotMake, Maker } from './maker.ts';
 import { type MediaRequest, readMediaRequest } from './media-request.ts';
@@ -41,7 +43,12 @@ type Run = { order: MediaRequest | TranscriptRequest; ending: Outcome; started_a
 export const sandbox = {
   serves: (kind) => kind !== 'video' || videoAvailable(),
   open: openSandbox,
-  openChat: (_config: unknown, { prober }: Pick<AdapterParts, 'prober'>) => ({ ...openSandboxChat(prober), embed }),
+  openChat: (_config: unknown, { prober }: Pick<AdapterParts, 'prober'>) => ({
+    ...openSandboxChat(prober),
+    embed,
+    rerank,
+    moderate,
+  }),
 } satisfies Adapter;
 
 function openSandbox(_config: unknown, { prober }: Pick<AdapterParts, 'prober'>): Provider {

@@ -4,10 +4,11 @@
  */
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { encodeVector } from '../../styles/embeddings.ts';
-import type { ChatReply, EmbeddingCall } from '../provider.ts';
+import type { ChatReply, WholeCall } from '../provider.ts';
 import { readChatScript } from './chat-script.ts';
 import { behave, refused } from './chat.ts';
 import { TokenCounter, textOfTokens } from './tokens.ts';
+import { partsOf, wordsOf } from './words.ts';
 
 const dimensions_default = 256;
 const dimensions_max = 1_536;
@@ -19,7 +20,7 @@ const tokens_max = 8_192;
 const read_length_max = 65_536;
 
 /** Directives in the first text script the call. Nothing is remembered. */
-export async function embed(call: EmbeddingCall, signal: AbortSignal): Promise<ChatReply> {
+export async function embed(call: WholeCall, signal: AbortSignal): Promise<ChatReply> {
   const { body, model, options } = call;
   const dimensions = readDimensions(body);
   const inputs = await readInputs(body['input'] ?? null);
@@ -94,15 +95,9 @@ function vectorOf(text: string, dimensions: number): number[] {
 function featuresOf(text: string): Map<string, number> {
   const features = new Map<string, number>();
   const add = (feature: string) => features.set(feature, (features.get(feature) ?? 0) + 1);
-  const words = text
-    .slice(0, read_length_max)
-    .normalize('NFKC')
-    .toLowerCase()
-    .match(/[\p{L}\p{N}]+/gu);
-  for (const word of words ?? []) {
+  for (const word of wordsOf(text.slice(0, read_length_max))) {
     add(word);
-    const marked = [...`^${word}$`];
-    for (let at = 0; at + 3 <= marked.length; at++) add(`${part_mark}${marked.slice(at, at + 3).join('')}`);
+    for (const part of partsOf(word)) add(`${part_mark}${part}`);
   }
   if (features.size === 0) add(text); // signs alone
   return features;

@@ -17,6 +17,7 @@ const words: Record<string, string> = {
   output_token: 'output token',
   web_search: 'web search',
   code_interpreter: 'code container',
+  search_unit: 'search unit',
 };
 
 /** `image`, `million input tokens`. */
@@ -42,8 +43,14 @@ const minor = new Set([
   'code_interpreter',
 ]);
 
+/** Tells whether nothing has to be paid by these prices. */
+export function isFree(pricing: readonly Pick<PriceView, 'amount'>[]): boolean {
+  return pricing.every(({ amount }) => Number(amount) === 0);
+}
+
 /** The cheapest row of each unit: `$0.02 per image`, `from $0.10 per second`. */
 export function priceTexts(pricing: readonly PriceView[]): string[] {
+  if (isFree(pricing)) return ['free'];
   const shown = pricing.filter(({ unit, above_input_tokens }) => above_input_tokens === undefined && !minor.has(unit));
   const units = [...new Set(shown.map(({ unit }) => unit))];
   const texts = units.flatMap((unit) => {

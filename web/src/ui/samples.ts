@@ -9,7 +9,10 @@ type SampleRequest = { base_url: string; model: Pick<ModelView, 'id' | 'modality
 
 /** For every kind of model but chat, which has two styles. */
 export function samplesOf({ base_url, model, input }: SampleRequest): Sample[] {
-  if (model.modality === 'embedding') return embeddingSamples(base_url, { model: model.id, ...input });
+  const body = { model: model.id, ...input };
+  if (model.modality === 'embedding') return embeddingSamples(base_url, body);
+  if (model.modality === 'rerank') return rerankSamples(base_url, body);
+  if (model.modality === 'moderation') return moderationSamples(base_url, body);
   return mediaSamples(base_url, model, input);
 }
 
@@ -138,6 +141,42 @@ console.log(data[0].embedding.length);`;
   ];
 }
 
+function rerankSamples(base_url: string, body: Record<string, unknown>): Sample[] {
+  const url = `${base_url}/v1/rerank`;
+  const cohere = `import { CohereClientV2 } from 'cohere-ai';
+
+const client = new CohereClientV2({ environment: '${base_url}', token: process.env.MEDLEY_API_KEY });
+const { results } = await client.rerank(${literal(withCamelCase(body), 0)});
+console.log(results);`;
+  return [
+    curl(url, body),
+    javascript(url, body, 'answer.results'),
+    python(url, body, 'answer["results"]'),
+    { name: 'Cohere SDK', text: cohere },
+  ];
+}
+
+/** The names of Cohere's SDK, which has no documents in its answers. */
+function withCamelCase(body: Record<string, unknown>): Record<string, unknown> {
+  const { top_n, return_documents: _, ...rest } = body;
+  return { ...rest, ...(top_n !== undefined && { topN: top_n }) };
+}
+
+function moderationSamples(base_url: string, body: Record<string, unknown>): Sample[] {
+  const url = `${base_url}/v1/moderations`;
+  const openai = `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
+const { results } = await client.moderations.create(${literal(body, 0)});
+console.log(results[0].flagged, results[0].categories);`;
+  return [
+    curl(url, body),
+    javascript(url, body, 'answer.results'),
+    python(url, body, 'answer["results"]'),
+    { name: 'OpenAI SDK', text: openai },
+  ];
+}
+
 function literal(value: unknown, indent: number): string {
   const text = JSON.stringify(value, undefined, 2).replaceAll(/^(\s*)"([A-Za-z_]\w*)":/gm, '$1$2:');
   return text.replaceAll('\n', `\n${' '.repeat(indent)}`);
@@ -177,6 +216,9 @@ export function wholeInput(model: Shaped): Record<string, unknown> {
 function requiredInput(model: Shaped, valueOf: (field: Record<string, unknown>) => unknown): Record<string, unknown> {
   if (model.modality === 'chat') return { messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 300 };
   if (model.modality === 'embedding') return { input: ['A red bicycle', 'A blue car'] };
+  if (model.modality === 'rerank')
+    return { query: 'A red bicycle', documents: ['Two blue cars', 'A bicycle, painted red', 'Bicycle lanes'] };
+  if (model.modality === 'moderation') return { input: 'A red bicycle' };
   const { required, properties } = model.input_schema;
   const names = Array.isArray(required) ? required.map(String) : [];
   const fields = isRecord(properties) ? properties : {};

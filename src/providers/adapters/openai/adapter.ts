@@ -6,6 +6,7 @@ import { texts } from '../../../styles/texts/codec.ts';
 import type { Codec } from '../../../styles/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
+import { serverRerankBody } from '../../http/reranker.ts';
 import { openMedia } from './media.ts';
 import { mediaOptionProblems } from './options.ts';
 import type { Adapter, ChatProvider, Provider } from '../../provider.ts';
@@ -19,7 +20,8 @@ const paths = new Map<Codec, string>([
 const default_base_url = 'https://api.openai.com/v1';
 
 /**
- * Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. Images,
+ * Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. Beside chat it is
+ * asked for embeddings, rankings (`/rerank` below its base URL) and moderation by those names. Images,
  * speech and transcripts come in the answer to the submit: the route's `timeout.start` has to be as long as the
  * work takes (images 180 s, speech and transcripts 120 s), and an answer that was lost is never asked for again.
  *
@@ -67,6 +69,12 @@ function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProv
     },
     embed: ({ body, timeout_ms }, signal) =>
       client.post('/embeddings', takes_json, body, { signal, connect_timeout_ms: timeout_ms.connect }),
+    rerank: ({ body, options, timeout_ms }, signal) => {
+      const connect = { signal, connect_timeout_ms: timeout_ms.connect };
+      return client.post('/rerank', takes_json, serverRerankBody(body, options), connect);
+    },
+    moderate: ({ body, timeout_ms }, signal) =>
+      client.post('/moderations', takes_json, body, { signal, connect_timeout_ms: timeout_ms.connect }),
     close: () => client.close(),
   };
 }

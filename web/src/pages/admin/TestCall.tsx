@@ -10,6 +10,7 @@ import type {
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { Modal } from '../../ui/Modal.tsx';
+import { isMedia } from '../../ui/kinds.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { TestResult } from './TestResult.tsx';
 
@@ -38,7 +39,7 @@ export function TestCall({ model, route, close }: Props) {
           <Stack>
             {view.input !== null && (
               <Textarea
-                label={model.kind === 'chat' || model.kind === 'embedding' ? 'Message' : 'Input, as JSON'}
+                label={isMedia(model.kind) ? 'Input, as JSON' : 'Message'}
                 autosize
                 minRows={2}
                 maxRows={8}

@@ -3,12 +3,13 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { isInPlayground, isMedia } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
-import { conditionText, perText } from '../../ui/price.ts';
+import { conditionText, isFree, perText } from '../../ui/price.ts';
 import { chatSamples, samplesOf, wholeInput } from '../../ui/samples.ts';
 import { titleOf } from '../../ui/schema.ts';
 import { ChatSamples, Samples } from '../../ui/Samples.tsx';
@@ -30,7 +31,7 @@ export function ModelPage() {
     <Page
       title={model?.display_name ?? id}
       about={<Trail list="Models" href="/models" id={id} />}
-      {...(model && model.modality !== 'embedding' && { actions: <OpenIt model={model} /> })}
+      {...(model && isInPlayground(model.modality) && { actions: <OpenIt model={model} /> })}
     >
       <Loaded query={query} height={520}>
         {(loaded) => <Whole model={loaded} />}
@@ -45,7 +46,7 @@ function OpenIt({ model }: { model: ModelView }) {
 
 function Whole({ model }: { model: ModelView }) {
   const { me } = usePlace();
-  const has_input = model.modality !== 'chat' && model.modality !== 'embedding';
+  const has_input = isMedia(model.modality);
   const input = wholeInput(model);
   return (
     <Grid gap="lg">
@@ -152,7 +153,7 @@ function Prices({ model: { pricing } }: { model: ModelView }) {
   const has_conditions = pricing.some((row) => conditionText(row) !== '');
   return (
     <Card title="Price">
-      {pricing.length === 0 ? (
+      {isFree(pricing) ? (
         <Text>It is free.</Text>
       ) : (
         <ListTable
@@ -169,7 +170,7 @@ function Prices({ model: { pricing } }: { model: ModelView }) {
         </ListTable>
       )}
       <Text size="sm" c="dimmed" mt="sm">
-        {pricing.length > 0 && 'For each unit, the first row that fits applies. '}
+        {!isFree(pricing) && 'For each unit, the first row that fits applies. '}
         An estimate is held when a run starts; a failed run costs nothing.
       </Text>
     </Card>

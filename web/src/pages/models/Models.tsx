@@ -6,6 +6,7 @@ import type { ModelView, PaceView } from '../../../../src/dashboard/views/models
 import { usePlace } from '../../session.tsx';
 import { Copy } from '../../ui/Copy.tsx';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
+import { isInPlayground } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
@@ -157,7 +158,7 @@ function ModelRow({ model }: { model: ModelView }) {
         <ModelStatus of={status} />
       </Table.Td>
       <Table.Td ta="right">
-        {modality !== 'embedding' && (
+        {isInPlayground(modality) && (
           <ButtonTo href={playgroundOf(id)} size="xs" variant="light" aria-label={`Try it: ${display_name}`}>
             Try it
           </ButtonTo>

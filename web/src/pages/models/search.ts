@@ -1,4 +1,4 @@
-export const kinds = ['image', 'video', 'audio', 'chat', 'embedding'] as const;
+export const kinds = ['image', 'video', 'audio', 'chat', 'embedding', 'rerank', 'moderation'] as const;
 
 /** Search parameters of the page: filters of the models. */
 export type ModelsSearch = { q?: string | undefined; kind?: (typeof kinds)[number] | undefined };

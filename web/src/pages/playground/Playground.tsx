@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
+import { isInPlayground } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Page } from '../../ui/Page.tsx';
@@ -50,17 +51,17 @@ function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | u
   const navigate = route.useNavigate();
   const set = (change: PlaygroundSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
-  const models = all.filter(({ modality }) => modality !== 'embedding');
+  const models = all.filter(({ modality }) => isInPlayground(modality));
   const model_id = search.model ?? task?.model;
-  const embedding = all.find(({ id, modality }) => modality === 'embedding' && id === model_id);
+  const not_here = all.find(({ id, modality }) => !isInPlayground(modality) && id === model_id);
   const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
   const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
   const choose = (id: string) => set({ model: id, run: undefined, task: undefined, input: undefined });
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
-      {embedding && <NotHere model={embedding} />}
-      {!model && !embedding && model_id !== undefined && (
+      {not_here && <NotHere model={not_here} />}
+      {!model && !not_here && model_id !== undefined && (
         <Empty title="There is no such model">{model_id} is not offered here, or no longer.</Empty>
       )}
       {!model && model_id === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
@@ -87,15 +88,24 @@ function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | u
   );
 }
 
-/** An embedding is a list of numbers: there is nothing to look at, and its page has the code. */
-function NotHere({ model: { id, display_name } }: { model: ModelView }) {
+/** Kinds that the playground does not show, and where they are called. */
+const elsewhere: { readonly [kind in ModelView['modality']]?: { path: string; why: string } } = {
+  embedding: {
+    path: '/v1/embeddings',
+    why: 'Embedding models answer with numbers, so the playground has nothing to show.',
+  },
+  rerank: { path: '/v1/rerank', why: 'Rerank models order the documents of a search.' },
+  moderation: { path: '/v1/moderations', why: 'Moderation models judge what is sent to other models.' },
+};
+
+/** Their pages have the code. */
+function NotHere({ model: { id, display_name, modality } }: { model: ModelView }) {
   return (
     <Empty
       title={`${display_name} runs by the API only`}
       action={<ButtonTo href={`/models/${encodeURI(id)}`}>Code for this model</ButtonTo>}
     >
-      Embedding models answer with numbers, so the playground has nothing to show. Choose another model, or call this
-      one at <code>/v1/embeddings</code>.
+      {elsewhere[modality]?.why} Choose another model, or call this one at <code>{elsewhere[modality]?.path}</code>.
     </Empty>
   );
 }

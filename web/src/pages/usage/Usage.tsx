@@ -22,7 +22,7 @@ import { decimalText, sortedUnits, unitName } from './units.ts';
 
 const route = getRouteApi('/signed-in/usage');
 
-const kinds = ['chat', 'embedding', 'image', 'video', 'audio'].map((value) => {
+const kinds = ['chat', 'embedding', 'rerank', 'moderation', 'image', 'video', 'audio'].map((value) => {
   return { value, label: value.slice(0, 1).toUpperCase() + value.slice(1) };
 });
 

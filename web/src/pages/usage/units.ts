@@ -11,6 +11,7 @@ const names: Record<string, [one: string, many: string]> = {
   output_token: ['output token', 'output tokens'],
   web_search: ['web search', 'web searches'],
   code_interpreter: ['code container', 'code containers'],
+  search_unit: ['search unit', 'search units'],
   request: ['request', 'requests'],
 };
 
