@@ -37,8 +37,8 @@ export function readModerationRequest(body: unknown): ModerationRequest {
   const input = memberOf(body, 'input');
   if (input === undefined) throw mistake('input', 'is required');
   const { parts, ...measured } = measure(input);
-  const known = parts ? { ...body, input: parts } : body;
-  return { style: moderations, stream: false, n: 1, body: known, model, ...measured };
+  const read = parts ? { ...body, input: parts } : body;
+  return { style: moderations, stream: false, n: 1, body: read, model, ...measured };
 }
 
 type Measured = Pick<ModerationRequest, 'count' | 'text_size' | 'images'> & { parts?: JsonObject[] };

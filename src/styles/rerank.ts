@@ -137,7 +137,7 @@ export type Ranking = {
  */
 export function readRanking(
   bytes: Buffer,
-  { documents, count: wanted }: Pick<RerankRequest, 'documents' | 'count'>,
+  { documents, count: results_min }: Pick<RerankRequest, 'documents' | 'count'>,
 ): Ranking {
   const text = bytes.toString('utf8');
   checkShape(text);
@@ -147,11 +147,11 @@ export function readRanking(
   if (!Array.isArray(list)) throw new Error('The answer has no results.');
   const seen = new Set<number>();
   const results = list.map((each: unknown) => readRanked(each, documents.length, seen));
-  if (results.length < wanted) throw new Error(`The answer has not ${wanted} results.`);
+  if (results.length < results_min) throw new Error(`The answer has not ${results_min} results.`);
   const id = memberOf(fields, 'id');
   return {
     id: typeof id === 'string' && id !== '' && id.length <= id_length_max ? id : undefined,
-    results: results.toSorted((a, b) => b.relevance_score - a.relevance_score).slice(0, wanted),
+    results: results.toSorted((a, b) => b.relevance_score - a.relevance_score).slice(0, results_min),
     ...countsIn(fields),
   };
 }
@@ -160,12 +160,13 @@ const id_length_max = 128;
 
 function readRanked(value: unknown, documents: number, seen: Set<number>): Ranked {
   const { index, relevance_score, score } = isObject(value) ? value : {};
-  const known = relevance_score ?? score;
+  const relevance = relevance_score ?? score;
   if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0 || index >= documents || seen.has(index))
     throw new Error('A result of the answer names no document of the request.');
-  if (typeof known !== 'number' || !Number.isFinite(known)) throw new Error('A result of the answer has no score.');
+  if (typeof relevance !== 'number' || !Number.isFinite(relevance))
+    throw new Error('A result of the answer has no score.');
   seen.add(index);
-  return { index, relevance_score: known };
+  return { index, relevance_score: relevance };
 }
 
 /** Counts that are billed go before those that were read. */
@@ -199,8 +200,8 @@ export function renderRanking(
 ): Buffer {
   const shown = results.map(({ index, relevance_score }) => {
     const document = documents[index] ?? '';
-    const given = typeof document === 'string' ? { text: document } : document;
-    return { index, relevance_score, ...(return_documents && { document: given }) };
+    const own = typeof document === 'string' ? { text: document } : document;
+    return { index, relevance_score, ...(return_documents && { document: own }) };
   });
   const billed_units = search_units === undefined ? { input_tokens } : { search_units };
   const answer = {

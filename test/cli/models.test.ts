@@ -196,6 +196,18 @@ catalog: { default: [fal] }
     const embedding = await json(['models', 'test', 'sandbox/embedding', '--real']);
     expect(embedding).toMatchObject({ outcome: 'done', text: 'A vector of 256 numbers.' });
   });
+
+  it('calls rerank models and moderation models', async () => {
+    const ranking = await json(['models', 'test', 'sandbox/rerank', '--real', '--input', 'Good morning']);
+    expect(ranking).toMatchObject({
+      outcome: 'done',
+      text: expect.stringMatching(/^Of two documents, document 1 scores 1, document 2 scores 0/),
+      units: { search_unit: '1' },
+      cost: '0.001000',
+    });
+    const moderation = await json(['models', 'test', 'sandbox/moderation', '--real', '--input', 'Hello [[flag]]']);
+    expect(moderation).toMatchObject({ outcome: 'done', text: 'The message is flagged.', cost: '0.000000' });
+  });
 });
 
 describe('medley models import', () => {

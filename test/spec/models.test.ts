@@ -50,6 +50,8 @@ it('S2.6-2 a model has an id and an input_schema, which is a JSON Schema of 2020
     const validate = new Ajv2020({ strict: false }).compile(input_schema);
     const of_calls: Record<string, object> = {
       chat: { messages: [{ role: 'user', content: 'x' }] },
+      rerank: { query: 'x', documents: ['x', { text: 'x' }] },
+      moderation: { input: 'x' },
       embedding: { input: 'x' },
     };
     const file = 'https://files.example/a';
