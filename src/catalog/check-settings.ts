@@ -182,6 +182,14 @@ export function checkStorage(storage: unknown, surroundings: Surroundings, repor
   }
 }
 
+function checkImageTool(tools: unknown, models: readonly string[] | undefined, report: Report): void {
+  const images = isObject(tools) ? tools['image_generation'] : undefined;
+  const name = isObject(images) ? images['model'] : undefined;
+  if (typeof name !== 'string' || !models || models.includes(name) || name.startsWith(`${sandbox_name}/`)) return;
+  const message = `is no model of this file: no images are made. ${suggestion(name, models) ?? ''}`.trimEnd();
+  report.warn(['tools', 'image_generation', 'model'], message);
+}
+
 /** A search API without its address or key answers nothing. */
 export function checkTools(
   tools: unknown,
@@ -189,6 +197,7 @@ export function checkTools(
   surroundings: Surroundings,
   report: Report,
 ): void {
+  checkImageTool(tools, models, report);
   const search = isObject(tools) ? tools['web_search'] : undefined;
   const path = ['tools', 'web_search'];
   if (!isObject(search) || report.wrong(path)) return;

@@ -270,6 +270,9 @@ export type WebSearchSettings = {
   readonly models?: readonly string[];
 };
 
+/** Images that the service makes for models of chat, with a model of images. */
+export type ImageToolSettings = { readonly model: string; readonly images_max: number; readonly timeout_ms: number };
+
 /** Settings of the whole service, with defaults. */
 export type Settings = {
   readonly base_url?: string;
@@ -315,7 +318,7 @@ export type Settings = {
     readonly account_bytes_max: number;
   };
   /** Tools that the service runs itself. */
-  readonly tools: { readonly web_search?: WebSearchSettings };
+  readonly tools: { readonly web_search?: WebSearchSettings; readonly image_generation?: ImageToolSettings };
   /** The issuer of invoices; without one there are no invoices. */
   readonly issuer?: Issuer;
   /** Instructions for topping up where cards are not accepted. */

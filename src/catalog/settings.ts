@@ -50,7 +50,7 @@ export function settingsOf(file: CatalogFile): Settings {
       response_bytes_max: (responses?.response_mb_max ?? 8) * 1_000_000,
       account_bytes_max: (responses?.account_mb_max ?? 1_000) * 1_000_000,
     },
-    tools: file.tools?.web_search ? { web_search: searchOf(file.tools.web_search) } : {},
+    tools: toolsOf(file.tools),
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
     ...(mail && { mail }),
@@ -103,6 +103,19 @@ const search_urls: { readonly [api in SearchApi]?: string } = {
   tavily: 'https://api.tavily.com',
   exa: 'https://api.exa.ai',
 };
+
+function toolsOf({ web_search, image_generation: images }: NonNullable<CatalogFile['tools']> = {}): Settings['tools'] {
+  return {
+    ...(web_search && { web_search: searchOf(web_search) }),
+    ...(images && {
+      image_generation: {
+        model: images.model,
+        images_max: images.images_max ?? 1,
+        timeout_ms: milliseconds(images.timeout ?? '2m'),
+      },
+    }),
+  };
+}
 
 function searchOf(entry: WebSearchEntry): WebSearchSettings {
   const { api, base_url = search_urls[api] ?? '', api_key, price, cost, per, models } = entry;

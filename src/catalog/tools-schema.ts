@@ -46,8 +46,24 @@ const web_search = section(
   { description: 'Web search for models whose upstream does not sell it.' },
 );
 
+const image_generation = section(
+  {
+    model: text({ description: 'Id of a model of images.' }),
+    images_max: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 4,
+        default: 1,
+        description: 'Images of a call; a caller may ask for fewer.',
+      }),
+    ),
+    timeout: Type.Optional(duration('10m', { default: '2m', description: 'For one image; its task goes on.' })),
+  },
+  { description: 'Images that models of chat make, for callers of the responses style.' },
+);
+
 export const tools = section(
-  { web_search: Type.Optional(web_search) },
+  { web_search: Type.Optional(web_search), image_generation: Type.Optional(image_generation) },
   { description: 'Tools that the service runs for the models of chat.' },
 );
 

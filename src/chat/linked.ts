@@ -7,17 +7,10 @@ import { allowanceOf, isCovered } from '../styles/allowed.ts';
 import { isObject, mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
 import type { Codec, Link } from '../styles/codec.ts';
-import {
-  attemptRoute,
-  failed,
-  type Attempted,
-  type AttemptParts,
-  type ChatCaller,
-  type RouteFailure,
-} from './attempt.ts';
+import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
 import { fetchLinks, type LinkParts } from './links.ts';
 import type { PricedChatRequest, PricedRequest } from './priced-request.ts';
-import { attemptWithSearch } from './search-loop.ts';
+import { attemptWithTools, type ToolLoopParts } from './tool-loop.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
 
@@ -31,7 +24,7 @@ export type LinkPolicyParts = { readonly catalog: CatalogHolder; readonly provid
 export type FetchingParts = LinkParts & { readonly stopping: AbortSignal };
 
 /** The parts of the app that an attempt with links takes. */
-export type LinkedParts = AttemptParts & LinkPolicyParts;
+export type LinkedParts = ToolLoopParts & LinkPolicyParts;
 
 /**
  * Asks one route, with the caller's links as its provider wants them: as they are, or as the files behind them. Throws
@@ -46,7 +39,7 @@ export async function attemptWithLinks(
   writer: StreamWriter,
 ): Promise<Attempted> {
   const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
-  const attempt = priced.search ? attemptWithSearch : attemptRoute;
+  const attempt = priced.search || priced.images ? attemptWithTools : attemptRoute;
   const policy = linkPolicy(parts, route, priced.request.style);
   const { replaceLink } = priced.request.style.caller;
   const linked = { links, policy, ...(replaceLink && { replaceLink }) };

@@ -1,6 +1,6 @@
 import type { Funds } from '../money/holds.ts';
 import { money_max, type Money } from '../money/money.ts';
-import type { PricedRequest } from './priced-request.ts';
+import { ownCallsOf, type PricedRequest } from './priced-request.ts';
 import { holdFor, outputTokensFor, toolsHold } from './price.ts';
 
 /** The hold of a call, and the output limit that its upstream gets. */
@@ -45,15 +45,11 @@ function affordableOf({ available, remaining }: Funds): Money {
 
 function costAtMost(priced: PricedRequest, input_tokens: number, max_tokens: number): Money {
   const { hold_pricing, request, output } = priced;
-  const reread_tokens = rereadsOf(priced) * max_tokens;
+  // Behind each call of a tool of our own, a model reads again what it has written.
+  const reread_tokens = ownCallsOf(priced) * max_tokens;
   const amount = holdFor(hold_pricing, input_tokens + reread_tokens, request.n * Math.max(max_tokens, output.sent_min));
   const with_tools = amount + costOfTools(priced);
   return with_tools < money_max ? with_tools : money_max;
-}
-
-/** The number of times that a model reads again what it has written: once behind each search of the service's own. */
-function rereadsOf({ search }: PricedRequest): number {
-  return search?.searches_max ?? 0;
 }
 
 function costOfTools({ hold_pricing, hosted }: PricedRequest): Money {
@@ -80,7 +76,7 @@ function tightPlan(priced: PricedRequest, affordable: Money): HoldPlan | undefin
   const usual = planFor(output.usual);
   if (usual) return usual;
   const left = affordable - costOfTools(priced);
-  const bought = outputTokensFor(hold_pricing, input_tokens_most, left, rereadsOf(priced)) ?? 0n;
+  const bought = outputTokensFor(hold_pricing, input_tokens_most, left, ownCallsOf(priced)) ?? 0n;
   const max_tokens = Number(bought / BigInt(request.n));
   return max_tokens >= output.least ? planFor(max_tokens) : undefined;
 }

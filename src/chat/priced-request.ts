@@ -23,6 +23,7 @@ import {
   type HostedTools,
   type HostedUses,
 } from './price.ts';
+import { ownImages, type OwnImages } from './own-images.ts';
 import { function_tokens, ownSearch, withSearchPrice, type OwnSearch } from './own-search.ts';
 import { hostedTools } from './tools.ts';
 
@@ -51,6 +52,8 @@ export type PricedRequest = {
   hosted?: HostedUses;
   /** Absent: the service searches nothing for the call. */
   search?: OwnSearch;
+  /** Absent: the service makes no images for the call. */
+  images?: OwnImages;
   /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */
   max_tokens: number;
 };
@@ -98,9 +101,13 @@ export function priceChatRequest(
   const input_size = inputSize(request);
   const sold = hostedTools(request, model);
   const search = sold ? undefined : ownSearch(request, model, settings);
+  const images = sold ? undefined : ownImages(request, model, parts.catalog.current);
+  const own_calls_max = ownCallsOf({ ...(search && { search }), ...(images && { images }) });
   const hosted = sold ?? (search && { units: ['web_search'] as const, calls_max: search.searches_max });
-  const held = (tokens: number) =>
-    hosted ? inputWithResults(search ? tokens + function_tokens : tokens, hosted.calls_max) : tokens;
+  const held = (tokens: number) => {
+    if (own_calls_max > 0) return inputWithResults(tokens + function_tokens, own_calls_max);
+    return sold ? inputWithResults(tokens, sold.calls_max) : tokens;
+  };
   const usual = pricingOf(model, call.caller.account.currency, settings);
   const pricing = search ? withSearchPrice(usual, search) : usual;
   return {
@@ -113,12 +120,18 @@ export function priceChatRequest(
     hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
     ...(hosted && { hosted }),
     ...(search && { search }),
+    ...(images && { images }),
     input_tokens_estimated: held(estimateInput(input_size)),
     input_tokens_most: held(mostInput(input_size)),
     input_tokens_counted: countInput(input_size),
     output,
     max_tokens: output.most,
   };
+}
+
+/** The most calls of tools that the service runs itself: the model is asked once more than that. */
+export function ownCallsOf({ search, images }: Pick<PricedRequest, 'search' | 'images'>): number {
+  return (search?.searches_max ?? 0) + (images?.images_max ?? 0);
 }
 
 /** Upper bound for a plausible answer, where nobody states the model's maximum: money is made of this number. */

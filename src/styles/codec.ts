@@ -136,6 +136,14 @@ export type SearchHalf = {
   withFunction(body: JsonObject): { body: JsonObject; name: string };
 };
 
+/** The place of a body that asks for images, which a model of another kind makes. */
+export type ImageToolHalf = {
+  /** Parameters of the images; undefined if the request asks for none. */
+  read(body: JsonObject): { images_max: number | undefined; parameters: JsonObject } | undefined;
+  /** The body with a function in place of the tool, and the name of that. */
+  withFunction(body: JsonObject): { body: JsonObject; name: string };
+};
+
 /** The place of a body that says how often a model may use tools that the provider runs. */
 export type ToolBound = {
   /** The bound of these tools; undefined if the caller set none. Throws ApiError 400 naming the field. */
@@ -181,6 +189,8 @@ export type CallerHalf = {
   readonly tool_bound?: ToolBound;
   /** Searches of the web, which the service can run for every model; absent: the style has none. */
   readonly search?: SearchHalf;
+  /** Images that the service can make for every model; absent: the style has none. */
+  readonly images?: ImageToolHalf;
   /** Tells whether a tool of the style's own costs nothing but tokens; absent: by its `type`. */
   isCovered?(tool: JsonObject): boolean;
   /** The name of a tool that is no function, where it is not in its `type`. */

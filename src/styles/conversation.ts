@@ -34,7 +34,11 @@ export type Part =
   | { type: 'redacted_thinking'; data: string }
   | { type: 'refusal'; text: string }
   /** In answers alone. */
-  | ({ type: 'web_search' } & WebSearch);
+  | ({ type: 'web_search' } & WebSearch)
+  | ({ type: 'made_image' } & MadeImage);
+
+/** An image that the service made for the model. Without `base64` there is none: it failed. */
+export type MadeImage = { id: string; prompt: string; base64?: string; format?: string; size?: string };
 
 /** A search that the service ran for the model. With a `failure` there are no results. */
 export type WebSearch = {
@@ -126,6 +130,8 @@ export type ChatEvent =
   | { type: 'tool_arguments'; index: number; json: string }
   | { type: 'web_search_begun'; id: string; query: string }
   | ({ type: 'web_search' } & WebSearch)
+  | { type: 'image_begun'; id: string; prompt: string }
+  | ({ type: 'made_image' } & MadeImage)
   /** The usage so far: later values replace earlier ones, they are never added. */
   | { type: 'usage'; usage: Partial<Usage> }
   | { type: 'finish'; reason: FinishReason; stop_sequence?: string }

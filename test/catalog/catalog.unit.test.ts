@@ -136,7 +136,7 @@ retention: { chat_records: 10s, deliveries: 2d, audit: 11s, sessions: 12s, invit
 storage: { shared: true }
 files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
-tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] } }
+tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] }, image_generation: { model: a/c, images_max: 2, timeout: 12s } }
 `);
     expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
       base_url: 'https://x.example',
@@ -179,6 +179,7 @@ tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5
           allow_private: true,
           models: ['a/b'],
         },
+        image_generation: { model: 'a/c', images_max: 2, timeout_ms: 12_000 },
       },
       currencies: [
         ['PLN', '1'],

@@ -97,6 +97,7 @@ function writePart(part: Part, names: ToolNames): JsonObject[] {
     case 'redacted_thinking':
       return [{ type: 'redacted_thinking', data: part.data }];
     case 'web_search':
+    case 'made_image':
       return []; // in answers alone
   }
 }

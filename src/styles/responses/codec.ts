@@ -18,6 +18,7 @@ import {
   type ResponseOptions,
 } from './response.ts';
 import { ResponsesReader, ResponsesWriter } from './stream.ts';
+import { responses_images } from './images.ts';
 import { responses_search } from './searches.ts';
 import { callerTools, isFunctionLike } from './tools.ts';
 import { usage_format } from './usage.ts';
@@ -71,6 +72,7 @@ export const responses: CallerCodec = {
       write: (body, calls_max) => ({ ...body, max_tool_calls: calls_max }),
     },
     search: responses_search,
+    images: responses_images,
     stop_field: 'stop',
     usage: usage_format,
     readRequest: readHead,

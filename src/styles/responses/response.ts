@@ -3,6 +3,7 @@ import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { memberOf, isObject } from '../fields.ts';
 import { append } from '../../lib/append.ts';
 import type { SearchResult } from '../../web-search/search.ts';
+import { imageItem } from './images.ts';
 import { annotationsOf, searchItem } from './searches.ts';
 import { writeThought } from './reasoning.ts';
 import { signatureOf, signatureOfThought } from '../thought-signatures.ts';
@@ -193,6 +194,8 @@ function writeItems(parts: readonly Part[], { request_id, tools }: ResponseOptio
     if (part.type === 'web_search') {
       items.push(searchItem(idOf('ws', request_id, items.length), part));
       append(results, part.results);
+    } else if (part.type === 'made_image') {
+      items.push(imageItem(idOf('ig', request_id, items.length), part));
     } else if (part.type === 'thinking' || part.type === 'redacted_thinking') {
       items.push(writeThought(part, idOf('rs', request_id, items.length)));
     } else if (part.type === 'tool_call') {
@@ -216,7 +219,11 @@ export function callPrefix({ type }: JsonObject): 'fc' | 'ctc' | 'tsc' {
   return call_prefixes.get(type) ?? 'fc';
 }
 
-export function idOf(prefix: 'msg' | 'rs' | 'fc' | 'ctc' | 'tsc' | 'ws', request_id: string, index: number): string {
+export function idOf(
+  prefix: 'msg' | 'rs' | 'fc' | 'ctc' | 'tsc' | 'ws' | 'ig',
+  request_id: string,
+  index: number,
+): string {
   return `${prefix}_${request_id}_${index}`;
 }
 

@@ -3,6 +3,7 @@ import type { SseFrame } from '../../net/sse.ts';
 import { append } from '../../lib/append.ts';
 import type { SearchResult } from '../../web-search/search.ts';
 import type { ChatEvent, FinishReason, Usage, WebSearch } from '../conversation.ts';
+import { imageItem } from './images.ts';
 import { annotationsOf, searchItem } from './searches.ts';
 import { isObject } from '../fields.ts';
 import { signatureOfThought } from '../thought-signatures.ts';
@@ -119,6 +120,7 @@ function textOf(delta: Json | undefined): string[] {
 /** Of an item: where it stands in the output, and what has come of it. */
 type Item = { index: number; id: string };
 type OpenItem = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
+type ToolItem = 'web_search_call' | 'image_generation_call';
 type Called = Item & { call_id: string; name: string; json: string; is_function: boolean };
 
 /**
@@ -134,8 +136,8 @@ export class ResponsesWriter implements StreamWriter {
   #open_item: OpenItem | undefined;
   /** By their index among the calls. */
   readonly #calls = new Map<number, Called>();
-  /** Searches by their ids, and their results. */
-  readonly #searches = new Map<string, Item>();
+  /** Calls of tools that the service runs, by their ids; results of searches. */
+  readonly #tools = new Map<string, Item>();
   readonly #results: SearchResult[] = [];
   #reason: FinishReason = 'stop';
   #has_refusal = false;
@@ -165,6 +167,15 @@ export class ResponsesWriter implements StreamWriter {
         return this.#close() + this.#beginSearch(event.id, event.query);
       case 'web_search':
         return this.#endSearch(event);
+      case 'image_begun':
+        return (
+          this.#close() +
+          this.#beginTool('image_generation_call', event.id, 'generating', (id) =>
+            imageItem(id, { prompt: event.prompt }, 'in_progress'),
+          )
+        );
+      case 'made_image':
+        return this.#endTool('image_generation_call', event.id, (id) => imageItem(id, event));
       case 'finish':
         this.#reason = event.reason;
         return '';
@@ -232,26 +243,36 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   #beginSearch(search_id: string, query: string): string {
+    const write = (id: string) => searchItem(id, { query, results: [] }, 'in_progress');
+    return this.#beginTool('web_search_call', search_id, 'searching', write);
+  }
+
+  #endSearch(search: WebSearch): string {
+    append(this.#results, search.results);
+    return this.#endTool('web_search_call', search.id, (id) => searchItem(id, search));
+  }
+
+  /** An item of a tool that the service runs, and the events of its states. */
+  #beginTool(type: ToolItem, call_id: string, working: string, write: (id: string) => JsonObject): string {
     const index = this.#output.length;
-    const id = idOf('ws', this.#options.request_id, index);
-    this.#searches.set(search_id, { index, id });
-    const item = searchItem(id, { query, results: [] }, 'in_progress');
+    const id = idOf(type === 'web_search_call' ? 'ws' : 'ig', this.#options.request_id, index);
+    this.#tools.set(call_id, { index, id });
+    const item = write(id);
     this.#output.push(item);
     const place = { item_id: id, output_index: index };
     return (
       this.#event('response.output_item.added', { output_index: index, item }) +
-      this.#event('response.web_search_call.in_progress', place) +
-      this.#event('response.web_search_call.searching', place)
+      this.#event(`response.${type}.in_progress`, place) +
+      this.#event(`response.${type}.${working}`, place)
     );
   }
 
-  #endSearch(search: WebSearch): string {
-    const begun = this.#searches.get(search.id);
+  #endTool(type: ToolItem, call_id: string, write: (id: string) => JsonObject): string {
+    const begun = this.#tools.get(call_id);
     if (!begun) return '';
-    append(this.#results, search.results);
     const { id, index } = begun;
-    const completed = this.#event('response.web_search_call.completed', { item_id: id, output_index: index });
-    return completed + this.#itemDone(index, searchItem(id, search));
+    const completed = this.#event(`response.${type}.completed`, { item_id: id, output_index: index });
+    return completed + this.#itemDone(index, write(id));
   }
 
   /** A signature may come without a text that was signed. */

@@ -2,21 +2,20 @@ import { addTurn } from '../styles/turns.ts';
 import type { CallerCodec } from '../styles/codec.ts';
 import type { ChatAnswer, ChatEvent, Conversation, FinishReason, Part, Turn, Usage } from '../styles/conversation.ts';
 import type { StreamWriter } from '../styles/stream.ts';
+import type { CallPart, OwnTools } from './own-tools.ts';
 
-/** One round of a search: a request to the model, with what it has said and found before. */
-
-export type CallPart = Extract<Part, { type: 'tool_call' }>;
+/** One round of a call with tools of the service's own: a request to the model, with what it has said and found before. */
 
 /** A round in front of others, or the last that there may be. */
 export type RoundPlace = { readonly is_first: boolean; readonly is_last: boolean };
 
-/** Everything that a model says in one round; calls of the search are kept, all else goes on to the caller. */
+/** Everything that a model says in one round; calls of the service's own tools are kept, all else goes on to the caller. */
 export class RoundAnswer implements StreamWriter {
   readonly finish = undefined;
   readonly parts: Part[] = [];
   /** Undefined until the model has said why it ends. */
   ended: { reason: FinishReason; stop_sequence?: string } | undefined;
-  readonly #search_name: string;
+  readonly #tools: Pick<OwnTools, 'has'>;
   readonly #shown: StreamWriter | undefined;
   readonly #is_first: boolean;
   /** By the upstream's index: the part, and the index under which the caller knows the call. */
@@ -24,20 +23,20 @@ export class RoundAnswer implements StreamWriter {
   #own_calls = 0;
 
   /** `shown`: of the caller's stream; absent for a whole answer. */
-  constructor(search_name: string, shown: StreamWriter | undefined, { is_first }: RoundPlace) {
-    this.#search_name = search_name;
+  constructor(tools: Pick<OwnTools, 'has'>, shown: StreamWriter | undefined, { is_first }: RoundPlace) {
+    this.#tools = tools;
     this.#shown = shown;
     this.#is_first = is_first;
   }
 
-  /** Calls of the search. */
-  get searches(): CallPart[] {
-    return this.parts.filter((part) => part.type === 'tool_call').filter((part) => this.#isSearch(part.name));
+  /** Calls of the service's own tools. */
+  get calls(): CallPart[] {
+    return this.parts.filter((part) => part.type === 'tool_call').filter((part) => this.#tools.has(part.name));
   }
 
   /** The parts that the caller is shown. */
   get shown_parts(): Part[] {
-    return this.parts.filter((part) => part.type !== 'tool_call' || !this.#isSearch(part.name));
+    return this.parts.filter((part) => part.type !== 'tool_call' || !this.#tools.has(part.name));
   }
 
   /** Takes a whole answer. */
@@ -50,10 +49,6 @@ export class RoundAnswer implements StreamWriter {
   write(event: ChatEvent, usage: () => Usage): string {
     const passed = this.#note(event);
     return passed && this.#shown ? this.#shown.write(passed, usage) : '';
-  }
-
-  #isSearch(name: string): boolean {
-    return name === this.#search_name;
   }
 
   /** Returns the event for the caller; undefined for none. */
@@ -108,7 +103,7 @@ export class RoundAnswer implements StreamWriter {
     const { type, index, ...call } = event;
     const part: CallPart = { type, ...call, arguments: '' };
     this.parts.push(part);
-    const own_index = this.#isSearch(call.name) ? undefined : this.#own_calls++;
+    const own_index = this.#tools.has(call.name) ? undefined : this.#own_calls++;
     this.#calls.set(index, { part, index: own_index });
     return own_index === undefined ? undefined : { ...event, index: own_index };
   }
@@ -129,7 +124,7 @@ function isSigned(part: Part): boolean {
 }
 
 /** The turns that a round goes on from. */
-export type RoundPast = { readonly turns: readonly Turn[]; readonly search_name: string };
+export type RoundPast = { readonly turns: readonly Turn[]; readonly tools: Pick<OwnTools, 'has'> };
 
 /**
  * Returns the caller's style with a round in place of the caller: what the model is sent has the turns before, and what it
@@ -152,13 +147,13 @@ export function roundStyle(style: CallerCodec, past: RoundPast, place: RoundPlac
   };
 }
 
-/** A choice that made the model use a tool is met by the first round; behind the last, nobody answers a search. */
-function continued(conversation: Conversation, { turns, search_name }: RoundPast, place: RoundPlace): Conversation {
+/** A choice that made the model use a tool is met by the first round; behind the last, nobody answers a call. */
+function continued(conversation: Conversation, { turns, tools: own }: RoundPast, place: RoundPlace): Conversation {
   const all: Turn[] = conversation.turns.map(({ role, parts }) => ({ role, parts: [...parts] }));
   for (const { role, parts } of turns) addTurn(all, role, [...parts]);
   const { tools, tool_choice: choice } = conversation;
   const is_forced = choice?.mode === 'any' || choice?.mode === 'one';
-  const has_others = tools.some(({ name }) => name !== search_name);
+  const has_others = tools.some(({ name }) => !own.has(name));
   if (place.is_last && !has_others && !place.is_first)
     return { ...conversation, turns: all, tool_choice: { mode: 'none' } };
   return { ...conversation, turns: all, ...(is_forced && !place.is_first && { tool_choice: { mode: 'auto' } }) };

@@ -1,14 +1,9 @@
 import type { JsonObject, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
-import { assert } from '../lib/assert.ts';
-import type { Guard } from '../net/guard.ts';
-import { inputOf } from '../styles/calls.ts';
 import type { CallerCodec } from '../styles/codec.ts';
-import type { ChatEvent, Part, Turn, Usage, WebSearch } from '../styles/conversation.ts';
-import { resultsText } from '../styles/search-function.ts';
+import type { ChatEvent, Part, Turn, Usage } from '../styles/conversation.ts';
 import type { StreamWriter as StyleWriter } from '../styles/stream.ts';
 import { addText, chargedUsage, tokensOf, type TextSize } from '../styles/usage.ts';
-import { searchWeb } from '../web-search/search.ts';
 import {
   answerOptions,
   attemptRoute,
@@ -19,32 +14,31 @@ import {
   type RouteFailure,
 } from './attempt.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
-import type { OwnSearch } from './own-search.ts';
-import type { PricedChatRequest } from './priced-request.ts';
+import { OwnTools, withFunctions, type CallPart, type OwnResult, type OwnToolParts } from './own-tools.ts';
+import { ownCallsOf, type PricedChatRequest } from './priced-request.ts';
 import { RequestMemory } from './request-memory.ts';
-import { RoundAnswer, roundStyle, type CallPart } from './search-round.ts';
+import { RoundAnswer, roundStyle } from './tool-round.ts';
 import type { StreamWriter } from './stream-writer.ts';
 
 /**
- * The service's own search of the web: the model is given a function, each of its calls is answered by the operator's
- * search API, and the model is asked again, until it calls it no more. The caller sees one answer, with its searches.
- * All rounds and searches are one hold, one charge and one record.
+ * Tools of the service's own: the model is given functions, their calls are answered here, by a search API or by a task
+ * that makes an image, and the model is asked again, until it calls none of them. The caller sees one answer. All rounds
+ * and searches are one hold, one charge and one record; images are tasks with charges of their own.
  */
 
-/** The parts of the app that a search takes. */
-export type SearchLoopParts = AttemptParts & { readonly guard: Guard };
+/** The parts of the app that a call with tools takes. */
+export type ToolLoopParts = AttemptParts & OwnToolParts;
 
 type Loop = {
-  readonly parts: SearchLoopParts;
+  readonly parts: ToolLoopParts;
   readonly priced: PricedChatRequest;
-  readonly search: OwnSearch;
   readonly route: Route;
   readonly caller: ChatCaller;
   readonly outcome: ChatOutcome;
   readonly writer: StreamWriter;
-  /** The request with a function in place of the search. */
+  /** The request with functions in place of the tools. */
   readonly body: JsonObject;
-  readonly search_name: string;
+  readonly tools: OwnTools;
   /** Writes the caller's stream; absent for a whole answer. */
   readonly shown: StyleWriter | undefined;
   readonly ends_at_ms: number;
@@ -59,20 +53,18 @@ type Loop = {
   has_shown: boolean;
   usage: Usage;
   rounds: number;
-  searches_sent: number;
-  answered: number;
-  calls: Set<string>;
+  readonly call_ids: Set<string>;
 };
 
 /** Time for an answer that nobody can get any more. */
 const round_ms_min = 1_000;
 
 /**
- * Asks one route, and searches for it. Throws ApiError 400 for what is the caller's own mistake, as long as nothing was
+ * Asks one route, and answers its calls. Throws ApiError 400 for what is the caller's own mistake, as long as nothing was
  * sent.
  */
-export async function attemptWithSearch(
-  parts: SearchLoopParts,
+export async function attemptWithTools(
+  parts: ToolLoopParts,
   priced: PricedChatRequest,
   route: Route,
   caller: ChatCaller,
@@ -86,28 +78,25 @@ export async function attemptWithSearch(
 }
 
 function begin(
-  parts: SearchLoopParts,
+  parts: ToolLoopParts,
   priced: PricedChatRequest,
   route: Route,
   caller: ChatCaller,
   outcome: ChatOutcome,
   writer: StreamWriter,
 ): Loop {
-  const { search, request } = priced;
-  const half = request.style.caller.search;
-  assert(search && half, 'the call has a search');
-  const { body, name } = half.withFunction(request.body);
+  const { request } = priced;
+  const { body, ...names } = withFunctions(request.style.caller, priced);
   const options = answerOptions(parts, priced, outcome);
   return {
     parts,
     priced,
-    search,
     route,
     caller,
     outcome,
     writer,
     body,
-    search_name: name,
+    tools: new OwnTools(parts, priced, caller, names),
     shown: request.stream ? request.style.caller.openWriter(request, options) : undefined,
     ends_at_ms: performance.now() + route.timeout_ms.total,
     turns: [],
@@ -117,9 +106,7 @@ function begin(
     has_shown: false,
     usage: no_usage,
     rounds: 0,
-    searches_sent: 0,
-    answered: 0,
-    calls: new Set(),
+    call_ids: new Set(),
   };
 }
 
@@ -132,12 +119,13 @@ const no_usage: Usage = {
   reasoning_tokens: 0,
 };
 
-/** Rounds, until the model searches no more, or may not. */
+/** Rounds, until the model calls none of the tools, or may not. */
 async function run(loop: Loop): Promise<Attempted> {
+  const { priced } = loop;
   for (;;) {
     const stop = await stopBefore(loop);
     if (stop) return stop;
-    const is_last = loop.rounds === loop.search.searches_max;
+    const is_last = loop.rounds === ownCallsOf(priced);
     const { attempted, answer, outcome } = await runRound(loop, is_last);
     if (!attempted.answered) return loop.rounds === 1 ? attempted : breakOff(loop, attempted.failure);
     note(loop, outcome);
@@ -148,15 +136,15 @@ async function run(loop: Loop): Promise<Attempted> {
     }
     loop.has_shown ||= answer.shown_parts.length > 0;
     loop.answer.push(...answer.shown_parts);
-    const { searches, ended } = answer;
-    if (searches.length === 0) return finish(loop, ended);
+    const { calls, ended } = answer;
+    if (calls.length === 0) return finish(loop, ended);
     if (ended.reason === 'length' || ended.reason === 'refusal') return finish(loop, ended);
     const has_own_calls = answer.shown_parts.some(({ type }) => type === 'tool_call');
-    const searched = await runSearches(loop, searches);
-    if (!searched) continue; // the caller is gone, or the time is over
+    const results = await runTools(loop, calls);
+    if (!results) continue; // the caller is gone, or the time is over
     if (has_own_calls) return finish(loop, { reason: 'tool_calls' });
     if (is_last) return finish(loop, { reason: 'stop' });
-    remember(loop, answer.parts, searched);
+    remember(loop, answer.parts, results);
   }
 }
 
@@ -183,12 +171,12 @@ type Round = { attempted: Attempted; answer: RoundAnswer; outcome: ChatOutcome }
 
 /** Asks the model, as if it were a call by itself. */
 async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
-  const { parts, priced, route, caller, writer, shown, search_name, turns, body } = loop;
+  const { parts, priced, route, caller, writer, shown, tools, turns, body } = loop;
   const place = { is_first: loop.rounds === 0, is_last };
   loop.rounds += 1;
-  const answer = new RoundAnswer(search_name, shown, place);
-  const style: CallerCodec = roundStyle(priced.request.style, { turns, search_name }, place, answer);
-  const { search: _, hosted: __, ...rest } = priced;
+  const answer = new RoundAnswer(tools, shown, place);
+  const style: CallerCodec = roundStyle(priced.request.style, { turns, tools }, place, answer);
+  const { search: _, images: ____, hosted: __, ...rest } = priced;
   const round: PricedChatRequest = {
     ...rest,
     request: { ...priced.request, style, body: { ...body } },
@@ -209,18 +197,22 @@ async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
   }
 }
 
-/** A later round failed: what was shown ends with an error; where nothing was, another route may be asked. */
+/**
+ * A later round failed: what was shown ends with an error. Where nothing was, another route may be asked, unless images
+ * would be made anew.
+ */
 function breakOff(loop: Loop, failure: RouteFailure): Attempted {
-  const { outcome, shown, priced } = loop;
-  if (!shown) return failed({ ...failure, may_cost: true });
+  const { outcome, shown, priced, tools } = loop;
+  if (!shown && !tools.has_begun_image) return failed({ ...failure, may_cost: true });
   const { cause, refusal, is_not_route_fault = false } = failure;
   settleUsage(loop);
-  outcome.has_content = loop.has_shown;
+  outcome.has_content = shown !== undefined && loop.has_shown;
+  const headers = { 'x-should-retry': 'false' };
   outcome.error =
     refusal ??
     (cause === 'timeout'
-      ? new ApiError('timeout', `${priced.model.id} did not answer in time behind a search.`)
-      : new ApiError('upstream_error', 'The model provider failed behind a search.'));
+      ? new ApiError('timeout', `${priced.model.id} did not answer in time behind a tool.`, { headers })
+      : new ApiError('upstream_error', 'The model provider failed behind a tool.', { headers }));
   return { answered: true, is_not_route_fault: is_not_route_fault || refusal !== undefined };
 }
 
@@ -253,8 +245,9 @@ function sum(before: Usage, more: Usage): Usage {
 }
 
 /** The usage of all rounds, with the searches that were answered. */
-function usageOf({ usage, answered }: Loop): Usage {
-  return answered === 0 ? usage : { ...usage, tool_calls: { web_search: answered } };
+function usageOf({ usage, tools }: Loop): Usage {
+  const { searches_answered: web_search } = tools;
+  return web_search === 0 ? usage : { ...usage, tool_calls: { web_search } };
 }
 
 /** Writes what all rounds come to into the outcome of the call. */
@@ -278,67 +271,45 @@ function leave({ outcome }: Loop, { error, is_abandoned, is_complete }: ChatOutc
   outcome.error ??= error;
 }
 
-/** Runs the searches of a round at once. Undefined if nobody waits for them any more. */
-async function runSearches(loop: Loop, calls: readonly CallPart[]): Promise<WebSearch[] | undefined> {
-  const { parts, priced, search: own, caller } = loop;
-  const room = own.searches_max - loop.searches_sent;
-  const begun = calls.map((call, index) => {
-    const { query } = inputOf(call.arguments);
-    const number = loop.searches_sent + index;
-    return { id: `${priced.request_id}_${number}`, query: typeof query === 'string' ? query.trim() : '' };
-  });
-  for (const { id, query } of begun) show(loop, { type: 'web_search_begun', id, query });
-  loop.searches_sent += Math.min(calls.length, room);
+/** Answers the calls of a round at once. Undefined if nobody waits for them any more. */
+async function runTools(loop: Loop, calls: readonly CallPart[]): Promise<OwnResult[] | undefined> {
+  const { parts, caller, tools } = loop;
   const signal = AbortSignal.any([caller.gone, parts.stopping]);
-  const timeout_ms = Math.max(1, Math.min(own.settings.timeout_ms, Math.ceil(left_ms(loop))));
-  const settings = { ...own.settings, timeout_ms };
-  const { allowed_domains, blocked_domains } = own.options;
-  const ask = async ({ id, query }: { id: string; query: string }, index: number): Promise<WebSearch> => {
-    if (index >= room) return { id, query, results: [], failure: 'max_uses_exceeded' };
-    const searched = await searchWeb(parts.guard, settings, { text: query, allowed_domains, blocked_domains }, signal);
-    if ('results' in searched) {
-      loop.answered += 1;
-      return { id, query, results: searched.results };
-    }
-    const { failure, reason } = searched;
-    parts.log.info({ request_id: priced.request_id, failure, reason }, 'a search gave nothing');
-    return { id, query, results: [], failure };
-  };
+  const taken = calls.map((call) => tools.take(call, { signal, left_ms: Math.ceil(left_ms(loop)) }));
+  for (const { begun } of taken) show(loop, begun);
   try {
-    const searches = await Promise.all(begun.map(ask));
-    for (const each of searches) {
-      show(loop, { type: 'web_search', ...each });
-      loop.answer.push({ type: 'web_search', ...each });
+    const results = await Promise.all(taken.map((call) => call.run()));
+    for (const { shown } of results) {
+      show(loop, shown);
+      loop.answer.push(shown);
     }
-    return searches;
+    return results;
   } catch (error) {
     if (!signal.aborted) throw error;
     return undefined;
   }
 }
 
-/** The turns of a round and of its searches, for the next one. */
-function remember(loop: Loop, answer: readonly Part[], searches: readonly WebSearch[]): void {
-  const { turns, read, search_name } = loop;
+/** The turns of a round and of its calls, for the next one. */
+function remember(loop: Loop, answer: readonly Part[], results: readonly OwnResult[]): void {
+  const { turns, read, tools, call_ids } = loop;
   const ids: string[] = [];
   const parts = answer.map((part): Part => {
-    if (part.type !== 'tool_call' || part.name !== search_name) return part;
-    const id = loop.calls.has(part.id) ? `${part.id}_${loop.rounds}_${ids.length}` : part.id;
-    loop.calls.add(id);
+    if (part.type !== 'tool_call' || !tools.has(part.name)) return part;
+    const id = call_ids.has(part.id) ? `${part.id}_${loop.rounds}_${ids.length}` : part.id;
+    call_ids.add(id);
     ids.push(id);
     return { ...part, id };
   });
-  const results = searches.map((each, index): Part => {
-    const text = resultsText(each);
+  const answers = results.map(({ text, is_error }, index): Part => {
     addText(read, text);
-    const is_error = each.failure !== undefined;
     return { type: 'tool_result', id: ids[index] ?? '', parts: [{ type: 'text', text }], is_error };
   });
   for (const part of parts) {
     if (part.type === 'tool_call') addText(read, part.name + part.arguments);
     else if (part.type === 'text' || part.type === 'thinking') addText(read, part.text);
   }
-  turns.push({ role: 'assistant', parts }, { role: 'user', parts: results });
+  turns.push({ role: 'assistant', parts }, { role: 'user', parts: answers });
 }
 
 function show(loop: Loop, event: ChatEvent): void {
