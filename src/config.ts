@@ -67,7 +67,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     redis_url: text('REDIS_URL'),
     role: parseRole(text('MEDLEY_ROLE') ?? 'all'),
     processes: parseProcesses(text('MEDLEY_PROCESSES') ?? '1'),
-    base_url: parseBaseUrl(text('MEDLEY_BASE_URL')),
+    base_url: parseBaseUrl('MEDLEY_BASE_URL', text('MEDLEY_BASE_URL')),
     secret: parseSecret('MEDLEY_SECRET', text('MEDLEY_SECRET')),
     secret_before: parseSecret('MEDLEY_SECRET_BEFORE', text('MEDLEY_SECRET_BEFORE')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
@@ -78,6 +78,17 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     failpoints: text('MEDLEY_FAILPOINTS'),
     stripe: parseStripe(text('STRIPE_SECRET_KEY'), text('STRIPE_WEBHOOK_SECRET'), text('STRIPE_API_URL')),
   };
+}
+
+/** A service and a key of it, for commands of callers. Throws ConfigError. */
+export function readServiceOfCaller(env: Environment = process.env): { url: string; api_key: string } {
+  const text = (name: string) => env[name] || undefined;
+  const url = parseBaseUrl('MEDLEY_URL', text('MEDLEY_URL')) ?? 'http://127.0.0.1:8080';
+  const api_key = text('MEDLEY_API_KEY');
+  if (api_key !== undefined) return { url, api_key };
+  throw new ConfigError(
+    'Set MEDLEY_API_KEY to an API key, and MEDLEY_URL if the service is not at http://127.0.0.1:8080.',
+  );
 }
 
 const own_names = [
@@ -92,6 +103,8 @@ const own_names = [
   'LOG_LEVEL',
   'METRICS',
   'METRICS_TOKEN',
+  'URL',
+  'API_KEY',
   'FAILPOINTS',
 ].map((name) => `MEDLEY_${name}`);
 const other_names = ['PORT', 'HOST', 'DATABASE_URL'];
@@ -200,13 +213,11 @@ function parseProcesses(text: string): number {
   );
 }
 
-function parseBaseUrl(text: string | undefined): string | undefined {
+function parseBaseUrl(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
-    throw new ConfigError(
-      `MEDLEY_BASE_URL must be a plain http(s) address such as https://api.example.com, not "${text}".`,
-    );
+    throw new ConfigError(`${name} must be a plain http(s) address such as https://api.example.com, not "${text}".`);
   }
   return url.origin + url.pathname.replace(/\/+$/, '');
 }

@@ -13,6 +13,7 @@ import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
 import { edit_images, generate_images, vary_images } from './api/images.ts';
+import { mcp_endpoint } from './mcp/endpoint.ts';
 import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
 import { moderate } from './api/moderations.ts';
@@ -81,6 +82,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     delete_file,
     get_file,
     run_event,
+    mcp_endpoint,
     ...dashboardEndpoints(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),

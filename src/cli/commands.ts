@@ -92,6 +92,11 @@ const entries: readonly Entry[] = [
     description: 'restore a backup into an empty database and data folder',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
+  {
+    usage: 'mcp',
+    description: 'tools for agents over stdin and stdout, with MEDLEY_API_KEY',
+    load: async () => (await import('./mcp.ts')).mcpCommand,
+  },
 ];
 
 /** Adds all commands by name, and of those that `words` name, or of all, what there is to them. */

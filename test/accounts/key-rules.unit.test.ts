@@ -49,7 +49,14 @@ it('address rules are addresses or ranges, and an empty list is no rule', () => 
 
 /** The endpoints that a key with these scopes may call; any key those of `any`. */
 const endpoints_of_scopes = {
-  any: ['GET /v1/key', 'GET /v1/models', 'GET /v1/models/{+id}', 'GET /v1beta/models', 'GET /v1beta/models/{+id}'],
+  any: [
+    'GET /v1/key',
+    'GET /v1/models',
+    'GET /v1/models/{+id}',
+    'GET /v1beta/models',
+    'GET /v1beta/models/{+id}',
+    'POST /mcp',
+  ],
   chat: [
     'DELETE /v1/conversations/{id}',
     'DELETE /v1/conversations/{id}/items/{item_id}',

@@ -171,11 +171,19 @@ function errorComplaints(request: HostileRequest, path: string, reply: Reply): s
     return ['an error that cannot be parsed'];
   }
   if (path.startsWith('/auth/') && isRecord(body) && typeof body['message'] === 'string') return []; // the library's own
+  if (/^\/mcp\/?$/.test(path) && isProtocolError(body)) return [];
   // Of a head that is too large nobody knows the path: it comes in the format of the request before it.
   if (reply.body.includes('The headers are larger')) return [];
   const format = formatOf(path, request.method);
   const wrong = formatComplaint(body, format);
   return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];
+}
+
+/** Errors of JSON-RPC 2.0, which tools of agents are called by: what comes before it has the service's format. */
+function isProtocolError(body: unknown): boolean {
+  if (!isRecord(body) || body['jsonrpc'] !== '2.0' || !isRecord(body['error'])) return false;
+  const { code, message } = body['error'];
+  return typeof code === 'number' && typeof message === 'string';
 }
 
 /** Returns the first fault of an error's format by specification 7.1; undefined if there is none. */
