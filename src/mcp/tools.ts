@@ -5,6 +5,7 @@ import {
   type McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { kinds } from '../catalog/model.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { parseMoney } from '../money/money.ts';
 import type { Api, ApiReply } from './api.ts';
@@ -54,7 +55,7 @@ const tools: Readonly<Record<string, Tool>> = {
     title: 'List models',
     description: 'Lists the models: id, kind, description and price. describe_model has the input of one.',
     input: object({
-      kind: { enum: ['chat', 'image', 'video', 'audio'], description: 'Only models of this kind.' },
+      kind: { enum: [...kinds], description: 'Only models of this kind.' },
       search: text('Only models with this in their id, name or description.'),
     }),
     annotations: reads,
