@@ -13,8 +13,8 @@ export type OwnSearch = {
   readonly searches_max: number;
 };
 
-/** Tokens of the function that stands for the search, in every round. */
-export const function_tokens = 600;
+/** Tokens of the functions that stand for the tools, and of refused calls, in every round. */
+export const function_tokens = 1_000;
 
 /**
  * Returns the search of a request; undefined where it asks for none, or the operator offers none with this model. Throws

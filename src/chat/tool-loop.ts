@@ -56,6 +56,9 @@ type Loop = {
   readonly call_ids: Set<string>;
 };
 
+/** More calls than may be answered are refused one by one, as input that the model reads; beyond these they are left out. */
+const refused_calls_max = 4;
+
 /** Time for an answer that nobody can get any more. */
 const round_ms_min = 1_000;
 
@@ -136,7 +139,8 @@ async function run(loop: Loop): Promise<Attempted> {
     }
     loop.has_shown ||= answer.shown_parts.length > 0;
     loop.answer.push(...answer.shown_parts);
-    const { calls, ended } = answer;
+    const { ended } = answer;
+    const calls = answer.calls.slice(0, ownCallsOf(priced) + refused_calls_max);
     if (calls.length === 0) return finish(loop, ended);
     if (ended.reason === 'length' || ended.reason === 'refusal') return finish(loop, ended);
     const has_own_calls = answer.shown_parts.some(({ type }) => type === 'tool_call');
@@ -294,12 +298,13 @@ async function runTools(loop: Loop, calls: readonly CallPart[]): Promise<OwnResu
 function remember(loop: Loop, answer: readonly Part[], results: readonly OwnResult[]): void {
   const { turns, read, tools, call_ids } = loop;
   const ids: string[] = [];
-  const parts = answer.map((part): Part => {
-    if (part.type !== 'tool_call' || !tools.has(part.name)) return part;
+  const parts = answer.flatMap((part): Part[] => {
+    if (part.type !== 'tool_call' || !tools.has(part.name)) return [part];
+    if (ids.length === results.length) return [];
     const id = call_ids.has(part.id) ? `${part.id}_${loop.rounds}_${ids.length}` : part.id;
     call_ids.add(id);
     ids.push(id);
-    return { ...part, id };
+    return [{ ...part, id }];
   });
   const answers = results.map(({ text, is_error }, index): Part => {
     addText(read, text);

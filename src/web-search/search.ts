@@ -32,7 +32,7 @@ const answer_bytes_max = 2_000_000;
 const connect_timeout_ms = 5_000;
 
 /** All results of a search, as the model reads them: every byte may be a token, and so many are held for. */
-export const results_bytes_max = 7_000;
+const results_bytes_max = 7_000;
 
 const lengths = { url: 500, title: 200, text: 1_500, age: 40 };
 

@@ -1,4 +1,4 @@
-import OpenAI from 'openai';
+import OpenAI from 'openai-7';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
 import { mediaModel, required_prompt } from '../helpers/catalog.ts';

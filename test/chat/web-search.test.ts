@@ -280,6 +280,17 @@ describe('a search for a caller', () => {
     expect(await recordOf(answer)).toMatchObject({ tools: { calls: { web_search: most } } });
   });
 
+  test('that a model calls for without end is refused a few times, and then left out', async () => {
+    const before = search.asked.length;
+    script('messages', false, [Array.from({ length: 60 }, (_, index) => `q${index}`)]);
+    const answer = await ask('messages', 'acme/ant');
+    expect([answer.status, search.asked.length - before]).toEqual([200, 3]);
+    const { content } = bodyOf(answer) as { content: { type: string }[] };
+    expect(content.filter(({ type }) => type === 'server_tool_use')).toHaveLength(7);
+    expect(lastBody()?.match(/"type":"tool_use"/g)).toHaveLength(7);
+    expect(lastBody()?.match(/"type":"tool_result"/g)).toHaveLength(7);
+  });
+
   test('is limited to the domains that the caller names', async () => {
     script('completions', false, [['q']]);
     const answer = await ask('messages', 'acme/oai', { tool: { allowed_domains: ['b.example'] } });

@@ -1,6 +1,6 @@
-import Anthropic from '@anthropic-ai/sdk';
+import Anthropic from 'anthropic-1';
 import { GoogleGenAI } from '@google/genai';
-import OpenAI from 'openai';
+import OpenAI from 'openai-7';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { startSearchApi, type SearchServer } from '../helpers/search-api.ts';
