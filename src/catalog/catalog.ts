@@ -43,6 +43,7 @@ export type CatalogOptions = {
   canServe?: (adapter: string, kind: Kind) => boolean;
   /** Checks the options of a route with its adapter; absent: no check. */
   checkOptions?: NonNullable<Surroundings['checkOptions']>;
+  checkProvider?: NonNullable<Surroundings['checkProvider']>;
   takesMedia?: NonNullable<Surroundings['takesMedia']>;
   publishedLimits?: NonNullable<Surroundings['publishedLimits']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
@@ -264,6 +265,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     adapters: options.adapters,
     canServe: options.canServe ?? (() => true),
     ...(options.checkOptions && { checkOptions: options.checkOptions }),
+    ...(options.checkProvider && { checkProvider: options.checkProvider }),
     ...(options.takesMedia && { takesMedia: options.takesMedia }),
     ...(options.publishedLimits && { publishedLimits: options.publishedLimits }),
     secret: options.secret ?? resolveSecret,

@@ -17,6 +17,8 @@ export type Surroundings = {
   canServe(adapter: string, kind: Kind): boolean;
   /** Checks the `options` and the `output` of a route with its adapter. */
   checkOptions?(adapter: string, kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
+  /** Checks the settings of a provider with its adapter. */
+  checkProvider?(entry: ProviderEntry): OptionProblem[];
   /** Can this adapter hand on files of the caller's? */
   takesMedia?(adapter: string): boolean;
   /** The published limits of the adapter's upstream. */
@@ -102,6 +104,8 @@ export function checkProvider(
     checkPrivate(name, provider, report);
     checkPlainKeys(name, provider, report);
     checkCredentials(name, provider, report);
+    for (const { field, message } of options.surroundings.checkProvider?.(provider) ?? [])
+      report.error(['providers', name, field], message);
     const has_secrets = hasSecret(name, provider, options.surroundings, report);
     if (has_secrets) checkConnection(name, provider, options.surroundings.secret, report);
     return has_secrets;

@@ -109,7 +109,8 @@ export function linkPolicy(
 ): LinkPolicy | 'own' {
   const config = catalog.current.providers.get(route.provider);
   if (config?.links === 'refuse') return 'refuse';
-  const styles = providers.chat(route.provider)?.styles ?? [];
+  const { styles = [], has_no_links = false } = providers.chat(route.provider) ?? {};
+  if (has_no_links) return 'fetch';
   if (caller_style && styles.length > 0 && styles.every(({ upstream }) => upstream.has_no_links))
     return styles.includes(caller_style) ? 'fetch' : 'own';
   return config?.links ?? (config?.allow_private === true ? 'fetch' : 'pass');

@@ -7,11 +7,14 @@ import { wholeOptionProblems } from './http/chat-options.ts';
 /** Facts about the adapters for the catalogue. */
 export function adapterFacts(
   adapters: Record<string, Adapter>,
-): Required<Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'publishedLimits' | 'takesMedia'>> {
+): Required<
+  Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'checkProvider' | 'publishedLimits' | 'takesMedia'>
+> {
   return {
     adapters: Object.keys(adapters),
     canServe: (adapter, kind) => adapters[adapter]?.serves(kind) ?? false,
     publishedLimits: (adapter) => adapters[adapter]?.limits ?? {},
+    checkProvider: (entry) => adapters[entry.adapter]?.checkProvider?.(entry) ?? [],
     takesMedia: (adapter) => takesMedia(adapters[adapter]),
     checkOptions: (adapter, kind, options, output) => {
       const code = adapters[adapter];

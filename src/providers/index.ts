@@ -1,4 +1,6 @@
 import { anthropic } from './adapters/anthropic/adapter.ts';
+import { anthropic_bedrock } from './adapters/anthropic/bedrock.ts';
+import { anthropic_vertex } from './adapters/anthropic/vertex.ts';
 import { bfl } from './adapters/bfl/adapter.ts';
 import { cohere } from './adapters/cohere/adapter.ts';
 import { elevenlabs } from './adapters/elevenlabs/adapter.ts';
@@ -21,6 +23,8 @@ export const adapters: Record<string, Adapter> = {
   sandbox,
   openai,
   anthropic,
+  'anthropic-bedrock': anthropic_bedrock,
+  'anthropic-vertex': anthropic_vertex,
   gemini,
   replicate,
   fal,

@@ -1,6 +1,7 @@
 import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, ProviderLimits, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
+import type { ProviderEntry } from '../catalog/schema.ts';
 import type { Guard } from '../net/guard.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -203,6 +204,8 @@ export type ChatProvider = {
   readonly styles: readonly Codec[];
   /** Those that it speaks where its routes say so (their option of that name). */
   readonly styles_by_option?: readonly Codec[];
+  /** Its upstream takes no links, whatever its styles have: files are fetched and stand in the body. */
+  readonly has_no_links?: true;
   /**
    * Throws NotStarted (another route may be tried) or InputRefused (the caller's own mistake: no other
    * route would like it better); any other error means that no answer came. `signal` ends it at any
@@ -239,6 +242,8 @@ export type Adapter = {
   serves(kind: Kind): boolean;
   /** Name and published limits of the upstream, for media; the source stands beside them. */
   readonly limits?: ProviderLimits;
+  /** Checks the settings of a provider, for the author of the file. */
+  checkProvider?(entry: ProviderEntry): OptionProblem[];
   /** Checks the options of a chat route, for the author of the file. */
   checkChatOptions?(options: JsonObject): OptionProblem[];
   /** Checks the options of a route of another kind, and its `output`. */

@@ -40,7 +40,7 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
       asked.push(one);
       under_way.add(response);
       response.once('close', () => under_way.delete(response));
-      const model = body['model'] ?? /\/models\/([^/:]+):/.exec(one.path)?.[1];
+      const model = body['model'] ?? modelIn(one.path);
       const list = scripts.get(String(model)) ?? [{ status: 404, json: { error: { message: 'no script' } } }];
       const next = list.length > 1 ? list.shift() : list[0];
       void play(typeof next === 'function' ? next(one) : (next ?? 'cut'), response);
@@ -88,4 +88,10 @@ async function play(script: Script, response: ServerResponse): Promise<void> {
   if (script.then !== 'cut') return void response.end();
   await new Promise((resolve) => setTimeout(resolve, flush_ms)); // what was written has to arrive
   response.socket?.destroy();
+}
+
+/** The model in a path of Google's (`…/models/MODEL:method`) or AWS's (`/model/MODEL/method`). */
+function modelIn(path: string): string | undefined {
+  const [, google, aws] = /\/models\/([^/:]+):|\/model\/([^/]+)\//.exec(path) ?? [];
+  return google ?? (aws === undefined ? undefined : decodeURIComponent(aws));
 }
