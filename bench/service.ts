@@ -6,7 +6,13 @@ import type { Leash } from './leash.ts';
 import { service_env, service_flags } from '../scripts/service-flags.mjs';
 
 /** Folder of the processes of a bench, and their shared database. */
-export type Service = { folder: string; database_url: string; leash: Leash };
+export type Service = {
+  folder: string;
+  database_url: string;
+  leash: Leash;
+  /** Further settings of its environment. */
+  env?: Record<string, string>;
+};
 
 /** The port on which every bench's service listens. */
 export const port = 18_099;
@@ -36,6 +42,7 @@ export async function startService(
     MEDLEY_CONFIG: join(service.folder, 'medley.yaml'),
     MEDLEY_ROLE: role,
     PORT: String(at),
+    ...service.env,
   };
   const child = spawn(
     process.execPath,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from '../setup.mjs';
 import { forwardSignals } from '../setup-process.mjs';
 
-const benches = ['backup', 'chat', 'generate', 'growth', 'money', 'scale', 'soak', 'usage', 'webhooks'];
+const benches = ['backup', 'chat', 'generate', 'growth', 'money', 'monitoring', 'scale', 'soak', 'usage', 'webhooks'];
 
 /** Benches that need packages of their own (bench/package.json): what they are compared with. */
 const compared = ['chat'];
