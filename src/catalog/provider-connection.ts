@@ -73,7 +73,7 @@ export function checkConnection(name: string, { proxy, tls }: ProviderEntry, sec
 }
 
 /** The first certificate of a text in PEM, which is the one of whoever shows it; undefined if there is none. */
-export function certificateIn(pem: string): X509Certificate | undefined {
+function certificateIn(pem: string): X509Certificate | undefined {
   try {
     return new X509Certificate(pem);
   } catch {

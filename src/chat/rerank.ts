@@ -89,7 +89,7 @@ const kind: WholeKind<PricedRerankRequest> = {
 };
 
 /** The same for all upstreams: adapters write it in their words. */
-export function rerankBody(request: RerankRequest, route: Route): JsonObject {
+function rerankBody(request: RerankRequest, route: Route): JsonObject {
   const {
     top_k: _,
     return_documents: __,

@@ -25,7 +25,7 @@ export type ModerationRequest = {
 };
 
 /** The model of requests that name none, as at OpenAI. */
-export const usual_model = 'omni-moderation-latest';
+const usual_model = 'omni-moderation-latest';
 
 const inputs_max = 2_048;
 
