@@ -59,7 +59,7 @@ function usualUrl({ credentials }: ProviderConfig): string {
  * An id or an ARN in a path. All of it is one part, as AWS's own SDK writes it: `:` and `/` of an inference profile's ARN
  * are encoded.
  */
-export function encodedModel(model: string): string {
+function encodedModel(model: string): string {
   return encodeURIComponent(model).replaceAll(
     /[!'()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
