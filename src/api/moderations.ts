@@ -5,17 +5,17 @@ import {
   type ModerationParts,
   type PricedModerationRequest,
 } from '../chat/moderate.ts';
-import type { Endpoint } from '../http/endpoint.ts';
+import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import type { AddressRules } from '../net/address.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
 import { moderation_answer, moderation_body } from './call-schemas.ts';
 import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
 
-/** The parts of the app that moderation takes. */
-type Parts = CallParts & ModerationParts & { addressRules(): AddressRules };
+/** The parts of the app that moderation takes; rankings need no others. */
+export type ModeratingParts = CallParts & ModerationParts & { addressRules(): AddressRules };
 
-export const moderate: Endpoint<Parts> = {
+export const moderate: Endpoint<ModeratingParts> = {
   method: 'POST',
   path: '/v1/moderations',
   window: 'chat',
@@ -37,13 +37,16 @@ export const moderate: Endpoint<Parts> = {
     },
     errors: [402, 403, 404, 502, 504],
   },
-  handle: (app, call) => {
-    refuseBlocked(call.caller);
-    const priced = priceModerationRequest(app, call);
-    const caller = callerOf({}, call);
-    caller.memory.add(() => (priced.request.body = {}));
-    const attempt: AttemptRoute<PricedModerationRequest> = (request, route, payer, outcome) =>
-      attemptModeration(app, request, route, payer, outcome);
-    return answerWhole(app, priced, attempt, caller);
-  },
+  handle: answerModeration,
 };
+
+/** Answers a body of the path. */
+export function answerModeration(app: ModeratingParts, call: Call): Promise<Answer> {
+  refuseBlocked(call.caller);
+  const priced = priceModerationRequest(app, call);
+  const caller = callerOf({}, call);
+  caller.memory.add(() => (priced.request.body = {}));
+  const attempt: AttemptRoute<PricedModerationRequest> = (request, route, payer, outcome) =>
+    attemptModeration(app, request, route, payer, outcome);
+  return answerWhole(app, priced, attempt, caller);
+}

@@ -1,6 +1,6 @@
 import type { AttemptRoute, CallParts } from '../chat/call.ts';
 import { attemptRerank, priceRerankRequest, type PricedRerankRequest, type RerankParts } from '../chat/rerank.ts';
-import type { Endpoint } from '../http/endpoint.ts';
+import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
 import { rerank_answer, rerank_body } from './call-schemas.ts';
@@ -36,14 +36,17 @@ export const rerank: Endpoint<CallParts & RerankParts> = {
     },
     errors: [402, 403, 404, 502, 504],
   },
-  handle: (app, call) => {
-    refuseBlocked(call.caller);
-    const priced = priceRerankRequest(app.catalog, call);
-    const attempt: AttemptRoute<PricedRerankRequest> = (request, route, caller, outcome) =>
-      attemptRerank(app, request, route, caller, outcome);
-    return answerWhole(app, priced, attempt, callerOf({}, call));
-  },
+  handle: answerRerank,
 };
+
+/** Answers a body of the path. */
+export function answerRerank(app: CallParts & RerankParts, call: Call): Promise<Answer> {
+  refuseBlocked(call.caller);
+  const priced = priceRerankRequest(app.catalog, call);
+  const attempt: AttemptRoute<PricedRerankRequest> = (request, route, caller, outcome) =>
+    attemptRerank(app, request, route, caller, outcome);
+  return answerWhole(app, priced, attempt, callerOf({}, call));
+}
 
 /** The path of the SDK of Cohere. */
 export const rerank_of_cohere: Endpoint<CallParts & RerankParts> = {

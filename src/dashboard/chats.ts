@@ -85,6 +85,8 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
         }
       : { route: `Route ${index + 1}`, outcome, duration_ms },
   );
-  const view: ChatView = { ...renderChat(record, names), cache_write_tokens, reasoning_tokens, counted_here, attempts };
+  const search_units = record.tools?.calls?.search_unit ?? null;
+  const facts = { cache_write_tokens, reasoning_tokens, counted_here, search_units, attempts };
+  const view: ChatView = { ...renderChat(record, names), ...facts };
   return { status: 200, body: view };
 });

@@ -44,7 +44,7 @@ import { get_ledger_file, list_ledger } from './ledger.ts';
 import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } from './invoices.ts';
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
-import { chat_runs, estimate_run, generate_run, upload_for_run } from './playground.ts';
+import { chat_runs, estimate_run, generate_run, upload_for_run, whole_runs } from './playground.ts';
 import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
@@ -91,6 +91,7 @@ const endpoints: readonly Endpoint<App>[] = [
   generate_run,
   upload_for_run,
   ...chat_runs,
+  ...whole_runs,
   list_invoices,
   get_invoice_pdf,
   get_invoice_csv,

@@ -1,11 +1,15 @@
 import { refuseBlocked } from '../api/blocked.ts';
 import { answerChat, body_limit_bytes as chat_body_limit_bytes } from '../api/chat.ts';
-import type { Call } from '../http/endpoint.ts';
+import { answerModeration, type ModeratingParts } from '../api/moderations.ts';
+import { answerRerank } from '../api/rerank.ts';
+import { priceModerationRequest } from '../chat/moderate.ts';
+import { priceRerankRequest } from '../chat/rerank.ts';
+import type { Answer, Call } from '../http/endpoint.ts';
 import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { priceChatRequest } from '../chat/priced-request.ts';
+import { priceChatRequest, type PricedRequest } from '../chat/priced-request.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles } from '../files/temp-files.ts';
@@ -103,23 +107,68 @@ const estimateIn = (style: CallerCodec) =>
     'POST',
     `/chat/${style.name}/estimate`,
     'run',
-    async (app, call) => {
-      const keyed = await withCaller(app, call);
-      await takeWindow(app, keyed.caller, 'other');
-      const weighing = async () => {
-        const priced = priceChatRequest(app, style, keyed);
-        return weighHold(app, keyed.caller, (funds) => {
-          const plan = planHold(priced, funds);
-          return 'outcome' in plan ? plan.least : plan.amount;
-        });
-      };
-      return weighed(weighing());
-    },
+    (app, call) => weighCall(app, call, (keyed) => priceChatRequest(app, style, keyed)),
     { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
   );
 
+type WeighingParts = Parameters<typeof weighHold>[0] & Parameters<typeof takeWindow>[0];
+
+/** Returns the hold of a call, or the problems of its body. */
+async function weighCall(
+  app: WeighingParts,
+  call: AccountCall,
+  price: (keyed: Call) => PricedRequest,
+): Promise<Answer> {
+  const keyed = await withCaller(app, call);
+  await takeWindow(app, keyed.caller, 'other');
+  const weighing = async () => {
+    const priced = price(keyed);
+    return weighHold(app, keyed.caller, (funds) => {
+      const plan = planHold(priced, funds);
+      return 'outcome' in plan ? plan.least : plan.amount;
+    });
+  };
+  return weighed(weighing());
+}
+
 /** A chat style of the page each (`ChatStyle`). */
 export const chat_runs = [completions, messages].flatMap((style) => [chatIn(style), estimateIn(style)]);
+
+type WholeRun = {
+  path: '/rerank' | '/moderations';
+  answer: (app: ModeratingParts, call: Call) => Promise<Answer>;
+  price: (app: ModeratingParts, call: Call) => PricedRequest;
+};
+
+/** Calls that are answered in one piece, as on `/v1`. */
+const whole_calls: readonly WholeRun[] = [
+  { path: '/rerank', answer: answerRerank, price: (app, call) => priceRerankRequest(app.catalog, call) },
+  { path: '/moderations', answer: answerModeration, price: (app, call) => priceModerationRequest(app, call) },
+];
+
+const whole_options = { body_limit_bytes: chat_body_limit_bytes, long_integers: true } as const;
+
+/** Runs of rerank and moderation models, and their holds. */
+export const whole_runs = whole_calls.flatMap(({ path, answer, price }) => [
+  account_endpoint(
+    'POST',
+    path,
+    'run',
+    async (app, call) => {
+      const keyed = await withCaller(app, call);
+      await takeWindow(app, keyed.caller, 'chat');
+      return answer(app, keyed);
+    },
+    whole_options,
+  ),
+  account_endpoint(
+    'POST',
+    `${path}/estimate`,
+    'run',
+    (app, call) => weighCall(app, call, (keyed) => price(app, keyed)),
+    whole_options,
+  ),
+]);
 
 async function withCaller(parts: { db: Db; clock: Clock }, call: AccountCall): Promise<Call> {
   return Object.assign(call, { caller: await playgroundCaller(parts, call.account) });

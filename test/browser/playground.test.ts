@@ -138,6 +138,40 @@ test('an output file becomes the input of another model', async () => {
   await page.getByRole('img', { name: 'Result 1 of sandbox/edit' }).waitFor();
 }, 180_000);
 
+test('documents are ordered by a query, with the hold before and the cost after', async () => {
+  await open('/playground?model=sandbox%2Frerank');
+  await page.getByRole('textbox', { name: 'Query' }).fill('a red bicycle');
+  await page.getByRole('textbox', { name: 'Documents' }).fill('Two blue cars\n\nA bicycle, painted red\nBicycle lanes');
+  await page.getByRole('textbox', { name: 'Results' }).fill('2');
+  const run = page.getByRole('button', { name: /^Run/ });
+  await expect.poll(() => run.textContent(), patience).toBe('Run · holds $0.001');
+  await run.click();
+  const ranking = page.getByRole('list', { name: 'Documents, the most relevant first' });
+  await ranking.waitFor();
+  const items = await ranking.getByRole('listitem').allInnerTexts();
+  expect(items.map((text) => text.split('\n')[0])).toEqual(['A bicycle, painted red', 'Bicycle lanes']);
+  expect(await page.getByRole('main').innerText()).toMatch(/Cost\s+\$0\.001/);
+  expect(await violationsIn(page)).toEqual([]);
+  await page.getByRole('tab', { name: 'Code' }).click();
+  await page.getByRole('tab', { name: 'Cohere SDK' }).click();
+  expect(await page.getByRole('region', { name: 'Cohere SDK code' }).innerText()).toContain('topN: 2');
+  await keyboard.enter('link', 'All details of this call');
+  await page.waitForURL(({ pathname }) => pathname.startsWith('/chats/req_'));
+  await page.getByText('Search units').waitFor();
+}, 180_000);
+
+test('a text is judged by its categories, free of charge', async () => {
+  await open('/playground?model=sandbox%2Fmoderation');
+  await page.getByRole('textbox', { name: 'Text' }).fill('A fight [[flag hate]]');
+  await page.getByText('free', { exact: true }).waitFor();
+  await page.getByRole('button', { name: /^Run/ }).click();
+  await page.getByText('Flagged', { exact: true }).first().waitFor();
+  const rows = page.getByRole('region', { name: 'Categories of the input' }).getByRole('row');
+  expect(await rows.nth(1).innerText()).toMatch(/^hate\s+yes\s+0\.990$/);
+  expect(await rows.count()).toBe(14);
+  expect(await violationsIn(page)).toEqual([]);
+}, 180_000);
+
 test('the browser console has no errors after all that', () => {
   expect(complaints).toEqual([]);
 });

@@ -205,12 +205,42 @@ describe('a chat of the playground', { timeout: 120_000 }, () => {
   });
 });
 
+const ranking = { model: 'sandbox/rerank', query: 'red', documents: ['A blue car', 'A red bicycle'] };
+const judging = { model: 'sandbox/moderation', input: 'A fight [[flag]]' };
+
+describe.each([
+  ['rerank', ranking, { documents: [] }, 'documents', { results: [{ index: 1 }, { index: 0 }] }, '0.001000'],
+  ['moderations', judging, { input: [] }, 'input', { results: [{ flagged: true }] }, '0.000000'],
+])('a call of %s in the playground', { timeout: 120_000 }, (path, body, wrong, field, answer, cost) => {
+  it('is answered as on the API, at its cost, and is in the list of calls', async () => {
+    const seen = await owner.post(`${base}/${path}`, body);
+    expect(seen).toMatchObject({ status: 200, json: answer });
+    expect(seen.headers.get('x-cost-amount')).toBe(cost);
+    const id = seen.headers.get('x-request-id') ?? '';
+    await expect
+      .poll(async () => (await owner.get(`${base}/chats/${id}`)).json)
+      .toMatchObject({ model: body.model, status: 200, key: { name: 'Playground' }, cost: { exact: cost } });
+  });
+
+  it('has an estimate, or the problem of its field', async () => {
+    const estimate = await owner.post(`${base}/${path}/estimate`, body);
+    expect(estimate.json).toMatchObject({ ok: true, obstacle: null, estimated_cost: { exact: cost } });
+    const problem = await owner.post(`${base}/${path}/estimate`, { ...body, ...wrong });
+    expect(problem.json).toMatchObject({ ok: false, errors: [{ field }] });
+    expect((await owner.post(`${base}/${path}`, { ...body, ...wrong })).status).toBe(400);
+    expect((await owner.post(`${base}/${path}/estimate`, { ...body, model: 'sandbox/chat' })).status).toBe(404);
+  });
+});
+
 const calls: [string, object][] = [
   ['estimate', picture],
   ['generate', picture],
   ['chat/completions', chat],
   ['chat/messages', chat],
   ['chat/completions/estimate', chat],
+  ['rerank', ranking],
+  ['rerank/estimate', ranking],
+  ['moderations', judging],
   ['files', {}],
 ];
 
@@ -240,5 +270,7 @@ describe('the rights in the playground', { timeout: 120_000 }, () => {
     expect((await person.post(`${at}/estimate`, picture)).json).toMatchObject({ obstacle: 'account_blocked' });
     expect((await person.post(`${at}/generate`, picture)).status).toBe(403);
     expect((await person.post(`${at}/chat/completions`, chat)).status).toBe(403);
+    expect((await person.post(`${at}/rerank`, ranking)).status).toBe(403);
+    expect((await person.post(`${at}/moderations`, judging)).status).toBe(403);
   });
 });

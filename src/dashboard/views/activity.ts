@@ -109,5 +109,7 @@ export type ChatView = ChatLineView & {
   cache_write_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
+  /** Of a reranker; null if it is billed by other units. */
+  search_units: number | null;
   attempts: { route: string; outcome: string; reason?: string; upstream_id?: string; duration_ms?: number }[];
 };

@@ -43,6 +43,7 @@ function Whole({ call }: { call: ChatView }) {
             value={<Money cost={call.cost} exact />}
             {...(call.counted_here && { note: 'counted here: the provider reported no usage' })}
           />
+          {call.search_units !== null && <Figure name="Search units" value={call.search_units.toLocaleString()} />}
           <Figure
             name="Input tokens"
             value={call.input_tokens.toLocaleString()}

@@ -169,10 +169,12 @@ function Prices({ model: { pricing } }: { model: ModelView }) {
           ))}
         </ListTable>
       )}
-      <Text size="sm" c="dimmed" mt="sm">
-        {!isFree(pricing) && 'For each unit, the first row that fits applies. '}
-        An estimate is held when a run starts; a failed run costs nothing.
-      </Text>
+      {!isFree(pricing) && (
+        <Text size="sm" c="dimmed" mt="sm">
+          For each unit, the first row that fits applies. An estimate is held when a run starts; a failed run costs
+          nothing.
+        </Text>
+      )}
     </Card>
   );
 }

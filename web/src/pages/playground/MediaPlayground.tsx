@@ -1,9 +1,8 @@
 import { Grid, Group, Stack, Tabs } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import type { EstimateView, FieldProblem } from '../../../../src/dashboard/views/playground.ts';
+import type { FieldProblem } from '../../../../src/dashboard/views/playground.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -12,9 +11,10 @@ import { Samples } from '../../ui/Samples.tsx';
 import { Form } from './form/Form.tsx';
 import { JsonBox } from './JsonBox.tsx';
 import { Result } from './Result.tsx';
-import { RunLine, type Estimating } from './RunLine.tsx';
+import { RunLine } from './RunLine.tsx';
 import { Runs } from './Runs.tsx';
 import { ShareButton } from './ShareButton.tsx';
+import { isRunnable, useEstimate } from './useEstimate.ts';
 
 type Input = Record<string, unknown>;
 
@@ -32,7 +32,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
   const [picked, setPicked] = useState(0);
   const { may, account, base } = usePlace();
   const queries = useQueryClient();
-  const estimate = useEstimate(model.id, input);
+  const estimate = useEstimate('/estimate', { model: model.id, input });
   const start = useMutation({
     mutationFn: () => api.post<{ id: string }>(`${base}/generate`, { model: model.id, input }),
     onSuccess: ({ id }) => {
@@ -91,34 +91,6 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
       </Grid.Col>
     </Grid>
   );
-}
-
-/** Returns the hold of a run: requested when typing pauses, cancelled when the input changes. */
-function useEstimate(model: string, input: Input): Estimating {
-  const { account, base, may } = usePlace();
-  const [settled] = useDebouncedValue(input, 300);
-  const query = useQuery({
-    queryKey: [account.id, 'estimate', model, settled],
-    queryFn: ({ signal }) => api.post<EstimateView>(`${base}/estimate`, { model, input: settled }, { signal }),
-    enabled: may('run'),
-    placeholderData: keepPreviousData,
-    staleTime: 5_000,
-    gcTime: 30_000,
-  });
-  const { data, error, isPlaceholderData, isPending, refetch } = query;
-  return {
-    view: data,
-    is_stale: settled !== input || isPlaceholderData || isPending,
-    error,
-    refetch: () => void refetch(),
-  };
-}
-
-/** The service decides in the end; what it said of an older input does not count. */
-function isRunnable({ view, is_stale, error }: Estimating): boolean {
-  if (is_stale) return true;
-  if (error || !view) return false;
-  return view.ok && view.obstacle === null;
 }
 
 type InputProps = {

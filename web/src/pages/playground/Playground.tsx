@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
-import { isInPlayground } from '../../ui/kinds.ts';
+import { isInPlayground, isMedia } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Page } from '../../ui/Page.tsx';
@@ -13,8 +13,11 @@ import { priceTexts } from '../../ui/price.ts';
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { useTask } from '../../ui/TaskResult.tsx';
 import { useModels } from '../models/queries.ts';
+import { CallPlayground } from './CallPlayground.tsx';
 import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
+import { moderation } from './Moderation.tsx';
+import { rerank } from './Rerank.tsx';
 import { inputOf, type PlaygroundSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/playground');
@@ -65,13 +68,21 @@ function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | u
         <Empty title="There is no such model">{model_id} is not offered here, or no longer.</Empty>
       )}
       {!model && model_id === undefined && <Empty title="No models yet">There is nothing to run.</Empty>}
-      {model && model.modality !== 'chat' && (
+      {model && isMedia(model.modality) && (
         <MediaPlayground
           key={`${model.id} ${search.task ?? ''} ${JSON.stringify(search.input)}`}
           model={model}
           begin={begin}
           run={search.run}
           setRun={(run) => set({ model: model.id, run })}
+        />
+      )}
+      {(model?.modality === 'rerank' || model?.modality === 'moderation') && (
+        <CallPlayground
+          key={`${model.id} ${JSON.stringify(search.input)}`}
+          model={model}
+          call={model.modality === 'rerank' ? rerank : moderation}
+          begin={search.input}
         />
       )}
       {model?.modality === 'chat' && (
@@ -88,24 +99,15 @@ function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | u
   );
 }
 
-/** Kinds that the playground does not show, and where they are called. */
-const elsewhere: { readonly [kind in ModelView['modality']]?: { path: string; why: string } } = {
-  embedding: {
-    path: '/v1/embeddings',
-    why: 'Embedding models answer with numbers, so the playground has nothing to show.',
-  },
-  rerank: { path: '/v1/rerank', why: 'Rerank models order the documents of a search.' },
-  moderation: { path: '/v1/moderations', why: 'Moderation models judge what is sent to other models.' },
-};
-
-/** Their pages have the code. */
-function NotHere({ model: { id, display_name, modality } }: { model: ModelView }) {
+/** An embedding is a list of numbers: there is nothing to look at, and its page has the code. */
+function NotHere({ model: { id, display_name } }: { model: ModelView }) {
   return (
     <Empty
       title={`${display_name} runs by the API only`}
       action={<ButtonTo href={`/models/${encodeURI(id)}`}>Code for this model</ButtonTo>}
     >
-      {elsewhere[modality]?.why} Choose another model, or call this one at <code>{elsewhere[modality]?.path}</code>.
+      Embedding models answer with numbers, so the playground has nothing to show. Choose another model, or call this
+      one at <code>/v1/embeddings</code>.
     </Empty>
   );
 }
@@ -124,6 +126,8 @@ const groups = [
   ['video', 'Videos'],
   ['audio', 'Audio'],
   ['chat', 'Chat'],
+  ['rerank', 'Rerank'],
+  ['moderation', 'Moderation'],
 ] as const;
 
 type PickerProps = { models: ModelView[]; model: ModelView | undefined; choose: (id: string) => void };
