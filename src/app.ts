@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { pino, type Logger } from 'pino';
+import type { Logger } from 'pino';
 import package_json from '../package.json' with { type: 'json' };
 import { localUrl } from './app/address.ts';
 import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
 import { closeAll, openData } from './app/data.ts';
 import { openLimits, type Limits } from './app/limits.ts';
+import { openLog } from './app/log.ts';
 import { openStorage } from './app/storage.ts';
 import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
@@ -152,23 +153,6 @@ export type AppOptions = {
 
 const queues = [{ name: 'task.start' }, { name: 'task.poll' }, { name: 'delivery.send' }, { name: 'delivery.retry' }];
 
-/** Logs to stderr: stdout belongs to what a person is told. */
-export function openLog(level: string): Logger {
-  return pino({ level, serializers: { err: leanError } }, pino.destination(2));
-}
-
-/** Errors of libraries carry whole connections and requests; the log gets what one reads. */
-function leanError(error: unknown): object {
-  if (!(error instanceof Error)) return { message: String(error) };
-  const { name, message, stack } = error;
-  return {
-    name,
-    message,
-    ...('code' in error && { code: error.code }),
-    stack: stack?.split('\n').slice(1, 6).join('\n'),
-  };
-}
-
 /** Opens everything; what was opened is closed again if a later part fails. */
 export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {
   const app = await makeAppWithoutEngine(config, options);
@@ -220,7 +204,7 @@ async function openParts(
   onStop: App['onStop'],
   stop: App['stop'],
 ): Promise<AppWithoutEngine> {
-  const log = options.log ?? openLog(config.log_level);
+  const log = options.log ?? openLog(config.log_level, config.log);
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
   if (!options.command) warnAbout(config, catalog, log);

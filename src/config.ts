@@ -22,6 +22,7 @@ export type Config = {
   secret_before: string | undefined;
   allow_private: boolean;
   log_level: string;
+  log: { format: 'json' | 'text'; colors: boolean };
   /** The collector of traces; absent: none are recorded. */
   traces: TracesConfig | undefined;
   /** The address of a port for /metrics alone; absent: there is none. */
@@ -72,6 +73,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     secret_before: parseSecret('MEDLEY_SECRET_BEFORE', text('MEDLEY_SECRET_BEFORE')),
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
+    log: parseLogFormat(text('MEDLEY_LOG_FORMAT'), text('NO_COLOR')),
     traces: parseTraces(text),
     metrics: parseMetrics(text('MEDLEY_METRICS')),
     metrics_token: parseSecret('MEDLEY_METRICS_TOKEN', text('MEDLEY_METRICS_TOKEN')),
@@ -101,6 +103,7 @@ const own_names = [
   'SECRET_BEFORE',
   'ALLOW_PRIVATE',
   'LOG_LEVEL',
+  'LOG_FORMAT',
   'METRICS',
   'METRICS_TOKEN',
   'URL',
@@ -241,6 +244,15 @@ const log_levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 function parseLogLevel(text: string): string {
   if (log_levels.includes(text)) return text;
   throw new ConfigError(`MEDLEY_LOG_LEVEL must be one of ${log_levels.join(', ')}, not "${text}".`);
+}
+
+/** On a terminal a person reads along; whatever else stderr is, a program does. */
+function parseLogFormat(text: string | undefined, no_color: string | undefined): Config['log'] {
+  const is_terminal = process.stderr.isTTY === true; // its type leaves out that it may be undefined
+  const format = text ?? (is_terminal ? 'text' : 'json');
+  if (format !== 'json' && format !== 'text')
+    throw new ConfigError(`MEDLEY_LOG_FORMAT must be json or text, not "${format}".`);
+  return { format, colors: is_terminal && no_color === undefined };
 }
 
 function parseSecret(name: string, text: string | undefined): string | undefined {

@@ -21,6 +21,7 @@ describe('readConfig', () => {
     secret: undefined,
     allow_private: false,
     log_level: 'warn',
+    log: expect.objectContaining({ format: expect.stringMatching(/json|text/) }),
   };
 
   it('has a default for everything', () => {
@@ -56,6 +57,8 @@ describe('readConfig', () => {
       MEDLEY_SECRET: '0123456789abcdef',
       MEDLEY_ALLOW_PRIVATE: '1',
       MEDLEY_LOG_LEVEL: 'debug',
+      MEDLEY_LOG_FORMAT: 'text',
+      NO_COLOR: '1',
       MEDLEY_METRICS: '0.0.0.0:9464',
       MEDLEY_METRICS_TOKEN: 'fedcba9876543210',
     };
@@ -72,6 +75,7 @@ describe('readConfig', () => {
       secret: '0123456789abcdef',
       allow_private: true,
       log_level: 'debug',
+      log: { format: 'text', colors: false },
       metrics: { host: '0.0.0.0', port: 9464 },
       metrics_token: 'fedcba9876543210',
     });
@@ -157,6 +161,7 @@ describe('readConfig', () => {
     ['MEDLEY_BASE_URL', 'https://ann@example.com'],
     ['MEDLEY_BASE_URL', 'https://:secret@example.com'],
     ['MEDLEY_SECRET', 'short'],
+    ['MEDLEY_LOG_FORMAT', 'pretty'],
     ['MEDLEY_METRICS', 'localhost'],
     ['MEDLEY_METRICS', '65536'],
     ['MEDLEY_METRICS', '::1:9464'],

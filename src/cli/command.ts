@@ -49,7 +49,7 @@ export async function withApp<T>(work: (app: CommandApp) => Promise<T>): Promise
  * send jobs or use most of it. They tell their own failures: what the parts complain of is nobody's concern.
  */
 export async function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> {
-  const { makeApp, openLog } = await import('../app.ts');
+  const [{ makeApp }, { openLog }] = await Promise.all([import('../app.ts'), import('../app/log.ts')]);
   const app = await makeApp(readCommandConfig(), { command: true, log: openLog('silent') });
   try {
     return await work(app);
