@@ -1,6 +1,7 @@
 import { anthropic } from './adapters/anthropic/adapter.ts';
 import { anthropic_bedrock } from './adapters/anthropic/bedrock.ts';
 import { anthropic_vertex } from './adapters/anthropic/vertex.ts';
+import { bedrock } from './adapters/bedrock/adapter.ts';
 import { bfl } from './adapters/bfl/adapter.ts';
 import { cohere } from './adapters/cohere/adapter.ts';
 import { elevenlabs } from './adapters/elevenlabs/adapter.ts';
@@ -25,6 +26,7 @@ export const adapters: Record<string, Adapter> = {
   anthropic,
   'anthropic-bedrock': anthropic_bedrock,
   'anthropic-vertex': anthropic_vertex,
+  bedrock,
   gemini,
   replicate,
   fal,

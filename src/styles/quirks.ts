@@ -31,6 +31,11 @@ export type Quirks = {
    * before Gemini 3. `always`: it thinks without being told, and cannot be stopped.
    */
   thinking?: 'adaptive' | 'budget' | 'always' | 'none';
+  /**
+   * Converse: the kind of the model, which decides the form of thinking and `top_k`. Without it, by the id of the model; an
+   * inference profile of one's own has no name in its ARN.
+   */
+  model_family?: 'claude' | 'nova' | 'gpt' | 'other';
   /** Messages: true if the model takes system turns amid the conversation. */
   system_turns?: boolean;
   /** Messages: false if the model refuses to be made to call a tool. */
@@ -66,6 +71,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   compaction: [true, false],
   text_completions: [true, false],
   thinking: ['adaptive', 'budget', 'always', 'none'],
+  model_family: ['claude', 'nova', 'gpt', 'other'],
   system_turns: [true, false],
   forced_tools: [true, false],
   sampling: [true, false],

@@ -61,13 +61,15 @@ export function mayReason(capabilities: readonly string[], quirks: Quirks, { req
  * Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. Where it says both, nobody
  * knows which of them the upstream reads: then it may think.
  */
-function requestedThinking(body: JsonObject): 'on' | 'off' | undefined {
-  const { reasoning_effort, reasoning, thinking, enable_thinking, generationConfig } = body;
+function requestedThinking({ additionalModelRequestFields: more, ...body }: JsonObject): 'on' | 'off' | undefined {
+  const fields = isObject(more) ? { ...body, ...more } : body;
+  const { reasoning_effort, reasoning, thinking, enable_thinking, generationConfig, reasoningConfig } = fields;
   const config = isObject(generationConfig) ? generationConfig['thinkingConfig'] : undefined;
   const wishes: boolean[] = [];
   if (typeof reasoning_effort === 'string') wishes.push(reasoning_effort !== 'none');
   if (isObject(reasoning)) wishes.push(reasoning['effort'] !== 'none' && reasoning['enabled'] !== false);
   if (isObject(thinking)) wishes.push(thinking['type'] !== 'disabled');
+  if (isObject(reasoningConfig)) wishes.push(reasoningConfig['type'] !== 'disabled');
   if (typeof enable_thinking === 'boolean') wishes.push(enable_thinking);
   if (isObject(config)) wishes.push(config['thinkingBudget'] !== 0);
   if (wishes.length === 0) return undefined;

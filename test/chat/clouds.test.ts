@@ -1,6 +1,9 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
-import { chunkFrame, exceptionFrame } from '../providers/imitations/event-stream.ts';
+import { chunkFrame, eventFrame, exceptionFrame } from '../providers/imitations/event-stream.ts';
+import { eventsOf } from '../styles/converse/corpus.ts';
 import { hello, message, setStage, withUpstreamIds, type Stage } from './setup.ts';
 
 /** Models of clouds from a caller's request to its charge. */
@@ -15,8 +18,13 @@ beforeAll(async () => {
 `;
   const key = 'api_key: env:TEST_UPSTREAM_KEY, allow_private: true';
   stage = await setStage({
-    more: model('invoke', claude) + model('vertex', 'claude-v'),
-    providers: `  invoke: { adapter: anthropic-bedrock, base_url: "URL", ${key} }
+    more:
+      model('invoke', claude) +
+      model('vertex', 'claude-v') +
+      model('nova', 'us.amazon.nova-pro-v1:0') +
+      'net: { allow: ["127.0.0.0/8"] }\n',
+    providers: `  nova: { adapter: bedrock, base_url: "URL", ${key} }
+  invoke: { adapter: anthropic-bedrock, base_url: "URL", ${key} }
   vertex: { adapter: anthropic-vertex, base_url: "URL/v1/projects/p/locations/l", ${key} }
 `,
   });
@@ -105,4 +113,72 @@ it('a stream with a damaged frame ends with an error, and what came is charged',
   expect(broken.text).toContain('Good day.');
   expect(broken.text).toContain('event: error\n');
   expect(broken.text).not.toContain('message_stop');
+});
+
+/** The same numbers of tokens as `usage`, by Converse. */
+const answer = {
+  output: { message: { role: 'assistant', content: [{ text: 'Good day.' }] } },
+  stopReason: 'end_turn',
+  usage: { inputTokens: 10, outputTokens: 5, totalTokens: 22, cacheReadInputTokens: 4, cacheWriteInputTokens: 3 },
+  metrics: { latencyMs: 1_175 },
+};
+
+it.each([
+  ['/v1/chat/completions', { model: 'acme/nova', messages: hello }],
+  ['/v1/messages', { model: 'acme/nova', max_tokens: 10, messages: hello }],
+  ['/v1/responses', { model: 'acme/nova', input: 'Hello' }],
+  ['/v1/completions', { model: 'acme/nova', prompt: 'Hello' }],
+])(
+  'callers of %s get answers and streams of a model by Converse, at the price of its tokens and caches',
+  async (path, body) => {
+    stage.upstream.script('us.amazon.nova-pro-v1:0', { json: answer });
+    const whole = await stage.client.call('POST', path, body);
+    expect([whole.status, whole.text]).toEqual([200, expect.stringContaining('Good day.')]);
+    expect(whole.headers.get('x-cost-amount')).toBe(cost);
+    expect(stage.upstream.asked.at(-1)).toMatchObject({ path: '/model/us.amazon.nova-pro-v1%3A0/converse' });
+    stage.upstream.script('us.amazon.nova-pro-v1:0', {
+      stream: eventsOf(answer).map(([name, event]) => eventFrame(name, event)),
+    });
+    const stream = await stage.client.call('POST', path, { ...body, stream: true });
+    expect([stream.status, stream.text]).toEqual([200, expect.stringContaining('Good')]);
+    expect(await costOf(stream.headers.get('x-request-id') ?? '')).toBe(cost);
+  },
+);
+
+it('a model by Converse gets the files behind links, since it takes none', async () => {
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  const files = createServer((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
+  await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/x.png`;
+  stage.upstream.script('us.amazon.nova-pro-v1:0', { json: answer });
+  const content = [
+    { type: 'image_url', image_url: { url } },
+    { type: 'text', text: 'What is it?' },
+  ];
+  const body = { model: 'acme/nova', messages: [{ role: 'user', content }] };
+  const { status } = await stage.client.call('POST', '/v1/chat/completions', body);
+  files.close();
+  expect(status).toBe(200);
+  const image = { format: 'png', source: { bytes: png.toString('base64') } };
+  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({
+    messages: [{ role: 'user', content: [{ image }, { text: 'What is it?' }] }],
+  });
+});
+
+it('what a guardrail stops is a content filter to callers', async () => {
+  stage.upstream.script('us.amazon.nova-pro-v1:0', { json: { ...answer, stopReason: 'guardrail_intervened' } });
+  const { text } = await stage.client.call('POST', '/v1/chat/completions', { model: 'acme/nova', messages: hello });
+  expect(JSON.parse(text).choices[0].finish_reason).toBe('content_filter');
+});
+
+it('tokens of a conversation for a model by Converse are counted by Bedrock', async () => {
+  stage.upstream.script('us.amazon.nova-pro-v1:0', { json: { inputTokens: 42 } });
+  const { json } = await stage.client.call('POST', '/v1/messages/count_tokens', {
+    model: 'acme/nova',
+    messages: hello,
+  });
+  expect(json).toEqual({ input_tokens: 42 });
 });

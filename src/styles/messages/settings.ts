@@ -100,6 +100,7 @@ function readTools(body: JsonObject): Tool[] {
         schema: needObject(tool['input_schema'], `${at}.input_schema`),
         ...(description !== undefined && { description }),
         ...(strict !== undefined && { strict }),
+        ...(isObject(tool['cache_control']) && { cache_control: tool['cache_control'] }),
       },
     ];
   });
