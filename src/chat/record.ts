@@ -9,7 +9,7 @@ import { firstIdSince } from '../lib/ids.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
-import type { ToolCalls } from '../styles/conversation.ts';
+import type { ToolCalls, Usage } from '../styles/conversation.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -148,8 +148,9 @@ function countCall(metrics: Metrics, { model, request, caller }: PricedRequest, 
     metrics.chat_first_content_seconds.observe(of_route, outcome.first_content_ms / 1000);
   for (const attempt of outcome.attempts)
     metrics.route_attempts.add({ route: attempt.route, outcome: attempt.outcome });
-  for (const [unit, count] of Object.entries(charge?.usage ?? {}))
-    if (typeof count === 'number') metrics.tokens.add({ model: model.id, unit }, count);
+  const { tool_calls, ...tokens }: Usage = charge?.usage ?? nothing;
+  for (const [unit, count] of Object.entries({ ...tokens, ...tool_calls }))
+    metrics.units.add({ model: model.id, unit }, count);
   metrics.spend.add({ model: model.id, currency: caller.account.currency }, Number(charged) / 1e6);
 }
 

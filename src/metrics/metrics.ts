@@ -40,7 +40,7 @@ export function openMetrics() {
       ['model', 'route'],
       call_bounds,
     ),
-    tokens: new Counter('medley_tokens_total', 'Tokens that were charged, by their unit.', ['model', 'unit']),
+    units: new Counter('medley_units_total', 'Tokens, searches and other units that were charged.', ['model', 'unit']),
     spend: new Counter('medley_spend_total', 'Money that was charged, in units of the currency.', [
       'model',
       'currency',

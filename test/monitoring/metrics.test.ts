@@ -59,7 +59,7 @@ test('a chat call is counted with its model, route, tokens and money', async () 
   const route = /route="[^"]+"/.exec(call)?.[0] ?? '';
   expect(grown(`medley_chat_call_seconds_count{model="sandbox/chat",${route}}`)).toBe(1);
   expect(grown(`medley_route_attempts_total{${route},outcome="answered"}`)).toBe(1);
-  expect(grown('medley_tokens_total{model="sandbox/chat",unit="output_tokens"}')).toBeGreaterThan(0);
+  expect(grown('medley_units_total{model="sandbox/chat",unit="output_tokens"}')).toBeGreaterThan(0);
   const spend = grown('medley_spend_total{model="sandbox/chat",currency="USD"}');
   expect(spend.toFixed(6)).toBe(Number(headers.get('x-cost-amount')).toFixed(6));
   const ok = 'medley_http_requests_total{method="POST",route="/v1/chat/completions",status="200"}';
