@@ -11,26 +11,29 @@ import { StreamWriter } from '../chat/stream-writer.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
-import { RequestMemory } from '../chat/request-memory.ts';
 import { tools_left_out_header } from '../chat/tools.ts';
-import { withUploads, type UploadParts } from '../chat/uploads.ts';
+import type { UploadParts } from '../chat/uploads.ts';
 import { isObject } from '../catalog/model.ts';
-import { withSummaries, type SummaryParts } from '../conversations/compactions.ts';
-import { continueRequest, type Continued, type ContinueParts } from '../conversations/continue.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
-import type { CallerCodec, CallerHalf, ChatEndpoint, Codec } from '../styles/codec.ts';
+import type { CallerCodec, ChatEndpoint, Codec } from '../styles/codec.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
+import {
+  callerOf,
+  continuedCall,
+  isOffered,
+  readableBody,
+  readChat,
+  type ReceivedChat,
+  type StateParts,
+} from './chat-request.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
 export type ChatParts = PricingParts & LinkedParts & CallParts & UploadParts;
-
-/** The parts of the app that what is kept takes. */
-export type StateParts = ContinueParts & SummaryParts;
 
 export const body_limit_bytes = 32_000_000;
 
@@ -64,11 +67,6 @@ export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & St
   });
 }
 
-/** Tells whether callers are offered a style. */
-export function isOffered(style: Codec): style is CallerCodec {
-  return style.caller !== undefined;
-}
-
 const no_model = { description: 'There is no chat model with this id.' };
 
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
@@ -90,28 +88,6 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & StateParts> {
     },
     handle: (app, call) => answerChat(app, style, call),
   };
-}
-
-type Continuing = Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'> & { counts?: boolean };
-
-/** The request with what it continues, in a style that has such a thing; the memory of that is let go with the request's. */
-export async function continuedCall(
-  app: ContinueParts,
-  { caller: { state } }: CallerCodec,
-  { body, ...call }: Continuing,
-  { memory }: ChatCaller,
-): Promise<Continued | undefined> {
-  if (!state || !isObject(body)) return undefined;
-  return continueRequest(app, state, { ...call, body }, memory);
-}
-
-/** The body with what a style keeps encrypted in its items, as every model reads it. Rejects with ApiError 400. */
-export async function readableBody(
-  app: SummaryParts,
-  { caller: { state } }: CallerCodec,
-  { caller, body }: Pick<Call, 'caller' | 'body'>,
-): Promise<Call['body']> {
-  return state && isObject(body) ? withSummaries(app, state, caller.account.id, body) : body;
 }
 
 /** Free of charge, so it counts with the reads. */
@@ -212,20 +188,6 @@ export async function answerChat(
   }
 }
 
-type ReceivedChat = Parameters<typeof priceChatRequest>[2];
-
-/** The call with the caller's uploaded files in place of their ids. */
-export async function readChat(
-  app: UploadParts,
-  style: CallerCodec,
-  call: Pick<Call, 'caller' | 'request_id' | 'body' | 'gone'>,
-  { memory }: ChatCaller,
-): Promise<ReceivedChat> {
-  const { caller, request_id, body, gone } = call;
-  const with_files = await withUploads(app, style, { account_id: caller.account.id, body, gone }, memory);
-  return with_files ? { caller, request_id, body: with_files } : call;
-}
-
 function answerRequest(
   app: ChatParts,
   style: CallerCodec,
@@ -242,18 +204,6 @@ function answerRequest(
     : answerWhole(app, priced, attempt, caller);
   if (!ignored) return answer;
   return answer.then(({ headers, ...rest }) => ({ ...rest, headers: { ...headers, ...ignored } }));
-}
-
-/** The one who called, with the headers that the style has for its upstreams. */
-export function callerOf(style: Pick<CallerHalf, 'headers'>, call: Call): ChatCaller {
-  const headers: Record<string, string> = {};
-  for (const name of style.headers ?? []) {
-    const value = call.headers[name];
-    if (typeof value === 'string') headers[name] = value;
-  }
-  const memory = new RequestMemory();
-  memory.add(() => call.releaseBody());
-  return { headers, gone: call.gone, memory };
 }
 
 /** The answer to a call that is not streamed, with its cost. */

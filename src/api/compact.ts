@@ -1,16 +1,6 @@
 import { refuseBlocked } from './blocked.ts';
-import {
-  answerWhole,
-  body_limit_bytes,
-  callerOf,
-  continuedCall,
-  cost_headers,
-  isOffered,
-  readableBody,
-  readChat,
-  type ChatParts,
-  type StateParts,
-} from './chat.ts';
+import { answerWhole, body_limit_bytes, cost_headers, type ChatParts } from './chat.ts';
+import { callerOf, continuedCall, isOffered, readableBody, readChat, type StateParts } from './chat-request.ts';
 import { isObject } from '../catalog/model.ts';
 import { attemptCompaction, priceCompaction, type PricedCompaction } from '../chat/compact.ts';
 import type { AttemptRoute } from '../chat/call.ts';

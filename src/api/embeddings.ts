@@ -7,7 +7,8 @@ import {
 } from '../chat/embed.ts';
 import { refuseBlocked } from './blocked.ts';
 import { embeddings_answer, embeddings_body } from './call-schemas.ts';
-import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
+import { answerWhole, body_limit_bytes, cost_headers } from './chat.ts';
+import { callerOf } from './chat-request.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 

@@ -11,7 +11,8 @@ import type { Answer, Call } from '../http/endpoint.ts';
 import { isObject, mistake, needObject, needText, notCarried, readCount, readList } from '../styles/fields.ts';
 import { inOneForm } from '../styles/gemini/names.ts';
 import { refuseBlocked } from './blocked.ts';
-import { answerWhole, callerOf } from './chat.ts';
+import { answerWhole } from './chat.ts';
+import { callerOf } from './chat-request.ts';
 
 /** The parts of the app that embeddings take. */
 export type EmbedParts = CallParts & EmbeddingParts;

@@ -10,15 +10,8 @@ import { wholeNumber } from '../http/query.ts';
 import { gemini } from '../styles/gemini/codec.ts';
 import { isObject, needObject } from '../styles/fields.ts';
 import { camelCase, inOneForm } from '../styles/gemini/names.ts';
-import {
-  answerChat,
-  body_limit_bytes,
-  callerOf,
-  chat_headers,
-  readChat,
-  type ChatParts,
-  type StateParts,
-} from './chat.ts';
+import { answerChat, body_limit_bytes, chat_headers, type ChatParts } from './chat.ts';
+import { callerOf, readChat, type StateParts } from './chat-request.ts';
 import { embedContents, type EmbedParts } from './gemini-embeddings.ts';
 
 /** The parts of the app that the calls of Gemini's style take. */

@@ -5,6 +5,7 @@ import type { Shares } from '../leases/shares.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
+import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
@@ -14,7 +15,7 @@ import type { StreamWriter } from './stream-writer.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { writeRecord, type RecordParts } from './record.ts';
 import { retryAfter, routesOf, type NamedRoute, type Routing, type RoutingParts } from './routes.ts';
-import { chargeOf, settle, type Settled, type SettleParts } from './settle.ts';
+import { chargeOf, settle, type Charge, type Settled, type SettleParts } from './settle.ts';
 import { traceAttempt } from './trace.ts';
 import { inSpan } from '../tracing/tracer.ts';
 import { noteLost, useOf, type LostCostParts } from './upstream.ts';
@@ -37,6 +38,22 @@ export type CallParts = RoutingParts &
     track(work: Promise<unknown>): void;
   };
 
+/** A call that has its hold and its permit, and whose end somebody else books: a response in the background. */
+export type CallOwner = {
+  readonly permit: Permit;
+  readonly held: Held;
+  end(ended: EndedCall): Promise<void>;
+};
+
+/** The end of a call: what its caller owes, and what its upstream charges. */
+export type EndedCall = {
+  outcome: ChatOutcome;
+  charge: Charge | undefined;
+  upstream: UpstreamUse | undefined;
+  created_at: Date;
+  total_ms: number;
+};
+
 /** Asks one route. Throws ApiError 400 for the caller's own mistake: no other route is tried then. */
 export type AttemptRoute<Priced extends PricedRequest> = (
   priced: Priced,
@@ -57,8 +74,9 @@ export async function runCall<Priced extends PricedRequest>(
   attemptRoute: AttemptRoute<Priced>,
   caller: ChatCaller,
   writer: StreamWriter,
+  owner?: CallOwner,
 ): Promise<ChatResult> {
-  const permit = await enter(parts, priced);
+  const permit = owner?.permit ?? (await enter(parts, priced));
   const end = parts.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
   let routing: Routing | undefined;
   try {
@@ -67,7 +85,8 @@ export async function runCall<Priced extends PricedRequest>(
     routing = await routesOf(parts, priced);
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
-    const { hold, max_tokens } = await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes));
+    const { hold, max_tokens } =
+      owner?.held ?? (await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes)));
     if (max_tokens < priced.output.bound) writer.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
@@ -84,16 +103,21 @@ export async function runCall<Priced extends PricedRequest>(
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
     const charge = chargeOf(priced, outcome);
+    const total_ms = Math.round(performance.now() - outcome.started_at_ms);
+    const useFor = (paid: Charge | undefined) => useOf(parts.catalog.current.settings, priced, outcome, paid);
+    if (owner) {
+      await owner.end({ outcome, charge, upstream: useFor(charge), created_at, total_ms });
+      return { whole: undefined, charged: 0n };
+    }
     let settled: Settled;
     try {
-      const upstream = useOf(parts.catalog.current.settings, priced, outcome, charge);
+      const upstream = useFor(charge);
       settled = await inSpan({ name: 'settle' }, () => settle(parts, priced, { hold, charge, upstream }));
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) writer.cut(); // the caller gets no error any more: it must not look like an end
       throw error;
     }
-    const total_ms = Math.round(performance.now() - outcome.started_at_ms);
     writeRecord(parts, priced, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();
@@ -112,7 +136,10 @@ export async function runCall<Priced extends PricedRequest>(
 const retry_after_s = 1;
 
 /** Takes one of the permits that a key has on all nodes. Rejects with ApiError 429. */
-async function enter(parts: Pick<CallParts, 'catalog' | 'limits' | 'shares'>, priced: PricedRequest): Promise<Permit> {
+export async function enter(
+  parts: Pick<CallParts, 'catalog' | 'limits' | 'shares'>,
+  priced: Pick<PricedRequest, 'caller'>,
+): Promise<Permit> {
   const { id } = priced.caller.key;
   const { chat_calls } = parts.limits;
   const { chat_at_once } = parts.catalog.current.settings.limits;

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import type { Funds, HoldRequest, Holds } from '../money/holds.ts';
+import { holdRecord, type Funds, type HoldAnswer, type HoldRequest, type Holds } from '../money/holds.ts';
 import { balanceView, estimateView } from '../money/money.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
@@ -21,14 +21,18 @@ export type HoldParts = { readonly holds: Holds };
  * upstreams are sent that, or a hundred calls at once would each write what the balance pays once. Rejects with ApiError
  * 402 or 403.
  */
-export async function takeHold({ holds }: HoldParts, priced: PricedRequest): Promise<Held> {
+export async function takeHold(
+  { holds }: HoldParts,
+  priced: PricedRequest,
+  hold: (request: HoldRequest) => Promise<HoldAnswer> = (request) => holds.hold(request),
+): Promise<Held> {
   let plan = fullPlan(holds, priced) ?? planNow(holds, priced, await readFunds(holds, priced));
   for (let tries = 1; ; tries++) {
     if ('outcome' in plan) throw refusal(priced, plan);
-    const hold = requestOf(priced, plan);
-    const answer = await holds.hold(hold);
+    const request = requestOf(priced, plan);
+    const answer = await hold(request);
     const { outcome } = answer;
-    if (outcome === 'held' || outcome === 'exists') return { hold, max_tokens: plan.max_tokens };
+    if (outcome === 'held' || outcome === 'exists') return { hold: request, max_tokens: plan.max_tokens };
     if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
     plan = planNow(holds, priced, answer);
   }
@@ -97,4 +101,10 @@ function refusal({ caller }: PricedRequest, { outcome, least, affordable }: Shor
     `This key's monthly spend limit is reached: the call needs a hold of at least ${needed}, ${left} is left. ` +
     'Create a key with a higher limit or use another key.';
   return new ApiError('key_limit', message, { code: 'monthly_limit' });
+}
+
+/** Returns the hold that an SQL function makes together with what it is for: it stays until that has ended, whatever becomes of a node. */
+export function lastingHold(request: HoldRequest): string {
+  const { expires_in_ms: _, ...lasting } = request;
+  return holdRecord(lasting);
 }

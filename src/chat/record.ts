@@ -109,7 +109,8 @@ function isThere(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.constraint === 'chat_calls_pkey';
 }
 
-function rowOf(priced: PricedRequest, finished: Finished): Row {
+/** Returns the record of a call that has ended, as it is stored. */
+export function rowOf(priced: PricedRequest, finished: Finished): Row {
   const { caller, request, request_id, model } = priced;
   const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
   return {

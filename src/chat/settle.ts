@@ -67,6 +67,13 @@ export type SettleParts = {
   readonly stopping: AbortSignal;
 };
 
+/** A call, as far as its settlement has to know it. */
+export type SettledCall = {
+  caller: { account: Pick<PricedRequest['caller']['account'], 'id' | 'currency'> };
+  request_id: string;
+  model: Pick<PricedRequest['model'], 'id'>;
+};
+
 /** The end of a call. `hold`: the request of its hold, if that is known. Without a charge the hold is released. */
 export type Ending = { hold?: HoldRequest; charge?: Charge | undefined; upstream?: UpstreamUse | undefined };
 
@@ -74,7 +81,7 @@ export type Ending = { hold?: HoldRequest; charge?: Charge | undefined; upstream
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one; and books what the upstream charges for it along with that.
  */
-export async function settle(parts: SettleParts, priced: PricedRequest, ending: Ending): Promise<Settled> {
+export async function settle(parts: SettleParts, priced: SettledCall, ending: Ending): Promise<Settled> {
   const { hold, charge, upstream } = ending;
   const { caller, request_id } = priced;
   const ref = { account_id: caller.account.id, ref: request_id };
@@ -126,7 +133,7 @@ type Unsettled = {
  * The end goes to the journal, from which it is settled when the database is back, whatever becomes of this process:
  * so the caller has the answer as if it were settled. A release goes there too: else its money stays held for an hour.
  */
-async function settleLater(parts: SettleParts, priced: PricedRequest, unsettled: Unsettled): Promise<Settled> {
+async function settleLater(parts: SettleParts, priced: SettledCall, unsettled: Unsettled): Promise<Settled> {
   const { charge, end, hold, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
     if (!given_up.signal.aborted) tellUnsettled(parts.log, priced, charge, error);
@@ -148,7 +155,7 @@ async function settleLater(parts: SettleParts, priced: PricedRequest, unsettled:
 /** Logs a lost charge, so that an operator can book it manually. */
 function tellUnsettled(
   log: Logger,
-  { caller, request_id, model }: PricedRequest,
+  { caller, request_id, model }: SettledCall,
   charge: Charge | undefined,
   err: unknown,
 ) {
@@ -159,7 +166,7 @@ function tellUnsettled(
 
 function booked(
   log: Logger,
-  { caller, request_id, model }: PricedRequest,
+  { caller, request_id, model }: SettledCall,
   charge: Charge | undefined,
   closed: CloseAnswer,
 ): Settled {

@@ -38,6 +38,16 @@ export type Continued = {
   keep: ((answer: JsonObject) => Promise<void>) | undefined;
   /** To be called when the call has ended, whatever became of it. Never rejects. */
   end(): Promise<void>;
+  /** Facts with which another process keeps the answer. */
+  facts: KeptFacts;
+};
+
+/** A call's own input as JSON, and what it continues. */
+export type KeptFacts = {
+  readonly input_json: string;
+  readonly previous_id: string | null;
+  /** The turn of the call: its items come before this place. */
+  readonly conversation?: { readonly id: string; readonly before: string };
 };
 
 /** A call, as far as what it continues goes. `counts`: nothing is answered, so nothing is changed either. */
@@ -47,6 +57,8 @@ export type ContinuingCall = {
   body: JsonObject;
   gone: AbortSignal;
   counts?: boolean;
+  /** Its turn in a conversation is taken for so long, and ended by whoever answers the call. */
+  lasts_ms?: number;
 };
 
 /** Tells whether answers and conversations are kept for this caller. */
@@ -79,14 +91,14 @@ export async function continueRequest(
 /** The turn of a call that names a conversation. */
 async function takeTurnOf(
   parts: ContinueParts,
-  { caller, request_id }: ContinuingCall,
+  { caller, request_id, lasts_ms }: ContinuingCall,
   { conversation_id: id, input }: RequestState,
 ): Promise<Turn | undefined> {
   if (id === undefined) return undefined;
   const { keep_ms } = parts.catalog.current.settings.responses;
   const name = { account_id: caller.account.id, id };
   const json_bytes = Buffer.byteLength(JSON.stringify(input));
-  return takeTurn(parts, { name, request_id, keep_ms, items: input.length, json_bytes });
+  return takeTurn(parts, { name, request_id, keep_ms, items: input.length, json_bytes, ...(lasts_ms !== undefined && { lasts_ms }) });
 }
 
 async function continueFrom(
@@ -105,14 +117,18 @@ async function continueFrom(
   const input = await resolve(parts, reading, state, before);
   const { previous_response_id: _, conversation: __, ...body } = call.body;
   if (before.length > 0 || state.references.size > 0) body['input'] = [...before.map(({ item }) => item), ...input];
-  const json = state.store ? JSON.stringify(input) : '';
+  const input_json = state.store ? JSON.stringify(input) : '';
   const { response_bytes_max } = parts.catalog.current.settings.responses;
-  const store = state.store && Buffer.byteLength(json) <= response_bytes_max;
+  const store = state.store && Buffer.byteLength(input_json) <= response_bytes_max;
   const { conversation_id } = state;
+  const facts: KeptFacts = {
+    input_json,
+    previous_id: state.previous_response_id ?? null,
+    ...(turn && conversation_id !== undefined && { conversation: { id: conversation_id, before: turn.next_place } }),
+  };
   const { request_id } = call;
-  const answered = { account_id, request_id, state, json, next_place: turn?.next_place };
   const keep = async (answer: JsonObject) => {
-    if (store) await keepAnswer(parts, answered, answer);
+    if (store) await keepAnswer(parts, { account_id, request_id }, facts, answer);
     await turn?.append([...input, ...outputOf({ response: answer })]);
   };
   return {
@@ -124,6 +140,7 @@ async function continueFrom(
     },
     keep: store || turn ? keep : undefined,
     end: async () => turn?.end(),
+    facts,
   };
 }
 
@@ -224,28 +241,29 @@ async function resolve(
   });
 }
 
-type KeptCall = {
-  account_id: string;
-  request_id: string;
-  state: RequestState;
-  json: string;
-  next_place: string | undefined;
-};
+/** Returns a response as it is stored, with its input. */
+export function storedJson({ input_json, conversation }: KeptFacts, response: JsonObject): string {
+  const start = conversation ? `"conversation":${JSON.stringify(conversation)},` : '';
+  return `{"input":${input_json},${start}"response":${JSON.stringify(response)}}`;
+}
 
 /** Stores an answer with its input. A failure is logged: the caller has an answer all the same. */
-async function keepAnswer(parts: ContinueParts, call: KeptCall, answer: JsonObject): Promise<void> {
-  const { account_id, request_id, state, next_place: before } = call;
+export async function keepAnswer(
+  parts: StoredParts & Pick<ContinueParts, 'catalog' | 'clock' | 'log'>,
+  { account_id, request_id }: { account_id: string; request_id: string },
+  facts: KeptFacts,
+  answer: JsonObject,
+): Promise<void> {
   const { keep_ms, response_bytes_max } = parts.catalog.current.settings.responses;
   const { id } = answer;
-  const start = before === undefined ? '' : `"conversation":${JSON.stringify({ id: state.conversation_id, before })},`;
-  const json = `{"input":${call.json},${start}"response":${JSON.stringify(answer)}}`;
+  const json = storedJson(facts, answer);
   if (typeof id !== 'string' || keep_ms === 0 || Buffer.byteLength(json) > response_bytes_max) return;
   const created_at = new Date(parts.clock.now());
   try {
     await storeResponse(parts, {
       account_id,
       id,
-      previous_id: state.previous_response_id ?? null,
+      previous_id: facts.previous_id,
       item_ids: outputOf({ response: answer }).flatMap((item) => (typeof item['id'] === 'string' ? [item['id']] : [])),
       json,
       created_at,

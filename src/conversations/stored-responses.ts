@@ -175,7 +175,11 @@ async function readRow(
   row: Row,
 ): Promise<StoredResponse | undefined> {
   const json = await readContent(content_keys, placeOf(account_id, row.id), row, stored_bytes_max);
-  if (json === undefined) return undefined;
+  return json === undefined ? undefined : readStored(json);
+}
+
+/** Reads a response with its input out of their JSON. Undefined for what is none. */
+export function readStored(json: string): StoredResponse | undefined {
   const { response, input, conversation } = objectOf(json);
   if (!isObject(response)) return undefined;
   return { response, input: itemsOf(input), ...(isObject(conversation) && startIn(conversation)) };

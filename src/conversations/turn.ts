@@ -25,20 +25,23 @@ export type TurnParts = StoredParts & { readonly clock: Clock; readonly log: Log
 const turn_ms = 30_000;
 const renew_every_ms = 8_000;
 
-type TurnRequest = { name: ConversationName; request_id: string; keep_ms: number; items: number; json_bytes: number };
+/** Whose turn it is. `lasts_ms`: it is not renewed, since nobody waits for it on this node. */
+export type TurnOwner = { name: ConversationName; request_id: string; keep_ms: number; lasts_ms?: number };
+
+type TurnRequest = TurnOwner & { items: number; json_bytes: number };
 
 /**
  * Takes the turn for a call that adds at least so much. Rejects with ApiError 400 where another has it, where there is no
  * such conversation, and where it has as much as it may.
  */
 export async function takeTurn(parts: TurnParts, request: TurnRequest): Promise<Turn> {
-  const { name, request_id, keep_ms } = request;
+  const { name, request_id, keep_ms, lasts_ms = turn_ms } = request;
   const now = parts.clock.now();
   const [row] = await parts.db.query<{ items: number; json_bytes: string; next_place: string }>(
     `update conversations set turn = $3, turn_until = $5, used_at = $4, expires_at = $6
       where account_id = $1 and id = $2 and expires_at > $4 and (turn is null or turn_until <= $4)
       returning items, json_bytes::text, next_place::text`,
-    [name.account_id, name.id, request_id, new Date(now), new Date(now + turn_ms), new Date(now + keep_ms)],
+    [name.account_id, name.id, request_id, new Date(now), new Date(now + lasts_ms), new Date(now + keep_ms)],
   );
   if (!row) throw await refusal(parts, name, new Date(now));
   const turn = openTurn(parts, request, row.next_place);
@@ -77,17 +80,23 @@ export function fullConversation(): ApiError {
   return new ApiError('invalid_request', message, { param: 'conversation', code: 'context_length_exceeded' });
 }
 
-function openTurn(parts: TurnParts, { name, request_id, keep_ms }: TurnRequest, next_place: string): Turn {
+/** Returns a turn that was taken before, perhaps by another node. */
+export function openTurn(
+  parts: TurnParts,
+  { name, request_id, keep_ms, lasts_ms }: TurnOwner,
+  next_place: string,
+): Turn {
   const { db, clock, log } = parts;
   const mine = [name.account_id, name.id, request_id];
   const facts = { account_id: name.account_id, request_id, conversation_id: name.id };
-  const renewal = setInterval(() => {
+  const renew = () => {
     const until = new Date(clock.now() + turn_ms);
     db.query('update conversations set turn_until = $4 where account_id = $1 and id = $2 and turn = $3', [
       ...mine,
       until,
     ]).catch((error: unknown) => log.warn({ ...facts, err: error }, 'the turn of a call could not be renewed'));
-  }, renew_every_ms);
+  };
+  const renewal = lasts_ms === undefined ? setInterval(renew, renew_every_ms) : undefined;
   let is_over = false;
   const stop = () => {
     is_over = true;

@@ -338,6 +338,11 @@ type CloseRow = {
 };
 type CommitRow = CloseRow & Pick<HoldRow, 'key_id' | 'exposed' | 'model' | 'kind'> & { reserved: string };
 
+/** Returns the parameter of hold_money, for an SQL function that calls it. */
+export function holdRecord(request: HoldRequest): string {
+  return JSON.stringify(rowOfHold(request));
+}
+
 function rowOfHold(request: HoldRequest): HoldRow {
   const { account_id, key_id, ref, amount, cost_max = amount, model, kind, expires_in_ms, is_leased } = request;
   assert(amount >= 0n, 'a hold is never below zero');

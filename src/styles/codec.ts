@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../catalog/model.ts';
-import type { ErrorFormat } from '../errors.ts';
+import type { ApiError, ErrorFormat } from '../errors.ts';
 import type { ChatAnswer, Conversation, Usage } from './conversation.ts';
 import type { BodyLink, FetchedFile, Replacement } from './links.ts';
 import type { Quirks } from './quirks.ts';
@@ -242,6 +242,24 @@ export type StateHalf = {
   /** Reads what is to be kept, and what the request continues. Throws ApiError 400 naming the field. */
   read(body: JsonObject): RequestState;
   readonly compaction: Compaction;
+  readonly background: Background;
+};
+
+/** The part of a style about answers that are made while nobody is connected. */
+export type Background = {
+  /** The answer as it is at first. */
+  queued(parts: { body: JsonObject; echo: JsonObject; model: string; request_id: string; created: number }): JsonObject;
+  inStatus(response: JsonObject, status: string): JsonObject;
+  failed(response: JsonObject, error: ApiError): JsonObject;
+  /** A complete answer, with what only the first one says. */
+  completed(answer: JsonObject, queued: JsonObject): JsonObject;
+  statusOf(answer: JsonObject): 'completed' | 'incomplete';
+  /** The text of an event with its number. */
+  event(type: string, fields: JsonObject, sequence_number: number): string;
+  /** The type of an upstream's event that goes on; undefined for those that we write ourselves. */
+  upstreamEvent(event: JsonObject): string | undefined;
+  /** The type of the last event of a stream. */
+  lastEventType(status: string): string;
 };
 
 /** The part of a style that makes a long conversation short. */
@@ -275,6 +293,7 @@ export type CompactionParts = {
 
 export type RequestState = {
   store: boolean;
+  background: boolean;
   previous_response_id: string | undefined;
   conversation_id: string | undefined;
   /** The input of this call alone, in items; some may name others by their ids. */

@@ -3,6 +3,7 @@ import { completions_errors } from '../completions/errors.ts';
 import type { AnswerOptions, CallerCodec, ChatRequest } from '../codec.ts';
 import { readCount, words } from '../fields.ts';
 import { frameOf } from '../stream.ts';
+import { background } from './background.ts';
 import { compaction } from './compaction.ts';
 import { sameResponses, sameResponsesBody } from './passthrough.ts';
 import { output_min, writeResponses } from './render-request.ts';
@@ -104,7 +105,7 @@ export const responses: CallerCodec = {
       countedBody: ({ body }, { model }): JsonObject => ({ ...body, model }),
       openStream: sameResponses,
     },
-    state: { read: readState, compaction },
+    state: { read: readState, compaction, background },
   },
 };
 

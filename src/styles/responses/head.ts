@@ -64,7 +64,7 @@ function checkStored(body: JsonObject): void {
   for (const [field, why] of Object.entries(stored))
     if (memberOf(body, field) !== undefined) throw notOffered(field, why);
   if (readBoolean(body, 'background', 'background') === true)
-    throw notOffered('background', 'must be false: answers come in the call itself, whole or as a stream');
+    throw notOffered('background', 'must be false: nothing is stored for this account');
   const cache = readObject(body, 'prompt_cache_options', 'prompt_cache_options');
   if (cache && memberOf(cache, 'comparison_response_id') !== undefined)
     throw notOffered('prompt_cache_options.comparison_response_id', 'is not offered: nothing is stored here');
