@@ -99,6 +99,54 @@ CREATE TRIGGER audit_entries_immutable BEFORE DELETE OR UPDATE ON audit_entries
 CREATE TRIGGER audit_entries_not_truncated BEFORE TRUNCATE ON audit_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 
+create table background_contents (
+  account_id text not null,
+  response_id text not null,
+  id text not null,
+  first_event integer,
+  last_event integer,
+  key_id text,
+  content bytea not null,
+  json_bytes integer not null,
+  constraint background_contents_pkey PRIMARY KEY (account_id, response_id, id),
+  constraint background_contents_account_id_response_id_fkey FOREIGN KEY (account_id, response_id) REFERENCES background_responses(account_id, id) ON DELETE CASCADE,
+  constraint background_contents_json_bytes_check CHECK ((json_bytes >= 0))
+);
+CREATE INDEX background_contents_by_key ON background_contents USING btree (key_id);
+
+create table background_responses (
+  account_id text not null,
+  id text not null,
+  request_id text not null,
+  model text not null,
+  currency text not null,
+  max_tokens integer not null,
+  is_streamed boolean not null,
+  status text not null,
+  cancel_requested boolean not null default false,
+  claim text,
+  sent_at timestamptz,
+  sent_provider text,
+  sent_route text,
+  seen_at timestamptz,
+  suspected_at timestamptz,
+  ended jsonb,
+  created_at timestamptz not null,
+  begin_before timestamptz not null,
+  completed_at timestamptz,
+  done_at timestamptz,
+  expires_at timestamptz not null,
+  constraint background_responses_pkey PRIMARY KEY (account_id, id),
+  constraint background_responses_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint background_responses_check CHECK (((status = ANY (ARRAY['queued'::text, 'in_progress'::text])) = (completed_at IS NULL))),
+  constraint background_responses_check1 CHECK (((ended IS NULL) = (completed_at IS NULL))),
+  constraint background_responses_check2 CHECK (((sent_at IS NULL) OR (claim IS NOT NULL))),
+  constraint background_responses_check3 CHECK (((done_at IS NULL) OR (completed_at IS NOT NULL))),
+  constraint background_responses_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'in_progress'::text, 'completed'::text, 'incomplete'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX background_responses_by_end ON background_responses USING btree (expires_at);
+CREATE INDEX background_responses_unfinished ON background_responses USING btree (account_id, created_at) WHERE (done_at IS NULL);
+
 create table balance_alerts (
   account_id text not null,
   threshold bigint not null,
@@ -1088,6 +1136,7 @@ AS $function$
 $function$;
 
 -- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
+-- function add_background_contents(p_account_id text, p_response_id text, p_contents jsonb, p_bytes bytea[]) returns void
 -- function add_delivery(p_now timestamptz, p_delivery jsonb) returns void
 -- function add_file(p_now timestamptz, p_account text, p_id text, p_key text, p_task text, p_filename text, p_purpose text, p_storage_key text, p_kind text, p_content_type text, p_size_bytes bigint, p_width integer, p_height integer, p_duration_ms integer, p_expires_at timestamptz, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function add_test_delivery(p_now timestamptz, p_delivery jsonb, p_claim text, p_timeout_ms double precision) returns void
@@ -1108,6 +1157,7 @@ $function$;
 -- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
 -- function delete_account(p_account_id text) returns text
 -- function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms double precision[]) returns deliveries
+-- function end_background_response(p_account_id text, p_id text, p_claim text, p_status text, p_now timestamptz, p_ended jsonb, p_contents jsonb, p_bytes bytea[]) returns boolean
 -- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
 -- function end_leases(p_node text) returns void
 -- function end_sessions() returns trigger
@@ -1124,6 +1174,7 @@ $function$;
 -- function has_others(p_node text, p_clock timestamptz) returns boolean
 -- function hold_money(p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function host_has_room(p_host text, p_retry boolean) returns boolean
+-- function insert_background_response(p_row jsonb, p_hold jsonb, p_unfinished_max integer, p_contents jsonb, p_bytes bytea[], OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_file(p_file jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record

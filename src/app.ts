@@ -151,7 +151,7 @@ export type AppOptions = {
   command?: boolean;
 };
 
-const queues = [{ name: 'task.start' }, { name: 'task.poll' }, { name: 'delivery.send' }, { name: 'delivery.retry' }];
+const queues = ['task.start', 'task.poll', 'delivery.send', 'delivery.retry', 'response.run'].map((name) => ({ name }));
 
 /** Opens everything; what was opened is closed again if a later part fails. */
 export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {

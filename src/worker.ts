@@ -11,6 +11,9 @@ import { patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
 import { service_rules } from './chat/books.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
+import { run_queue } from './conversations/background.ts';
+import { runBackground } from './conversations/background-run.ts';
+import { rescueResponses } from './conversations/background-sweep.ts';
 import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeEndedLeases } from './leases/leases.ts';
@@ -51,12 +54,16 @@ export async function startWorker(app: App): Promise<void> {
   const upkeep: App = { ...app, db: patient(app.db) }; // nobody waits for what a scheduled job asks the database
   workFairly(app, 'task.start', app.limits.start_slots, (job) => startTask(app, job));
   workFairly(app, 'task.poll', app.limits.poll_slots, (job) => pollTask(app, job));
+  const runs = new AbortController();
+  workFairly(app, run_queue, app.limits.response_slots, (job) => runBackground({ ...app, runs: runs.signal }, job));
+  app.onStop(() => runs.abort(new Error('the worker stops')));
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   await app.engine.schedule('tasks.sweep', rescue_every_ms, async () => {
     await rescueTasks(upkeep);
     await rescueDeliveries(upkeep);
     await releaseForgotten(upkeep);
+    await rescueResponses(upkeep);
   });
   await app.engine.schedule('tasks.waiting', waiting_every_ms, () => serveWaiting(upkeep));
   await app.engine.schedule('tasks.removal', remove_every_ms, (stopped) => removeAllOld(upkeep, stopped));

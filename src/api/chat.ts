@@ -13,13 +13,13 @@ import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import { findRecord, type ChatRecord } from '../chat/record.ts';
 import { tools_left_out_header } from '../chat/tools.ts';
 import type { UploadParts } from '../chat/uploads.ts';
-import { isObject } from '../catalog/model.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView, exact } from '../money/money.ts';
 import type { CallerCodec, ChatEndpoint, Codec } from '../styles/codec.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
+import { answerInBackground, isInBackground, type BackgroundParts } from './background.ts';
 import { refuseBlocked } from './blocked.ts';
 import {
   callerOf,
@@ -59,7 +59,7 @@ export const chat_headers = {
 };
 
 /** The chat endpoint of each style that callers are offered, and its call that counts tokens. */
-export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & StateParts>[] {
+export function chatEndpoints(styles: readonly Codec[]): Endpoint<ChatParts & BackgroundParts>[] {
   return styles.filter(isOffered).flatMap((style) => {
     const { count, names_model_in_path } = style.caller.endpoint;
     if (names_model_in_path) return [];
@@ -71,7 +71,7 @@ const no_model = { description: 'There is no chat model with this id.' };
 
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
 
-function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & StateParts> {
+function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & BackgroundParts> {
   const { path, summary, description, body: schema, examples, response } = style.caller.endpoint;
   return {
     ...base,
@@ -86,7 +86,8 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & StateParts> {
       responses: { 200: { description: response, headers: chat_headers }, 404: no_model },
       errors: [402, 403, 404, 502, 504],
     },
-    handle: (app, call) => answerChat(app, style, call),
+    handle: (app, call) =>
+      isInBackground(app, style, call) ? answerInBackground(app, style, call) : answerChat(app, style, call),
   };
 }
 

@@ -10,7 +10,8 @@ import type { AddressRules } from '../net/address.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
 import { moderation_answer, moderation_body } from './call-schemas.ts';
-import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
+import { answerWhole, body_limit_bytes, cost_headers } from './chat.ts';
+import { callerOf } from './chat-request.ts';
 
 /** The parts of the app that moderation takes; rankings need no others. */
 export type ModeratingParts = CallParts & ModerationParts & { addressRules(): AddressRules };

@@ -4,7 +4,8 @@ import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { refuseBlocked } from './blocked.ts';
 import { rerank_answer, rerank_body } from './call-schemas.ts';
-import { answerWhole, body_limit_bytes, callerOf, cost_headers } from './chat.ts';
+import { answerWhole, body_limit_bytes, cost_headers } from './chat.ts';
+import { callerOf } from './chat-request.ts';
 
 export const rerank: Endpoint<CallParts & RerankParts> = {
   method: 'POST',

@@ -1,10 +1,8 @@
 import { ApiError } from '../errors.ts';
-import {
-  deleteResponse,
-  findResponse,
-  type StoredParts,
-  type StoredResponse,
-} from '../conversations/stored-responses.ts';
+import { deleteResponse, findResponse, type StoredResponse } from '../conversations/stored-responses.ts';
+import { deleteBackground, findBackground, readBackgroundResponse } from '../conversations/background.ts';
+import { background } from '../styles/responses/background.ts';
+import { backgroundResponse, cancelBackground, streamOf, type FollowParts } from './background.ts';
 import { inputItems } from '../conversations/continue.ts';
 import { objectSchema } from '../errors.ts';
 import type { Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
@@ -13,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
 /** The parts of the app that stored responses take. */
-type Parts = StoredParts & { readonly clock: Clock };
+type Parts = FollowParts & { readonly clock: Clock };
 
 const params: Record<string, ParameterDocs> = { id: { description: 'Id of a response.', schema: { type: 'string' } } };
 const any_object = { type: 'object', additionalProperties: true };
@@ -27,13 +25,36 @@ const get_response: Endpoint<Parts> = {
   docs: {
     tag: 'Chat',
     summary: 'Get a response',
-    description: 'As it was answered, until it expires or is deleted.',
+    description: 'As it was answered, until it expires or is deleted; one in the background also before that.',
     params,
-    responses: { 200: { description: 'The response.', schema: any_object } },
+    query: {
+      stream: {
+        description: 'Of a response in the background that was created with `stream`: its events.',
+        schema: { type: 'boolean', default: false },
+      },
+      starting_after: { description: 'Events behind this number.', schema: { type: 'integer', minimum: 0 } },
+    },
+    responses: { 200: { description: 'The response, or its stream of named events.', schema: any_object } },
     errors: [404],
   },
-  handle: async (app, call) => ({ status: 200, body: (await find(app, call)).response }),
+  handle: async (app, call) => {
+    const row = await findBackground(app, nameOf(call));
+    if (oneOf(call.query, 'stream', ['true', 'false']) === 'true') {
+      const after = wholeNumber(call.query, 'starting_after', { min: 0, max: events_max }) ?? -1;
+      if (!row?.is_streamed) throw row || (await find(app, call)) ? notStreamed() : unknown(nameOf(call).id);
+      return streamOf(app, row, after, call);
+    }
+    const body = row && (await backgroundResponse(app, background, row));
+    return { status: 200, body: body ?? (await find(app, call)).response };
+  },
 };
+
+const events_max = 2_147_483_647;
+
+function notStreamed(): ApiError {
+  const message = 'Only a response that was created with "background": true and "stream": true has a stream.';
+  return new ApiError('invalid_request', message, { param: 'stream' });
+}
 
 const delete_response: Endpoint<Parts> = {
   ...base,
@@ -53,9 +74,13 @@ const delete_response: Endpoint<Parts> = {
     errors: [404],
   },
   handle: async (app, call) => {
-    const id = call.params['id'] ?? '';
-    const is_deleted = await deleteResponse(app, call.caller.account.id, clean(id), new Date(app.clock.now()));
-    if (!is_deleted) throw unknown(id);
+    const { account_id, id } = nameOf(call);
+    const row = await findBackground(app, { account_id, id });
+    if (row && !row.done_at)
+      throw new ApiError('invalid_request', 'The response is being made: cancel it first.', { param: 'id' });
+    const is_ended = await deleteBackground(app, { account_id, id });
+    const is_deleted = await deleteResponse(app, account_id, id, new Date(app.clock.now()));
+    if (!is_deleted && !is_ended) throw unknown(id);
     return { status: 200, body: { id, object: 'response', deleted: true } };
   },
 };
@@ -111,14 +136,22 @@ const cancel_response: Endpoint<Parts> = {
   docs: {
     tag: 'Chat',
     summary: 'Cancel a response in the background',
-    description: 'There are none: answers come in the call itself.',
+    description:
+      'One that no upstream was asked for costs nothing; else what has come is charged, as in a stream that its caller leaves.',
     params,
-    responses: {},
+    responses: { 200: { description: 'The response.', schema: any_object } },
     errors: [400, 404],
   },
   handle: async (app, call) => {
-    await find(app, call);
-    throw new ApiError('invalid_request', 'Only responses in the background can be cancelled.', { param: 'id' });
+    const row = await findBackground(app, nameOf(call));
+    if (!row) {
+      await find(app, call);
+      throw new ApiError('invalid_request', 'Only responses in the background can be cancelled.', { param: 'id' });
+    }
+    await cancelBackground(app, background, row, call.gone);
+    const ended = (await findBackground(app, nameOf(call))) ?? row;
+    const body = await backgroundResponse(app, background, ended);
+    return { status: 200, body: body ?? (await find(app, call)).response };
   },
 };
 
@@ -130,10 +163,15 @@ export const stored_responses: readonly Endpoint<Parts>[] = [
   cancel_response,
 ];
 
-async function find(app: Parts, { caller, params: { id = '' } }: Call): Promise<StoredResponse> {
-  const name = { account_id: caller.account.id, id: clean(id) };
-  const stored = await findResponse(app, name, new Date(app.clock.now()));
-  if (!stored) throw unknown(id);
+function nameOf({ caller, params: { id = '' } }: Call): { account_id: string; id: string } {
+  return { account_id: caller.account.id, id: clean(id) };
+}
+
+async function find(app: Parts, call: Call): Promise<StoredResponse> {
+  const name = nameOf(call);
+  const stored =
+    (await findResponse(app, name, new Date(app.clock.now()))) ?? (await readBackgroundResponse(app, name));
+  if (!stored) throw unknown(name.id);
   return stored;
 }
 

@@ -56,6 +56,9 @@ export function openLimits({ catalog }: { catalog: CatalogHolder }) {
     /** Jobs that wait for somebody else share a node freely; the database sets the pace before this does. */
     start_slots: new Semaphore({ name: 'Task starts', bound: 1_024, key_bound: 'fair' }),
 
+    /** Each has a connection to an upstream for as long as its answer is written. */
+    response_slots: new Semaphore({ name: 'Responses in the background', bound: 256, key_bound: 'fair' }),
+
     /** An upstream that answers at once keeps a start waiting for minutes, and a result that comes slowly its poll. */
     poll_slots: new Semaphore({ name: 'Task polls', bound: 256, key_bound: 'fair' }),
   };

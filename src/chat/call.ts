@@ -85,8 +85,7 @@ export async function runCall<Priced extends PricedRequest>(
     routing = await routesOf(parts, priced);
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
-    const { hold, max_tokens } =
-      owner?.held ?? (await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes)));
+    const { hold, max_tokens } = owner?.held ?? (await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes)));
     if (max_tokens < priced.output.bound) writer.headers['x-max-tokens'] = String(max_tokens);
     const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
@@ -104,14 +103,14 @@ export async function runCall<Priced extends PricedRequest>(
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
     const charge = chargeOf(priced, outcome);
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    const useFor = (paid: Charge | undefined) => useOf(parts.catalog.current.settings, priced, outcome, paid);
+    const use = () => useOf(parts.catalog.current.settings, priced, outcome, charge);
     if (owner) {
-      await owner.end({ outcome, charge, upstream: useFor(charge), created_at, total_ms });
+      await owner.end({ outcome, charge, upstream: use(), created_at, total_ms });
       return { whole: undefined, charged: 0n };
     }
     let settled: Settled;
     try {
-      const upstream = useFor(charge);
+      const upstream = use();
       settled = await inSpan({ name: 'settle' }, () => settle(parts, priced, { hold, charge, upstream }));
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');

@@ -24,13 +24,13 @@ export type HoldParts = { readonly holds: Holds };
 export async function takeHold(
   { holds }: HoldParts,
   priced: PricedRequest,
-  hold: (request: HoldRequest) => Promise<HoldAnswer> = (request) => holds.hold(request),
+  hold: (request: HoldRequest, max_tokens: number) => Promise<HoldAnswer> = (request) => holds.hold(request),
 ): Promise<Held> {
   let plan = fullPlan(holds, priced) ?? planNow(holds, priced, await readFunds(holds, priced));
   for (let tries = 1; ; tries++) {
     if ('outcome' in plan) throw refusal(priced, plan);
     const request = requestOf(priced, plan);
-    const answer = await hold(request);
+    const answer = await hold(request, plan.max_tokens);
     const { outcome } = answer;
     if (outcome === 'held' || outcome === 'exists') return { hold: request, max_tokens: plan.max_tokens };
     if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });

@@ -137,8 +137,8 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
   };
 }
 
-/** Adds a call to what this process counts. */
-function countCall(metrics: Metrics, { model, request, caller }: PricedRequest, finished: Finished): void {
+/** Counts a call that has ended. */
+export function countCall(metrics: Metrics, { model, request, caller }: PricedRequest, finished: Finished): void {
   const { outcome, charge, charged, total_ms } = finished;
   const route = outcome.attempts.at(-1)?.route ?? '';
   const of_route = { model: model.id, route };

@@ -63,11 +63,6 @@ export async function noteLost(
     model: priced.model.id,
     kind: priced.model.kind,
   };
-  await noteLostCall(parts, lost);
-}
-
-/** Notes the same of a call of which only the record of its sending is there. A failure is logged. */
-export async function noteLostCall(parts: LostCostParts, lost: Parameters<typeof noteUnknownCost>[1]): Promise<void> {
   try {
     await retryWhileUnavailable(() => noteUnknownCost(parts.db, lost, new Date(parts.clock.now())));
   } catch (error) {

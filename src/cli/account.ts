@@ -13,6 +13,7 @@ import {
 import { audit } from '../accounts/audit.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
+import { deleteAllBackground } from '../conversations/background.ts';
 import { deleteConversations } from '../conversations/conversations.ts';
 import { deleteResponses } from '../conversations/stored-responses.ts';
 import type { Queryable } from '../db/database.ts';
@@ -158,6 +159,7 @@ async function keepResponses(app: CommandApp, id: string, word: string): Promise
   await setKeepsResponses(app.db, id, word === 'on');
   app.notifier.notify(keys_channel, 'all');
   const deleted = word === 'off' ? (await deleteResponses(app, id)) + (await deleteConversations(app, id)) : 0;
+  if (word === 'off') await deleteAllBackground(app, id);
   await note(app, { account_id: id, action: 'account.responses', subject: id, details: { responses: word, deleted } });
   return { json: { id, responses: word, deleted }, text: `responses of ${id} are ${word}; ${deleted} deleted` };
 }

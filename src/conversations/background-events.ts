@@ -114,7 +114,7 @@ export class EventsWriter extends StreamWriter {
     });
   }
 
-  /** What could not be written stays, and is written with what follows. */
+  /** Writes what waits. What could not be written is written with what follows. */
   async #write(): Promise<void> {
     const texts = this.#texts;
     if (texts.length === 0) return;

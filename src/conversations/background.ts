@@ -3,6 +3,7 @@ import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Funds } from '../money/holds.ts';
+import { live_keys } from '../queue/queue.ts';
 import { readStored, stored_bytes_max, type StoredParts, type StoredResponse } from './stored-responses.ts';
 
 /** The name of a response in the background among all accounts. */
@@ -16,6 +17,8 @@ export type BackgroundRow = {
   readonly id: string;
   readonly request_id: string;
   readonly model: string;
+  readonly currency: string;
+  readonly max_tokens: number;
   readonly is_streamed: boolean;
   readonly status: BackgroundStatus;
   readonly cancel_requested: boolean;
@@ -47,6 +50,7 @@ export type NewContent = { id: string; json: string; first_event?: number; last_
 export type NewBackground = BackgroundName & {
   request_id: string;
   model: string;
+  currency: string;
   is_streamed: boolean;
   created_at: Date;
   begin_before: Date;
@@ -81,18 +85,18 @@ export async function prepareBackground(
   parts: StoredParts,
   row: NewBackground,
   contents: readonly NewContent[],
-): Promise<(hold: string) => Promise<Inserted>> {
+): Promise<(hold: string, max_tokens: number) => Promise<Inserted>> {
   const { contents: records, bytes } = await encrypted(parts, row, contents);
-  return async (hold) => {
+  return async (hold, max_tokens) => {
     const rows = await parts.db.query<Inserted>(
       'select outcome, available, remaining from insert_background_response($1, $2, $3, $4, $5)',
-      [recordText(row), hold, unfinished_max, records, bytes],
+      [recordText({ ...row, max_tokens }), hold, unfinished_max, records, bytes],
     );
     return oneRow(rows);
   };
 }
 
-const columns = `account_id, id, request_id, model, is_streamed, status, cancel_requested, claim, sent_at, sent_provider,
+const columns = `account_id, id, request_id, model, currency, max_tokens, is_streamed, status, cancel_requested, claim, sent_at, sent_provider,
   sent_route, seen_at, suspected_at, ended, created_at, begin_before, completed_at, done_at`;
 
 /** A response of the account. Undefined if there is none. */
@@ -130,7 +134,10 @@ export async function readBackgroundResponse(
 }
 
 /** Bytes of a request's JSON, which are taken before it is read. */
-export async function requestBytes({ db }: Pick<StoredParts, 'db'>, { account_id, id }: BackgroundName): Promise<number> {
+export async function requestBytes(
+  { db }: Pick<StoredParts, 'db'>,
+  { account_id, id }: BackgroundName,
+): Promise<number> {
   const [row] = await db.query<{ json_bytes: number }>(
     "select json_bytes from background_contents where account_id = $1 and response_id = $2 and id = 'request'",
     [account_id, id],
@@ -198,7 +205,11 @@ export async function saySeen(
 }
 
 /** Writes down since when a response's worker is missed. */
-export async function suspect({ db }: Pick<StoredParts, 'db'>, { account_id, id }: BackgroundName, now: Date): Promise<void> {
+export async function suspect(
+  { db }: Pick<StoredParts, 'db'>,
+  { account_id, id }: BackgroundName,
+  now: Date,
+): Promise<void> {
   await db.query(
     'update background_responses set suspected_at = coalesce(suspected_at, $3) where account_id = $1 and id = $2',
     [account_id, id, now],
@@ -206,7 +217,10 @@ export async function suspect({ db }: Pick<StoredParts, 'db'>, { account_id, id 
 }
 
 /** Asks whoever makes a response to end it. False if it has ended. */
-export async function requestCancel({ db }: Pick<StoredParts, 'db'>, { account_id, id }: BackgroundName): Promise<boolean> {
+export async function requestCancel(
+  { db }: Pick<StoredParts, 'db'>,
+  { account_id, id }: BackgroundName,
+): Promise<boolean> {
   const rows = await db.query(
     `update background_responses set cancel_requested = true
       where account_id = $1 and id = $2 and completed_at is null returning id`,
@@ -247,11 +261,16 @@ export async function endBackground(
 }
 
 /** Writes down that nothing is left to be done for a response. Its state is among the stored ones, unless it is too large. */
-export async function noteDone({ db }: Pick<StoredParts, 'db'>, { account_id, id }: BackgroundName, now: Date): Promise<void> {
-  await db.query(
-    'update background_responses set done_at = $3 where account_id = $1 and id = $2 and done_at is null',
-    [account_id, id, now],
-  );
+export async function noteDone(
+  { db }: Pick<StoredParts, 'db'>,
+  { account_id, id }: BackgroundName,
+  now: Date,
+): Promise<void> {
+  await db.query('update background_responses set done_at = $3 where account_id = $1 and id = $2 and done_at is null', [
+    account_id,
+    id,
+    now,
+  ]);
   await db.query(
     `delete from background_contents c where account_id = $1 and response_id = $2 and id = 'response'
         and exists (select from stored_responses r where r.account_id = $1 and r.id = $2)`,
@@ -275,8 +294,30 @@ export async function readEvents(
   return { text: json ?? '', first: row.first_event, last: row.last_event };
 }
 
+/** The number of the last event that was written down; -1 if there is none. */
+export async function lastEvent({ db }: Pick<StoredParts, 'db'>, { account_id, id }: BackgroundName): Promise<number> {
+  const [row] = await db.query<{ last: number | null }>(
+    'select max(last_event) as last from background_contents where account_id = $1 and response_id = $2',
+    [account_id, id],
+  );
+  return row?.last ?? -1;
+}
+
+/** Returns those that are not done and have no job, such as after a backup was restored. */
+export async function listForgotten(db: Queryable, created_before: Date, count: number): Promise<BackgroundName[]> {
+  return db.query(
+    `select b.account_id, b.id from background_responses b
+      where b.done_at is null and b.created_at < $1
+        and not exists (select from ${live_keys} live where live.key = b.id) limit $2`,
+    [created_before, count],
+  );
+}
+
 /** Deletes a response that is done. */
-export async function deleteBackground({ db }: Pick<StoredParts, 'db'>, { account_id, id }: BackgroundName): Promise<boolean> {
+export async function deleteBackground(
+  { db }: Pick<StoredParts, 'db'>,
+  { account_id, id }: BackgroundName,
+): Promise<boolean> {
   const rows = await db.query(
     'delete from background_responses where account_id = $1 and id = $2 and done_at is not null returning id',
     [account_id, id],
@@ -287,7 +328,8 @@ export async function deleteBackground({ db }: Pick<StoredParts, 'db'>, { accoun
 /** Deletes all that are done of an account, and has the others cancelled. */
 export async function deleteAllBackground({ db }: Pick<StoredParts, 'db'>, account_id: string): Promise<void> {
   await db.query('delete from background_responses where account_id = $1 and done_at is not null', [account_id]);
-  await db.query('update background_responses set cancel_requested = true where account_id = $1 and completed_at is null', [
-    account_id,
-  ]);
+  await db.query(
+    'update background_responses set cancel_requested = true where account_id = $1 and completed_at is null',
+    [account_id],
+  );
 }

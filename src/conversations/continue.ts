@@ -98,7 +98,14 @@ async function takeTurnOf(
   const { keep_ms } = parts.catalog.current.settings.responses;
   const name = { account_id: caller.account.id, id };
   const json_bytes = Buffer.byteLength(JSON.stringify(input));
-  return takeTurn(parts, { name, request_id, keep_ms, items: input.length, json_bytes, ...(lasts_ms !== undefined && { lasts_ms }) });
+  return takeTurn(parts, {
+    name,
+    request_id,
+    keep_ms,
+    items: input.length,
+    json_bytes,
+    ...(lasts_ms !== undefined && { lasts_ms }),
+  });
 }
 
 async function continueFrom(

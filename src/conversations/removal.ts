@@ -3,6 +3,7 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { encryptContentAgain, type ContentKeys, type StoredContent } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { placeOfContent } from './background.ts';
 import { placeOfConversation } from './conversations.ts';
 import { placeOfItem, removeItem } from './items.ts';
 import { placeOf } from './stored-responses.ts';
@@ -39,7 +40,36 @@ export async function removeOldResponses(parts: RemovalParts, stopped?: AbortSig
       ),
     );
   }
-  return removed;
+  return removed + (await removeEnded(parts, now, stopped));
+}
+
+/** Readers of a stream come back within an hour, or have the whole answer. */
+const events_kept_ms = 3_600_000;
+
+/** Removes responses in the background that have expired, and events of those that ended long ago but the last ones. */
+async function removeEnded(parts: RemovalParts, now: Date, stopped: AbortSignal | undefined): Promise<number> {
+  const batch = 500;
+  await inBatches(stopped, batch, () =>
+    parts.db.query(
+      `delete from background_contents where (account_id, response_id, id) in (
+         select c.account_id, c.response_id, c.id from background_contents c
+           join background_responses b on b.account_id = c.account_id and b.id = c.response_id
+          where b.done_at < $1 and c.last_event is not null and exists (
+            select from background_contents later where later.account_id = c.account_id
+               and later.response_id = c.response_id and later.last_event > c.last_event)
+          limit ${batch})
+       returning id`,
+      [new Date(now.getTime() - events_kept_ms)],
+    ),
+  );
+  return inBatches(stopped, batch, () =>
+    parts.db.query(
+      `delete from background_responses where (account_id, id) in (
+         select account_id, id from background_responses where done_at is not null and expires_at <= $1 limit ${batch})
+       returning id`,
+      [now],
+    ),
+  );
 }
 
 /** Tables of which an account may have so many bytes each, the time by which the oldest go, and how many go at once. */
@@ -130,6 +160,17 @@ const contents: readonly Content[] = [
     parent: 'conversation_id',
     placeOf: ({ account_id, parent, id }) => placeOfItem({ account_id, id: parent }, id),
     remove: (db, { account_id, parent, id }) => removeItem({ db }, { account_id, id: parent }, id, null),
+  },
+  {
+    table: 'background_contents',
+    parent: 'response_id',
+    placeOf: ({ account_id, parent, id }) => placeOfContent({ account_id, id: parent }, id),
+    remove: (db, { account_id, parent, id }) =>
+      db.query('delete from background_contents where account_id = $1 and response_id = $2 and id = $3', [
+        account_id,
+        parent,
+        id,
+      ]),
   },
 ];
 

@@ -25,7 +25,7 @@ export type TurnParts = StoredParts & { readonly clock: Clock; readonly log: Log
 const turn_ms = 30_000;
 const renew_every_ms = 8_000;
 
-/** Whose turn it is. `lasts_ms`: it is not renewed, since nobody waits for it on this node. */
+/** The owner of a turn. `lasts_ms`: it is not renewed, since nobody waits for it on this node. */
 export type TurnOwner = { name: ConversationName; request_id: string; keep_ms: number; lasts_ms?: number };
 
 type TurnRequest = TurnOwner & { items: number; json_bytes: number };

@@ -27,6 +27,9 @@ export const failpoints = [
   'sweep.ending',
   'sweep.removing',
   'sweep.deleting',
+  'response.claimed',
+  'response.sent',
+  'response.ended',
 ] as const;
 
 export type Failpoint = (typeof failpoints)[number];

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { checkKeyRules } from '../accounts/key-rules.ts';
-import { chatEndpoints, type ChatParts, type StateParts } from '../api/chat.ts';
+import type { BackgroundParts } from '../api/background.ts';
+import { chatEndpoints, type ChatParts } from '../api/chat.ts';
 import { estimate } from '../api/estimate.ts';
 import { generate } from '../api/generate.ts';
 import { get_model, list_models } from '../api/models.ts';
@@ -33,7 +34,7 @@ type PartsOf<E> = E extends Endpoint<infer Parts> ? Parts : never;
 /** The parts of the app that a call of any tool takes. */
 export type McpParts = OwnParts &
   ChatParts &
-  StateParts &
+  BackgroundParts &
   PartsOf<typeof generate> &
   PartsOf<typeof estimate> &
   PartsOf<typeof list_models> &

@@ -338,10 +338,8 @@ type CloseRow = {
 };
 type CommitRow = CloseRow & Pick<HoldRow, 'key_id' | 'exposed' | 'model' | 'kind'> & { reserved: string };
 
-/** Returns the parameter of hold_money, for an SQL function that calls it. */
-export function holdRecord(request: HoldRequest): string {
-  return JSON.stringify(rowOfHold(request));
-}
+/** Returns the parameter of hold_money, for an SQL function. */
+export const holdRecord = (request: HoldRequest): string => JSON.stringify(rowOfHold(request));
 
 function rowOfHold(request: HoldRequest): HoldRow {
   const { account_id, key_id, ref, amount, cost_max = amount, model, kind, expires_in_ms, is_leased } = request;
@@ -486,15 +484,12 @@ const silent_ms = 60_000;
 /** A call is over long before: a node that lives and has not ended it after so long has forgotten it. */
 const late_ms = 3_600_000;
 
-/**
- * Chat holds that nobody ended in their time, and whose node is not alive; oldest first. By the database's clock, which
- * `now` replaces in tests.
- */
-export async function expiredHolds(
+/** Chat holds that nobody ended in their time, and whose node is not alive; oldest first. By the database's clock, or `now`. */
+export function expiredHolds(
   db: Queryable,
   count: number,
   now?: Date,
-): Promise<{ account_id: string; ref: string }[]> {
+): Promise<Pick<CloseRequest, 'account_id' | 'ref'>[]> {
   return db.query(
     `select account_id, ref from expired_holds(coalesce($1, now()), $2::float8 * interval '1 ms',
        $3::float8 * interval '1 ms', $4)`,

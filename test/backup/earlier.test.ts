@@ -58,6 +58,8 @@ const later_tables = [
   'stored_responses',
   'conversations',
   'conversation_items',
+  'background_responses',
+  'background_contents',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

@@ -414,7 +414,8 @@ describe('the responses endpoint', () => {
     [{ conversation: 5 }, 'conversation'],
     [{ conversation: {} }, 'conversation.id'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt'],
-    [{ background: true }, 'background'],
+    [{ background: 'yes' }, 'background'],
+    [{ background: true, store: false }, 'store'],
     [{ service_tier: 'priority' }, 'service_tier'],
     [{ prompt_cache_options: { comparison_response_id: 'resp_1' } }, 'prompt_cache_options.comparison_response_id'],
     [

@@ -66,7 +66,10 @@ type Way = {
   after?(the: Case): Promise<void>;
 };
 
-const ways: Record<Failpoint, Way> = {
+/** Those of responses have a test of their own: test/lifecycle/background.test.ts. */
+type TaskPoint = Exclude<Failpoint, `response.${string}`>;
+
+const ways: Record<TaskPoint, Way> = {
   'task.created': {
     role: 'api',
     act: (the, url) => createLast(the, `${url}/v1/generate`),
@@ -118,7 +121,10 @@ const usual_cases: readonly string[] = [
 
 describe.concurrent('a process that fails at', () => {
   const permits = makePermits(at_once);
-  const all = failpoints.flatMap((point) => (['kill', 'throw'] as const).map((action) => ({ point, action })));
+  const isOfTasks = (point: Failpoint): point is TaskPoint => !point.startsWith('response.');
+  const all = failpoints
+    .filter(isOfTasks)
+    .flatMap((point) => (['kill', 'throw'] as const).map((action) => ({ point, action })));
   const cases = all.filter(
     ({ point, action }) => depth(usual_cases, undefined)?.includes(`${point} ${action}`) ?? true,
   );

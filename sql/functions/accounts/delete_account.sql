@@ -15,6 +15,7 @@ begin
   end if;
   begin
     delete from stored_responses where account_id = p_account_id;
+    delete from background_responses where account_id = p_account_id;
     delete from conversations where account_id = p_account_id;
     delete from book_key_marks where key_id in (select id from api_keys where account_id = p_account_id);
     delete from book_marks where account_id = p_account_id;

@@ -16,7 +16,10 @@ const state_events: ReadonlySet<string> = new Set([
 ]);
 
 /** Codes of errors of a response; whatever else goes wrong is the server's. */
-const codes: Readonly<Record<string, string>> = { invalid_request: 'invalid_prompt', rate_limit: 'rate_limit_exceeded' };
+const codes: Readonly<Record<string, string>> = {
+  invalid_request: 'invalid_prompt',
+  rate_limit: 'rate_limit_exceeded',
+};
 
 /** Responses that are made in the background. */
 export const background: Background = {
@@ -35,18 +38,17 @@ export const background: Background = {
     return { ...answer, ...echoIn(own), id: own['id'] ?? null, created_at, background: true };
   },
   statusOf: ({ status }) => (status === 'incomplete' ? 'incomplete' : 'completed'),
-  event: (type, fields, sequence_number) =>
-    frameOf(type, { type, sequence_number, ...fields }).toString('utf8'),
+  event: (type, fields, sequence_number) => frameOf(type, { type, sequence_number, ...fields }).toString('utf8'),
   upstreamEvent: (event) => {
     const { type } = event;
     return typeof type === 'string' && !state_events.has(type) ? type : undefined;
   },
   /** The SDKs read the response of the event, whatever its status is called. */
-  lastEventType: (status) => (status === 'completed' || status === 'incomplete' ? `response.${status}` : 'response.failed'),
+  lastEventType: (status) =>
+    status === 'completed' || status === 'incomplete' ? `response.${status}` : 'response.failed',
 };
 
 /** Members about what is kept: an upstream says others of itself. */
 function echoIn({ store = null, previous_response_id = null, conversation }: JsonObject): JsonObject {
   return { store, previous_response_id, ...(isObject(conversation) && { conversation }) };
 }
-

@@ -45,7 +45,7 @@ export const responses: CallerCodec = {
       path: '/v1/responses',
       summary: 'Chat in the responses style',
       description:
-        'Every chat model takes it. The answer is stored for `previous_response_id` and `item_reference`, unless `store` is false; `conversation` is one of `/v1/conversations`. Tools that a provider would run and that the model is offered without are left out, as `x-tools-left-out` says.',
+        'Every chat model takes it. The answer is stored for `previous_response_id` and `item_reference`, unless `store` is false; `conversation` is one of `/v1/conversations`. With `background` the answer comes at once, and a worker makes the response. Tools that a provider would run and that the model is offered without are left out, as `x-tools-left-out` says.',
       body: responses_body,
       examples: { text: { model: 'sandbox/chat', input: 'Hello' } },
       response: 'The response, or its stream of named events.',

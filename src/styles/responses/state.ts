@@ -20,7 +20,8 @@ export function readState(body: JsonObject): RequestState {
   const named = [previous_response_id, conversation_id, ...references.values()];
   if (named.some((id) => id?.includes('\0'))) throw mistake('input', 'names what is kept by an id that has a NUL');
   const background = readBoolean(body, 'background', 'background') ?? false;
-  if (background && !store) throw mistake('store', 'must be true for a response in the background, which is fetched later');
+  if (background && !store)
+    throw mistake('store', 'must be true for a response in the background, which is fetched later');
   return { store, background, previous_response_id, conversation_id, input, references };
 }
 

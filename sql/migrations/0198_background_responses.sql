@@ -7,6 +7,8 @@ create table background_responses (
   id text not null,
   request_id text not null,
   model text not null,
+  currency text not null,
+  max_tokens integer not null,
   is_streamed boolean not null,
   status text not null check (status in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
   cancel_requested boolean not null default false,

@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startWorker } from '../../src/worker.ts';
+import { setStage, type Stage } from '../chat/setup.ts';
+import { completionsStream } from '../chat/streams.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+
+const program = join(import.meta.dirname, '../helpers/node-child.ts');
+
+/** A worker that kills itself at a place. */
+async function dieAt(stage: Stage, failpoint: string): Promise<void> {
+  const { config } = stage.test.app;
+  const child = spawn(process.execPath, [program], {
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+      TEST_UPSTREAM_KEY: process.env['TEST_UPSTREAM_KEY'],
+      DATABASE_URL: config.database_url,
+      MEDLEY_DATA: config.data_dir,
+      MEDLEY_CONFIG: config.config_file,
+      MEDLEY_ROLE: 'worker',
+      MEDLEY_FAILPOINTS: failpoint,
+      PORT: '0',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  for (const output of [child.stdout, child.stderr]) output.on('data', (part: Buffer) => (text += part.toString()));
+  const patience = setTimeout(() => child.kill('SIGTERM'), 60_000);
+  await once(child, 'exit');
+  clearTimeout(patience);
+  expect(child.signalCode, text).toBe('SIGKILL');
+}
+
+const done = 'select status, ended from background_responses where done_at is not null';
+
+test.concurrent.each([
+  ['job.fetched=kill', 'completed', 1],
+  ['response.claimed=kill', 'completed', 1],
+  ['response.sent=kill', 'failed', 0],
+  ['response.ended=kill', 'completed', 1],
+] as const)(
+  'a worker that dies at %s leaves a response that is %s, and exact books',
+  async (failpoint, status, charged) => {
+    const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+    try {
+      await expectNothingLost(stage, failpoint, { status, charged });
+    } finally {
+      await stage.stop();
+    }
+  },
+  150_000,
+);
+
+async function expectNothingLost(
+  stage: Stage,
+  failpoint: string,
+  { status, charged }: { status: string; charged: number },
+): Promise<void> {
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hello', ' there'], [1_000, 500]) });
+  const { text } = await stage.client.call('POST', '/v1/responses', {
+    model: 'acme/oai',
+    input: 'Hi',
+    background: true,
+  });
+  const { id } = JSON.parse(text) as { id: string };
+  await dieAt(stage, failpoint);
+  await startWorker(stage.test.app);
+  const { db } = stage.test.app;
+  await expect.poll(() => db.query(done), { timeout: 90_000, interval: 200 }).toHaveLength(1);
+  const answer = await stage.client.call('GET', `/v1/responses/${id}`);
+  expect(answer.json.status).toBe(status);
+  expect(answer.json.error?.code).toBe(charged ? undefined : 'server_error');
+  const entries = await db.query(
+    "select type, revenue from ledger_entries where event in ('close', 'late') and ref = $1",
+    [id.replace('resp_', '')],
+  );
+  expect(entries).toEqual([charged ? { type: 'settle', revenue: 7_000n } : { type: 'release', revenue: 0n }]);
+  const records = await db.query('select cost from chat_calls');
+  expect(records).toEqual(charged ? [{ cost: 7_000n }] : []);
+  expect(stage.upstream.asked).toHaveLength(charged);
+  await expectExactBooks(stage.test.app);
+}
+
+test('one that waits is cancelled at no cost, and nobody begins it', async () => {
+  const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+  onTestFinished(() => stage.stop());
+  const { text } = await stage.client.call('POST', '/v1/responses', {
+    model: 'acme/oai',
+    input: 'Hi',
+    background: true,
+  });
+  const { id } = JSON.parse(text) as { id: string };
+  const held = (await stage.client.call('GET', '/v1/balance')).json.held;
+  expect(Number(held.exact)).toBeGreaterThan(0);
+  const cancelled = await Promise.all([
+    stage.client.call('POST', `/v1/responses/${id}/cancel`),
+    stage.client.call('POST', `/v1/responses/${id}/cancel`),
+  ]);
+  expect(cancelled.map(({ status, json }) => [status, json.status])).toEqual([
+    [200, 'cancelled'],
+    [200, 'cancelled'],
+  ]);
+  expect((await stage.client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
+  await startWorker(stage.test.app);
+  const jobs = "select 1 from pgboss.job where name = 'response.run' and state < 'completed'";
+  await expect.poll(() => stage.test.app.db.query(jobs), { timeout: 20_000 }).toEqual([]);
+  expect(stage.upstream.asked).toEqual([]);
+  await expectExactBooks(stage.test.app);
+});
