@@ -119,9 +119,13 @@ export function checkProvider(
 function checkCredentials(name: string, { credentials, api_key }: ProviderEntry, report: Report): void {
   if (!credentials) return;
   const path = ['providers', name, 'credentials'];
-  if (Object.keys(credentials).length !== 1) report.error(path, 'must be one of aws, google and oauth.');
+  if (Object.keys(credentials).length !== 1)
+    report.error(path, 'must be one of aws, google, oauth, tencent and volcengine.');
   if (api_key !== undefined) report.error(path, 'stand in place of api_key: give one of the two.', 'key');
-  const { aws } = credentials;
+  const { aws, google } = credentials;
+  if (google && (google.service_account === undefined) === (google.external_account === undefined)) {
+    report.error([...path, 'google'], 'must have service_account or external_account.');
+  }
   if (aws && (aws.access_key_id === undefined) !== (aws.secret_access_key === undefined)) {
     report.error([...path, 'aws'], 'access_key_id and secret_access_key go together.');
   }

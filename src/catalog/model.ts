@@ -206,8 +206,26 @@ export type ModelChanges = {
 /** Credentials of a provider that are more than a key, with their secrets. */
 export type Credentials =
   | { kind: 'aws'; region: string; service: string; access_key_id?: string; secret_access_key?: string }
-  /** `service_account`: its JSON. */
+  /** The JSON of an account. */
   | { kind: 'google'; service_account: string; scope: string }
+  | { kind: 'google'; external_account: string; scope: string }
+  | {
+      kind: 'tencent';
+      secret_id: string;
+      secret_key: string;
+      service: string;
+      region?: string;
+      version?: string;
+      token?: string;
+    }
+  | {
+      kind: 'volcengine';
+      access_key_id: string;
+      secret_access_key: string;
+      region: string;
+      service: string;
+      session_token?: string;
+    }
   | { kind: 'oauth'; token_url: string; client_id: string; client_secret: string; scope?: string };
 
 /** A provider with its secret resolved. */

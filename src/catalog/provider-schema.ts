@@ -34,10 +34,17 @@ export const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
 
 const google = section(
   {
-    service_account: secretText('file:/path of the JSON of a service account, or env:NAME with its text.'),
+    service_account: Type.Optional(
+      secretText('file:/path of the JSON of a service account, or env:NAME with its text.'),
+    ),
+    external_account: Type.Optional(
+      secretText(
+        'In its place, the JSON of an external account: workload identity federation, with a file or an address as its source.',
+      ),
+    ),
     scope: Type.Optional(text({ description: 'The scope of the tokens.', default: google_scope })),
   },
-  { description: 'Tokens of a Google service account, as Vertex AI takes them.' },
+  { description: 'Tokens of a Google account, as Vertex AI takes them: one of the two.' },
 );
 
 const oauth = section(
@@ -50,8 +57,37 @@ const oauth = section(
   { description: 'Tokens by the client credentials grant of OAuth 2.0, as Microsoft Entra gives them.' },
 );
 
+const tencent = section(
+  {
+    secret_id: secretText('env:NAME or file:/path.'),
+    secret_key: secretText('env:NAME or file:/path.'),
+    service: text({ description: 'The name of the service in signatures, such as aiart.' }),
+    region: Type.Optional(text({ description: 'Sent as X-TC-Region, such as ap-guangzhou.' })),
+    version: Type.Optional(text({ description: 'Sent as X-TC-Version, such as 2022-12-29.' })),
+    token: Type.Optional(secretText('env:NAME or file:/path: the token of temporary keys.')),
+  },
+  { description: 'Requests are signed for Tencent Cloud (TC3-HMAC-SHA256).' },
+);
+
+const volcengine = section(
+  {
+    access_key_id: secretText('env:NAME or file:/path.'),
+    secret_access_key: secretText('env:NAME or file:/path.'),
+    region: text({ description: 'Such as cn-north-1.' }),
+    service: text({ description: 'The name of the service in signatures, such as cv.' }),
+    session_token: Type.Optional(secretText('env:NAME or file:/path: the token of temporary keys.')),
+  },
+  { description: 'Requests are signed for Volcengine (HMAC-SHA256).' },
+);
+
 const credentials = section(
-  { aws: Type.Optional(aws), google: Type.Optional(google), oauth: Type.Optional(oauth) },
+  {
+    aws: Type.Optional(aws),
+    google: Type.Optional(google),
+    oauth: Type.Optional(oauth),
+    tencent: Type.Optional(tencent),
+    volcengine: Type.Optional(volcengine),
+  },
   { description: 'Credentials in place of api_key: one of these.' },
 );
 

@@ -32,9 +32,10 @@ function referencesOf({
   const groups: [string[], Record<string, string>][] = [
     [['headers'], headers],
     [['query'], query],
-    [['credentials', 'aws'], credentials.aws ?? {}],
-    [['credentials', 'google'], credentials.google ?? {}],
-    [['credentials', 'oauth'], credentials.oauth ?? {}],
+    ...Object.entries(credentials).map(([kind, members]): [string[], Record<string, string>] => [
+      ['credentials', kind],
+      members,
+    ]),
     [['tls'], tls],
   ];
   const texts = groups.flatMap(([place, members]) =>
@@ -81,9 +82,11 @@ function isPublic(place: string | undefined, name: string | undefined): boolean 
 }
 
 function resolveCredentials(
-  { aws, google, oauth }: NonNullable<ProviderEntry['credentials']>,
+  { aws, google, oauth, tencent, volcengine }: NonNullable<ProviderEntry['credentials']>,
   resolved: (text: string) => string,
 ): Credentials {
+  const all = <Texts extends object>(texts: Texts): Texts =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, resolved(String(text))])) as Texts;
   if (aws) {
     const { region, service = 'bedrock', access_key_id, secret_access_key } = aws;
     const is_own = access_key_id !== undefined && secret_access_key !== undefined;
@@ -91,8 +94,14 @@ function resolveCredentials(
     return { kind: 'aws', region, service, ...own };
   }
   if (google) {
-    return { kind: 'google', service_account: resolved(google.service_account), scope: google.scope ?? google_scope };
+    const { service_account, external_account, scope = google_scope } = google;
+    if (external_account !== undefined) {
+      return { kind: 'google', external_account: resolved(external_account), scope };
+    }
+    return { kind: 'google', service_account: resolved(service_account ?? ''), scope };
   }
+  if (tencent) return { kind: 'tencent', ...all(tencent) };
+  if (volcengine) return { kind: 'volcengine', ...all(volcengine) };
   assert(oauth, 'credentials were checked');
   return { kind: 'oauth', ...oauth, client_secret: resolved(oauth.client_secret) };
 }

@@ -206,13 +206,24 @@ describe('credentials in a configuration', () => {
 
   it('are one kind, in place of a key, with their secrets elsewhere', () => {
     const both = 'credentials: { aws: { region: r }, google: { service_account: env:SET } }';
-    expect(errorsIn(file(both)).join()).toContain('providers.p.credentials: must be one of aws, google and oauth.');
+    expect(errorsIn(file(both)).join()).toContain(
+      'providers.p.credentials: must be one of aws, google, oauth, tencent and volcengine.',
+    );
     expect(errorsIn(file('api_key: env:SET, credentials: { aws: { region: r } }')).join()).toContain(
       'stand in place of api_key: give one of the two.',
     );
     expect(errorsIn(file('credentials: { aws: { region: r, access_key_id: env:SET } }')).join()).toContain(
       'access_key_id and secret_access_key go together.',
     );
+    expect(errorsIn(file('credentials: { google: {} }')).join()).toContain(
+      'must have service_account or external_account.',
+    );
+    const both_accounts = 'credentials: { google: { service_account: env:SET, external_account: env:SET } }';
+    expect(errorsIn(file(both_accounts)).join()).toContain('must have service_account or external_account.');
+    const tencent = 'credentials: { tencent: { secret_id: env:SET, secret_key: ▸env:NOT_SET, service: aiart } }';
+    expect(said(file(tencent))).toEqual([expect.stringContaining('NOT_SET is not set: the routes of p are not used.')]);
+    const volcengine = 'access_key_id: env:SET, secret_access_key: plain, region: cn-north-1, service: cv';
+    expect(errorsIn(file(`credentials: { volcengine: { ${volcengine} } }`)).join()).toContain('must be env:NAME');
     expect(errorsIn(file('credentials: { google: { service_account: "{}" } }')).join()).toContain(
       'must be env:NAME or file:/path',
     );

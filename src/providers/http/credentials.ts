@@ -1,21 +1,12 @@
-import { createHash, createHmac, createPrivateKey, createSign, type KeyObject } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { Credentials, ProviderConfig } from '../../catalog/model.ts';
-import { isObject } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
 import { NotStarted } from '../provider.ts';
+import type { Authorize } from './authorize.ts';
+import { googleToken } from './google-tokens.ts';
+import { openTencent } from './tencent-signature.ts';
+import { openVolcengine } from './volcengine-signature.ts';
 import { openTokenRequests, type AskToken, type Token } from './token-request.ts';
-
-/** A request as it is about to be sent; `path` is with its query. */
-export type Outgoing = {
-  method: string;
-  origin: string;
-  path: string;
-  headers: Record<string, string>;
-  body: Buffer | undefined;
-};
-
-/** The headers of a request with those that prove who sends it. Throws NotStarted: without them nothing is sent. */
-export type Authorize = (request: Outgoing) => Promise<Record<string, string>>;
 
 /** Opens credentials that are more than a key; undefined if the provider has none. */
 export function openCredentials(config: ProviderConfig, guard: Guard): Authorize | undefined {
@@ -26,9 +17,13 @@ export function openCredentials(config: ProviderConfig, guard: Guard): Authorize
     case 'aws':
       return openAws(credentials);
     case 'google':
-      return withBearer(googleToken(credentials));
+      return withBearer(googleToken(credentials, askToken));
     case 'oauth':
       return withBearer(oauthToken(credentials, askToken));
+    case 'tencent':
+      return openTencent(credentials);
+    case 'volcengine':
+      return openVolcengine(credentials);
   }
 }
 
@@ -45,42 +40,6 @@ function withBearer(ask: () => Promise<Token>): Authorize {
     return (token = await asking);
   };
   return async ({ headers }) => ({ ...headers, authorization: `Bearer ${(await current()).text}` });
-}
-
-const google_lifetime_s = 3_600;
-
-/**
- * Google takes tokens that a service account signs itself: a JWT with the scope, for an hour
- * (google.aip.dev/auth/4111, November 2026).
- */
-function googleToken({ service_account, scope }: Credentials & { kind: 'google' }): () => Promise<Token> {
-  let account: { email: string; key_id: string; key: KeyObject } | undefined;
-  return async () => {
-    account ??= readAccount(service_account);
-    const now_s = Math.floor(Date.now() / 1000);
-    const { email, key_id, key } = account;
-    const head = { alg: 'RS256', typ: 'JWT', kid: key_id };
-    const claims = { iss: email, sub: email, scope, iat: now_s, exp: now_s + google_lifetime_s };
-    const text = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
-    const signature = createSign('RSA-SHA256').update(text).sign(key, 'base64url');
-    return { text: `${text}.${signature}`, until_ms: (now_s + google_lifetime_s) * 1000 };
-  };
-}
-
-function readAccount(text: string): { email: string; key_id: string; key: KeyObject } {
-  try {
-    const account: unknown = JSON.parse(text);
-    if (isObject(account)) {
-      const { client_email, private_key_id, private_key } = account;
-      if (typeof client_email === 'string' && typeof private_key === 'string') {
-        const key_id = typeof private_key_id === 'string' ? private_key_id : '';
-        return { email: client_email, key_id, key: createPrivateKey(private_key) };
-      }
-    }
-  } catch {
-    // said below, without a word of the key
-  }
-  throw new NotStarted('rejected_credentials', 'service_account is no JSON of a Google service account with its key');
 }
 
 /** The client credentials grant of OAuth 2.0 (RFC 6749, 4.4): Microsoft Entra and many gateways. */

@@ -1,10 +1,10 @@
-import type { ProviderConfig } from '../../../catalog/model.ts';
+import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
 import type { Guard } from '../../../net/guard.ts';
 import { gemini } from '../../../styles/gemini/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { InputRefused, type ChatProvider } from '../../provider.ts';
 import { hints } from './hints.ts';
-import { modelPath, pathPrefix } from './paths.ts';
+import { isVertex, modelPath, pathPrefix } from './paths.ts';
 import { readCount } from '../../http/token-count.ts';
 import { withoutThoughtSignatures } from './thought-signatures.ts';
 
@@ -39,10 +39,20 @@ export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard
     countTokens: async ({ model, body, timeout_ms }, signal) => {
       const path = modelPath(model);
       const options = { signal, connect_timeout_ms: timeout_ms.connect };
-      const generateContentRequest = { model: path, ...body };
-      const counted = await client.post(`${prefix}/${path}:countTokens`, key, { generateContentRequest }, options);
+      const request = isVertex(base_url) ? vertexCount(body) : { generateContentRequest: { model: path, ...body } };
+      const counted = await client.post(`${prefix}/${path}:countTokens`, key, request, options);
       return readCount(counted, 'totalTokens');
     },
     close: () => client.close(),
+  };
+}
+
+/** Vertex AI counts these members, and refuses all others (@google/genai, countTokensParametersToVertex, November 2026). */
+function vertexCount({ contents, systemInstruction, tools, generationConfig }: JsonObject): JsonObject {
+  return {
+    contents: contents ?? [],
+    ...(systemInstruction !== undefined && { systemInstruction }),
+    ...(tools !== undefined && { tools }),
+    ...(generationConfig !== undefined && { generationConfig }),
   };
 }
