@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import type { CallerStyle, UpstreamStyle } from '../styles/by-name.ts';
+import type { CallerStyle } from '../styles/by-name.ts';
 import { testComparisons, type Comparison } from './compared.ts';
 import { disagreements } from './disagreements.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from './meaning.ts';
 
 /** A translation of that gateway's: what it was sent, and what it made of it. */
-type Sample<Text> = { name: string; caller: CallerStyle; upstream: UpstreamStyle; sent: Text; theirs: Text };
+type Sample<Text> = { name: string; caller: CallerStyle; upstream: CallerStyle; sent: Text; theirs: Text };
 
 function read<Text>(name: string): Sample<Text>[] {
   return JSON.parse(readFileSync(new URL(`agentgateway/${name}.json`, import.meta.url), 'utf8')) as Sample<Text>[];

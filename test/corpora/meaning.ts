@@ -10,7 +10,6 @@ import {
   upstreamBody,
   upstreamNamed,
   type CallerStyle,
-  type UpstreamStyle,
 } from '../styles/by-name.ts';
 import { plainest } from '../styles/carried/row.ts';
 
@@ -27,28 +26,28 @@ const answer_options = { model: 'm', request_id, created: 5, input_tokens_estima
 const line_bytes_max = 10_000_000;
 
 /** The body that this service sends an upstream for a caller's. */
-export function translateRequest(caller: CallerStyle, upstream: UpstreamStyle, sent: JsonObject): JsonObject {
+export function translateRequest(caller: CallerStyle, upstream: CallerStyle, sent: JsonObject): JsonObject {
   const request = readAsk(caller, structuredClone(sent));
   const max_tokens = request.max_tokens ?? 4096;
   return upstreamBody(request, { style: upstream, model: 'm', max_tokens, quirks: {} }).body;
 }
 
 /** The answer that this service gives a caller for an upstream's. */
-export function translateAnswer(upstream: UpstreamStyle, caller: CallerStyle, sent: JsonObject): JsonObject {
+export function translateAnswer(upstream: CallerStyle, caller: CallerStyle, sent: JsonObject): JsonObject {
   const request = readAsk(caller, structuredClone(plainest[caller]));
   const { bytes } = renderAnswer(request, upstream, Buffer.from(JSON.stringify(sent)), answer_options);
   return JSON.parse(bytes.toString()) as JsonObject;
 }
 
 /** The stream that this service gives a caller for an upstream's. Throws for one that it calls broken. */
-export function translateStream(upstream: UpstreamStyle, caller: CallerStyle, sent: string): string {
+export function translateStream(upstream: CallerStyle, caller: CallerStyle, sent: string): string {
   const relay = openRelay({ ...answer_options, line_bytes_max, caller, upstream, wants_usage: true });
   const pieces = [relay.push(Buffer.from(sent)), relay.end()];
   if (relay.failure) throw new Error(relay.failure.message);
   return Buffer.concat(pieces.filter((piece) => piece !== undefined)).toString();
 }
 
-export function meaningOfRequest(style: UpstreamStyle, body: JsonObject): Meaning {
+export function meaningOfRequest(style: CallerStyle, body: JsonObject): Meaning {
   // Their files have Gemini's own words: those are compared.
   if (style === 'gemini') return flat(body);
   return flat(callerNamed(style).caller.parseRequest(structuredClone(body)));

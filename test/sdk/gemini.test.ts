@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { completion, generated, message, setStage, type Stage } from '../chat/setup.ts';
 import { response, said } from '../chat/responses-streams.ts';
 import { expectExactBooks } from '../helpers/app.ts';
-import { onWire, type Piece, type WireStyle } from '../styles/wire.ts';
+import type { CallerStyle as WireStyle } from '../styles/by-name.ts';
+import { onWire, type Piece } from '../styles/wire.ts';
 
 /** Google's own SDK with upstreams of every style. */
 

@@ -6,7 +6,8 @@ import { completion, generated, message } from '../chat/setup.ts';
 import type { ChatEvent } from '../../src/styles/conversation.ts';
 import { ResponsesWriter } from '../../src/styles/responses/stream.ts';
 import { expectExactBooks } from '../helpers/app.ts';
-import { onWire, type Piece, type WireStyle } from '../styles/wire.ts';
+import type { CallerStyle as WireStyle } from '../styles/by-name.ts';
+import { onWire, type Piece } from '../styles/wire.ts';
 import { caller_names, setSdkStage, type SdkStage } from './stage.ts';
 
 /** SDKs that speak the responses style with upstreams of every style, and all others with one of the responses style. */

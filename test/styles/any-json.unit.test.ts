@@ -4,12 +4,19 @@ import type { Json, JsonObject } from '../../src/catalog/model.ts';
 import { ApiError } from '../../src/errors.ts';
 import { inputSize } from '../../src/styles/input-size.ts';
 import { readQuirks, type Quirks } from '../../src/styles/quirks.ts';
+import { examples } from './converse/corpus.ts';
 import { answers, gemini_answers, requests, responses_answers, responses_requests } from './samples.ts';
 import { readAsk, renderAnswer, upstreamBody, type CallerStyle, type Style } from './by-name.ts';
 
 const styles: readonly Style[] = ['completions', 'messages'];
-const upstreams = [...styles, 'responses', 'gemini'] as const;
-const all_answers = { ...answers, responses: responses_answers, gemini: gemini_answers };
+const upstreams = [...styles, 'responses', 'gemini', 'converse'] as const;
+const converse_answers = examples.filter(({ finish }) => finish).map(({ answer }) => answer);
+const all_answers = {
+  ...answers,
+  responses: responses_answers,
+  gemini: gemini_answers,
+  converse: converse_answers,
+};
 const anyStyle = fc.constantFrom(...styles);
 const anyUpstream = fc.constantFrom(...upstreams);
 const anyQuirks = fc
@@ -123,7 +130,8 @@ const mutations = fc.array(fc.tuple(fc.array(fc.nat(40), { minLength: 1, maxLeng
 function expectBodyOrMistake(style: CallerStyle, upstream: Upstream, body: Json, quirks: Quirks): void {
   const before = JSON.stringify(body);
   const { made, sizes, mistake } = outcome(style, upstream, body, quirks);
-  const is_made = made && (made['model'] === 'up' || (upstream === 'gemini' && Array.isArray(made['contents'])));
+  const is_made =
+    made && (made['model'] === 'up' || Array.isArray(made[upstream === 'gemini' ? 'contents' : 'messages']));
   expect(is_made ?? mistake?.status).toBe(made ? true : 400);
   expect(JSON.stringify(made) ?? mistake?.message).not.toBe('');
   expect(sizes.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);

@@ -10,6 +10,7 @@ import type {
   UpstreamBody,
 } from '../../src/styles/codec.ts';
 import { completions } from '../../src/styles/completions/codec.ts';
+import { converse } from '../../src/styles/converse/codec.ts';
 import { embeddings } from '../../src/styles/embeddings.ts';
 import { gemini } from '../../src/styles/gemini/codec.ts';
 import { messages } from '../../src/styles/messages/codec.ts';
@@ -22,10 +23,10 @@ import { texts } from '../../src/styles/texts/codec.ts';
 
 export type Style = 'completions' | 'messages';
 export type CallerStyle = Style | 'responses' | 'gemini';
-export type UpstreamStyle = CallerStyle;
+export type UpstreamStyle = CallerStyle | 'converse';
 
 const callers = { completions, messages, responses, gemini };
-const upstreams = callers;
+const upstreams = { ...callers, converse };
 
 export function callerNamed(style: CallerStyle): CallerCodec {
   return callers[style];
@@ -54,7 +55,7 @@ export function renderAnswer(request: ChatRequest, style: UpstreamStyle, bytes: 
   return renderAnswerOf(request, upstreams[style], bytes, options);
 }
 
-export function readUsage(style: UpstreamStyle, fields: Json | undefined) {
+export function readUsage(style: CallerStyle, fields: Json | undefined) {
   return callers[style].caller.usage.read(fields);
 }
 

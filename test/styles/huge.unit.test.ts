@@ -33,7 +33,7 @@ const bodies: [what: string, style: CallerStyle, body: JsonObject][] = [
   ],
 ];
 
-const targets: readonly UpstreamStyle[] = ['completions', 'messages', 'responses', 'gemini'];
+const targets: readonly UpstreamStyle[] = ['completions', 'messages', 'responses', 'gemini', 'converse'];
 const targetsOf = (nth: number) =>
   depth(
     targets.filter((_, index) => index % 2 === nth % 2),

@@ -119,13 +119,14 @@ function comparable(said: Said): Said {
 }
 
 const styles: readonly Style[] = ['completions', 'messages'];
-const upstreams: readonly WireStyle[] = [...styles, 'responses', 'gemini'];
+const upstreams: readonly WireStyle[] = [...styles, 'responses', 'gemini', 'converse'];
 const cells = styles.flatMap((caller) => upstreams.map((upstream) => [caller, upstream] as const));
 const ends = {
   completions: '"finish_reason":"',
   messages: '"type":"message_stop"',
   responses: '"type":"response.completed"',
   gemini: '"finishReason":"',
+  converse: '"stopReason":"',
 };
 const cutPlaces = fc.array(fc.nat(4_000), { maxLength: 40 });
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { readUsage, type UpstreamStyle } from './by-name.ts';
+import { readUsage, type CallerStyle } from './by-name.ts';
 
-it.each<[string, UpstreamStyle, Record<string, number | object>, object]>([
+it.each<[string, CallerStyle, Record<string, number | object>, object]>([
   [
     'a total without details, as Google’s compatible endpoint tells it',
     'completions',

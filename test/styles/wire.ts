@@ -118,16 +118,15 @@ const events_of: { readonly [style in WireStyle]: (script: readonly Piece[]) => 
   messages: messagesEvents,
   responses: responsesEvents,
   gemini: geminiEvents,
+  converse: converseEvents,
 };
 
 export function onWire(style: WireStyle, script: readonly Piece[], { end, space, comments, spread }: Framing): string {
   const events = events_of[style](script);
   const frames = events.map((event) => {
-    const name =
-      (style === 'messages' || style === 'responses') && typeof event !== 'string'
-        ? `event:${space}${String(event['type'])}${end}`
-        : '';
-    const data = typeof event === 'string' ? event : JSON.stringify(event, undefined, spread ? 1 : undefined);
+    const [type, content] = typeof event === 'string' ? [undefined, event] : contentOf(style, event);
+    const name = type === undefined ? '' : `event:${space}${type}${end}`;
+    const data = typeof content === 'string' ? content : JSON.stringify(content, undefined, spread ? 1 : undefined);
     const lines = data.split('\n').map((line) => `data:${space}${line}${end}`);
     return `${comments ? `: 水${end}${end}` : ''}${name}${lines.join('')}${end}`;
   });
@@ -135,6 +134,12 @@ export function onWire(style: WireStyle, script: readonly Piece[], { end, space,
 }
 
 type Event = Record<string, unknown> | string;
+
+/** The name of an event on the wire, and its data. Those of Converse have the name as their only member. */
+function contentOf(style: WireStyle, event: Record<string, unknown>): [string | undefined, unknown] {
+  if (style === 'converse') return Object.entries(event)[0] ?? [undefined, event];
+  return [style === 'messages' || style === 'responses' ? String(event['type']) : undefined, event];
+}
 
 function completionsEvents(script: readonly Piece[]): Event[] {
   const chunk = (delta: object, finish_reason: string | null = null) => ({
@@ -303,4 +308,42 @@ function geminiEvents(script: readonly Piece[]): Event[] {
   });
   const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
   return [...chunks, { ...chunk({ text: '' }, { finishReason: 'STOP' }), usageMetadata }];
+}
+
+/** Blocks one after the other; the usage comes last. */
+function converseEvents(script: readonly Piece[]): Event[] {
+  const events: Event[] = [{ messageStart: { role: 'assistant' } }];
+  let contentBlockIndex = -1;
+  let open = '';
+  const begin = (kind: string, start?: object) => {
+    if (open !== '') events.push({ contentBlockStop: { contentBlockIndex } });
+    contentBlockIndex += 1;
+    open = kind;
+    if (start) events.push({ contentBlockStart: { contentBlockIndex, start } });
+  };
+  const delta = (value: object) => events.push({ contentBlockDelta: { contentBlockIndex, delta: value } });
+  for (const piece of script) {
+    switch (piece.say) {
+      case 'text':
+        if (open !== 'text') begin('text');
+        delta({ text: piece.text });
+        break;
+      case 'thinking':
+        if (open !== 'thinking') begin('thinking');
+        delta({ reasoningContent: { text: piece.text } });
+        break;
+      case 'signature':
+        delta({ reasoningContent: { signature: piece.text } });
+        break;
+      case 'call':
+        begin(`call_${piece.index}`, { toolUse: { toolUseId: `call_${piece.index}`, name: piece.name } });
+        break;
+      case 'arguments':
+        delta({ toolUse: { input: piece.text } });
+    }
+  }
+  if (open !== '') events.push({ contentBlockStop: { contentBlockIndex } });
+  const { finish: stopReason } = saidBy(script, 'messages');
+  const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 };
+  return [...events, { messageStop: { stopReason } }, { metadata: { usage, metrics: { latencyMs: 9 } } }];
 }
