@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { link_policies } from './model.ts';
+import { google_scope } from './provider-secrets.ts';
 import { httpUrl, mapOf, secretText, section, text } from './schema-parts.ts';
 
 /** An upstream in `medley.yaml`. */
@@ -28,9 +29,6 @@ const aws = section(
   },
   { description: 'Requests are signed for AWS.' },
 );
-
-/** The scope of tokens for Google's clouds, unless the file names another. */
-export const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
 
 const google = section(
   {

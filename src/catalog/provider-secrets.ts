@@ -1,8 +1,10 @@
 import { assert } from '../lib/assert.ts';
 import type { Credentials, ProviderConfig } from './model.ts';
 import { proxyReference, proxySecrets, resolveProxy } from './provider-connection.ts';
-import { google_scope } from './provider-schema.ts';
 import type { ProviderEntry } from './schema.ts';
+
+/** The scope of tokens for Google's clouds, unless the file names another. */
+export const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
 
 type Secrets = (reference: string) => string | undefined;
 

@@ -3,7 +3,7 @@ import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Funds } from '../money/holds.ts';
-import { live_keys } from '../queue/queue.ts';
+import { live_keys } from '../queue/pgboss-tables.ts';
 import { readStored, stored_bytes_max, type StoredParts, type StoredResponse } from './stored-responses.ts';
 
 /** The name of a response in the background among all accounts. */

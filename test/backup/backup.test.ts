@@ -111,6 +111,9 @@ async function succeeded(): Promise<number> {
 }
 
 /** Commands are processes of their own, and on a busy machine slow to begin. */
+/** Id, queue, priority and data of a job. */
+const withoutState = (row: string) => row.split('\t').slice(0, 4).join('\t');
+
 const patience = { timeout: 300_000 };
 
 describe('a backup under load', patience, () => {
@@ -130,7 +133,7 @@ describe('a backup under load', patience, () => {
     await generate(
       client,
       'sandbox/image',
-      { prompt: '[[delay 12s]] slow', width: 64, height: 64 },
+      { prompt: '[[delay 30s]] slow', width: 64, height: 64 },
       { webhook_url: `${receiver.url}/slow` },
     );
     const stop = traffic();
@@ -166,6 +169,8 @@ describe('a backup under load', patience, () => {
     // The look at the restored books moves marks, and the engine writes down its settings.
     const looked_at = ['public.book_marks', 'public.book_key_marks', 'pgboss.queue'];
     for (const name of looked_at) expect(there.delete(name) && backed_up.delete(name)).toBe(true);
+    // On a busy machine the jobs of a worker that is not there are given back meanwhile.
+    for (const rows of [there, backed_up]) rows.set('pgboss.job', rows.get('pgboss.job')?.map(withoutState) ?? []);
     expect(there).toEqual(backed_up);
   });
 

@@ -78,7 +78,8 @@ test('CVE-2026-31949 no body takes the process with it, whatever is missing or n
   for (const path of posts) {
     for (const body of [...bodies, ...more]) {
       const { status } = await client.call('POST', path, body);
-      expect([400, 404, 422], `${path} ${body}`).toContain(status);
+      const answers = path === '/v1/conversations' ? [200, 400] : [400, 404, 422]; // an empty one needs no field
+      expect(answers, `${path} ${body}`).toContain(status);
     }
   }
   expect((await fetch(`${service.url}/livez`)).status).toBe(200);
