@@ -265,6 +265,9 @@ export type LinkPolicy = (typeof link_policies)[number];
 
 export const hsts_scopes = ['host', 'subdomains', 'off'] as const;
 
+/** The scope of tokens for Google's clouds, unless the file names another. */
+export const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
+
 export const link_policies = ['pass', 'fetch', 'refuse'] as const;
 
 /** Search APIs that the service speaks. */

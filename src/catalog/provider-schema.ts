@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import { link_policies } from './model.ts';
-import { google_scope } from './provider-secrets.ts';
+import { google_scope, link_policies } from './model.ts';
 import { httpUrl, mapOf, secretText, section, text } from './schema-parts.ts';
 
 /** An upstream in `medley.yaml`. */

@@ -1,10 +1,7 @@
 import { assert } from '../lib/assert.ts';
-import type { Credentials, ProviderConfig } from './model.ts';
+import { google_scope, type Credentials, type ProviderConfig } from './model.ts';
 import { proxyReference, proxySecrets, resolveProxy } from './provider-connection.ts';
 import type { ProviderEntry } from './schema.ts';
-
-/** The scope of tokens for Google's clouds, unless the file names another. */
-export const google_scope = 'https://www.googleapis.com/auth/cloud-platform';
 
 type Secrets = (reference: string) => string | undefined;
 
