@@ -18,27 +18,41 @@ const checksum_bytes = 4;
 /** 16 MiB of payload and 128 KiB of headers. */
 const message_bytes_max = 16_777_216 + 131_072 + prelude_bytes + checksum_bytes;
 
-/** Splits bytes, cut anywhere, into messages; each byte is copied a few times at most. */
+const store_bytes_min = 4_096;
+
+/** Splits bytes, cut anywhere, into messages; each byte is copied a few times at most, however small the pieces are. */
 export class EventStreamSplitter {
-  #chunks: Buffer[] = [];
-  #size_bytes = 0;
+  /** Bytes of the message that is not complete. Grows by doubling. */
+  #store: Buffer = Buffer.alloc(0);
+  #stored_bytes = 0;
   /** Less than this is no whole message. */
   #needed_bytes = prelude_bytes;
 
   /** The messages that are complete with these bytes. Throws EventStreamError; those before it have come out. */
   *push(chunk: Buffer): Generator<EventMessage, void> {
-    this.#chunks.push(chunk);
-    this.#size_bytes += chunk.length;
-    if (this.#size_bytes < this.#needed_bytes) return;
-    let bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
+    const is_alone = this.#stored_bytes === 0 && chunk.length >= this.#needed_bytes;
+    if (!is_alone) this.#keep(chunk);
+    let bytes = is_alone ? chunk : this.#store.subarray(0, this.#stored_bytes);
+    if (bytes.length < this.#needed_bytes) return;
     for (let length = lengthOf(bytes); length <= bytes.length; length = lengthOf(bytes)) {
       const message = readMessage(bytes.subarray(0, length));
       bytes = bytes.subarray(length);
       yield message;
     }
-    this.#chunks = bytes.length === 0 ? [] : [bytes];
-    this.#size_bytes = bytes.length;
     this.#needed_bytes = lengthOf(bytes);
+    this.#store = Buffer.from(bytes); // a copy: the messages are parts of the bytes before
+    this.#stored_bytes = bytes.length;
+  }
+
+  #keep(bytes: Buffer): void {
+    const size_bytes = this.#stored_bytes + bytes.length;
+    if (size_bytes > this.#store.length) {
+      const larger = Buffer.allocUnsafe(Math.max(store_bytes_min, size_bytes * 2));
+      this.#store.copy(larger, 0, 0, this.#stored_bytes);
+      this.#store = larger;
+    }
+    bytes.copy(this.#store, this.#stored_bytes);
+    this.#stored_bytes = size_bytes;
   }
 }
 

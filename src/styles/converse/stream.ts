@@ -7,6 +7,9 @@ import { cut, empty, errorEventOf, objectOf, start, type StreamReader } from '..
 import { readStop } from './response.ts';
 import { readUsage } from './usage.ts';
 
+/** Longer than any honest one; nothing of it goes on before it is whole. */
+const redacted_length_max = 1_048_576;
+
 /**
  * Reads a stream of Converse, whose frames the adapter has written as server-sent events with their names. The usage
  * comes last, after the reason for the end.
@@ -79,9 +82,10 @@ export class ConverseReader implements StreamReader {
   #readReasoning(index: Json, { text, signature, redactedContent }: JsonObject): ChatEvent[] {
     if (typeof text === 'string') return text === '' ? [] : [{ type: 'thinking', text }];
     if (typeof signature === 'string') return signature === '' ? [] : [{ type: 'signature', signature }];
-    if (typeof redactedContent === 'string') {
-      this.#redacted.set(index, (this.#redacted.get(index) ?? '') + redactedContent);
-    }
+    if (typeof redactedContent !== 'string') return [];
+    const data = (this.#redacted.get(index) ?? '') + redactedContent;
+    if (data.length > redacted_length_max) throw new Error('What is encrypted of the thinking does not end.');
+    this.#redacted.set(index, data);
     return [];
   }
 

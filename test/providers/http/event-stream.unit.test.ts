@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { asServerEvents, EventStreamError, EventStreamSplitter } from '../../../src/providers/http/event-stream.ts';
+import { workedMs } from '../../helpers/work.ts';
 import { checksum, eventFrame, frameOf } from '../imitations/event-stream.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
@@ -45,6 +46,16 @@ describe('frames of AWS', () => {
         expect(messages.map(({ headers, payload }) => [headers, payload.toString()])).toEqual(expected);
       }),
     );
+  });
+
+  it('that drip byte by byte are read once, in the memory of one', () => {
+    const frame = eventFrame('a', 'x'.repeat(2_000_000));
+    const splitter = new EventStreamSplitter();
+    const started = workedMs();
+    const messages = [];
+    for (let at = 0; at < frame.length; at++) messages.push(...splitter.push(frame.subarray(at, at + 1)));
+    expect(messages).toHaveLength(1);
+    expect(workedMs() - started).toBeLessThan(5_000);
   });
 
   it('with any bit turned are refused, or not complete', () => {

@@ -129,6 +129,16 @@ describe('a stream of Converse', () => {
     expect(relayFor(style, body, streamOf(events.slice(0, count))).relay.failure).toMatchObject({ type: 'cut' });
   });
 
+  it('whose encrypted thinking does not end is broken, before it fills the memory', () => {
+    const delta = { reasoningContent: { redactedContent: 'A'.repeat(400_000) } };
+    const endless = Array.from({ length: 4 }, (): [string, JsonObject] => [
+      'contentBlockDelta',
+      { contentBlockIndex: 0, delta },
+    ]);
+    const { relay } = relayFor(style, body, streamOf([...events.slice(0, 1), ...endless]));
+    expect(relay.failure).toMatchObject({ type: 'malformed' });
+  });
+
   it('that has an exception ends with it', () => {
     const error: [string, JsonObject] = ['error', { error: { type: 'throttlingException', message: 'Slow down.' } }];
     const { relay } = relayFor(style, body, streamOf([...events.slice(0, 2), error]));
