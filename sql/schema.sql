@@ -23,6 +23,43 @@ create table accounts (
 CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, name, currency, status ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION note_caller_change();
 
+create table added_models (
+  id text not null,
+  provider text not null,
+  entry json,
+  shipped text,
+  margin text,
+  price json,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint added_models_pkey PRIMARY KEY (id),
+  constraint added_models_provider_fkey FOREIGN KEY (provider) REFERENCES added_providers(name) ON DELETE CASCADE,
+  constraint added_models_check CHECK (((entry IS NULL) <> (shipped IS NULL))),
+  constraint added_models_entry_check CHECK ((json_typeof(entry) = 'object'::text)),
+  constraint added_models_margin_check CHECK ((margin ~ '^[0-9]{1,3}([.][0-9]{1,4})?$'::text)),
+  constraint added_models_price_check CHECK ((json_typeof(price) = 'array'::text))
+);
+CREATE INDEX added_models_by_provider ON added_models USING btree (provider);
+
+create table added_providers (
+  name text not null,
+  preset text,
+  entry json not null,
+  key_id text,
+  api_key bytea,
+  last_four text,
+  prefix text not null,
+  margin text not null,
+  is_off boolean not null default false,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint added_providers_pkey PRIMARY KEY (name),
+  constraint added_providers_check CHECK (((api_key IS NULL) = (last_four IS NULL))),
+  constraint added_providers_entry_check CHECK ((json_typeof(entry) = 'object'::text)),
+  constraint added_providers_margin_check CHECK ((margin ~ '^[0-9]{1,3}([.][0-9]{1,4})?$'::text)),
+  constraint added_providers_name_check CHECK ((name ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text))
+);
+
 create table api_keys (
   id text not null,
   account_id text not null,

@@ -15,6 +15,8 @@ import { usual_cost } from './accounts/hashing.ts';
 import { openLogin, type Login } from './accounts/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
+import { readAdded } from './catalog/added/rows.ts';
+import { watchAdded } from './catalog/added/watch.ts';
 import { watchOverrides, type OverrideWatcher } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import type { Config } from './config.ts';
@@ -24,6 +26,7 @@ import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
 import { settingOnce } from './db/settings.ts';
+import type { Watcher } from './db/watched.ts';
 import { openEngine, type Engine } from './queue/queue.ts';
 import { ownAddresses, type AddressRules } from './net/address.ts';
 import type { Clock } from './lib/clock.ts';
@@ -72,6 +75,8 @@ export type App = {
   readonly catalog: CatalogHolder;
   /** Keeps the catalogue at what operators changed while the service runs; absent in a command. */
   readonly overrides: Pick<OverrideWatcher, 'refresh'> | undefined;
+  /** Keeps it at what operators added; absent in a command, which reads it once. */
+  readonly added: Pick<Watcher, 'refresh'> | undefined;
   readonly providers: Providers;
   /** Wire formats of chat. */
   readonly styles: readonly Codec[];
@@ -183,19 +188,23 @@ async function makeAppWithoutEngine(config: Config, options: AppOptions = {}): P
   }
 }
 
-/** The secret of links, and the keys of content in rows. */
-function secretParts(config: Config, secret: string) {
-  return { secret, content_keys: contentKeys(config) };
-}
-
-/** Prices go by the database's time, and a service keeps the currencies that accounts have. */
+/**
+ * Prices go by the database's time, and a service keeps the currencies that accounts have. A command reads once what
+ * operators added.
+ */
 async function tieToDatabase(
   catalog: CatalogHolder,
   db: Db,
-  { clock, command }: { clock: Clock; command: boolean },
-): Promise<void> {
+  config: Config,
+  options: AppOptions,
+  onStop: App['onStop'],
+): Promise<Pick<App, 'clock' | 'content_keys'>> {
+  const clock = options.clock ?? (await openClock(db, onStop));
+  const content_keys = contentKeys(config);
   catalog.keepTime(clock);
-  if (!command) await catalog.keepCurrencies(() => currenciesInUse(db));
+  if (options.command) catalog.add(await readAdded(db, content_keys, { is_command: true }));
+  else await catalog.keepCurrencies(() => currenciesInUse(db));
+  return { clock, content_keys };
 }
 
 async function openParts(
@@ -210,8 +219,7 @@ async function openParts(
   if (!options.command) warnAbout(config, catalog, log);
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
-  const clock = options.clock ?? (await openClock(db, onStop));
-  await tieToDatabase(catalog, db, { clock, command: options.command === true });
+  const { clock, content_keys } = await tieToDatabase(catalog, db, config, options, onStop);
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = makeAuthenticator(db);
   const watched = openWatch(config, log, onStop);
@@ -219,8 +227,8 @@ async function openParts(
   const liveness = openLiveness(db, node_id);
   if (!options.command && config.role !== 'worker') await liveness.ensure(); // others lease nothing
   const money = openMoney(db, config, { clock, node_id, catalog, liveness }, onStop);
-  const heard = { db, log, notifier, listener, catalog, authenticator, holds: money.holds };
-  const overrides = options.command ? undefined : await hearOthers(heard, onStop);
+  const heard = { db, log, notifier, listener, catalog, authenticator, content_keys, holds: money.holds };
+  const watchers = options.command ? { overrides: undefined, added: undefined } : await hearOthers(heard, onStop);
   const secret = config.secret ?? (await settingOnce(db, 'secret', () => randomBytes(32).toString('base64url')));
   let listening: { host: string; port: number } = config;
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
@@ -243,7 +251,7 @@ async function openParts(
     storage: await openStorage(config, catalog.current.settings.storage, onStop, limits),
     ...money,
     catalog,
-    overrides,
+    ...watchers,
     ...upstreams,
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
@@ -256,7 +264,8 @@ async function openParts(
     finisher: makeFinisher(db),
     untilFinal: makeUntilFinal({ db, listener, onStop }),
     delivery_slots: openDeliverySlots({ db, clock, catalog }),
-    ...secretParts(config, secret),
+    secret,
+    content_keys,
     local_url: () => localUrl(listening),
     ...people,
     base_url,
@@ -376,9 +385,10 @@ async function hearOthers(
     catalog,
     authenticator,
     holds,
-  }: Pick<App, 'db' | 'log' | 'notifier' | 'listener' | 'catalog' | 'authenticator' | 'holds'>,
+    content_keys,
+  }: Pick<App, 'db' | 'log' | 'notifier' | 'listener' | 'catalog' | 'authenticator' | 'holds' | 'content_keys'>,
   onStop: App['onStop'],
-): Promise<OverrideWatcher> {
+): Promise<Pick<App, 'overrides' | 'added'>> {
   await listener.subscribe(keys_channel, { onPayload: authenticator.invalidate, onGap: authenticator.invalidate });
   await listener.subscribe(money_channel, {
     onPayload: (account_id) => holds.invalidate(account_id),
@@ -396,9 +406,11 @@ async function hearOthers(
   });
   await listener.subscribe(reload_channel, { onPayload: () => void reload(catalog, notifier, log) });
   const onError = (error: unknown) => log.warn({ err: error }, 'what operators changed about models cannot be read');
+  const added = await watchAdded({ db, content_keys, catalog, listener }, onError);
+  onStop(() => added.close());
   const overrides = await watchOverrides(db, catalog, listener, onError);
   onStop(() => overrides.close());
-  return overrides;
+  return { overrides, added };
 }
 
 /** The journal is closed behind the calls that still write to it. */

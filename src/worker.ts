@@ -4,6 +4,7 @@ import { removeOldLoginLinks } from './accounts/login-links.ts';
 import { removeOldSessions } from './accounts/sessions.ts';
 import { removeOldInvitations } from './accounts/team.ts';
 import type { App } from './app.ts';
+import { encryptKeysAgain } from './catalog/added/rows.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
 import type { Semaphore } from './concurrency/semaphore.ts';
@@ -98,6 +99,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeOldRecords(app, stopped);
   await removeOldResponses(app, stopped);
   await encryptAgain(app, stopped);
+  await encryptKeysAgain(app.db, app.content_keys);
   await removeOldLoginLinks(app.db, now);
   await removeOldClaims(app.db, now);
   await dropUnusedCircuits(app.db, now);

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Config } from '../config.ts';
+import { contentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from '../db/notify.ts';
@@ -31,18 +32,21 @@ export function withCommandApp<T>(config: Config, work: (app: CommandApp) => Pro
     onStop(() => notifier.close());
     const listener = openListener(db);
     onStop(() => listener.close());
-    const catalog = () => readCatalog(config);
+    const catalog = () => readCatalog(config, db);
     const base_url = async () => config.base_url ?? (await catalog()).settings.base_url ?? localUrl(config);
     return work({ config, clock: systemClock, db, notifier, listener, catalog, base_url });
   });
 }
 
-async function readCatalog(config: Config): Promise<Catalog> {
-  const [{ openCatalog }, { adapterFacts }, { adapters }] = await Promise.all([
+/** With what operators added in the dashboard. */
+async function readCatalog(config: Config, db: Db): Promise<Catalog> {
+  const [{ openCatalog }, { adapterFacts }, { adapters }, { readAdded }] = await Promise.all([
     import('../catalog/catalog.ts'), // 600 modules with those below
     import('../providers/facts.ts'),
     import('../providers/index.ts'),
+    import('../catalog/added/rows.ts'),
   ]);
-  const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
+  const added = await readAdded(db, contentKeys(config), { is_command: true });
+  const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters), added });
   return current;
 }

@@ -5,6 +5,8 @@ import { systemClock, type Clock } from '../lib/clock.ts';
 import { NoAnswer, within } from '../lib/within.ts';
 import { counted } from '../lib/counted.ts';
 import { buildModels, buildProvider } from './build.ts';
+import { addedPart, key_reference } from './added/part.ts';
+import { nothing_added, type Added } from './added/rows.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
 import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
@@ -32,6 +34,10 @@ export type Catalog = {
   /** By id: models that have ended. They take nothing new; what they have accepted goes on. */
   readonly retired: ReadonlyMap<string, Model>;
   readonly warnings: readonly Problem[];
+  /** Names of what operators added in the dashboard and is not in use, with the reason: by `provider NAME` and `model ID`. */
+  readonly unused: ReadonlyMap<string, string>;
+  /** Names of the providers of the file. */
+  readonly file_providers: readonly string[];
 };
 
 export type CatalogOptions = {
@@ -50,6 +56,8 @@ export type CatalogOptions = {
   secret?: (reference: string) => string | undefined;
   /** Number of accounts of each currency; a catalogue that lacks one of the currencies is rejected. */
   currencies_in_use?: ReadonlyMap<string, number>;
+  /** Rows that operators added in the dashboard, beside the file. */
+  added?: Added;
 };
 
 export type ReloadResult = { ok: boolean; message: string; problems: readonly Problem[] };
@@ -67,11 +75,15 @@ export type CatalogHolder = {
   keepTime(clock: Clock): void;
   /** From now on this is what operators changed, over whatever the file says. */
   override(overrides: readonly Override[]): void;
+  /** From now on this is what operators added, beside the file. */
+  add(added: Added): void;
 };
 
 /** Opens the catalogue. Throws CatalogError, which tells every mistake, if the file has one. */
 export async function openCatalog(options: CatalogOptions): Promise<CatalogHolder> {
-  const view = openView(needed(await load(options)));
+  let loaded = needed(await load(options));
+  let added = options.added ?? nothing_added;
+  const view = openView(loaded.make(added));
   let inUse: (() => Promise<ReadonlyMap<string, number>>) | undefined;
   const loadAgain = async () => load(inUse ? { ...options, currencies_in_use: await inUse() } : options);
   const reload = async (): Promise<ReloadResult> => {
@@ -81,9 +93,11 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
       const mistakes = again.problems.filter(({ severity }) => severity === 'error').map(showProblem);
       return rejected(mistakes, again.problems);
     }
-    const changes = changesOf(view.configured, again.catalog);
-    view.configure(again.catalog);
-    const { models, providers, warnings } = again.catalog;
+    loaded = again;
+    const catalog = loaded.make(added);
+    const changes = changesOf(view.configured, catalog);
+    view.configure(catalog);
+    const { models, providers, warnings } = catalog;
     const warning_lines = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     return {
       ok: true,
@@ -98,10 +112,15 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
     reload,
     keepCurrencies: async (read) => {
       inUse = read;
-      view.configure(needed(await loadAgain()));
+      loaded = needed(await loadAgain());
+      view.configure(loaded.make(added));
     },
     keepTime: (clock) => view.keepTime(clock),
     override: (overrides) => view.override(overrides),
+    add: (next) => {
+      added = next;
+      view.configure(loaded.make(added));
+    },
   };
 }
 
@@ -180,8 +199,8 @@ function rejected(reasons: string[], problems: readonly Problem[]): ReloadResult
   return { ok: false, message: `rejected, the old configuration stays:\n${reasons.join('\n')}`, problems };
 }
 
-function needed(loaded: Loaded): Catalog {
-  if (loaded.ok) return loaded.catalog;
+function needed(loaded: Loaded): Loaded & { ok: true } {
+  if (loaded.ok) return loaded;
   throw new CatalogError(loaded.problems.filter(({ severity }) => severity === 'error'));
 }
 
@@ -190,8 +209,17 @@ export async function checkCatalogFile(
   path: string,
   options: Omit<CatalogOptions, 'config_file'>,
 ): Promise<{ errors: string[]; warnings: string[] }> {
-  const reading = await readFrom(path, surroundingsOf(options));
-  return linesOf(reading.ok ? reading.warnings : reading.problems);
+  const surroundings = surroundingsOf(options);
+  const reading = await readFrom(path, surroundings);
+  const lines = linesOf(reading.ok ? reading.warnings : reading.problems);
+  if (reading.ok && options.added) lines.warnings.push(...unusedLines(options.added, reading.content, surroundings));
+  return lines;
+}
+
+/** Says what operators added in the dashboard and is not in use with this file. */
+function unusedLines(added: Added, file: CatalogFile, surroundings: Surroundings): string[] {
+  const { unused } = addedPart(added, file, surroundings);
+  return [...unused].map(([what, reason]) => `added in the dashboard: ${what}: ${reason}`);
 }
 
 /** The same of the default catalogue, whatever keys there are. */
@@ -205,7 +233,7 @@ function linesOf(problems: readonly Problem[]): { errors: string[]; warnings: st
 }
 
 /** The source of a model's definition: the file goes first, then the default catalogue, then the sandbox. */
-export type Origin = 'file' | 'default' | 'sandbox';
+export type Origin = 'file' | 'added' | 'default' | 'sandbox';
 
 export type Survey = {
   /** Every model that is switched on, with all its routes, whether or not they can be used. */
@@ -223,14 +251,14 @@ export async function surveyCatalog(options: CatalogOptions): Promise<Survey> {
   const reading = config_file === undefined ? nothing_read : await readFrom(config_file, surroundings);
   if (!reading.ok) throw new CatalogError(reading.problems);
   const file = reading.content;
-  const parts = partsOf(file, { adapters: surroundings.adapters, secret: () => 'set' });
+  const parts = partsOf(file, { ...surroundings, secret: () => 'set' }, nothing_added).parts;
   const { base_currency } = settingsOf(file);
   return {
     models: parts.flatMap(([origin, part]) =>
       buildModels(part, { base_currency, usable: () => true }).map((model) => ({ origin, model })),
     ),
     providers: new Map(parts.toReversed().flatMap(([, part]) => Object.entries(part.providers ?? {}))),
-    catalog: makeCatalog(file, reading.warnings, surroundings),
+    catalog: makeCatalog(file, reading.warnings, surroundings, nothing_added),
   };
 }
 
@@ -238,7 +266,8 @@ export async function surveyCatalog(options: CatalogOptions): Promise<Survey> {
 const without_file: CatalogFile = { version: 1, catalog: { default: true } };
 const nothing_read: Reading = { ok: true, content: without_file, warnings: [] };
 
-type Loaded = { ok: true; catalog: Catalog } | { ok: false; problems: Problem[] };
+/** `make`: the catalogue of the file with what operators added beside it. */
+type Loaded = { ok: true; make(added: Added): Catalog } | { ok: false; problems: Problem[] };
 
 async function load(options: CatalogOptions): Promise<Loaded> {
   const surroundings = surroundingsOf(options);
@@ -246,13 +275,13 @@ async function load(options: CatalogOptions): Promise<Loaded> {
   if (config_file === undefined) return loadBuiltin(surroundings);
   const reading = await readFrom(config_file, surroundings);
   if (!reading.ok) return reading;
-  return { ok: true, catalog: makeCatalog(reading.content, reading.warnings, surroundings) };
+  return { ok: true, make: (added) => makeCatalog(reading.content, reading.warnings, surroundings, added) };
 }
 
 function loadBuiltin(surroundings: Surroundings): Loaded {
-  const catalog = makeCatalog(without_file, [], surroundings);
-  const missing = stranded([...catalog.settings.currencies.keys()], surroundings.currencies_in_use);
-  if (missing.length === 0) return { ok: true, catalog };
+  const { currencies } = settingsOf(without_file);
+  const missing = stranded([...currencies.keys()], surroundings.currencies_in_use);
+  if (missing.length === 0) return { ok: true, make: (added) => makeCatalog(without_file, [], surroundings, added) };
   const place = { file: 'built-in catalogue', line: 1, col: 1, path: showPath(['currencies']) };
   const problems = missing.map((message): Problem => {
     return { severity: 'error', ...place, message: `${message} Name it in a file, and the file in MEDLEY_CONFIG.` };
@@ -314,16 +343,21 @@ function whyUnreadable(error: unknown): string {
   }
 }
 
-function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings): Catalog {
+function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings, added: Added): Catalog {
   const settings = settingsOf(file);
-  const parts = partsOf(file, surroundings);
-  const providers = new Map(parts.toReversed().flatMap(([, part]) => usableProviders(part, surroundings)));
+  const { parts, problems, unused } = partsOf(file, surroundings, added);
+  const providers = new Map(
+    parts.toReversed().flatMap(([origin, part]) => {
+      const keyOf = origin === 'added' ? (name: string) => added.keys.get(name) : undefined;
+      return usableProviders(part, surroundings, keyOf);
+    }),
+  );
   const usable = (name: string, kind: Kind) => {
     const provider = providers.get(name);
     return provider !== undefined && surroundings.canServe(provider.adapter, kind);
   };
   const models = parts.flatMap(([, part]) => buildModels(part, { base_currency: settings.base_currency, usable }));
-  const [, [, defaults]] = parts;
+  const [, , [, defaults]] = parts;
   const keyed_providers = Object.keys(defaults.providers ?? {});
   return {
     settings,
@@ -331,34 +365,45 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
     providers,
     keyed_providers,
     retired: new Map(),
-    warnings,
+    warnings: [...warnings, ...problems],
+    unused,
+    file_providers: Object.keys(file.providers ?? {}),
   };
 }
 
-type Parts = [['file', CatalogFile], ['default', CatalogFile], ['sandbox', CatalogFile]];
+type Parts = [['file', CatalogFile], ['added', CatalogFile], ['default', CatalogFile], ['sandbox', CatalogFile]];
 
 /** Returns the parts of a catalogue; an earlier part wins where names are the same. */
-function partsOf(file: CatalogFile, surroundings: Pick<Surroundings, 'adapters' | 'secret'>): Parts {
-  const sandbox = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), file);
-  return [
+function partsOf(file: CatalogFile, surroundings: Surroundings, added: Added) {
+  const { content, problems, unused } = addedPart(added, file, surroundings);
+  const taken = [...(content.models ?? []), ...(file.models ?? [])];
+  const sandbox = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), taken);
+  const defaults = defaultPart(file, surroundings);
+  const parts: Parts = [
     ['file', file],
-    ['default', defaultPart(file, surroundings)],
+    ['added', content],
+    ['default', withoutModels(defaults, content.models ?? [])],
     ['sandbox', sandbox],
   ];
+  return { parts, problems, unused };
 }
 
-/** A file may define a built-in model anew. */
-function withoutModels(builtin: CatalogFile, file: CatalogFile): CatalogFile {
-  const redefined = new Set(file.models?.map((model) => model.id));
-  return { ...builtin, models: (builtin.models ?? []).filter((model) => !redefined.has(model.id)) };
+/** A file, or an operator, may define a model that comes along anew. */
+function withoutModels(part: CatalogFile, taken: readonly { id: string }[]): CatalogFile {
+  if (taken.length === 0) return part;
+  const redefined = new Set(taken.map(({ id }) => id));
+  return { ...part, models: (part.models ?? []).filter((model) => !redefined.has(model.id)) };
 }
 
+/** `keyOf`: the keys of providers that are added, which stand behind no reference. */
 function usableProviders(
   file: CatalogFile,
   { adapters, secret, publishedLimits }: Surroundings,
+  keyOf?: (name: string) => string | undefined,
 ): [string, ProviderConfig][] {
   return Object.entries(file.providers ?? {}).flatMap(([name, entry]): [string, ProviderConfig][] => {
-    const texts = resolveTexts(entry, secret);
+    const own = (reference: string) => (reference === key_reference ? keyOf?.(name) : undefined);
+    const texts = resolveTexts(entry, keyOf ? (reference) => own(reference) ?? secret(reference) : secret);
     if (!adapters.includes(entry.adapter) || !texts) return [];
     return [[name, buildProvider(name, entry, texts, publishedLimits?.(entry.adapter) ?? {})]];
   });

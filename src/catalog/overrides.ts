@@ -1,5 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 import type { Listener } from '../db/notify.ts';
+import { watch, type Watcher } from '../db/watched.ts';
 import type { Model, Route } from './model.ts';
 
 /** An operator's override of one model while the service runs; the rest comes from the file (decision 19). */
@@ -95,14 +96,7 @@ async function removeUnchanged(db: Queryable, model: string): Promise<void> {
 /** NOTIFY on this channel: a row has changed. */
 export const overrides_channel = 'model_overrides';
 
-/** A NOTIFY may be lost with its connection: a change counts within a second all the same. */
-const read_every_ms = 1_000;
-
-export type OverrideWatcher = {
-  /** Reads the rows now. */
-  refresh(): Promise<void>;
-  close(): Promise<void>;
-};
+export type OverrideWatcher = Watcher;
 
 /** Keeps the catalogue at what operators changed, on this node. What cannot be read stays as it was. */
 export async function watchOverrides(
@@ -112,8 +106,6 @@ export async function watchOverrides(
   onError: (error: unknown) => void,
 ): Promise<OverrideWatcher> {
   let seen = '';
-  let reading: Promise<void> = Promise.resolve();
-  let waiting: Promise<void> | undefined;
   const read = async () => {
     const overrides = await listOverrides(db);
     const text = JSON.stringify(overrides);
@@ -121,18 +113,5 @@ export async function watchOverrides(
     seen = text;
     catalog.override(overrides);
   };
-  /** One after the other, so that an older look never overwrites a newer one; what comes meanwhile shares the next. */
-  const refresh = () =>
-    (waiting ??= reading = reading.catch(() => undefined).then(() => ((waiting = undefined), read())));
-  const look = () => void refresh().catch(onError);
-  await refresh();
-  await listener.subscribe(overrides_channel, { onPayload: look, onGap: look });
-  const timer = setInterval(look, read_every_ms);
-  return {
-    refresh,
-    close: async () => {
-      clearInterval(timer);
-      await reading.catch(() => undefined);
-    },
-  };
+  return watch({ listener, channel: overrides_channel }, read, onError);
 }

@@ -5,7 +5,7 @@ export type Path = readonly (string | number)[];
 export type Problem = {
   severity: 'error' | 'warning';
   file: string;
-  /** From 1. */
+  /** From 1; 0 for what is in no file. */
   line: number;
   /** From 1. */
   col: number;
@@ -27,7 +27,7 @@ export class CatalogError extends Error {
 
 /** `medley.yaml:41:9 models[2].price[0].unit: must be one of …` */
 export function showProblem({ file, line, col, path, message }: Problem): string {
-  return `${file}:${line}:${col} ${path}: ${message}`;
+  return `${line === 0 ? file : `${file}:${line}:${col}`} ${path}: ${message}`;
 }
 
 /** `models[2].price[0].unit`; `file` for the file as a whole. */

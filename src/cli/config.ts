@@ -3,9 +3,12 @@ import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { withDatabase } from '../app/data.ts';
 import { openStorage } from '../app/storage.ts';
+import { nothing_added, readAdded } from '../catalog/added/rows.ts';
 import { checkCatalogFile, checkDefaults, openCatalog } from '../catalog/catalog.ts';
 import { readCommandConfig } from '../app/running.ts';
 import { ConfigError, type Config } from '../config.ts';
+import { contentKeys } from '../db/content.ts';
+import type { Db } from '../db/database.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
 import { counted } from '../lib/counted.ts';
@@ -31,10 +34,12 @@ async function checkFile(file: string | undefined, is_offline: boolean): Promise
       2,
     );
   }
-  const in_use = await askAccounts(settings);
+  const in_use = await ask(settings, currenciesInUse, new Map<string, number>());
+  const added = await ask(settings, (db) => readAdded(db, contentKeys(settings), { is_command: true }), nothing_added);
   const { errors, warnings } = await checkCatalogFile(path, {
     ...adapterFacts(adapters),
     ...(typeof in_use !== 'string' && { currencies_in_use: in_use }),
+    ...(typeof added !== 'string' && { added }),
   });
   if (errors.length === 0 && !is_offline) await lookAtBucket(settings, path, { errors, warnings });
   if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);
@@ -76,12 +81,12 @@ function verdict(file: string, { errors, warnings }: { errors: string[]; warning
   return { json: { ok, file, errors, warnings }, text: lines.join('\n'), exit_code: ok ? 0 : 2 };
 }
 
-/** The currencies of the accounts of this folder or DATABASE_URL, or why they cannot be told. */
-async function askAccounts(config: Config): Promise<Map<string, number> | string> {
+/** Returns what the database of this folder or DATABASE_URL has, `nothing` if there is none yet, or why it cannot be asked. */
+async function ask<T>(config: Config, question: (db: Db) => Promise<T>, nothing: T): Promise<T | string> {
   try {
-    return (await withDatabase(config, (db) => currenciesInUse(db))) ?? new Map();
+    return (await withDatabase(config, question)) ?? nothing;
   } catch (error) {
-    if (isCode(error, undefined_table)) return new Map(); // made, but never migrated
+    if (isCode(error, undefined_table)) return nothing; // made, but never migrated
     return error instanceof Error ? error.message : String(error);
   }
 }

@@ -5,6 +5,7 @@ import type { Change } from '../catalog/lists/edit.ts';
 import { entryOf } from '../catalog/lists/entry.ts';
 import { list_forms, type ListForm } from '../catalog/lists/index.ts';
 import type { ListedModel } from '../catalog/lists/listed.ts';
+import { factorOf } from '../catalog/margin.ts';
 import { providerPresets, routeOptions } from '../catalog/presets.ts';
 import type { ProviderEntry } from '../catalog/schema.ts';
 import { counted } from '../lib/counted.ts';
@@ -81,12 +82,9 @@ async function importList(form: ListForm, source: string | undefined, options: O
 
 /** `20%` as the factor `1.2`. */
 function marginOf(markup: string): string {
-  const match = /^(\d{1,4})(?:\.(\d{1,2}))?%?$/.exec(markup);
-  if (!match) throw new CommandError(`--markup must be a percentage such as 20%; not "${markup}".`, 2);
-  const [, whole = '', fraction = ''] = match;
-  const hundredths = BigInt(whole) * 100n + BigInt(fraction.padEnd(2, '0'));
-  const digits = (10_000n + hundredths).toString().padStart(5, '0');
-  return `${digits.slice(0, -4)}.${digits.slice(-4)}`.replace(/\.?0+$/, '');
+  const factor = factorOf(markup);
+  if (factor === undefined) throw new CommandError(`--markup must be a percentage such as 20%; not "${markup}".`, 2);
+  return factor;
 }
 
 /** Returns what the file says of a provider, else the default catalogue, else what is known of its name. */

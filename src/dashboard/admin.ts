@@ -3,6 +3,7 @@ import type { AddressRules } from '../net/address.ts';
 import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { reload_channel } from '../app/channels.ts';
+import { readAdded } from '../catalog/added/rows.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { endingSoon } from '../catalog/dated.ts';
 import { needsKey } from '../catalog/default.ts';
@@ -174,7 +175,11 @@ export const admin_check = session_endpoint('GET', '/dash/admin/configuration/ch
   const { config_file } = app.config;
   const facts = adapterFacts(adapters);
   const { errors, warnings } = config_file
-    ? await checkCatalogFile(config_file, { ...facts, currencies_in_use: await currenciesInUse(app.db) })
+    ? await checkCatalogFile(config_file, {
+        ...facts,
+        currencies_in_use: await currenciesInUse(app.db),
+        added: await readAdded(app.db, app.content_keys),
+      })
     : checkDefaults(facts);
   const view: AdminCheck = { file: config_file ?? null, ok: errors.length === 0, errors, warnings };
   return { status: 200, body: view };

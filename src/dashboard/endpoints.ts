@@ -29,6 +29,18 @@ import {
   admin_reset_route,
   admin_switch_model,
 } from './admin-models.ts';
+import {
+  admin_add_models,
+  admin_change_added_model,
+  admin_provider_offer,
+  admin_remove_added_model,
+} from './admin-provider-models.ts';
+import {
+  admin_add_provider,
+  admin_change_provider,
+  admin_providers,
+  admin_remove_provider,
+} from './admin-providers.ts';
 import { test_call_endpoints } from './admin-test-calls.ts';
 import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
 import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
@@ -107,6 +119,14 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_order_routes,
   admin_drain_route,
   admin_reset_route,
+  admin_providers,
+  admin_add_provider,
+  admin_change_provider,
+  admin_remove_provider,
+  admin_provider_offer,
+  admin_add_models,
+  admin_change_added_model,
+  admin_remove_added_model,
   admin_failures,
   admin_failures_file,
   admin_queue,

@@ -2,6 +2,7 @@ import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, ProviderLimits, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { ProviderEntry } from '../catalog/schema.ts';
+import type { ListModels } from './offer/offer.ts';
 import type { Guard } from '../net/guard.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -248,6 +249,8 @@ export type Adapter = {
   checkChatOptions?(options: JsonObject): OptionProblem[];
   /** Checks the options of a route of another kind, and its `output`. */
   checkOptions?(options: JsonObject, output: JsonObject): OptionProblem[];
+  /** Reads its upstream's own list of models, by which the key is checked, too. Throws OfferError. */
+  listModels?: ListModels;
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
   /** For models that answer in the call itself. */

@@ -1,7 +1,7 @@
 import { multiplied } from '../margin.ts';
-import type { PriceRow } from '../model.ts';
+import type { JsonObject, PriceRow, Unit } from '../model.ts';
 import type { ModelEntry, PriceEntry, RouteEntry } from '../schema.ts';
-import type { ListedModel } from './listed.ts';
+import { token_units, type ListedModel } from './listed.ts';
 
 export type EntryOptions = {
   /** Ours, over which the model is run. */
@@ -27,7 +27,7 @@ export function entryOf(
     listed;
   const id = idOf(upstream_model, prefix);
   if (kind === 'other' || id === undefined) return undefined;
-  const cost = listed.price.filter(({ unit }) => kind === 'chat' || unit === 'input_token' || unit === 'request');
+  const cost = listed.price.filter(({ unit }) => units_of[kind].includes(unit));
   const is_chat = kind === 'chat';
   const successor = replaced_by === undefined ? undefined : idOf(replaced_by, prefix);
   return {
@@ -41,6 +41,7 @@ export function entryOf(
       ...(successor !== undefined && successor !== id && { replaced_by: successor }),
     }),
     ...(is_chat && { capabilities: [...listed.capabilities] }),
+    ...(kind === 'image' && image_parts),
     ...(context_tokens !== undefined && { limits: { context_tokens } }),
     ...(is_chat && max_output_tokens !== undefined && { max_output_tokens }),
     ...(cost.length > 0 && { price: cost.map((row) => rowOf(row, margin)) }),
@@ -49,12 +50,55 @@ export function entryOf(
       {
         provider,
         upstream_model,
+        ...(kind === 'image' && image_route),
         ...(is_chat && Object.keys(options).length > 0 && { options }),
         ...(cost.length > 0 && { cost: cost.map((row) => rowOf(row, '1')), ...(source && { cost_source: source }) }),
       },
     ],
   };
 }
+
+/** Units of prices that mean something for models of each kind. */
+const units_of: { readonly [kind in Exclude<ListedModel['kind'], 'other'>]: readonly Unit[] } = {
+  chat: [...token_units, 'request'],
+  embedding: ['input_token', 'request'],
+  image: ['image', 'request'],
+};
+
+/** The input that every server of OpenAI's style takes for images. */
+const image_input: JsonObject = {
+  type: 'object',
+  required: ['prompt'],
+  additionalProperties: false,
+  properties: {
+    prompt: { type: 'string', title: 'Prompt', description: 'What the image shows.', minLength: 1, maxLength: 8000 },
+    size: {
+      type: 'string',
+      title: 'Size',
+      description: 'Width and height in pixels, such as 1024x1024.',
+      pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$',
+      default: '1024x1024',
+    },
+    n: {
+      type: 'integer',
+      title: 'Number of images',
+      description: 'Each is paid for.',
+      minimum: 1,
+      maximum: 4,
+      default: 1,
+    },
+  },
+};
+
+const image_parts: Pick<ModelEntry, 'input_schema' | 'estimate'> = {
+  input_schema: image_input,
+  estimate: { image: '$input.n' },
+};
+
+const image_route: Pick<RouteEntry, 'timeout' | 'input'> = {
+  timeout: { start: '5m', total: '6m' }, // the answer is the image
+  input: { prompt: '$input.prompt', size: '$input.size', n: '$input.n' },
+};
 
 /** The id under which callers find a listed model. */
 function idOf(upstream_model: string, prefix: string): string | undefined {

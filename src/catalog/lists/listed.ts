@@ -7,7 +7,7 @@ export type ListedModel = {
   upstream_model: string;
   /** The provider, as the list names it; absent: the list has one only. */
   provider?: string;
-  kind: 'chat' | 'embedding' | 'other';
+  kind: 'chat' | 'embedding' | 'image' | 'other';
   name?: string;
   description?: string;
   /** Days. */
@@ -32,7 +32,8 @@ type TokenUnit = Extract<Unit, `${string}_token`>;
 /** Prices of one token, as numbers or texts; what is not a price above zero has no row. */
 export type TokenPrices = Partial<Record<TokenUnit, Json | undefined>>;
 
-const token_units: readonly TokenUnit[] = [
+/** Units of the prices of tokens. */
+export const token_units: readonly TokenUnit[] = [
   'input_token',
   'cached_input_token',
   'cache_write_token',

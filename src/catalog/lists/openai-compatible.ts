@@ -19,7 +19,7 @@ export function readOpenaiCompatible(list: Json): ListedModel[] {
     return [
       {
         upstream_model: id,
-        kind: /embed/i.test(id) ? 'embedding' : 'chat',
+        kind: kindOf(id),
         ...(created !== undefined && { created }),
         ...(context_tokens !== undefined && { context_tokens }),
         ...(max_output_tokens !== undefined && { max_output_tokens }),
@@ -28,4 +28,14 @@ export function readOpenaiCompatible(list: Json): ListedModel[] {
       },
     ];
   });
+}
+
+/** Names of models that make images on servers of this style. */
+const image_names =
+  /gpt-image|dall-?e|stable-diffusion|\bsd(?:xl|[ -]?3)|flux|imagen|qwen-image|grok-.*-image|\bimage\b/i;
+
+/** Guesses the kind by the name, which is all that there is. */
+function kindOf(id: string): ListedModel['kind'] {
+  if (/embed/i.test(id)) return 'embedding';
+  return image_names.test(id) ? 'image' : 'chat';
 }

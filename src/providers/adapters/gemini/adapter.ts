@@ -1,4 +1,5 @@
 import { openGeminiChat } from './chat.ts';
+import { listGeminiModels } from './list.ts';
 import { openMedia } from './media.ts';
 import { geminiChatOptionProblems, mediaOptionProblems } from './options.ts';
 import type { Adapter } from '../../provider.ts';
@@ -27,6 +28,7 @@ export const gemini = {
   limits: { label: 'Google' },
   checkChatOptions: geminiChatOptionProblems,
   checkOptions: mediaOptionProblems,
+  listModels: listGeminiModels,
   open: openMedia,
   openChat: openGeminiChat,
 } satisfies Adapter;

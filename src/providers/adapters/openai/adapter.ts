@@ -1,3 +1,4 @@
+import { readList } from '../../../catalog/lists/index.ts';
 import type { ProviderConfig } from '../../../catalog/model.ts';
 import type { Guard } from '../../../net/guard.ts';
 import { completions } from '../../../styles/completions/codec.ts';
@@ -7,6 +8,8 @@ import type { Codec } from '../../../styles/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import { serverRerankBody } from '../../http/reranker.ts';
+import { offeredOf, type OfferedModel, type OfferRequest } from '../../offer/offer.ts';
+import { readUpstreamList } from '../../offer/read-list.ts';
 import { openMedia } from './media.ts';
 import { mediaOptionProblems } from './options.ts';
 import type { Adapter, ChatProvider, Provider } from '../../provider.ts';
@@ -44,9 +47,22 @@ export const openai = {
   limits: { label: 'OpenAI' },
   checkChatOptions: chatOptionProblems,
   checkOptions: mediaOptionProblems,
+  listModels,
   open: (config, parts): Provider => openMedia({ ...config, base_url: config.base_url ?? default_base_url }, parts),
   openChat,
 } satisfies Adapter;
+
+async function listModels(
+  config: ProviderConfig,
+  { guard }: { guard: Guard },
+  { form = 'openai-compatible', key_path, signal }: OfferRequest,
+): Promise<OfferedModel[]> {
+  const headers: Record<string, string> =
+    config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
+  const base_url = config.base_url ?? default_base_url;
+  const place = { config: { ...config, base_url }, guard, headers, path: '/models', key_path, signal };
+  return offeredOf(await readUpstreamList({ ...place, read: (text) => readList(form, text) }));
+}
 
 function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
   const client = openChatClient({ ...config, base_url: config.base_url ?? default_base_url }, guard);
