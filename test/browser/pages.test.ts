@@ -51,6 +51,7 @@ beforeAll(async () => {
     ['admin accounts', '/admin/accounts'],
     ['admin account', `/admin/accounts/${client.account_id}`],
     ['admin models', '/admin/models'],
+    ['admin providers', '/admin/providers'],
     ['admin failures', '/admin/failures'],
     ['admin queue', '/admin/queue'],
     ['admin deliveries', '/admin/deliveries'],

@@ -159,6 +159,11 @@ const adminPages = [
   }),
   createRoute({
     getParentRoute: () => operating,
+    path: '/admin/providers',
+    component: lazyRouteComponent(() => import('./pages/admin/Providers.tsx'), 'Providers'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
     path: '/admin/failures',
     validateSearch: readFailuresSearch,
     component: lazyRouteComponent(() => import('./pages/admin/Failures.tsx'), 'Failures'),

@@ -101,10 +101,7 @@ function refusalOf(answer: Answer, url: string, has_key: boolean, secrets: reado
     return new OfferError('api_key', `${text}${reasonIn(answer, secrets)} (${status}).`);
   }
   if (status === 404 || status === 405) {
-    return new OfferError(
-      'base_url',
-      `There is no list of models at ${url} (${status}). Check the path of the address.`,
-    );
+    return new OfferError('base_url', `There is nothing at ${url} (${status}). Check the path of the address.`);
   }
   if (status >= 300 && status < 400) {
     return new OfferError('base_url', `${url} leads elsewhere (${status}). Give the address where it ends.`);

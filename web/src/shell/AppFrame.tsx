@@ -21,6 +21,7 @@ import {
   BookOpenIcon,
   ChartBarIcon,
   ClipboardDocumentListIcon,
+  CloudIcon,
   Cog6ToothIcon,
   ComputerDesktopIcon,
   CubeIcon,
@@ -67,6 +68,7 @@ const own: Item[] = [
 const operating: Item[] = [
   { to: '/admin', label: 'Overview', icon: SignalIcon },
   { to: '/admin/accounts', label: 'Accounts', icon: UsersIcon },
+  { to: '/admin/providers', label: 'Providers', icon: CloudIcon },
   { to: '/admin/models', label: 'Models & routes', icon: CubeIcon },
   { to: '/admin/failures', label: 'Failures', icon: ShieldExclamationIcon },
   { to: '/admin/queue', label: 'Queue & workers', icon: QueueListIcon },

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 
 export type Change = {
-  /** Asks for a change below `/dash/admin/`; what the pages of operators show is read again. */
+  /** Asks for a change below `/dash/admin/`; what pages show is read again, since lists of models change, too. */
   make(path: string, body: Record<string, unknown>): void;
   isPending: boolean;
   error: Error | null;
@@ -14,7 +14,7 @@ export function useChange(): Change {
   const { mutate, error, isPending } = useMutation({
     mutationFn: ({ path, body }: { path: string; body: Record<string, unknown> }) =>
       api.post(`/dash/admin/${path}`, body),
-    onSettled: () => queries.invalidateQueries({ queryKey: ['admin'] }),
+    onSettled: () => queries.invalidateQueries(),
   });
   return { make: (path, body) => mutate({ path, body }), isPending, error };
 }

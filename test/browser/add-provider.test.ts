@@ -1,0 +1,133 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
+import { firstStart, type FirstStart } from '../helpers/first-start.ts';
+import { startImageServer } from '../providers/imitations/image-server.ts';
+import type { Imitation } from '../providers/imitations/imitation.ts';
+import { openrouter_key, startOpenRouter } from '../providers/imitations/openrouter.ts';
+
+/** From an empty installation to a chat and a picture of one's own providers, by the dashboard alone. */
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let folder = '';
+let service: FirstStart | undefined;
+let router: Imitation;
+let images: Imitation;
+let context: BrowserContext;
+let page: Page;
+let complaints: string[];
+
+const limit = { timeout: 180_000 };
+
+beforeAll(async () => {
+  chromium = await launchBrowser();
+  [router, images] = await Promise.all([startOpenRouter(), startImageServer()]);
+  folder = clusterFolder();
+  service = await firstStart(folder);
+  context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
+  ({ page, complaints } = await watchedPage(context, new URL(service.link).origin));
+  await page.goto(service.link);
+  await heading('Home').waitFor();
+}, 180_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+  await router?.stop();
+  await images?.stop();
+  removeFolder(folder);
+}, 60_000);
+
+const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true });
+const dialog = () => page.getByRole('dialog');
+
+async function choose(name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Add a provider' }).click();
+  await dialog().getByRole('combobox', { name: 'Provider' }).click();
+  await page.getByRole('option', { name, exact: true }).click();
+}
+
+test('an operator pastes a key, ticks a model and chats with it, without a restart', limit, async () => {
+  await page.getByRole('link', { name: 'Providers', exact: true }).click();
+  await heading('Providers').waitFor();
+  await page.getByText('Keys are stored without encryption').waitFor();
+  await choose('OpenRouter');
+  await dialog().getByRole('button', { name: 'Another name or address' }).click();
+  await dialog().getByRole('textbox', { name: 'Address' }).fill(`${router.url}/api/v1`);
+  await dialog().getByLabel('API key').fill('sk-or-v1-wrong');
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+  await dialog()
+    .getByText(/has a private address/)
+    .waitFor();
+  await dialog().getByRole('checkbox', { name: 'The server is in my own network' }).check();
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+  await dialog().getByText('The provider does not take this key: User not found (401).').waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog().getByLabel('API key').fill(openrouter_key);
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+
+  await page.getByRole('dialog', { name: 'Models of OpenRouter' }).waitFor();
+  const row = dialog().getByRole('row', { name: /maker\/talker/ });
+  await row.getByText('$2.5 per million input tokens').waitFor();
+  await row.getByText('$3 per million input tokens').waitFor();
+  expect(await dialog().getByRole('checkbox', { name: 'maker/painter' }).isDisabled()).toBe(true);
+  await row.getByRole('checkbox').check();
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog().getByRole('button', { name: 'Add 1 model' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+  await page.getByText('key …cdef').waitFor();
+
+  await page.getByRole('link', { name: 'maker/talker' }).click();
+  await page.getByRole('link', { name: 'Open in the playground' }).first().click();
+  await heading('Playground').waitFor();
+  await page.getByRole('textbox', { name: /Message/ }).fill('Hello');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('Hello from the router.').waitFor();
+  expect(router.askedFor('submit').at(-1)?.headers.authorization).toBe(`Bearer ${openrouter_key}`);
+  expect(complaints).toEqual([]);
+});
+
+test('a server of images in the own network makes a picture at a price that was typed', limit, async () => {
+  await page.getByRole('link', { name: 'Providers', exact: true }).click();
+  await heading('Providers').waitFor();
+  await choose('LocalAI');
+  await dialog().getByRole('textbox', { name: 'Address' }).fill(`${images.url}/v1`);
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('dialog', { name: 'Models of LocalAI' }).waitFor();
+  await dialog().getByRole('checkbox', { name: 'localai/stable-diffusion-3.5' }).check();
+  await dialog().getByText('Type a price for stable-diffusion-3.5; 0 makes it free.').waitFor();
+  await dialog().getByLabel('Per image of stable-diffusion-3.5').fill('0.05');
+  await dialog().getByRole('button', { name: 'Add 1 model' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+
+  await page.getByRole('link', { name: 'localai/stable-diffusion-3.5' }).click();
+  await page.getByRole('link', { name: 'Open in the playground' }).first().click();
+  await heading('Playground').waitFor();
+  await page.getByRole('textbox', { name: /^Prompt/ }).fill('A red bicycle');
+  await page.getByRole('button', { name: /^Run · holds/ }).click();
+  const picture = page.getByRole('img', { name: 'Result 1 of localai/stable-diffusion-3.5' });
+  await picture.waitFor();
+  await expect.poll(() => picture.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit).toBe(64);
+  expect(complaints).toEqual([]);
+});
+
+test('prices are changed and providers removed, on a phone too', limit, async () => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${new URL(page.url()).origin}/admin/providers`);
+  await page.getByRole('button', { name: 'Price of maker/talker' }).click();
+  await dialog().getByRole('radio', { name: 'List price + a margin of its own' }).check();
+  await dialog().getByRole('textbox', { name: 'Margin in percent' }).fill('100');
+  await dialog().getByRole('button', { name: 'Save' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+  await page.getByText('$5 per million input tokens').waitFor();
+  expect(await sidewaysOf(page)).toBe(0);
+  expect(await violationsIn(page)).toEqual([]);
+
+  await page.getByRole('button', { name: 'More for localai' }).click();
+  await page.getByRole('menuitem', { name: 'Remove…' }).click();
+  await dialog().getByRole('button', { name: 'Remove' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+  await page.getByText('localai/stable-diffusion-3.5').waitFor({ state: 'hidden' });
+  expect(complaints).toEqual([]);
+});
