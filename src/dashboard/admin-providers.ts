@@ -224,7 +224,7 @@ function withoutKey(entry: ProviderEntry): ProviderEntry {
 }
 
 /** The entry with the address of the body, if it has one. */
-export function addressIn(entry: ProviderEntry, body: SessionCall['body']): ProviderEntry {
+function addressIn(entry: ProviderEntry, body: SessionCall['body']): ProviderEntry {
   const { base_url = entry.base_url, allow_private = entry.allow_private ?? false } = body ?? {};
   if (typeof allow_private !== 'boolean') throw wrong('allow_private', 'allow_private must be true or false.');
   if (typeof base_url !== 'string' || !isAddress(base_url.trim()))
@@ -240,7 +240,7 @@ function isAddress(text: string): boolean {
 }
 
 /** A key that was pasted: spaces and line ends around it are no part of it. */
-export function keyIn(body: SessionCall['body']): string | undefined {
+function keyIn(body: SessionCall['body']): string | undefined {
   const value = body?.['api_key'];
   if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return undefined;
   const text = typeof value === 'string' ? value.trim() : '';

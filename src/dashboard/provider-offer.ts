@@ -52,7 +52,7 @@ export function shippedOffer({ preset }: Pick<Offering, 'preset'>) {
 export function priceViews(rows: readonly PriceEntry[] | undefined, currency: string): PriceView[] {
   return (rows ?? []).map(({ unit, amount, per, when, above_input_tokens }) => ({
     unit,
-    amount,
+    amount: amount.replace(/^(\d+)$/, '$1.00').replace(/\.(\d)$/, '.$10'),
     per: per ?? 1,
     currency,
     ...(when && { when }),

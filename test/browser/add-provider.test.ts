@@ -69,8 +69,8 @@ test('an operator pastes a key, ticks a model and chats with it, without a resta
 
   await page.getByRole('dialog', { name: 'Models of OpenRouter' }).waitFor();
   const row = dialog().getByRole('row', { name: /maker\/talker/ });
-  await row.getByText('$2.5 per million input tokens').waitFor();
-  await row.getByText('$3 per million input tokens').waitFor();
+  await row.getByText('$2.50 per million input tokens').waitFor();
+  await row.getByText('$3.00 per million input tokens').waitFor();
   expect(await dialog().getByRole('checkbox', { name: 'maker/painter' }).isDisabled()).toBe(true);
   await row.getByRole('checkbox').check();
   expect(await violationsIn(page)).toEqual([]);
@@ -120,7 +120,7 @@ test('prices are changed and providers removed, on a phone too', limit, async ()
   await dialog().getByRole('textbox', { name: 'Margin in percent' }).fill('100');
   await dialog().getByRole('button', { name: 'Save' }).click();
   await dialog().waitFor({ state: 'hidden' });
-  await page.getByText('$5 per million input tokens').waitFor();
+  await page.getByText('$5.00 per million input tokens').waitFor();
   expect(await sidewaysOf(page)).toBe(0);
   expect(await violationsIn(page)).toEqual([]);
 

@@ -70,7 +70,7 @@ describe('a provider that is added', () => {
     ]);
     expect(offer.models[0]?.list_price).toContainEqual({
       unit: 'input_token',
-      amount: '2.5',
+      amount: '2.50',
       per: 1_000_000,
       currency: 'USD',
     });
@@ -79,9 +79,9 @@ describe('a provider that is added', () => {
     told(await post('/openrouter/models', { models: [{ upstream_model: 'maker/talker' }] }));
     const { json } = await client.call('GET', '/v1/models/maker/talker');
     expect(json.pricing).toEqual([
-      { unit: 'input_token', amount: '3', per: 1_000_000, currency: 'USD' },
-      { unit: 'cached_input_token', amount: '0.3', per: 1_000_000, currency: 'USD' },
-      { unit: 'output_token', amount: '12', per: 1_000_000, currency: 'USD' },
+      { unit: 'input_token', amount: '3.00', per: 1_000_000, currency: 'USD' },
+      { unit: 'cached_input_token', amount: '0.30', per: 1_000_000, currency: 'USD' },
+      { unit: 'output_token', amount: '12.00', per: 1_000_000, currency: 'USD' },
     ]);
     const said = await say('maker/talker');
     expect(said).toMatchObject({
@@ -129,7 +129,7 @@ describe('a provider that is added', () => {
     told(await post('/openrouter/change', { margin: '50%' }));
     expect(await priceOf()).toBe('3.75');
     told(await post('/openrouter/models/change', { model: 'maker/talker', margin: '0' }));
-    expect(await priceOf()).toBe('2.5');
+    expect(await priceOf()).toBe('2.50');
     const price = [
       { unit: 'input_token', amount: '7', per: 1_000_000 },
       { unit: 'output_token', amount: '70', per: 1_000_000 },

@@ -228,5 +228,5 @@ function divided(amount: string, rate: string): string {
   const below = a.denominator * b.numerator;
   const digits = ((above + below - 1n) / below).toString().padStart(places + 1, '0');
   const fraction = digits.slice(-places).replace(/0+$/, '');
-  return digits.slice(0, -places) + (fraction === '' ? '' : `.${fraction}`);
+  return `${digits.slice(0, -places)}.${fraction.padEnd(2, '0')}`;
 }

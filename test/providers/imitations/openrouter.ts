@@ -36,7 +36,7 @@ const painter = {
   architecture: { input_modalities: ['text'], output_modalities: ['image'] },
 };
 
-export const openrouter_list = { data: [talker, thinker, painter] };
+const openrouter_list = { data: [talker, thinker, painter] };
 
 const usage = { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15, cost: 0.00006 };
 

@@ -18,5 +18,5 @@ function decimalOf(text: string): { digits: bigint; places: number } | undefined
 function shifted(digits: string, places: number): string {
   const padded = digits.padStart(places + 1, '0');
   const fraction = padded.slice(padded.length - places).replace(/0+$/, '');
-  return padded.slice(0, padded.length - places) + (fraction === '' ? '' : `.${fraction}`);
+  return `${padded.slice(0, padded.length - places)}.${fraction.padEnd(2, '0')}`;
 }

@@ -31,7 +31,7 @@ export function ChooseModels({ view, name, close }: Props) {
       opened
       onClose={close}
       title={`Models of ${provider?.title ?? name}`}
-      size="xl"
+      size={1000}
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >

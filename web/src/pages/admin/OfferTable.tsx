@@ -1,4 +1,6 @@
+import { useMediaQuery } from '@mantine/hooks';
 import { Checkbox, NativeSelect, Stack, Table, Text, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import type { AdminProviders, OfferedModelView } from '../../../../src/dashboard/views/admin-providers.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { priceTexts } from '../../ui/price.ts';
@@ -18,8 +20,12 @@ type Props = {
 /** More rows make typing slow. */
 const rows_max = 100;
 
+const columns = [{ name: 'Model' }, { name: 'Kind' }, { name: 'List price' }, { name: 'For your callers' }];
+const narrow_columns = [{ name: 'Model' }];
+
 /** A list of models to tick, with the provider's prices and those for callers. */
 export function OfferTable({ view, models, search, margin, choices, set }: Props) {
+  const is_narrow = useMediaQuery('(max-width: 40em)') ?? false;
   const words = search
     .toLowerCase()
     .split(/\s+/)
@@ -34,13 +40,11 @@ export function OfferTable({ view, models, search, margin, choices, set }: Props
   return (
     <Stack gap="xs">
       <div style={{ maxHeight: '48vh', overflowY: 'auto' }}>
-        <ListTable
-          caption="Models of the provider"
-          columns={[{ name: 'Model' }, { name: 'Kind' }, { name: 'List price' }, { name: 'For your callers' }]}
-        >
+        <ListTable caption="Models of the provider" columns={is_narrow ? narrow_columns : columns}>
           {shown.map((model) => (
             <Row
               key={model.upstream_model}
+              is_narrow={is_narrow}
               view={view}
               model={model}
               margin={margin}
@@ -65,46 +69,88 @@ type RowProps = Pick<Props, 'view' | 'margin'> & {
   set: (choice: Choice) => void;
 };
 
-function Row({ view, model, margin, choice, set }: RowProps) {
-  const { upstream_model, id, name, kind, kinds, list_price, is_added } = model;
-  const is_possible = kind !== null;
+/** On a phone everything of a model is below its name. */
+function Row({ is_narrow, ...props }: RowProps & { is_narrow: boolean }) {
+  const { model } = props;
+  const is_possible = model.kind !== null;
+  const list_price = (
+    <PriceLines texts={model.list_price.length === 0 ? ['not in the list'] : priceTexts(model.list_price)} />
+  );
+  if (is_narrow) {
+    return (
+      <Table.Tr>
+        <Table.Td>
+          <Stack gap="xs">
+            <Tick {...props} />
+            <KindOf {...props} />
+            {is_possible && (
+              <>
+                <Labelled label="List price">{list_price}</Labelled>
+                <Labelled label="For your callers">
+                  <CallerPrice {...props} />
+                </Labelled>
+              </>
+            )}
+          </Stack>
+        </Table.Td>
+      </Table.Tr>
+    );
+  }
   return (
     <Table.Tr>
       <Table.Td miw={190} maw={280}>
-        <Checkbox
-          label={<ModelLabel id={id} name={name} />}
-          aria-label={id}
-          checked={choice.is_ticked}
-          disabled={!is_possible}
-          onChange={({ currentTarget }) => set({ ...choice, is_ticked: currentTarget.checked })}
-        />
-        {is_added && (
-          <Text size="xs" c="dimmed" pl={32}>
-            Added; tick it to take its list price again
-          </Text>
-        )}
+        <Tick {...props} />
       </Table.Td>
       <Table.Td>
-        {kinds.length > 0 ? (
-          <NativeSelect
-            size="xs"
-            w={112}
-            aria-label={`Kind of ${upstream_model}`}
-            data={[...kinds]}
-            value={choice.kind}
-            onChange={({ currentTarget }) => set({ ...choice, kind: currentTarget.value, amounts: {} })}
-          />
-        ) : (
-          <Text size="sm">{kind ?? 'cannot be added'}</Text>
-        )}
+        <KindOf {...props} />
       </Table.Td>
-      <Table.Td miw={150}>
-        <PriceLines texts={list_price.length === 0 ? ['not in the list'] : priceTexts(list_price)} />
-      </Table.Td>
-      <Table.Td miw={170}>
-        {is_possible && <CallerPrice view={view} model={model} margin={margin} choice={choice} set={set} />}
-      </Table.Td>
+      <Table.Td miw={150}>{list_price}</Table.Td>
+      <Table.Td miw={170}>{is_possible && <CallerPrice {...props} />}</Table.Td>
     </Table.Tr>
+  );
+}
+
+function Labelled({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div>
+      <Text size="xs" c="dimmed">
+        {label}
+      </Text>
+      {children}
+    </div>
+  );
+}
+
+function Tick({ model: { id, name, kind, is_added }, choice, set }: RowProps) {
+  return (
+    <>
+      <Checkbox
+        label={<ModelLabel id={id} name={name} />}
+        aria-label={id}
+        checked={choice.is_ticked}
+        disabled={kind === null}
+        onChange={({ currentTarget }) => set({ ...choice, is_ticked: currentTarget.checked })}
+      />
+      {is_added && (
+        <Text size="xs" c="dimmed" pl={32}>
+          Added; tick it to take its list price again
+        </Text>
+      )}
+    </>
+  );
+}
+
+function KindOf({ model: { upstream_model, kind, kinds }, choice, set }: RowProps) {
+  if (kinds.length === 0) return <Text size="sm">{kind ?? 'cannot be added'}</Text>;
+  return (
+    <NativeSelect
+      size="xs"
+      w={112}
+      aria-label={`Kind of ${upstream_model}`}
+      data={[...kinds]}
+      value={choice.kind}
+      onChange={({ currentTarget }) => set({ ...choice, kind: currentTarget.value, amounts: {} })}
+    />
   );
 }
 

@@ -29,7 +29,7 @@ export function ProviderCard({ view, provider, choose }: Props) {
   const { name, title, problem, is_off, models } = provider;
   return (
     <Card
-      title={title === name ? name : `${title} (${name})`}
+      title={title.toLowerCase() === name ? title : `${title} (${name})`}
       side={
         <Group gap="xs">
           <Status of={is_off ? 'off' : problem === null ? 'used' : 'warning'} />

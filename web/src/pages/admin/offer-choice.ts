@@ -1,7 +1,7 @@
 import type { AdminProviders, OfferedModelView } from '../../../../src/dashboard/views/admin-providers.ts';
 import { typedPrice, type Amounts } from './provider-prices.ts';
 
-/** What an operator chose of an offered model. */
+/** Choices of an operator among offered models. */
 
 export type Choice = { is_ticked: boolean; kind: string; amounts: Amounts };
 
