@@ -58,6 +58,8 @@ const later_tables = [
   'stored_responses',
   'conversations',
   'conversation_items',
+  'added_providers',
+  'added_models',
   'background_responses',
   'background_contents',
 ];

@@ -43,6 +43,11 @@ const acts: [string, string, string][] = [
   ['POST', '/dash/admin/accounts/{id}/credit', 'credits an account'],
   ['POST', '/dash/admin/accounts/{id}/keys/{key}/limit', 'changes the limit of a key of others'],
   ['POST', '/dash/admin/accounts/{id}/login-link', 'makes a link that signs somebody in'],
+  ['POST', '/dash/admin/providers', 'adds a provider with its key'],
+  ['POST', '/dash/admin/providers/{name}/change', 'changes a key or an address'],
+  ['POST', '/dash/admin/providers/{name}/remove', 'removes a provider'],
+  ['POST', '/dash/admin/providers/{name}/models', 'adds models with their prices'],
+  ['POST', '/dash/admin/providers/{name}/models/change', 'changes a price'],
   ['POST', '/dash/admin/tasks/{id}/fail', 'refunds a task'],
 ];
 
