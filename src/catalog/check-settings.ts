@@ -3,6 +3,7 @@ import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
 import { isObject, type JsonObject, type Kind, type ProviderLimits } from './model.ts';
 import type { Path } from './problem.ts';
+import { sent_words, signed_words, unknownSignedWords } from './hmac-words.ts';
 import { checkConnection } from './provider-connection.ts';
 import { missingSecret } from './provider-secrets.ts';
 import type { Report } from './report.ts';
@@ -120,15 +121,37 @@ function checkCredentials(name: string, { credentials, api_key }: ProviderEntry,
   if (!credentials) return;
   const path = ['providers', name, 'credentials'];
   if (Object.keys(credentials).length !== 1)
-    report.error(path, 'must be one of aws, google, oauth, tencent and volcengine.');
+    report.error(path, 'must be one of aws, google, oauth, tencent, volcengine and hmac.');
   if (api_key !== undefined) report.error(path, 'stand in place of api_key: give one of the two.', 'key');
-  const { aws, google } = credentials;
+  const { aws, google, hmac } = credentials;
+  if (hmac) checkHmac([...path, 'hmac'], hmac, report);
   if (google && (google.service_account === undefined) === (google.external_account === undefined)) {
     report.error([...path, 'google'], 'must have service_account or external_account.');
   }
   if (aws && (aws.access_key_id === undefined) !== (aws.secret_access_key === undefined)) {
     report.error([...path, 'aws'], 'access_key_id and secret_access_key go together.');
   }
+}
+
+/** Templates of a signature: their names, and whether it is sent at all. */
+function checkHmac(
+  path: Path,
+  { text, headers = {}, query = {} }: NonNullable<NonNullable<ProviderEntry['credentials']>['hmac']>,
+  report: Report,
+): void {
+  const check = (at: Path, template: string, allowed: readonly string[]) => {
+    if (report.wrong(at)) return;
+    const [first] = unknownSignedWords(template, allowed);
+    if (first === undefined) return;
+    const list = allowed.map((word) => `$${word}`).join(', ');
+    report.error(at, `has ${first}, which is none of ${list}; a dollar sign is written $$.`);
+  };
+  check([...path, 'text'], text, signed_words);
+  for (const [name, template] of Object.entries(headers)) check([...path, 'headers', name], template, sent_words);
+  for (const [name, template] of Object.entries(query)) check([...path, 'query', name], template, sent_words);
+  const sent = [...Object.values(headers), ...Object.values(query)];
+  if (!sent.some((template) => /\$signature(?![A-Za-z0-9_])/.test(template)))
+    report.error(path, 'sends the signature nowhere: name $signature in one of its headers, or in its query.');
 }
 
 /** Headers that are there to carry a key. */

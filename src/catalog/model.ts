@@ -226,7 +226,27 @@ export type Credentials =
       service: string;
       session_token?: string;
     }
+  | ({ kind: 'hmac' } & HmacKey)
   | { kind: 'oauth'; token_url: string; client_id: string; client_secret: string; scope?: string };
+
+export const hmac_algorithms = ['sha1', 'sha256', 'sha384', 'sha512'] as const;
+export const hmac_encodings = ['hex', 'base64', 'base64url'] as const;
+export const hmac_timestamps = ['seconds', 'milliseconds', 'iso'] as const;
+
+/** A signature over a text of the operator's making, in headers and in the query. */
+export type HmacKey = {
+  secret: string;
+  key_id?: string;
+  algorithm: (typeof hmac_algorithms)[number];
+  /** Of the bytes of the secret; undefined: it is a text. */
+  secret_encoding?: (typeof hmac_encodings)[number];
+  encoding: (typeof hmac_encodings)[number];
+  timestamp: (typeof hmac_timestamps)[number];
+  /** A template of what is signed. */
+  text: string;
+  headers: Record<string, string>;
+  query: Record<string, string>;
+};
 
 /** A provider with its secret resolved. */
 export type ProviderConfig = {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { google_scope, link_policies } from './model.ts';
+import { google_scope, hmac_algorithms, hmac_encodings, hmac_timestamps, link_policies } from './model.ts';
 import { httpUrl, mapOf, secretText, section, text } from './schema-parts.ts';
 
 /** An upstream in `medley.yaml`. */
@@ -77,6 +77,38 @@ const volcengine = section(
   { description: 'Requests are signed for Volcengine (HMAC-SHA256).' },
 );
 
+const hmac = section(
+  {
+    secret: secretText('env:NAME or file:/path: what requests are signed with.'),
+    key_id: Type.Optional(secretText('env:NAME or file:/path: names the secret, as $key_id.')),
+    algorithm: Type.Optional(
+      Type.Enum([...hmac_algorithms], { description: 'Hash of the signature.', default: 'sha256' }),
+    ),
+    secret_encoding: Type.Optional(
+      Type.Enum([...hmac_encodings], {
+        description: 'How the bytes of the secret are written. Default: it is a text.',
+      }),
+    ),
+    text: text({
+      description: 'Template of what is signed, such as "$method\n$path\n$timestamp\n$body_sha256".',
+    }),
+    timestamp: Type.Optional(
+      Type.Enum([...hmac_timestamps], {
+        description: 'Form of $timestamp, since 1970 or ISO 8601.',
+        default: 'seconds',
+      }),
+    ),
+    encoding: Type.Optional(Type.Enum([...hmac_encodings], { description: 'Form of $signature.', default: 'hex' })),
+    headers: Type.Optional(
+      mapOf(header_names, requestText, { description: 'Headers with the signature: templates with $signature.' }),
+    ),
+    query: Type.Optional(
+      mapOf(query_names, requestText, { description: 'The same for members of the query, added behind those signed.' }),
+    ),
+  },
+  { description: 'Requests are signed by HMAC over a text of your own making.' },
+);
+
 const credentials = section(
   {
     aws: Type.Optional(aws),
@@ -84,6 +116,7 @@ const credentials = section(
     oauth: Type.Optional(oauth),
     tencent: Type.Optional(tencent),
     volcengine: Type.Optional(volcengine),
+    hmac: Type.Optional(hmac),
   },
   { description: 'Credentials in place of api_key: one of these.' },
 );

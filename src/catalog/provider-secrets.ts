@@ -33,7 +33,7 @@ function referencesOf({
     [['query'], query],
     ...Object.entries(credentials).map(([kind, members]): [string[], Record<string, string>] => [
       ['credentials', kind],
-      members,
+      textsIn(members),
     ]),
     [['tls'], tls],
   ];
@@ -44,6 +44,11 @@ function referencesOf({
   const in_proxy = proxyReference(proxy);
   if (in_proxy !== undefined) key.push({ reference: in_proxy, at: ['proxy'] });
   return [...key, ...texts.filter(({ reference }) => is_reference.test(reference))];
+}
+
+/** Members that are texts: templates of headers have no references. */
+function textsIn(members: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(members).filter(([, text]) => typeof text === 'string'));
 }
 
 /** The first reference behind which there is nothing: the provider cannot be used. */
@@ -81,7 +86,7 @@ function isPublic(place: string | undefined, name: string | undefined): boolean 
 }
 
 function resolveCredentials(
-  { aws, google, oauth, tencent, volcengine }: NonNullable<ProviderEntry['credentials']>,
+  { aws, google, oauth, tencent, volcengine, hmac }: NonNullable<ProviderEntry['credentials']>,
   resolved: (text: string) => string,
 ): Credentials {
   const all = <Texts extends object>(texts: Texts): Texts =>
@@ -101,6 +106,12 @@ function resolveCredentials(
   }
   if (tencent) return { kind: 'tencent', ...all(tencent) };
   if (volcengine) return { kind: 'volcengine', ...all(volcengine) };
+  if (hmac) {
+    const { secret, key_id, headers = {}, query = {}, ...settings } = hmac;
+    const names = { secret: resolved(secret), ...(key_id !== undefined && { key_id: resolved(key_id) }) };
+    const usual = { algorithm: 'sha256', encoding: 'hex', timestamp: 'seconds' } as const;
+    return { kind: 'hmac', ...usual, ...settings, ...names, headers, query };
+  }
   assert(oauth, 'credentials were checked');
   return { kind: 'oauth', ...oauth, client_secret: resolved(oauth.client_secret) };
 }

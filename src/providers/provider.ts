@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, ProviderLimits, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
@@ -16,6 +17,17 @@ import type { Prober } from '../storage/probe.ts';
 
 export type { Json } from '../catalog/model.ts';
 
+/**
+ * Form of the caller's files (fields of the input with `x-media`) in the input of a run: https links, data URLs, either,
+ * or `stream`: the name of one of its `files`. A small file, or one of a test call, is a data URL there, too.
+ */
+export type MediaForm = 'link' | 'data' | 'either' | 'stream';
+
+/** A file of the input that is read while it is sent. `open` throws if it is gone. */
+export type InputFile = { content_type: string; size_bytes: number; open(): Promise<Readable> };
+
+export type InputFiles = ReadonlyMap<string, InputFile>;
+
 /** The request for a run. */
 export type RunRequest = {
   task_id: string;
@@ -24,6 +36,8 @@ export type RunRequest = {
   model: string;
   /** The caller's input after defaults and the route's field mapping. */
   input: JsonObject;
+  /** Files of the input by the texts that stand for them, for a provider that takes streams. */
+  files?: InputFiles;
   /** Adapter-specific settings of the route (its `options`). */
   options: JsonObject;
   /** The route's `output`: positions of the results in the upstream's response. */
@@ -41,7 +55,7 @@ export type RunRequest = {
 };
 
 /** Facts about a run that exists: all but its input, which may have megabytes. */
-export type RunContext = Omit<RunRequest, 'input'>;
+export type RunContext = Omit<RunRequest, 'input' | 'files'>;
 
 /** One produced file, or where the upstream keeps it. What it is gets measured from the bytes. */
 export type RunFile = { bytes: Buffer } | RemoteFile | TextFile;
@@ -154,11 +168,8 @@ export type Provider = {
    * is sent again. Without it such a submit is ambiguous and never repeated.
    */
   readonly idempotent?: boolean;
-  /**
-   * Accepted form of the caller's files (fields of the input with `x-media`): https links, data URLs, or
-   * either; the input of a run has them in that form. Absent: it takes none.
-   */
-  readonly media?: 'link' | 'data' | 'either';
+  /** Accepted form of the caller's files, which may depend on the options of the route. Absent: it takes none. */
+  readonly media?: MediaForm | ((options: JsonObject) => MediaForm);
   /**
    * Submits a run. Throws NotStarted or InputRefused; any other error means that nobody knows
    * whether the upstream took it (ambiguous).
@@ -173,6 +184,11 @@ export type Provider = {
   cancel?(run: RunContext, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
   close?(): Promise<void>;
 };
+
+/** Returns the form in which a route takes the caller's files; undefined: it takes none. */
+export function mediaForm({ media }: Pick<Provider, 'media'>, options: JsonObject): MediaForm | undefined {
+  return typeof media === 'function' ? media(options) : media;
+}
 
 /** One request to an upstream that chats. */
 export type ChatCall = {

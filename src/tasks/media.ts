@@ -1,6 +1,7 @@
 import type { Db } from '../db/database.ts';
 import type { Prober } from '../storage/probe.ts';
 import type { Providers } from '../providers/open.ts';
+import { mediaForm } from '../providers/provider.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
@@ -144,7 +145,10 @@ async function findUpload(parts: MediaParts, caller: Caller, { text, place, mode
  * fetched from us.
  */
 function largest(parts: MediaParts, { routes }: Model): number {
-  const only_inline = routes.every((route) => parts.providers.get(route.provider)?.media === 'data');
+  const only_inline = routes.every((route) => {
+    const provider = parts.providers.get(route.provider);
+    return provider !== undefined && mediaForm(provider, route.options) === 'data';
+  });
   const { file_bytes_max } = parts.catalog.current.settings.files;
   return only_inline ? Math.min(inline_bytes_max, file_bytes_max) : file_bytes_max;
 }

@@ -10,10 +10,11 @@ import { isDataUrl, writeDataUrl } from '../lib/data-url.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
 import { isId } from '../lib/ids.ts';
 import { readBytes } from '../lib/read-bytes.ts';
-import { InputRefused, NotStarted, type Provider } from '../providers/provider.ts';
+import { InputRefused, mediaForm, NotStarted, type InputFile, type Provider } from '../providers/provider.ts';
 import { makeLink } from '../storage/links.ts';
 import type { Probe } from '../storage/probe-result.ts';
 import { StorageUnavailable } from '../storage/storage.ts';
+import type { PreparedRun } from './run.ts';
 import type { Task } from './task.ts';
 
 /** The parts of the app that giving a provider the files of an input takes. */
@@ -42,13 +43,14 @@ const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, redi
 const fetch_ms = 60_000;
 
 /** The input for a route, or why it cannot be had: InputRefused is for the caller, NotStarted for the next route. */
-export type PreparedInput = JsonObject | NotStarted | InputRefused;
+export type PreparedInput = PreparedRun | NotStarted | InputRefused;
 
 /** The replacement of a text in the input. */
 type Plan =
   | { type: 'as it is' }
   | { type: 'link'; file: CallerFile }
   | { type: 'inline'; file: CallerFile }
+  | { type: 'stream'; file: CallerFile }
   | { type: 'fetch' };
 
 type RunTarget = { route: Route; provider: Provider; stopped: AbortSignal; fetch_ms?: number };
@@ -67,7 +69,7 @@ export async function withInput<T>(
 ): Promise<T> {
   const plain: JsonObject = JSON.parse(input);
   const fields = (target.route.media ?? []).filter((field) => mediaTexts(plain, field).length > 0);
-  if (fields.length === 0) return work(plain);
+  if (fields.length === 0) return work({ input: plain });
   const run = { parts, task, ...target };
   const planned = await orProblem(run, () => planAll(run, plain, fields));
   if (planned instanceof Error) return work(planned);
@@ -78,7 +80,7 @@ export async function withInput<T>(
     const fetching = { ...run, fetch_until_ms: performance.now() + (target.fetch_ms ?? fetch_ms) }; // there is room now
     const resolved = await orProblem(run, () => give(fetching, plain, fields, planned));
     if (!(resolved instanceof Error)) permit?.shrink(resolved.inline_bytes);
-    return await work(resolved instanceof Error ? resolved : resolved.input);
+    return await work(resolved);
   } finally {
     permit?.release();
   }
@@ -124,7 +126,13 @@ async function planAll(run: Run, input: JsonObject, fields: readonly MediaField[
 /** The replacement of a text, and the bytes that each repetition of a fetched file adds to the request. */
 type MediaValue = { value: string; repeated_bytes: number };
 
-async function give(run: Fetching, input: JsonObject, fields: readonly MediaField[], planned: Planned) {
+async function give(
+  run: Fetching,
+  input: JsonObject,
+  fields: readonly MediaField[],
+  planned: Planned,
+): Promise<PreparedRun & { inline_bytes: number }> {
+  const files = new Map<string, InputFile>();
   const resolved = new Map<string, MediaValue>();
   let { inline_bytes } = planned;
   const giveOne = async (
@@ -132,11 +140,12 @@ async function give(run: Fetching, input: JsonObject, fields: readonly MediaFiel
     plan: Plan,
     where: { field: MediaField; place: string },
   ): Promise<MediaValue> => {
-    if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan), repeated_bytes: 0 };
+    if (plan.type !== 'fetch') return { value: await valueOf(run, text, plan, files), repeated_bytes: 0 };
     const fetched = await fetchLink(run, text, { ...where, left_bytes: inline_bytes_max - inline_bytes });
-    const value = await giveFetched(run, fetched);
-    inline_bytes += fetched.bytes.length;
-    return { value, repeated_bytes: isDataUrl(value) ? fetched.bytes.length : 0 };
+    const value = await giveFetched(run, fetched, files);
+    const held_bytes = files.has(value) ? 0 : fetched.bytes.length;
+    inline_bytes += held_bytes;
+    return { value, repeated_bytes: isDataUrl(value) ? held_bytes : 0 };
   };
   const replaced = await replaceMedia(input, fields, async (text, field, place) => {
     const plan = planned.plans.get(text);
@@ -148,7 +157,7 @@ async function give(run: Fetching, input: JsonObject, fields: readonly MediaFiel
     resolved.set(text, one);
     return one.value;
   });
-  return { input: replaced, inline_bytes };
+  return { input: replaced, inline_bytes, ...(files.size > 0 && { files }) };
 }
 
 /** For what is not the upstream's fault: health does not count it. */
@@ -162,22 +171,25 @@ function tooMuch(): NotStarted {
 
 async function planFor(run: Run, text: string, place: string): Promise<Plan> {
   const { parts, task, route, provider } = run;
-  if (provider.media === undefined) throw ours('refused', `the provider ${route.provider} takes no files`);
-  if (!isId('file', text)) return { type: provider.media === 'data' || isTrusted(run) ? 'fetch' : 'as it is' };
+  const form = mediaForm(provider, route.options);
+  if (form === undefined) throw ours('refused', `the provider ${route.provider} takes no files`);
+  const takes_bytes = form === 'data' || form === 'stream';
+  if (!isId('file', text)) return { type: takes_bytes || isTrusted(run) ? 'fetch' : 'as it is' };
   const file = await findFile(parts.db, { account_id: task.account_id, id: text }, new Date(parts.clock.now()));
   if (!file) throw new InputRefused('invalid_request', `${place}: the file was deleted, or expired, before the run.`);
   return planForFile(run, file);
 }
 
 function planForFile(run: Run, file: CallerFile): Exclude<Plan, { type: 'fetch' }> {
-  const { provider } = run;
+  const form = mediaForm(run.provider, run.route.options);
+  if (form === 'stream') return { type: 'stream', file };
   const reachable = isReachable(run);
-  if (provider.media === 'link' && !reachable) {
+  if (form === 'link' && !reachable) {
     const message = 'the provider fetches files by links, but base_url is no address that it can reach';
     throw ours('refused', message);
   }
   const is_large = file.size_bytes > inline_preferred_bytes_max;
-  const linked = provider.media === 'link' || (provider.media === 'either' && is_large && reachable);
+  const linked = form === 'link' || (form === 'either' && is_large && reachable);
   return { type: linked ? 'link' : 'inline', file };
 }
 
@@ -193,14 +205,35 @@ function isReachable(run: Run): boolean {
   return checkUserUrl(run.parts.base_url(), { allow: [], allow_private: isTrusted(run) }) === undefined;
 }
 
-async function valueOf(run: Run, text: string, plan: Exclude<Plan, { type: 'fetch' }>): Promise<string> {
+async function valueOf(
+  run: Run,
+  text: string,
+  plan: Exclude<Plan, { type: 'fetch' }>,
+  files: Map<string, InputFile>,
+): Promise<string> {
   if (plan.type === 'link') return link(run, plan.file);
+  if (plan.type === 'stream') {
+    files.set(plan.file.id, streamed(run, plan.file));
+    return plan.file.id;
+  }
   return plan.type === 'inline' ? readInline(run, plan.file) : text;
 }
 
 function link({ parts, route }: Run, file: CallerFile): string {
   const expires_at_ms = parts.clock.now() + route.timeout_ms.start + route.timeout_ms.total + link_extra_ms;
   return makeLink(parts.secret, { base_url: parts.base_url(), key: file.storage_key, expires_at_ms }).url;
+}
+
+function streamed({ parts }: Run, { id, storage_key, content_type, size_bytes }: CallerFile): InputFile {
+  return {
+    content_type,
+    size_bytes: Number(size_bytes),
+    open: async () => {
+      const opened = await parts.storage.open(storage_key);
+      if (!opened) throw new Error(`the bytes of ${id} are gone`);
+      return opened.stream;
+    },
+  };
 }
 
 async function readInline({ parts }: Run, file: CallerFile): Promise<string> {
@@ -230,14 +263,18 @@ async function fetchLink(
 }
 
 /** In the request itself, or as a file of the task's that is linked. */
-async function giveFetched(run: Run, { bytes, probe }: { bytes: Buffer; probe: Probe }): Promise<string> {
-  const { parts, task, provider } = run;
+async function giveFetched(
+  run: Run,
+  { bytes, probe }: { bytes: Buffer; probe: Probe },
+  files: Map<string, InputFile>,
+): Promise<string> {
+  const { parts, task, provider, route } = run;
   const { content_type } = probe;
-  const inline =
-    provider.media === 'data' || (provider.media === 'either' && bytes.length <= inline_preferred_bytes_max);
+  const form = mediaForm(provider, route.options);
+  const inline = form === 'data' || (form === 'either' && bytes.length <= inline_preferred_bytes_max);
   if (inline) return writeDataUrl({ content_type, bytes });
   const file = await keepInput(parts, task, { probe, content: bytes });
-  return valueOf(run, file.id, planForFile(run, file));
+  return valueOf(run, file.id, planForFile(run, file), files);
 }
 
 async function download(run: Fetching, url: string, place: string, size_bytes_max: number): Promise<Buffer> {

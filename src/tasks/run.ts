@@ -3,7 +3,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Providers } from '../providers/open.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
-import type { Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
+import type { InputFiles, Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
 import { credentials_pause_ms, type Trouble } from '../routing/health.ts';
 import { routeOf, type Claimed } from './attempts.ts';
 import { eventsUrl } from './event-token.ts';
@@ -26,18 +26,22 @@ export const storage_pause_ms = 5_000;
 /** A job that its worker lost, or that failed, this often is given up: the task fails, refunded. */
 export const attempts_max = 10;
 
+/** The caller's input with its files in the form that the provider takes. */
+export type PreparedRun = { input: JsonObject; files?: InputFiles };
+
 /** Returns the adapter's request for a run: the caller's input in the upstream's names. */
 export function runRequest(
   parts: RunParts,
   task: Task,
   attempt: Pick<Attempt, 'number'> & { route: Route },
-  input: JsonObject,
+  { input, files }: PreparedRun,
 ): RunRequest {
   const { route, number } = attempt;
   const events_url = eventsUrl(parts.secret, parts.base_url(), { ...refOf(task), number });
   return {
     ...runContext(task, route, parts.clock.now()),
     input: mapInput(route, input),
+    ...(files && { files }),
     ...(events_url !== undefined && { events_url }),
   };
 }

@@ -6,6 +6,7 @@ import { exact } from '../money/money.ts';
 import { openGuard, type Guard } from '../net/guard.ts';
 import {
   InputRefused,
+  mediaForm,
   NotStarted,
   type Adapter,
   type Json,
@@ -80,7 +81,9 @@ export async function runTask(job: TestCallJob): Promise<TestCall> {
 export const nothing = { message: null, text: null, files: [], units: {}, cost: null, upstream_cost: null };
 
 /** The service turns files into the form that an upstream takes; here they have to be in it. */
-function assertFilesFit({ model, input }: TestCallJob, { media = 'either' }: Provider): void {
+function assertFilesFit({ model, input, route }: TestCallJob, provider: Provider): void {
+  const form_taken = mediaForm(provider, route.options) ?? 'either';
+  const media = form_taken === 'stream' ? 'data' : form_taken;
   for (const { name } of model.media) {
     for (const value of [input[name] ?? []].flat()) {
       const form = typeof value === 'string' && isDataUrl(value) ? 'data' : 'link';

@@ -207,7 +207,7 @@ describe('credentials in a configuration', () => {
   it('are one kind, in place of a key, with their secrets elsewhere', () => {
     const both = 'credentials: { aws: { region: r }, google: { service_account: env:SET } }';
     expect(errorsIn(file(both)).join()).toContain(
-      'providers.p.credentials: must be one of aws, google, oauth, tencent and volcengine.',
+      'providers.p.credentials: must be one of aws, google, oauth, tencent, volcengine and hmac.',
     );
     expect(errorsIn(file('api_key: env:SET, credentials: { aws: { region: r } }')).join()).toContain(
       'stand in place of api_key: give one of the two.',
@@ -231,5 +231,30 @@ describe('credentials in a configuration', () => {
       'warning: ▸providers.p.credentials.google.service_account: the environment variable NOT_SET is not set: the routes of p are not used.',
     ]);
     expect(said(file('credentials: { aws: { region: r } }'))).toEqual([]);
+  });
+
+  it('of a signature name what they sign, and send it', () => {
+    const hmac = (more: string) => file(`credentials: { hmac: { secret: env:SET, ${more} } }`);
+    const sent = 'headers: { x-signature: "t=$timestamp,v1=$signature" }';
+    expect(said(hmac(`text: "$method\\n$path$$\\n$body_sha256", key_id: env:SET, ${sent}`))).toEqual([]);
+    expect(said(hmac('text: $body, query: { sig: $signature }'))).toEqual([]);
+    expect(errorsIn(hmac('text: $body')).join()).toContain(
+      'credentials.hmac: sends the signature nowhere: name $signature',
+    );
+    expect(errorsIn(hmac('text: $body, headers: { a: "$signature_of", b: $body }'))).toEqual([
+      expect.stringContaining('credentials.hmac: sends the signature nowhere'),
+      expect.stringContaining('hmac.headers.a: has $signature_of, which is none of $method, $host,'),
+      expect.stringContaining('hmac.headers.b: has $body, which is none of'),
+    ]);
+    expect(errorsIn(hmac(`text: $secret, ${sent}`)).join()).toContain(
+      'hmac.text: has $secret, which is none of $method,',
+    );
+    expect(errorsIn(hmac(`text: $body, algorithm: md5, ${sent}`)).join()).toContain('hmac.algorithm: must be');
+    expect(errorsIn(file(`credentials: { hmac: { secret: plain, text: $body, ${sent} } }`)).join()).toContain(
+      'hmac.secret: must be env:NAME or file:/path',
+    );
+    expect(said(file(`credentials: { hmac: { secret: ▸env:NOT_SET, text: $body, ${sent} } }`))).toEqual([
+      expect.stringContaining('NOT_SET is not set: the routes of p are not used.'),
+    ]);
   });
 });

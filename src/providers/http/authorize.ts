@@ -9,8 +9,11 @@ export type Outgoing = {
   body: Buffer | undefined;
 };
 
-/** The headers of a request with those that prove who sends it. Throws NotStarted: without them nothing is sent. */
-export type Authorize = (request: Outgoing) => Promise<Record<string, string>>;
+/**
+ * The headers of a request with those that prove who sends it, and its path where the proof stands there. Throws
+ * NotStarted: without the proof nothing is sent.
+ */
+export type Authorize = (request: Outgoing) => Promise<{ headers: Record<string, string>; path?: string }>;
 
 /** Returns the SHA-256 of a text or of bytes, in hexadecimal digits. */
 export function sha256Of(data: string | Buffer): string {

@@ -46,9 +46,11 @@ export function openChatClient(
         ...headers,
         ...traceHeaders(),
       });
+      const proven = await authorize?.({ ...target, headers: sent_headers, body: bytes });
       const request = {
         ...target,
-        headers: authorize ? await authorize({ ...target, headers: sent_headers, body: bytes }) : sent_headers,
+        path: proven?.path ?? target.path,
+        headers: proven?.headers ?? sent_headers,
         body: bytes.length > error_bytes_max ? sentOnce(bytes) : bytes,
       } as const;
       const pool = connections.to(origin, { connect_timeout_ms, keep_alive: true });

@@ -3,6 +3,7 @@ import type { Credentials, ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
 import { NotStarted } from '../provider.ts';
 import type { Authorize } from './authorize.ts';
+import { openHmac } from './hmac-signature.ts';
 import { googleToken } from './google-tokens.ts';
 import { openTencent } from './tencent-signature.ts';
 import { openVolcengine } from './volcengine-signature.ts';
@@ -24,6 +25,8 @@ export function openCredentials(config: ProviderConfig, guard: Guard): Authorize
       return openTencent(credentials);
     case 'volcengine':
       return openVolcengine(credentials);
+    case 'hmac':
+      return openHmac(credentials);
   }
 }
 
@@ -39,7 +42,7 @@ function withBearer(ask: () => Promise<Token>): Authorize {
     asking ??= ask().finally(() => (asking = undefined));
     return (token = await asking);
   };
-  return async ({ headers }) => ({ ...headers, authorization: `Bearer ${(await current()).text}` });
+  return async ({ headers }) => ({ headers: { ...headers, authorization: `Bearer ${(await current()).text}` } });
 }
 
 /** The client credentials grant of OAuth 2.0 (RFC 6749, 4.4): Microsoft Entra and many gateways. */
@@ -85,7 +88,7 @@ function openAws({ region, service, access_key_id, secret_access_key }: Credenti
         headers: { ...headers, host },
         body,
       });
-      return signed.headers;
+      return { headers: signed.headers };
     } catch (error) {
       throw new NotStarted(
         'rejected_credentials',

@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../catalog/model.ts';
 import type { Guard } from '../../net/guard.ts';
 import { readBytes } from '../../lib/read-bytes.ts';
 import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
+import type { BodyStream } from './multipart-stream.ts';
 import { openConnections, readRefusal, unreached, type Connections } from './connections.ts';
 import type { Authorize } from './authorize.ts';
 import { openCredentials } from './credentials.ts';
@@ -47,17 +49,18 @@ export type UpstreamOptions = {
 };
 
 export type UpstreamRequest = {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   query?: Record<string, string>;
   headers?: Record<string, string>;
   /** It is about a run that exists, as every GET is unless this says no: its failure tells nothing of the run. */
   is_read?: boolean;
   /** For one that asks, instead of the upstream's; calls with the same limit share it. */
   rate_limit?: RateLimit;
-  /** One of these three at most. `body` wants a `content-type` header. */
+  /** One of these four at most. `body` wants a `content-type` header. */
   json?: JsonObject;
   body?: Buffer;
   form?: FormData;
+  stream?: BodyStream;
   signal: AbortSignal;
   /** More of a 2xx is an error. */
   answer_bytes_max?: number;
@@ -113,7 +116,7 @@ export function openUpstream(
       for (const [name, value] of Object.entries(request.query ?? {})) target.searchParams.set(name, value);
       const bucket = is_read ? bucketOf(request.rate_limit ?? options.rate_limit) : undefined;
       await bucket?.take(request.signal);
-      const is_submit = !is_read && (request.json ?? request.form ?? request.body) !== undefined;
+      const is_submit = !is_read && (request.json ?? request.form ?? request.body ?? request.stream) !== undefined;
       if (is_submit) windows.check(target.pathname, request);
       const own = typeof options.headers === 'function' ? options.headers() : options.headers;
       const headers = texts.headers({ 'user-agent': 'Medley', ...own, ...request.headers, ...traceHeaders() });
@@ -220,20 +223,53 @@ async function exchange(
   target: { origin: string; path: string; authorize: Authorize | undefined },
   request: UpstreamRequest & { is_read: boolean },
 ): Promise<Answer> {
-  const { method, json, body, form, signal, is_read } = request;
+  const { method, stream, signal, is_read } = request;
   const own_headers = { ...request.headers };
-  if (json !== undefined) own_headers['content-type'] = 'application/json';
-  const { origin, path, authorize } = target;
-  const sent = form ? await encodeForm(form, own_headers) : json === undefined ? (body ?? null) : JSON.stringify(json);
-  const bytes = typeof sent === 'string' ? Buffer.from(sent) : (sent ?? undefined);
-  const headers = authorize
-    ? await authorize({ method, origin, path, headers: own_headers, body: bytes })
-    : own_headers;
+  if (request.json !== undefined) own_headers['content-type'] = 'application/json';
+  const { origin, authorize } = target;
+  const is_streamed = stream !== undefined && authorize === undefined;
+  const bytes = is_streamed ? undefined : await bytesOf(request, own_headers);
+  const { path = target.path, headers = own_headers } =
+    (await authorize?.({ method, origin, path: target.path, headers: own_headers, body: bytes })) ?? {};
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
   const pool = connections.to(origin, { connect_timeout_ms, keep_alive: method === 'GET' });
-  const sending = pool.request({ path, method, headers, body: sent, signal });
-  const answer = await (is_read ? sending : sending.catch(unreached));
+  const sent = is_streamed ? openBody(stream, headers) : { body: bytes ?? null, failure: () => undefined };
+  const sending = pool.request({ path, method, headers, body: sent.body, signal });
+  const answer = await (is_read
+    ? sending
+    : sending.catch((error: unknown) => {
+        throw sent.failure() ?? unreached(error);
+      }));
   return readAnswer(answer, request.answer_bytes_max ?? answer_bytes_max);
+}
+
+/** The body of a request in memory: what is signed has to be there before it is sent. */
+async function bytesOf(
+  { json, body, form, stream }: UpstreamRequest,
+  headers: Record<string, string>,
+): Promise<Buffer | undefined> {
+  if (json !== undefined) return Buffer.from(JSON.stringify(json));
+  if (form) return encodeForm(form, headers);
+  if (!stream) return body;
+  headers['content-type'] = stream.content_type;
+  return readBytes(stream.chunks(), stream.size_bytes);
+}
+
+/** A body that is made while it is sent. Where that fails nobody has a whole request: nothing was started. */
+function openBody(stream: BodyStream, headers: Record<string, string>) {
+  headers['content-type'] = stream.content_type;
+  headers['content-length'] = String(stream.size_bytes);
+  let failure: NotStarted | undefined;
+  const chunks = async function* () {
+    try {
+      yield* stream.chunks();
+    } catch (cause) {
+      const message = 'a file of the input could not be read while it was sent';
+      failure = new NotStarted('unavailable', message, { simulated: true, cause }); // health does not count it
+      throw cause;
+    }
+  };
+  return { body: Readable.from(chunks(), { objectMode: false }), failure: () => failure };
 }
 
 /** The form as bytes; the headers get its type, which names what stands between its parts. */
@@ -247,7 +283,8 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   const ok = statusCode >= 200 && statusCode < 300;
   const bytes = ok ? await readBytes(body, bytes_max) : await readRefusal(body, refusal_limits);
   const first = Object.entries(headers).map(([name, value]) => [name, [value].flat()[0]] as const);
-  const json = (): Json => JSON.parse(bytes.toString('utf8'));
+  let parsed: { value: Json } | undefined; // an answer with files has megabytes, and is asked for several of its parts
+  const json = (): Json => (parsed ??= { value: JSON.parse(bytes.toString('utf8')) }).value;
   return {
     status: statusCode,
     ok,

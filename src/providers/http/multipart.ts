@@ -12,9 +12,13 @@ export function fileOf(field: string, value: Json | undefined): { content_type: 
 /** Adds the file of a field; upstreams look at the end of its name. */
 export function appendFile(form: FormData, name: string, field: string, value: Json | undefined): void {
   const { content_type, bytes } = fileOf(field, value);
+  form.append(name, new Blob([new Uint8Array(bytes)], { type: content_type }), fileName(content_type));
+}
+
+/** A name for a file of this type, such as `image.png`. */
+export function fileName(content_type: string): string {
   const [kind = 'file', format = ''] = content_type.split('/');
-  const extension = extensions[format] ?? format.replaceAll(/^x-|\W.*$/g, '');
-  form.append(name, new Blob([new Uint8Array(bytes)], { type: content_type }), `${kind}.${extension}`);
+  return `${kind}.${extensions[format] ?? format.replaceAll(/^x-|\W.*$/g, '')}`;
 }
 
 /** Subtypes that are not called like the files that they are of. */

@@ -36,13 +36,14 @@ const output_names = ['files', 'form', 'key'];
 /** Checks the `output` of a route of such an adapter. */
 export function outputProblems(
   output: JsonObject,
-  options: { required: boolean } = { required: false },
+  options: { required: boolean; names?: readonly string[] } = { required: false },
 ): OptionProblem[] {
   const at = ['output'];
   const { files, form, key } = output;
+  const known_names = [...output_names, ...(options.names ?? [])];
   const problems: OptionProblem[] = Object.keys(output)
-    .filter((field) => !output_names.includes(field))
-    .map((field) => ({ field, message: 'is unknown and has no effect', known_names: output_names, at }));
+    .filter((field) => !known_names.includes(field))
+    .map((field) => ({ field, message: 'is unknown and has no effect', known_names, at }));
   const places = [files ?? []].flat();
   const is_right = places.length > 0 && places.every((place) => typeof place === 'string' && readPath(place));
   if (files === undefined && options.required) {

@@ -8,7 +8,7 @@ const algorithm = 'TC3-HMAC-SHA256';
 
 /** Opens signatures of Tencent Cloud, version 3. */
 export function openTencent(key: TencentKey, now: () => number = Date.now): Authorize {
-  return async (request) => signForTencent(request, key, now());
+  return async (request) => ({ headers: signForTencent(request, key, now()) });
 }
 
 /**

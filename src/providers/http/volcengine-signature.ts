@@ -8,7 +8,7 @@ const algorithm = 'HMAC-SHA256';
 
 /** Opens signatures of Volcengine. */
 export function openVolcengine(key: VolcengineKey, now: () => number = Date.now): Authorize {
-  return async (request) => signForVolcengine(request, key, now());
+  return async (request) => ({ headers: signForVolcengine(request, key, now()) });
 }
 
 /**

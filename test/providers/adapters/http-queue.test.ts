@@ -293,9 +293,9 @@ models:
     [`{ ${submit} }`, ['error options.status: is required: runs with an id are asked for their state.']],
     [`{ submit: { path: /runs }, ${status} }`, ['error options.submit.id: is required: a path such as $.data.id.']],
     [
-      `{ submit: { path: runs, id: data.id, method: PATCH }, ${status} }`,
+      `{ submit: { path: runs, id: data.id, method: HEAD }, ${status} }`,
       [
-        'error options.submit.method: must be one of: GET, POST, PUT, DELETE.',
+        'error options.submit.method: must be one of: GET, POST, PUT, PATCH, DELETE.',
         'error options.submit.path: must begin with a slash, without ? and #: it continues the base_url of the provider.',
         'error options.submit.id: must be a path such as $.data.id, $.images[0].url or $.outputs[*].',
       ],
@@ -303,15 +303,15 @@ models:
     [
       `{ submit: { path: /$id/$secret, id: $.id, headers: { x: "$key", y: "$nope" }, query: { k: $key } }, ${status} }`,
       [
-        'error options.submit.path: has $id, which is none of $model, $task_id; a dollar sign is written $$.',
-        'error options.submit.query.k: has $key, which is none of $model, $task_id, $events_url; a dollar sign is written $$.',
-        'error options.submit.headers.y: has $nope, which is none of $model, $task_id, $events_url, $key; a dollar sign is written $$.',
+        'error options.submit.path: has $id, which is none of $model, $task_id, $input.NAME; a dollar sign is written $$.',
+        'error options.submit.query.k: has $key, which is none of $model, $task_id, $events_url, $input.NAME; a dollar sign is written $$.',
+        'error options.submit.headers.y: has $nope, which is none of $model, $task_id, $events_url, $input.NAME, $key; a dollar sign is written $$.',
       ],
     ],
     [
       `{ submit: { path: /runs, id: $.id, body: { a: [{ b: $inputs }] } }, ${status} }`,
       [
-        'error options.submit.body: has $inputs, which is none of $model, $task_id, $events_url, $input; a dollar sign is written $$.',
+        'error options.submit.body: has $inputs, which is none of $model, $task_id, $events_url, $input.NAME, $input; a dollar sign is written $$.',
       ],
     ],
     [

@@ -27,11 +27,11 @@ export async function closeBench({ imitation, provider }: Bench): Promise<void> 
 }
 
 export function openProvider(
-  { name, adapter, base_path = '' }: Conformance,
+  { name, adapter, base_path = '', config = {} }: Conformance,
   url: string,
   rate_clock = wide_awake,
 ): Provider {
-  const provider = adapter.open?.(configOf(name, url + base_path), { guard, prober, rate_clock });
+  const provider = adapter.open?.(configOf(name, url + base_path, config), { guard, prober, rate_clock });
   if (!provider) throw new Error(`${name} opens nothing`);
   return provider;
 }

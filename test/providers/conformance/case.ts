@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/catalog/model.ts';
+import type { JsonObject, ProviderConfig } from '../../../src/catalog/model.ts';
 import type { Adapter, RunRequest } from '../../../src/providers/provider.ts';
 import type { Imitation, Reply } from '../imitations/imitation.ts';
 import type { Expected } from './outcome.ts';
@@ -23,6 +23,8 @@ export type Conformance = {
   name: string;
   adapter: Adapter;
   imitate(now: () => number): Promise<Imitation>;
+  /** Settings of the provider beside its address and its key. */
+  config?: Partial<ProviderConfig>;
   /** Behind the imitation's origin, as operators write it in `base_url`. */
   base_path?: string;
   run: Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<RunRequest>;

@@ -1,5 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { HmacKey } from '../../../src/catalog/model.ts';
+import { signByHmac } from '../../../src/providers/http/hmac-signature.ts';
 import { signForTencent } from '../../../src/providers/http/tencent-signature.ts';
 import { signForVolcengine } from '../../../src/providers/http/volcengine-signature.ts';
 
@@ -120,5 +122,78 @@ describe('a signature of Volcengine', () => {
     const canonical = `GET\n/a\n\nhost:open.volcengineapi.com\nx-content-sha256:${empty}\nx-date:20261127T180509Z\nx-security-token:STS token\n\nhost;x-content-sha256;x-date;x-security-token\n${empty}`;
     expect(signatureIn(headers)).toBe(expected(canonical));
     expect(headers['x-security-token']).toBe('STS token');
+  });
+});
+
+describe('a signature by HMAC', () => {
+  const request = {
+    method: 'POST',
+    origin: 'https://api.example.com',
+    path: '/api/generate?b=2&a=1',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{}'),
+  };
+  const key: HmacKey = {
+    secret: '0b'.repeat(20),
+    secret_encoding: 'hex',
+    algorithm: 'sha256',
+    encoding: 'hex',
+    timestamp: 'seconds',
+    text: 'Hi There',
+    headers: { Signature: '$signature' },
+    query: {},
+  };
+  const now = { now_ms: Date.parse('2026-11-27T18:05:09.123Z'), nonce: 'abc' };
+
+  /** The first test case of RFC 4231 (4.2) and of RFC 2202 (3), whose keys are twenty bytes 0x0b. */
+  it.each([
+    ['sha1', 'b617318655057264e28bc0b6fb378c8ef146be00'],
+    ['sha256', 'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7'],
+    ['sha384', 'afd03944d84895626b0825f4ab46907f15f9dadbe4101ec682aa034c7cebc59cfaea9ea9076ede7f4af152e8b2fa9cb6'],
+    [
+      'sha512',
+      '87aa7cdea5ef619d4ff0b4241a1d6cb02379f4e2ce4ec2787ad0b30545e17cdedaa833b7d6b8a702038b274eaea3f4e4be9d914eeb61f1702e696c203a126854',
+    ],
+  ] as const)('is that of the RFC with %s', (algorithm, expected) => {
+    expect(signByHmac(request, { ...key, algorithm }, now)).toMatchObject({
+      headers: { 'content-type': 'application/json', signature: expected },
+      path: request.path,
+    });
+  });
+
+  /** Shape of LiblibAI's: `uri & timestamp & nonce` by SHA-1, all of it in the query. */
+  it('may stand in the query, which is signed before', () => {
+    const text = '$path&$timestamp&$nonce';
+    const query = { AccessKey: '$key_id', Signature: '$signature', Timestamp: '$timestamp', SignatureNonce: '$nonce' };
+    const names = { secret: 'shh', key_id: 'AK', headers: {}, query, text };
+    const { secret_encoding: _, ...plain } = key;
+    const signing: HmacKey = {
+      ...plain,
+      ...names,
+      algorithm: 'sha1',
+      encoding: 'base64url',
+      timestamp: 'milliseconds',
+    };
+    const { path, headers } = signByHmac(request, signing, now);
+    const expected = createHmac('sha1', 'shh').update(`/api/generate&${now.now_ms}&abc`).digest('base64url');
+    expect(headers).toEqual(request.headers);
+    expect(Object.fromEntries(new URL(path, request.origin).searchParams)).toEqual({
+      b: '2',
+      a: '1',
+      AccessKey: 'AK',
+      Signature: expected,
+      Timestamp: String(now.now_ms),
+      SignatureNonce: 'abc',
+    });
+  });
+
+  it('reads no template in what it signs, and writes the time as ISO 8601 where that is wanted', () => {
+    const text = '$timestamp|$query|$content_type|$body_md5_base64|$$|$body';
+    const body = Buffer.from('$nonce $$');
+    const signed = signByHmac({ ...request, body }, { ...key, text, timestamp: 'iso' }, now);
+    const md5 = createHash('md5').update(body).digest('base64');
+    const whole = `2026-11-27T18:05:09.123Z|a=1&b=2|application/json|${md5}|$|$nonce $$`;
+    const expected = createHmac('sha256', Buffer.alloc(20, 0x0b)).update(whole).digest('hex');
+    expect(signed.headers['signature']).toBe(expected);
   });
 });

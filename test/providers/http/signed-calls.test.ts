@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Credentials } from '../../../src/catalog/model.ts';
 import { openGuard } from '../../../src/net/guard.ts';
+import { formStream } from '../../../src/providers/http/multipart-stream.ts';
 import { openUpstream } from '../../../src/providers/http/http.ts';
 import { never } from '../upstreams.ts';
 
@@ -90,3 +91,58 @@ it.each([
     await upstream.close();
   },
 );
+
+const hmac: Credentials = {
+  kind: 'hmac',
+  secret: Buffer.from('shh, łódź').toString('base64'),
+  secret_encoding: 'base64',
+  key_id: 'key-1',
+  algorithm: 'sha512',
+  encoding: 'base64url',
+  timestamp: 'milliseconds',
+  text: '$method\n$host\n$path\n$query\n$timestamp\n$nonce\nł\n$body',
+  headers: { 'X-Signature': 'v1=$signature', 'X-Time': '$timestamp', 'X-Key': '$key_id' },
+  query: { nonce: '$nonce', sig: '$signature' },
+};
+
+it.each<[string, { json?: { prompt: string }; body?: Buffer }]>([
+  ['JSON', { json: { prompt: 'Ein Rad, 自行车' } }],
+  ['bytes that are no text', { body: Buffer.from([0, 255, 128, 10, 36, 36]) }],
+  ['nothing', {}],
+])('an upstream that checks a signature by HMAC over all of a request takes one with %s', async (_, body) => {
+  const config = { name: 'p', adapter: 'a', base_url: `${origin}/v1`, allow_private: true, credentials: hmac };
+  const upstream = openUpstream(config, openGuard());
+  await upstream.call({ method: 'POST', path: '/runs/a%20b', query: { z: 'ł', a: '1' }, signal: never, ...body });
+  await upstream.call({ method: 'POST', path: '/runs/a%20b', query: { z: 'ł', a: '1' }, signal: never, ...body });
+  const seen = received.splice(0).map((request) => {
+    const { pathname, searchParams } = new URL(request.path, 'http://h');
+    const [nonce, in_query] = [searchParams.get('nonce') ?? '', searchParams.get('sig')];
+    const time = String(request.headers['x-time']);
+    const head = `${request.method}\n${request.headers.host}\n${pathname}\na=1&z=%C5%82\n${time}\n${nonce}\nł\n`;
+    const signed = Buffer.concat([Buffer.from(head), request.body]);
+    const expected = createHmac('sha512', 'shh, łódź').update(signed).digest('base64url');
+    expect([in_query, request.headers['x-signature']]).toEqual([expected, `v1=${expected}`]);
+    expect(request.headers['x-key']).toBe('key-1');
+    expect(Math.abs(Date.now() - Number(time))).toBeLessThan(60_000);
+    expect(nonce).toMatch(/^[A-Za-z0-9]{24}$/);
+    return nonce;
+  });
+  expect(new Set(seen).size).toBe(2);
+  await upstream.close();
+});
+
+it('a form is signed with its whole body', async () => {
+  const signing: Credentials = { ...hmac, text: '$body_sha256', query: {}, headers: { 'x-signature': '$signature' } };
+  const config = { name: 'p', adapter: 'a', base_url: origin, allow_private: true, credentials: signing };
+  const upstream = openUpstream(config, openGuard());
+  const stream = formStream([{ name: 'prompt', text: 'A bay' }]);
+  await upstream.call({ method: 'POST', path: '/runs', stream, signal: never });
+  const [request] = received.splice(0);
+  const expected = createHmac('sha512', 'shh, łódź')
+    .update(sha(request?.body ?? ''))
+    .digest('base64url');
+  expect(request?.headers['x-signature']).toBe(expected);
+  expect(request?.headers['content-type']).toBe(stream.content_type);
+  expect(request?.body).toHaveLength(stream.size_bytes);
+  await upstream.close();
+});

@@ -5,7 +5,7 @@ import { Maker } from '../../../src/providers/sandbox/maker.ts';
 import { never } from '../upstreams.ts';
 
 /** The purpose of a request; `other`: the provider does not have it. */
-export type Role = 'submit' | 'poll' | 'result' | 'cancel' | 'file' | 'other';
+export type Role = 'upload' | 'submit' | 'poll' | 'result' | 'cancel' | 'file' | 'other';
 
 export type Asked = {
   role: Role;

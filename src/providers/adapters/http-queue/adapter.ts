@@ -1,16 +1,18 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
-import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
+import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
 import type { Units } from '../../../catalog/price.ts';
-import { firstAt } from '../../http/answer-path.ts';
-import { idIn, inPath, unanswered } from '../../http/answers.ts';
-import { openUpstream, type Answer, type Upstream, type UpstreamRequest } from '../../http/http.ts';
-import { isFile, refusalIn, troubleIn, troubleOf, wordAt, wordsAt, type Trouble } from './judge.ts';
-import { readPlan, reported_units, type Call, type Plan, type Status } from './plan.ts';
-import { fill, fillAll, fillBody, type Words } from './template.ts';
+import { idIn, unanswered } from '../../http/answers.ts';
+import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
+import { objectIn } from '../../http/reading.ts';
+import { retryAfter } from '../../http/refusal.ts';
+import { outputProblems, resultsOf } from '../../http/results.ts';
+import { costOf, creditCost, decimalOf } from '../../http/upstream-cost.ts';
+import { goingOn, readPollState, unknownRun, type PollState } from '../../http/poll-state.ts';
 import {
   NotStarted,
   type Adapter,
   type AdapterParts,
+  type MediaForm,
   type Provider,
   type RunContext,
   type RunFile,
@@ -18,12 +20,12 @@ import {
   type RunState,
   type UpstreamCost,
 } from '../../provider.ts';
-import { outputProblems, resultsOf } from '../../http/results.ts';
-import { costOf, creditCost, decimalOf } from '../../http/upstream-cost.ts';
-import { goingOn, readPollState, unknownRun, type PollState } from '../../http/poll-state.ts';
-
-/** The parts of a call: the provider's and the route's. */
-type Talk = { upstream: Upstream; key: string | undefined; plan: Plan; run: RunContext; signal: AbortSignal };
+import { firstIn, isFile } from './answer-place.ts';
+import { call, laterFields, uploadFiles, type Talk } from './calls.ts';
+import { refusalIn, textAt, troubleIn, troubleOf, wordAt, type Trouble } from './judge.ts';
+import { linkedFiles, linkProblems } from './links.ts';
+import { readPlan, reported_units, type Call, type Plan, type Status } from './plan.ts';
+import { fillAll } from './template.ts';
 
 /**
  * Any upstream that takes runs over HTTP, has an id for each, and tells how it goes: driven by the route's
@@ -36,16 +38,28 @@ export const http_queue = {
 } satisfies Adapter;
 
 function checkOptions(options: JsonObject, output: JsonObject): OptionProblem[] {
-  return [...readPlan(options).problems, ...outputProblems(output, { required: options['status'] !== undefined })];
+  const required = options['status'] !== undefined;
+  return [
+    ...readPlan(options).problems,
+    ...outputProblems(output, { required, names: ['link'] }),
+    ...linkProblems(output),
+  ];
 }
 
 function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const { base_url, api_key: key } = config;
   if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
   const upstream = openUpstream({ ...config, base_url }, guard, { rate_clock });
-  const talk = (run: RunContext, signal: AbortSignal): Talk => ({ upstream, key, plan: planOf(run), run, signal });
+  const talk = (run: RunContext, signal: AbortSignal): Talk => ({
+    upstream,
+    base_url,
+    key,
+    plan: planOf(run),
+    run,
+    signal,
+  });
   return {
-    media: 'either',
+    media: (options) => mediaOf(options, config),
     start: async (run, signal) => {
       const [wrong] = mistakesIn(run);
       if (wrong) throw new NotStarted('refused', `the options of the route: ${wrong.field} ${wrong.message}`);
@@ -68,26 +82,79 @@ function planOf({ options }: RunContext): Plan {
   return plan;
 }
 
-async function start(talk: Talk, { input, events_url, now_ms }: RunRequest): Promise<RunState> {
+/** A file that is sent as it is comes as a stream, unless all of the request has to be signed before. */
+function mediaOf(options: JsonObject, { credentials }: ProviderConfig): MediaForm {
+  const { plan } = readPlan(options);
+  const is_binary = (step: Call | undefined) => step?.body_as === 'multipart' || step?.body_as === 'file';
+  if (!is_binary(plan?.submit) && !is_binary(plan?.upload)) return 'either';
+  return credentials ? 'data' : 'stream';
+}
+
+async function start(talk: Talk, run: RunRequest): Promise<RunState> {
   const { plan, upstream } = talk;
-  const answer = await call(talk, plan.submit, { events_url }, { is_read: false, input });
+  const { files, events_url, now_ms } = run;
+  const inputs = laterFields(talk, run.input);
+  const input = await uploadFiles(talk, run);
+  const values = { is_read: false, input, events_url, ...(files && { files }) };
+  const answer = await call(talk, plan.submit, values);
   const trouble = troubleIn(answer, plan.errors);
-  if (trouble) throw upstream.refusal(refusalIn(answer, trouble), { is_synchronous: !plan.status });
-  if (!plan.status) return done(talk, answer);
-  const response = answer.object();
-  const id = idIn({ id: (plan.submit.id && firstAt(response, plan.submit.id)) ?? null }, 'id');
-  if (id === undefined) throw new Error('the answer to the submit names no run');
+  if (trouble) throw upstream.refusal(refusalIn(answer, trouble, plan.errors), { is_synchronous: !plan.status });
+  const { status } = plan;
+  if (!status || isFile(answer)) return done(talk, answer);
+  answer.object(); // a page is no word about a run
+  const { id: id_place, state: state_place } = plan.submit;
+  const word = wordAt(answer, state_place);
+  if (status.states.failed.includes(word)) return failedRun(talk, status, answer);
+  const id = idIn({ id: (id_place && firstIn(answer, id_place)) ?? null }, 'id');
   const cost = costIn(talk, answer);
-  const state: PollState = { id, started_at_ms: now_ms, ...(cost && { cost }) };
-  return goingOn(state, 'waiting', now_ms, plan.poll);
+  const saved = savedOf(plan, answer);
+  const state: PollState = {
+    ...(id !== undefined && { id }),
+    started_at_ms: now_ms,
+    ...(cost && { cost }),
+    ...(Object.keys(saved).length > 0 && { saved }),
+    ...(Object.keys(inputs).length > 0 && { inputs }),
+  };
+  if (state_place && status.states.done.includes(word) && !plan.result) return done(talk, answer, state);
+  if (id === undefined) throw new Error('the answer to the submit names no run');
+  return later(goingOn(state, 'waiting', now_ms, plan.poll), answer);
+}
+
+/** Longer values are kept by nobody. */
+const saved_length_max = 4_096;
+
+/** The values of the answer to the submit that later calls name. */
+function savedOf({ save }: Plan, answer: Answer): JsonObject {
+  const entries = Object.entries(save).flatMap(([name, place]): [string, Json][] => {
+    const value = firstIn(answer, place);
+    const is_text = typeof value === 'string' && value.length <= saved_length_max;
+    return is_text || typeof value === 'number' || typeof value === 'boolean' ? [[name, value]] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** An upstream may say with every answer when it wants to be asked again. */
+function later(state: RunState, { headers }: Answer): RunState {
+  const retry_after = headers['retry-after'];
+  if (retry_after === undefined || !('ref' in state)) return state;
+  const wait_ms = Math.min(retryAfter({ status: 200, retry_after, body: '' }), wait_max_ms);
+  return { ...state, poll_after_ms: Math.max(state.poll_after_ms, wait_ms) };
+}
+
+const wait_max_ms = 60_000;
+
+/** The values for calls about a run. */
+function valuesOf(state: PollState): { id: string | undefined; saved: JsonObject; input: JsonObject } {
+  return { id: idIn(state, 'id'), saved: objectIn(state, 'saved'), input: objectIn(state, 'inputs') };
 }
 
 async function poll(talk: Talk, state: PollState): Promise<RunState> {
   const { plan, upstream, run } = talk;
   if (!plan.status) throw new Error('the route has no status any more');
-  const answer = await call(talk, plan.status, { id: idIn(state, 'id') }, { is_read: true });
+  const answer = await call(talk, plan.status, { is_read: true, ...valuesOf(state) });
   if (answer.status === 404) return unknownRun(state, run.now_ms, plan.poll);
   const trouble = troubleIn(answer, plan.errors);
+  if (trouble?.meaning === 'unknown') return unknownRun(state, run.now_ms, plan.poll);
   if (trouble && !isOfTheRun(trouble)) throw unanswered(answer);
   if (trouble) return failed(upstream, trouble);
   return stateOf(talk, plan.status, state, answer);
@@ -99,21 +166,29 @@ function isOfTheRun({ meaning }: Trouble): boolean {
 }
 
 async function stateOf(talk: Talk, status: Status, state: PollState, answer: Answer): Promise<RunState> {
-  const { plan, upstream, run } = talk;
-  const response = answer.object();
-  const word = wordAt(response, status.state);
-  if (word === '') throw new Error('the answer to the poll has no state');
+  const { plan, run } = talk;
   const { states } = status;
-  if (states.waiting.includes(word)) return goingOn(state, 'waiting', run.now_ms, plan.poll);
-  if (states.dropped.includes(word)) throw new NotStarted('unavailable', `the run was dropped: ${word}`);
-  if (states.failed.includes(word)) {
-    return failed(upstream, troubleOf(wordAt(response, status.code), wordsAt(response, status.message), plan.errors));
+  if (status.state.of !== 'status') {
+    if (isFile(answer)) return done(talk, answer, state);
+    answer.object(); // a page is no word about a run
   }
-  if (!states.done.includes(word)) return goingOn(state, 'running', run.now_ms, plan.poll);
+  const word = wordAt(answer, status.state);
+  if (word === '') throw new Error('the answer to the poll has no state');
+  if (states.waiting.includes(word)) return later(goingOn(state, 'waiting', run.now_ms, plan.poll), answer);
+  if (states.unknown.includes(word)) return unknownRun(state, run.now_ms, plan.poll);
+  if (states.dropped.includes(word)) throw new NotStarted('unavailable', `the run was dropped: ${word}`);
+  if (states.failed.includes(word)) return failedRun(talk, status, answer);
+  if (!states.done.includes(word)) return later(goingOn(state, 'running', run.now_ms, plan.poll), answer);
   if (!plan.result) return done(talk, answer, state);
-  const result = await call(talk, plan.result, { id: idIn(state, 'id') }, { is_read: true });
-  if (troubleIn(result, plan.errors)) throw unanswered(result);
+  const result = await call(talk, plan.result, { is_read: true, ...valuesOf(state) });
+  const trouble = troubleIn(result, plan.errors);
+  if (trouble?.meaning === 'moderation') return failed(talk.upstream, trouble);
+  if (trouble) throw unanswered(result);
   return done(talk, result, state);
+}
+
+function failedRun({ plan, upstream }: Talk, status: Status, answer: Answer): RunState {
+  return failed(upstream, troubleOf(wordAt(answer, status.code), textAt(answer, status.message), plan.errors));
 }
 
 function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunState {
@@ -122,22 +197,29 @@ function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunSta
 }
 
 function done(talk: Talk, answer: Answer, state?: PollState): RunState {
-  if (isFile(answer)) return { phase: 'done', files: [{ bytes: answer.bytes }] };
-  const { plan, run } = talk;
-  const response = answer.object();
+  const { plan } = talk;
   const units: Units = {};
   for (const unit of reported_units) {
-    const path = plan.units[unit];
-    const count = path && decimalOf(firstAt(response, path));
+    const place = plan.units[unit];
+    const count = place && decimalOf(firstIn(answer, place));
     if (count !== undefined) units[unit] = count;
   }
   const upstream_cost = costIn(talk, answer) ?? costOfSubmit(state);
   return {
     phase: 'done',
-    files: resultsOf(response, run.output).map((file) => withKey(talk, file)),
+    files: isFile(answer) ? [{ bytes: answer.bytes }] : filesIn(talk, answer.object(), state),
     ...(Object.keys(units).length > 0 && { units }),
     ...(upstream_cost && { upstream_cost }),
   };
+}
+
+function filesIn(talk: Talk, response: JsonObject, state: PollState | undefined): RunFile[] {
+  const { run, base_url } = talk;
+  if (run.output['link'] === undefined) return resultsOf(response, run.output).map((file) => withKey(talk, file));
+  const { id, saved } = state ? valuesOf(state) : { id: undefined, saved: {} };
+  return linkedFiles(response, run.output, { base_url, id, model: run.model, saved }).map((file) =>
+    withKey(talk, file),
+  );
 }
 
 /** The provider's own files may want the key. */
@@ -147,10 +229,9 @@ function withKey({ upstream, plan, run, key }: Talk, file: RunFile): RunFile {
 }
 
 function costIn({ plan, run }: Talk, answer: Answer): UpstreamCost | undefined {
-  const response = answer.object();
   const { amount, credits } = plan.cost;
-  if (amount) return costOf(decimalOf(firstAt(response, amount)), run.options);
-  return credits && creditCost(firstAt(response, credits), run.options);
+  if (amount) return costOf(decimalOf(firstIn(answer, amount)), run.options);
+  return credits && creditCost(firstIn(answer, credits), run.options);
 }
 
 /** Some tell the price as they take the run. */
@@ -164,44 +245,9 @@ function costOfSubmit(state: PollState | undefined): UpstreamCost | undefined {
 async function cancel(talk: Talk, state: PollState): Promise<'stopped' | 'billed'> {
   const { plan } = talk;
   if (!plan.cancel) return 'billed';
-  const answer = await call(talk, plan.cancel, { id: idIn(state, 'id') }, { is_read: false });
+  const answer = await call(talk, plan.cancel, { is_read: false, ...valuesOf(state) });
   if (troubleIn(answer, plan.errors)) return 'billed';
   const { unbilled } = plan.cancel;
   const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && state.seen_running !== true);
   return is_unbilled ? 'stopped' : 'billed';
 }
-
-/** One call as the options say it. The key goes into headers only, and to the provider's own host only. */
-async function call(
-  talk: Talk,
-  step: Call,
-  words: Words,
-  { is_read, input = {} }: { is_read: boolean; input?: JsonObject },
-): Promise<Answer> {
-  const { upstream, plan, run, key, signal } = talk;
-  const all_words: Words = { ...words, model: run.model, task_id: run.task_id };
-  // A model may be `owner/name`; an id is one part of the path, whatever is in it.
-  const path = fill(step.path, {
-    ...all_words,
-    id: words.id === undefined ? undefined : encodeURIComponent(words.id),
-    model: inPath(run.model),
-  });
-  if (path === undefined) throw new Error('the path of a call has a word without a value');
-  const headers = fillAll({ accept: 'application/json', ...plan.headers, ...step.headers }, { ...all_words, key });
-  const body = step.body === undefined ? undefined : fillBody(step.body, input, all_words);
-  const request: UpstreamRequest = {
-    method: step.method,
-    is_read,
-    path,
-    query: fillAll(step.query, all_words),
-    headers,
-    signal,
-    rate_limit: plan.poll.rate_limit,
-    answer_bytes_max,
-    ...(isObject(body) && { json: body }),
-  };
-  return upstream.call(request);
-}
-
-/** Files may be within the answer, as base64. */
-const answer_bytes_max = 64 * 1_048_576;

@@ -1,26 +1,29 @@
-import { isObject, type JsonObject } from '../../../catalog/model.ts';
-import { firstAt, type AnswerPath } from '../../http/answer-path.ts';
+import { isObject, type Json } from '../../../catalog/model.ts';
 import { refusedAs } from '../../http/answers.ts';
 import type { Answer } from '../../http/http.ts';
 import { textIn } from '../../http/reading.ts';
+import { decimalOf } from '../../http/upstream-cost.ts';
+import { allIn, firstIn, isFile, type AnswerPlace } from './answer-place.ts';
 import { meanings, type Errors, type Meaning } from './plan.ts';
 
 /** An error in a response: its code, its message, and their meaning by the route's options. */
 export type Trouble = { code: string; message: string; meaning: Meaning | undefined };
 
-/** An image, a video or audio instead of a word about one. */
-export function isFile({ headers }: Answer): boolean {
-  return /^(?:image|video|audio)\//i.test(headers['content-type'] ?? '');
-}
-
 /** Undefined if nothing is wrong with an answer, by its status and, where the options name one, by its code. */
 export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
-  if (answer.ok && isFile(answer)) return undefined;
-  const response = objectOf(answer);
-  const code = wordAt(response, errors.code);
+  const is_code_beside = errors.code?.of === 'headers';
+  if (answer.ok && isFile(answer) && !is_code_beside) return undefined;
+  const code = codeIn(answer, errors);
   // Where HTTP says that all is well, an answer without a code says nothing else.
   if (answer.ok && (errors.ok.length === 0 || code === '' || errors.ok.includes(code))) return undefined;
-  return troubleOf(code, wordsAt(response, errors.message), errors);
+  return troubleOf(code, textAt(answer, errors.message), errors);
+}
+
+/** The code of an answer. Of several, one for each file, a good one counts: there is a file to be had. */
+function codeIn(answer: Answer, { code, ok }: Errors): string {
+  if (!code) return '';
+  const codes = allIn(answer, code).map((value) => wordOf(textOf(value)));
+  return codes.find((each) => ok.includes(each)) ?? codes[0] ?? '';
 }
 
 /** The trouble of a run that has failed. */
@@ -43,10 +46,12 @@ const statuses: { readonly [meaning in Meaning]: number } = {
   rate_limit: 429,
   unavailable: 503,
   failed: 503,
+  unknown: 503,
 };
 
 /** An answer that is a refusal, in the usual form: a status that says what it is, and `{code, message}`. */
-export function refusalIn(answer: Answer, { code, message, meaning }: Trouble): Answer {
+export function refusalIn(response: Answer, { code, message, meaning }: Trouble, errors: Errors): Answer {
+  const answer = withRetryAfter(response, errors);
   if (meaning === 'moderation')
     return refusedAs(answer, statuses.moderation, { code: 'content_policy_violation', message });
   if (meaning !== undefined) return refusedAs(answer, statuses[meaning], { code, message });
@@ -54,27 +59,32 @@ export function refusalIn(answer: Answer, { code, message, meaning }: Trouble): 
   return refusedAs(answer, answer.ok ? statusLike(code) : answer.status, { code, message });
 }
 
+/** Some say in the body how many seconds to wait. */
+function withRetryAfter(answer: Answer, { retry_after }: Errors): Answer {
+  const seconds = retry_after && decimalOf(firstIn(answer, retry_after));
+  return seconds === undefined ? answer : { ...answer, headers: { ...answer.headers, 'retry-after': seconds } };
+}
+
 /** Many put a status of HTTP where HTTP says that all is well. */
 function statusLike(code: string): number {
   return /^[45]\d\d$/.test(code) ? Number(code) : statuses.unavailable;
 }
 
-function objectOf(answer: Answer): JsonObject {
-  try {
-    return answer.object();
-  } catch {
-    return {}; // the page of a proxy, or no object: its status tells what there is to tell
-  }
-}
-
 /** A status word or a code, in small letters; empty if there is none. */
-export function wordAt(answer: JsonObject, path: AnswerPath | undefined): string {
-  return wordsAt(answer, path).trim().toLowerCase();
+export function wordAt(answer: Answer, place: AnswerPlace | undefined): string {
+  return wordOf(textAt(answer, place));
 }
 
-/** Returns the text at the path; of an object, its `message`. */
-export function wordsAt(answer: JsonObject, path: AnswerPath | undefined): string {
-  const value = path && firstAt(answer, path);
+function wordOf(text: string): string {
+  return text.trim().toLowerCase();
+}
+
+/** Returns the text at the place; of an object, its `message`. */
+export function textAt(answer: Answer, place: AnswerPlace | undefined): string {
+  return place ? textOf(firstIn(answer, place)) : '';
+}
+
+function textOf(value: Json | undefined): string {
   if (isObject(value)) return textIn(value, 'message') ?? '';
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }

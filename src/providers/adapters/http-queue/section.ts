@@ -2,8 +2,8 @@ import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 import type { Path } from '../../../catalog/problem.ts';
 import { parseDuration } from '../../../lib/duration.ts';
-import { readPath, type AnswerPath } from '../../http/answer-path.ts';
-import { unknownInBody, unknownWords, type Word } from './template.ts';
+import { readPlace, type AnswerPlace } from './answer-place.ts';
+import { unknownInBody, unknownWords } from './template.ts';
 
 /** Reads a part of the options member by member, and notes what is wrong with it; what is wrong is left out. */
 export class Section {
@@ -65,23 +65,37 @@ export class Section {
   }
 
   /** Reads the option as a position in a response. */
-  path(field: string, options: { required: boolean } = { required: false }): AnswerPath | undefined {
+  path(field: string, options: { required: boolean } = { required: false }): AnswerPlace | undefined {
     const value = this.#value[field];
     if (value === undefined)
       return options.required ? this.note(field, 'is required: a path such as $.data.id') : undefined;
-    const path = typeof value === 'string' ? readPath(value) : undefined;
-    return path ?? this.note(field, 'must be a path such as $.data.id, $.images[0].url or $.outputs[*]');
+    const place = typeof value === 'string' ? readPlace(value) : undefined;
+    return place ?? this.note(field, 'must be a path such as $.data.id, $.images[0].url or $.outputs[*]');
   }
 
   /** Paths by name. */
-  paths<Name extends string>(field: string, names: readonly Name[]): { [name in Name]?: AnswerPath } {
+  paths<Name extends string>(field: string, names: readonly Name[]): { [name in Name]?: AnswerPlace } {
     const section = this.section(field, names);
-    const paths: { [name in Name]?: AnswerPath } = {};
+    const paths: { [name in Name]?: AnswerPlace } = {};
     for (const name of names) {
       const path = section?.path(name);
       if (path !== undefined) paths[name] = path;
     }
     return paths;
+  }
+
+  /** Paths by names of the operator's choice. */
+  namedPaths(field: string): { [name: string]: AnswerPlace } {
+    const value = this.#value[field];
+    const names = isObject(value) ? Object.keys(value) : [];
+    const wrong = names.find((name) => !/^[A-Za-z0-9_]+$/.test(name));
+    if (wrong !== undefined) this.note(field, `has ${wrong}: names are letters, digits and underscores`);
+    const section = this.section(field, names);
+    const paths = names.flatMap((name): [string, AnswerPlace][] => {
+      const place = section?.path(name);
+      return place ? [[name, place]] : [];
+    });
+    return Object.fromEntries(paths);
   }
 
   /** A list of words or codes, in small letters. */
@@ -100,13 +114,13 @@ export class Section {
   }
 
   /** A text in which words are filled in. */
-  template(field: string, words: readonly Word[]): string | undefined {
+  template(field: string, words: readonly string[]): string | undefined {
     const text = this.text(field);
     return text !== undefined && this.#knows(field, unknownWords(text, words), words) ? text : undefined;
   }
 
   /** The same, below the path of the provider's `base_url`. */
-  place(field: string, words: readonly Word[]): string {
+  place(field: string, words: readonly string[]): string {
     if (!this.has(field)) this.note(field, 'is required: a path such as /predictions/$id');
     const text = this.template(field, words);
     if (text === undefined) return '/';
@@ -116,7 +130,7 @@ export class Section {
   }
 
   /** Texts by name. */
-  templates(field: string, words: readonly Word[]): Record<string, string> {
+  templates(field: string, words: readonly string[]): Record<string, string> {
     const value = this.#value[field];
     if (value === undefined) return {};
     if (!isObject(value)) {
@@ -131,10 +145,10 @@ export class Section {
     return Object.fromEntries(templates);
   }
 
-  body(field: string, words: readonly Word[]): Json | undefined {
+  body(field: string, words: readonly string[]): Json | undefined {
     const value = this.#value[field];
     if (value === undefined) return undefined;
-    if (!isObject(value) && value !== '$input') return this.note(field, 'must be $input, or a mapping');
+    if (!isObject(value) && typeof value !== 'string') return this.note(field, 'must be $input, or a mapping');
     return this.#knows(field, unknownInBody(value, words), [...words, 'input']) ? value : undefined;
   }
 

@@ -1,48 +1,70 @@
 import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 
-/** Values of the `$name` placeholders in the options; `$$` is a dollar sign. Nothing else is evaluated. */
-export type Words = { readonly [word in Word]?: string | undefined };
+/**
+ * Texts with names such as `$model`, `$input.voice` and `$saved.token` in them; `$$` is a dollar sign. Nothing else is
+ * evaluated, and a value is never read as a template.
+ */
 
-export const word_names = ['model', 'id', 'task_id', 'events_url', 'key'] as const;
+/** Values by name. */
+export type Words = { readonly [name: string]: string | undefined };
 
-export type Word = (typeof word_names)[number];
+const word_form = /\$(\$|(?:input|saved|file)\.[A-Za-z0-9_]+|[A-Za-z_]*)/g;
 
-const word_form = /\$(\$|[A-Za-z_]*)/g;
-
-/** The names in a text that are none of `known`. */
-export function unknownWords(text: string, words: readonly Word[]): string[] {
-  const named = [...text.matchAll(word_form)].map(([, name = '']) => name);
-  return named.filter((name) => name !== '$' && !words.some((word) => word === name)).map((name) => `$${name}`);
+/** The names in a text. */
+export function wordsIn(text: string): string[] {
+  return [...text.matchAll(word_form)].map(([, name = '']) => name).filter((name) => name !== '$');
 }
 
+/** The names in a text that are none of `allowed`, in which `input.NAME` is any field of the input. */
+export function unknownWords(text: string, allowed: readonly string[]): string[] {
+  return wordsIn(text)
+    .filter((name) => !allowed.includes(name) && !allowed.includes(name.replace(/\..*$/s, '.NAME')))
+    .map((name) => `$${name}`);
+}
+
+/** Returns the text that stands for a value in an address, a header or a form. */
+type Encode = (value: string, name: string) => string;
+
 /** The text with its words filled in; undefined if one of them has no value. */
-export function fill(text: string, words: Words): string | undefined {
+export function fill(text: string, words: Words, encode: Encode = (value) => value): string | undefined {
   let is_whole = true;
   const filled = text.replaceAll(word_form, (_, name: string) => {
     if (name === '$') return '$';
-    const value = word_names
-      .map((word) => (word === name ? words[word] : undefined))
-      .find((each) => each !== undefined);
+    const value = Object.hasOwn(words, name) ? words[name] : undefined;
     if (value === undefined) is_whole = false;
-    return value ?? '';
+    return value === undefined ? '' : encode(value, name);
   });
   return is_whole ? filled : undefined;
 }
 
 /** The same for each member; those without a value are left out. */
-export function fillAll(texts: { readonly [name: string]: string }, words: Words): Record<string, string> {
+export function fillAll(
+  texts: { readonly [name: string]: string },
+  words: Words,
+  encode?: Encode,
+): Record<string, string> {
   const filled = Object.entries(texts).flatMap(([name, text]): [string, string][] => {
-    const value = fill(text, words);
+    const value = fill(text, words, encode);
     return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(filled);
 }
 
+/** The members of an object that are texts, numbers or truth values, as `PREFIX.NAME`. */
+export function wordsOf(prefix: string, object: JsonObject): Record<string, string> {
+  const words = Object.entries(object).flatMap(([name, value]): [string, string][] => {
+    const is_plain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+    return is_plain ? [[`${prefix}.${name}`, String(value)]] : [];
+  });
+  return Object.fromEntries(words);
+}
+
 const whole_input = '$input';
+/** Any name of a field, odd ones, too. */
 const field_form = /^\$input\.(.+)$/s;
 
 /**
- * A body: `$input` is the run's input, `$input.NAME` a field of it, other texts have their words filled in. What
+ * A body: `$input` is the run's input, `$input.NAME` a field of it as it is, other texts have their words filled in. What
  * has no value is left out.
  */
 export function fillBody(body: Json, input: JsonObject, words: Words): Json | undefined {
@@ -57,13 +79,15 @@ export function fillBody(body: Json, input: JsonObject, words: Words): Json | un
   if (typeof body !== 'string') return body;
   if (body === whole_input) return input;
   const field = field_form.exec(body)?.[1];
-  if (field !== undefined) return Object.hasOwn(input, field) ? input[field] : undefined;
+  if (field !== undefined && Object.hasOwn(input, field)) return input[field];
   return fill(body, words);
 }
 
-/** The names in a body that are none of `known`. */
-export function unknownInBody(body: Json, words: readonly Word[]): string[] {
-  if (typeof body === 'string') return body === whole_input || field_form.test(body) ? [] : unknownWords(body, words);
+/** The names in a body that are none of `allowed`. */
+export function unknownInBody(body: Json, allowed: readonly string[]): string[] {
+  if (typeof body === 'string') {
+    return body === whole_input ? [] : unknownWords(body, allowed);
+  }
   if (typeof body !== 'object' || body === null) return [];
-  return Object.values(body).flatMap((value) => unknownInBody(value, words));
+  return Object.values(body).flatMap((value) => unknownInBody(value, allowed));
 }
