@@ -11,6 +11,7 @@ import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
 import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
 import { readCatalogFile, type Reading } from './file.ts';
+import { optionFilesBeside } from './option-files.ts';
 import { atTime } from './dated.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
 import { withOverrides, type Override } from './overrides.ts';
@@ -50,6 +51,7 @@ export type CatalogOptions = {
   /** Checks the options of a route with its adapter; absent: no check. */
   checkOptions?: NonNullable<Surroundings['checkOptions']>;
   checkProvider?: NonNullable<Surroundings['checkProvider']>;
+  fileOptions?: NonNullable<Surroundings['fileOptions']>;
   takesMedia?: NonNullable<Surroundings['takesMedia']>;
   publishedLimits?: NonNullable<Surroundings['publishedLimits']>;
   /** The value behind `env:NAME` or `file:/path`; of this process, if not given. */
@@ -295,6 +297,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     canServe: options.canServe ?? (() => true),
     ...(options.checkOptions && { checkOptions: options.checkOptions }),
     ...(options.checkProvider && { checkProvider: options.checkProvider }),
+    ...(options.fileOptions && { fileOptions: options.fileOptions }),
     ...(options.takesMedia && { takesMedia: options.takesMedia }),
     ...(options.publishedLimits && { publishedLimits: options.publishedLimits }),
     secret: options.secret ?? resolveSecret,
@@ -323,7 +326,7 @@ async function readFrom(path: string, surroundings: Surroundings): Promise<Readi
     };
     return { ok: false, problems: [problem] };
   }
-  return readCatalogFile(text, file, surroundings);
+  return readCatalogFile(text, file, { ...surroundings, readOptionFile: optionFilesBeside(path) });
 }
 
 const read_limit_ms = 10_000;

@@ -23,7 +23,12 @@ export type ProviderFacts = {
   adapter: string;
   /** The source of its key, if the key is missing. */
   missing?: string | undefined;
-  optionProblems(kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
+  optionProblems(
+    kind: Kind,
+    options: JsonObject,
+    output: JsonObject,
+    input_fields?: readonly string[],
+  ): OptionProblem[];
   /** Does it take files of the caller's? */
   takesMedia(): boolean;
 };
@@ -138,7 +143,7 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, names: 
     checkProviderOf(model, route, names, here, report);
     checkTimeout(route, here, report);
     checkMedia(model, route, names, here, report);
-    checkOptions(model, route, names, here, report);
+    checkOptions(model, { ...route, input_fields: runFields(route, fields) }, names, here, report);
     checkCost(model, route, fields, names, here, report);
     if (route.input === undefined) continue;
     if (!isMediaKind(model.kind)) {
@@ -166,18 +171,26 @@ function checkProviderOf(model: ModelEntry, route: RouteEntry, names_of_file: Na
   }
 }
 
+/** Returns the names of the fields that a run of this route may have; undefined if they cannot be known. */
+function runFields({ input }: RouteEntry, fields: InputFields | undefined): string[] | undefined {
+  if (!fields) return undefined;
+  if (input === undefined) return [...fields.names];
+  const mapped = Object.keys(input).filter((name) => name !== spread_key);
+  return mapped.length < Object.keys(input).length ? [...fields.names, ...mapped] : mapped;
+}
+
 /**
  * Checks the options of a route. A wrong value is a mistake; an unknown option is a warning, since it may be
  * of another version.
  */
 function checkOptions(
   { kind, price = [] }: ModelEntry,
-  { provider, options = {}, output = {} }: RouteEntry,
+  { provider, options = {}, output = {}, input_fields }: RouteEntry & { input_fields: readonly string[] | undefined },
   names: Names,
   at: Path,
   report: Report,
 ): void {
-  for (const problem of names.providers.get(provider)?.optionProblems(kind, options, output) ?? []) {
+  for (const problem of names.providers.get(provider)?.optionProblems(kind, options, output, input_fields) ?? []) {
     const path = [...at, ...(problem.at ?? ['options']), problem.field];
     if (!problem.known_names) report.error(path, `${problem.message}.`);
     else

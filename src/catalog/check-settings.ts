@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { addressAllowed } from '../net/address.ts';
 import { rational } from '../money/money.ts';
-import { isObject, type JsonObject, type Kind, type ProviderLimits } from './model.ts';
+import { isObject, type Json, type JsonObject, type Kind, type ProviderLimits } from './model.ts';
 import type { Path } from './problem.ts';
 import { sent_words, signed_words, unknownSignedWords } from './hmac-words.ts';
 import { checkConnection } from './provider-connection.ts';
@@ -17,7 +17,17 @@ export type Surroundings = {
   /** Can this adapter run models of this kind? */
   canServe(adapter: string, kind: Kind): boolean;
   /** Checks the `options` and the `output` of a route with its adapter. */
-  checkOptions?(adapter: string, kind: Kind, options: JsonObject, output: JsonObject): OptionProblem[];
+  checkOptions?(
+    adapter: string,
+    kind: Kind,
+    options: JsonObject,
+    output: JsonObject,
+    input_fields?: readonly string[],
+  ): OptionProblem[];
+  /** Names of the options of this adapter's routes that may name a JSON file. */
+  fileOptions?(adapter: string): readonly string[];
+  /** Reads a JSON file that a route names. Throws OptionFileError. Absent: there are no files beside the text. */
+  readOptionFile?(path: string): Json;
   /** Checks the settings of a provider with its adapter. */
   checkProvider?(entry: ProviderEntry): OptionProblem[];
   /** Can this adapter hand on files of the caller's? */

@@ -12,6 +12,7 @@ import {
   sandbox_name,
   type Surroundings,
 } from './check-settings.ts';
+import { fillFromFiles } from './option-files.ts';
 import type { Problem } from './problem.ts';
 import { missingSecret } from './provider-secrets.ts';
 import { makeReport, type Report } from './report.ts';
@@ -45,6 +46,10 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   checkStorage(valueAt(value, ['storage']), surroundings, report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
+  if (Array.isArray(models)) {
+    const fileOptions = (provider: string) => surroundings.fileOptions?.(providers.get(provider)?.adapter ?? '') ?? [];
+    fillFromFiles(models, { fileOptions, read: surroundings.readOptionFile }, report);
+  }
   checkTools(valueAt(value, ['tools']), idsOf(value, models), surroundings, report);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);
 }
@@ -95,7 +100,8 @@ function providerFacts(adapter: string, surroundings: Surroundings): ProviderFac
   return {
     adapter,
     serves: (kind) => surroundings.canServe(adapter, kind),
-    optionProblems: (kind, options, output) => surroundings.checkOptions?.(adapter, kind, options, output) ?? [],
+    optionProblems: (kind, options, output, input_fields) =>
+      surroundings.checkOptions?.(adapter, kind, options, output, input_fields) ?? [],
     takesMedia: () => surroundings.takesMedia?.(adapter) ?? true,
   };
 }

@@ -8,7 +8,10 @@ import { wholeOptionProblems } from './http/chat-options.ts';
 export function adapterFacts(
   adapters: Record<string, Adapter>,
 ): Required<
-  Pick<CatalogOptions, 'adapters' | 'canServe' | 'checkOptions' | 'checkProvider' | 'publishedLimits' | 'takesMedia'>
+  Pick<
+    CatalogOptions,
+    'adapters' | 'canServe' | 'checkOptions' | 'checkProvider' | 'fileOptions' | 'publishedLimits' | 'takesMedia'
+  >
 > {
   return {
     adapters: Object.keys(adapters),
@@ -16,11 +19,12 @@ export function adapterFacts(
     publishedLimits: (adapter) => adapters[adapter]?.limits ?? {},
     checkProvider: (entry) => adapters[entry.adapter]?.checkProvider?.(entry) ?? [],
     takesMedia: (adapter) => takesMedia(adapters[adapter]),
-    checkOptions: (adapter, kind, options, output) => {
+    fileOptions: (adapter) => adapters[adapter]?.file_options ?? [],
+    checkOptions: (adapter, kind, options, output, input_fields) => {
       const code = adapters[adapter];
       if (kind === 'chat') return code?.checkChatOptions?.(options) ?? [];
       if (!isMediaKind(kind)) return wholeOptionProblems(kind, options);
-      return code?.checkOptions?.(options, output) ?? [];
+      return code?.checkOptions?.(options, output, input_fields) ?? [];
     },
   };
 }

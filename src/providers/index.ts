@@ -1,8 +1,10 @@
 import { anthropic } from './adapters/anthropic/adapter.ts';
 import { anthropic_bedrock } from './adapters/anthropic/bedrock.ts';
 import { anthropic_vertex } from './adapters/anthropic/vertex.ts';
+import { automatic1111 } from './adapters/automatic1111/adapter.ts';
 import { bedrock } from './adapters/bedrock/adapter.ts';
 import { bfl } from './adapters/bfl/adapter.ts';
+import { comfyui } from './adapters/comfyui/adapter.ts';
 import { cohere } from './adapters/cohere/adapter.ts';
 import { elevenlabs } from './adapters/elevenlabs/adapter.ts';
 import { fal } from './adapters/fal/adapter.ts';
@@ -39,5 +41,7 @@ export const adapters: Record<string, Adapter> = {
   cohere,
   voyage,
   jina,
+  comfyui,
+  automatic1111,
   'http-queue': http_queue,
 };

@@ -182,6 +182,11 @@ export type Provider = {
   poll(run: RunContext, ref: Json, signal: AbortSignal): Promise<RunState>;
   /** `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. */
   cancel?(run: RunContext, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
+  /**
+   * Stops a run whose `start` has not answered yet, or does nothing if it is not at work. Only upstreams that bill
+   * nobody have it: the task was canceled before.
+   */
+  stopStart?(run: RunContext, signal: AbortSignal): Promise<void>;
   close?(): Promise<void>;
 };
 
@@ -263,8 +268,13 @@ export type Adapter = {
   checkProvider?(entry: ProviderEntry): OptionProblem[];
   /** Checks the options of a chat route, for the author of the file. */
   checkChatOptions?(options: JsonObject): OptionProblem[];
-  /** Checks the options of a route of another kind, and its `output`. */
-  checkOptions?(options: JsonObject, output: JsonObject): OptionProblem[];
+  /**
+   * Checks the options of a route of another kind, and its `output`. `input_fields`: the names of the fields that its
+   * runs may have; undefined where they are not known.
+   */
+  checkOptions?(options: JsonObject, output: JsonObject, input_fields?: readonly string[]): OptionProblem[];
+  /** Options of a media route that may name a JSON file beside `medley.yaml`; the route gets what is in it. */
+  readonly file_options?: readonly string[];
   /** Reads its upstream's own list of models, by which the key is checked, too. Throws OfferError. */
   listModels?: ListModels;
   /** For models of the kinds image, video and audio. */

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { loadAtWork, type TaskAtWork } from './attempts.ts';
 import { finish, type FinishParts } from './finish.ts';
-import { stopAttempt, type RunParts } from './run.ts';
+import { stopAttempt, stopOfStart, type RunParts } from './run.ts';
 import { bodyOf, loadTask, type TaskRef } from './task.ts';
 
 /** The parts of the app that cancelling takes. */
@@ -14,7 +14,8 @@ const looks_max = 3;
 
 /**
  * Ends a task that has not started, or whose upstream confirms that it stopped unbilled, and answers
- * its body. Throws ApiError 404, and 409 when it is final, the upstream bills it anyway, or it is
+ * its body. A run whose submit is its result is stopped after the task has ended, where nobody is billed for it: its
+ * answer must not come first. Throws ApiError 404, and 409 when it is final, the upstream bills it anyway, or it is
  * being submitted.
  */
 export async function cancelTask(parts: CancelParts, ref: TaskRef): Promise<string> {
@@ -23,9 +24,11 @@ export async function cancelTask(parts: CancelParts, ref: TaskRef): Promise<stri
     if (!at_work) throw unknownTask(ref.task_id);
     const { task, open } = at_work;
     if (task.completed_at) throw conflict(`The task is ${task.status} already.`);
-    if (open?.state === 'submitting' || looks > looks_max) throw beingSubmitted();
+    const stop = open?.state === 'submitting' ? stopOfStart(parts, task, open) : undefined;
+    if ((open?.state === 'submitting' && !stop) || looks > looks_max) throw beingSubmitted();
     const finished = await stopAndFinish(parts, ref, at_work);
     if (finished === 'taken') continue; // it moved on: what was decided holds no more
+    if (finished === 'finished') await stop?.();
     const final = await loadTask(parts.db, ref);
     if (finished === 'final' || !final) throw conflict(`The task is ${final?.status ?? 'gone'} already.`);
     return bodyOf(final);
@@ -33,7 +36,7 @@ export async function cancelTask(parts: CancelParts, ref: TaskRef): Promise<stri
 }
 
 async function stopAndFinish(parts: CancelParts, ref: TaskRef, { task, open }: TaskAtWork) {
-  if (open && (await stopAttempt(parts, task, open)) === 'billed') {
+  if (open && open.state !== 'submitting' && (await stopAttempt(parts, task, open)) === 'billed') {
     throw conflict('The task is running and its model provider cannot stop it unbilled.');
   }
   await failpoint('task.canceling');

@@ -65,6 +65,20 @@ export async function stopAttempt(parts: RunParts, task: Task, attempt: Attempt)
   return stopRun(provider, run, JSON.parse(attempt.run_ref), unconfirmed(parts, task.id));
 }
 
+/** Returns what stops the run of an attempt that is being submitted; undefined if its provider cannot. */
+export function stopOfStart(parts: RunParts, task: Task, attempt: Attempt): (() => Promise<void>) | undefined {
+  const provider = parts.providers.get(attempt.provider);
+  if (!provider?.stopStart) return undefined;
+  const run = runContext(task, routeOf(attempt), parts.clock.now());
+  return async () => {
+    const stopped = provider.stopStart?.(run, AbortSignal.timeout(stop_start_ms));
+    await stopped?.catch(unconfirmed(parts, task.id));
+  };
+}
+
+/** Whoever cancels waits for it. */
+const stop_start_ms = 5_000;
+
 /** A run that nobody waits for any more is stopped, or told to the operator, who pays for it. */
 export async function stopOrphan(
   parts: RunParts,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { defaultProviders } from '../../src/catalog/default.ts';
 import { readCatalogFile } from '../../src/catalog/file.ts';
+import type { Json } from '../../src/catalog/model.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
@@ -26,27 +27,35 @@ function secretIn(reference: string): string {
   return reference.endsWith('.key') ? own.key : 'set';
 }
 
-function complaints(text: string, name: string): string[] {
-  const reading = readCatalogFile(text, name, surroundings);
+/** `files`: the JSON files of the same document, by name. */
+function complaints(text: string, name: string, files: ReadonlyMap<string, string> = new Map()): string[] {
+  const readOptionFile = (path: string): Json => JSON.parse(files.get(path) ?? '');
+  const reading = readCatalogFile(text, name, { ...surroundings, readOptionFile });
   return (reading.ok ? reading.warnings : reading.problems).map(showProblem);
 }
 
 /** Files of other programs. */
 const of_others = new Set(['envoy.yaml']);
 
-const blocks = documentPaths().flatMap((path) =>
-  readDocument(path).blocks.flatMap(({ language, text, line, argument }) =>
-    (language === 'yaml' || language === 'yml') && !of_others.has(argument) ? [{ name: `${path}:${line}`, text }] : [],
-  ),
-);
+const blocks = documentPaths().flatMap((path) => {
+  const all = readDocument(path).blocks;
+  const files = new Map(
+    all.filter(({ language }) => language === 'json').map(({ argument, text }) => [argument, text]),
+  );
+  return all.flatMap(({ language, text, line, argument }) =>
+    (language === 'yaml' || language === 'yml') && !of_others.has(argument)
+      ? [{ name: `${path}:${line}`, text, files }]
+      : [],
+  );
+});
 
 describe('configurations in documents', () => {
   it('are found', () => {
     expect(blocks.length).toBeGreaterThan(0);
   });
 
-  it.each(blocks.map(({ name, text }) => [name, text] as const))('%s is in order', (name, text) => {
-    expect(complaints(text, name)).toEqual([]);
+  it.each(blocks)('$name is in order', ({ name, text, files }) => {
+    expect(complaints(text, name, files)).toEqual([]);
   });
 
   it('medley.example.yaml is in order', () => {

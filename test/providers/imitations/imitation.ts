@@ -38,7 +38,8 @@ export type Reply =
 /** The behaviour of a provider: the role of each request, and its answer unless a test wants another. */
 export type Behaviour = {
   roleOf(asked: Omit<Asked, 'role' | 'json'>): Role;
-  answer(asked: Asked, own: { url: string }): Reply;
+  /** A promise is an answer that comes later. */
+  answer(asked: Asked, own: { url: string }): Reply | Promise<Reply>;
 };
 
 /** A real HTTP server on loopback that answers as a provider documents, or as a test scripts it. */
@@ -63,7 +64,9 @@ export async function startImitation(behaviour: Behaviour, now: () => number = (
   const server = createServer((request, response) => {
     void read(request, behaviour, now()).then((one) => {
       asked.push(one);
-      play(scripts.get(one.role)?.shift() ?? behaviour.answer(one, { url }), response);
+      const reply = scripts.get(one.role)?.shift() ?? behaviour.answer(one, { url });
+      if (reply instanceof Promise) void reply.then((late) => play(late, response));
+      else play(reply, response);
       const index = waiting.findIndex(({ role }) => role === one.role);
       if (index !== -1) waiting.splice(index, 1)[0]?.resolve(one);
     });
