@@ -455,6 +455,8 @@ create table files (
   ready boolean not null default false,
   created_at timestamptz not null,
   expires_at timestamptz not null,
+  name text,
+  sha256 text,
   constraint files_pkey PRIMARY KEY (account_id, id),
   constraint files_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint files_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
@@ -463,6 +465,7 @@ create table files (
 );
 CREATE INDEX files_by_expiry ON files USING btree (expires_at);
 CREATE INDEX files_of_tasks ON files USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
+CREATE UNIQUE INDEX files_by_name ON files USING btree (account_id, name) WHERE (name IS NOT NULL);
 
 create table full_routes (
   route text not null,
@@ -863,6 +866,50 @@ CREATE INDEX throttled_tasks_by_end ON throttled_tasks USING btree (give_up_at);
 CREATE INDEX throttled_tasks_promoted ON throttled_tasks USING btree (provider, account_id) WHERE (promoted_at IS NOT NULL);
 CREATE INDEX throttled_tasks_waiting ON throttled_tasks USING btree (provider, account_id, since) WHERE (promoted_at IS NULL);
 
+create table upload_parts (
+  account_id text not null,
+  session_id text not null,
+  id text not null,
+  start_bytes bigint,
+  size_bytes bigint not null,
+  sha256 text not null,
+  storage_key text not null,
+  created_at timestamptz not null,
+  constraint upload_parts_pkey PRIMARY KEY (account_id, session_id, id),
+  constraint upload_parts_account_id_session_id_fkey FOREIGN KEY (account_id, session_id) REFERENCES upload_sessions(account_id, id) ON DELETE CASCADE,
+  constraint upload_parts_size_bytes_check CHECK ((size_bytes > 0))
+);
+
+create table upload_sessions (
+  account_id text not null,
+  id text not null,
+  key_id text not null,
+  kind text not null,
+  filename text not null,
+  name text,
+  purpose text not null,
+  size_bytes bigint,
+  keep_s bigint not null,
+  state text not null default 'pending'::text,
+  received_bytes bigint not null default 0,
+  parts_begun integer not null default 0,
+  file_id text,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint upload_sessions_pkey PRIMARY KEY (account_id, id),
+  constraint upload_sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint upload_sessions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint upload_sessions_check CHECK (((state = 'completed'::text) = (file_id IS NOT NULL))),
+  constraint upload_sessions_keep_s_check CHECK ((keep_s > 0)),
+  constraint upload_sessions_kind_check CHECK ((kind = ANY (ARRAY['chunks'::text, 'parts'::text]))),
+  constraint upload_sessions_parts_begun_check CHECK (((parts_begun >= 0) AND (parts_begun <= 10000))),
+  constraint upload_sessions_received_bytes_check CHECK ((received_bytes >= 0)),
+  constraint upload_sessions_size_bytes_check CHECK ((size_bytes > 0)),
+  constraint upload_sessions_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'completed'::text, 'cancelled'::text])))
+);
+CREATE INDEX upload_sessions_by_expiry ON upload_sessions USING btree (expires_at);
+CREATE INDEX upload_sessions_pending ON upload_sessions USING btree (account_id) WHERE (state = 'pending'::text);
+
 create table usage_marks (
   account_id text not null,
   number bigint not null,
@@ -1180,6 +1227,7 @@ $function$;
 -- function add_units(a jsonb, b jsonb) returns jsonb
 -- function add_up_margins(p_account text, p_limit bigint) returns bigint
 -- function add_up_usage(p_account text, p_limit bigint) returns bigint
+-- function add_upload_part(p_part jsonb, p_size_bytes_max bigint, p_account_bytes_max bigint, p_expires_at timestamptz, OUT outcome text, OUT received_bytes bigint) returns record
 -- function append_items(p_account_id text, p_id text, p_turn text, p_now timestamptz, p_expires_at timestamptz, p_items_max integer, p_bytes_max bigint, p_ids text[], p_key_ids text[], p_contents bytea[], p_json_bytes integer[]) returns text
 -- function ask_full_routes(p_now timestamptz, p_provider text) returns void
 -- function begin_attempt(p_now timestamptz, p_attempt jsonb, p_limits jsonb) returns text
@@ -1206,6 +1254,7 @@ $function$;
 -- function entry_near(p_account text, p_at timestamptz, p_later boolean) returns bigint
 -- function expired_holds(p_now timestamptz, p_silent interval, p_late interval, p_count integer) returns TABLE(account_id text, ref text)
 -- function fail_attempt(p_now timestamptz, p_attempt jsonb, p_send_start boolean) returns boolean
+-- function files_problem(p_account text, p_session text, p_size_bytes bigint, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
 -- function hand_on(p_host text, p_now timestamptz) returns void
 -- function has_others(p_node text, p_clock timestamptz) returns boolean
@@ -1215,6 +1264,7 @@ $function$;
 -- function insert_file(p_file jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
+-- function insert_upload_session(p_session jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function is_closed(e ledger_entries) returns boolean
 -- function keep_leases(p_node text) returns void
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
@@ -1247,6 +1297,7 @@ $function$;
 -- function provider_room(p_now timestamptz, p_provider text, p_limits jsonb) returns bigint
 -- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
 -- function queue_for_host(p_lane text) returns void
+-- function ready_file(p_account text, p_id text, p_sha256 text, p_name text, p_session text, p_now timestamptz) returns text
 -- function recall_leases(p_account text, p_resource text, p_clock timestamptz) returns void
 -- function refuse_audit_change() returns trigger
 -- function refuse_change() returns trigger

@@ -9,6 +9,8 @@ import type { Endpoint } from './http/endpoint.ts';
 import { estimate } from './api/estimate.ts';
 import { run_event } from './api/events.ts';
 import { gemini_endpoints } from './api/gemini.ts';
+import { gemini_files } from './api/gemini-files.ts';
+import { gemini_uploads } from './api/gemini-uploads.ts';
 import { generate } from './api/generate.ts';
 import { get_file } from './api/get-file.ts';
 import { healthEndpoints } from './api/health.ts';
@@ -18,6 +20,7 @@ import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
 import { moderate } from './api/moderations.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
+import { multi_part_uploads } from './api/multi-part-uploads.ts';
 import { makePipeline } from './http/pipeline.ts';
 import { openApiEndpoint } from './api/openapi/reference.ts';
 import { rerank, rerank_of_cohere } from './api/rerank.ts';
@@ -80,6 +83,9 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     get_file_record,
     get_file_content,
     delete_file,
+    ...multi_part_uploads,
+    ...gemini_files,
+    ...gemini_uploads,
     get_file,
     run_event,
     mcp_endpoint,

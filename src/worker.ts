@@ -17,6 +17,7 @@ import { runBackground } from './conversations/background-run.ts';
 import { rescueResponses } from './conversations/background-sweep.ts';
 import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
 import { removeExpiredFiles } from './files/files.ts';
+import { removeOldUploads } from './files/upload-sessions.ts';
 import { removeEndedLeases } from './leases/leases.ts';
 import { removeOldTries } from './limits/backoff.ts';
 import { reconcile } from './money/reconciliation.ts';
@@ -95,6 +96,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   const before = (age_ms: number) => new Date(now.getTime() - age_ms);
   await removeOld(app, stopped);
   await removeExpiredFiles(app, now, stopped);
+  await removeOldUploads(app, now, stopped);
   await removeOldDeliveries(app, stopped);
   await removeOldRecords(app, stopped);
   await removeOldResponses(app, stopped);

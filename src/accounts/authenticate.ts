@@ -137,29 +137,39 @@ type Row = {
   keeps_responses: boolean;
 };
 
+const rows_of_keys = `
+  select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status, a.keeps_responses,
+         (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
+         coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses
+    from api_keys k join accounts a on a.id = k.account_id`;
+
+/** Returns the caller whose key has this id, for what the key has begun; undefined if the key has ended. */
+export async function callerOfKey(db: Queryable, account_id: string, key_id: string): Promise<Caller | undefined> {
+  const rows = await db.query<Row>(`${rows_of_keys} where k.id = $1 and a.id = $2`, [key_id, account_id], 'brief');
+  const row = rows[0];
+  return row && (row.left_ms === null || row.left_ms > 0) ? callerIn(row) : undefined;
+}
+
 /** Of each hash its caller: keys asked for in the same moment share a round trip. */
 async function findCallers(
   db: Queryable,
   hashes: readonly Buffer[],
   now_ms: number,
 ): Promise<(CachedCaller | undefined)[]> {
-  const rows = await db.query<Row>(
-    `select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status, a.keeps_responses,
-            (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
-            coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses
-       from api_keys k join accounts a on a.id = k.account_id
-      where k.hash = any($1)`,
-    [hashes],
-    'brief',
-  );
+  const rows = await db.query<Row>(`${rows_of_keys} where k.hash = any($1)`, [hashes], 'brief');
   const row_by_hash = new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
   return hashes.map((hash) => {
     const row = row_by_hash.get(hash.toString('latin1'));
     if (!row) return undefined;
-    const { key_id, key_name, budget_id, left_ms, ends_by_rule, scopes, addresses, hash: _, ...account } = row;
+    const { left_ms, ends_by_rule } = row;
     const until_ms = left_ms === null ? Number.POSITIVE_INFINITY : now_ms + left_ms;
-    const rules = (scopes ?? addresses) && { scopes, addresses };
-    const key = { id: key_id, name: key_name, ...(rules && { rules }), ...(budget_id !== null && { budget_id }) };
-    return { caller: { account, key }, until_ms, ends_by_rule };
+    return { caller: callerIn(row), until_ms, ends_by_rule };
   });
+}
+
+function callerIn(row: Row): Caller {
+  const { key_id, key_name, budget_id, left_ms: _, ends_by_rule: __, scopes, addresses, hash: ___, ...account } = row;
+  const rules = (scopes ?? addresses) && { scopes, addresses };
+  const key = { id: key_id, name: key_name, ...(rules && { rules }), ...(budget_id !== null && { budget_id }) };
+  return { account, key };
 }

@@ -15,7 +15,8 @@ export function viewFor({ headers }: Pick<Call, 'headers'>): FileView {
   return headers['anthropic-version'] === undefined ? completions_view : messages_view;
 }
 
-const completions_view: FileView = {
+/** Files as the SDKs of the chat-completions style read them. */
+export const completions_view: FileView = {
   limit_default: 10_000,
   file: (file) => ({
     id: file.id,
@@ -62,10 +63,30 @@ const messages_view: FileView = {
   deleted: (id) => ({ id, type: 'file_deleted' }),
 };
 
+/** A file as the SDKs of Gemini read it; times are RFC 3339. Its URI is found in requests by the id at its end. */
+export function geminiFile(file: CallerFile, base_url: string): object {
+  const created = file.created_at.toISOString();
+  return {
+    name: `files/${file.name ?? file.id}`,
+    displayName: file.filename,
+    mimeType: file.content_type.split(';')[0],
+    sizeBytes: String(file.size_bytes),
+    createTime: created,
+    updateTime: created,
+    expirationTime: file.expires_at.toISOString(),
+    ...(file.sha256 !== null && { sha256Hash: Buffer.from(file.sha256).toString('base64') }),
+    uri: `${base_url.replace(/\/+$/, '')}/v1beta/files/${file.id}`,
+    state: 'ACTIVE',
+    source: 'UPLOADED',
+    ...(file.kind === 'video' &&
+      file.duration_ms !== null && { videoMetadata: { videoDuration: `${file.duration_ms / 1000}s` } }),
+  };
+}
+
 function ends(files: readonly CallerFile[]): { first_id: string | null; last_id: string | null } {
   return { first_id: files[0]?.id ?? null, last_id: files.at(-1)?.id ?? null };
 }
 
-function unixTime(date: Date): number {
+export function unixTime(date: Date): number {
   return Math.floor(date.getTime() / 1000);
 }

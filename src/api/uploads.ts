@@ -1,38 +1,28 @@
 import { Type } from 'typebox';
-import type { CatalogHolder } from '../catalog/catalog.ts';
-import { documentAt } from '../storage/document.ts';
-import type { Prober } from '../storage/probe.ts';
-import type { Storage } from '../storage/storage.ts';
-import type { TempFileParts } from '../files/temp-files.ts';
-import type { Clock } from '../lib/clock.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
-import { deleteFile, findFile, keepFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
+import { deleteFile, findFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { viewFor } from './file-views.ts';
+import { keepUpload, type KeepParts } from './keep-upload.ts';
 import { serveStored } from './files.ts';
 import type { Form } from '../http/form.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
 import { uploaded_file, listOf, too_slow } from './schemas.ts';
-import { measureFile, withForm } from '../http/spooled-form.ts';
+import { withForm } from '../http/spooled-form.ts';
 
-/** The parts of the app that keeping files takes. */
-type Parts = ReadParts &
-  TempFileParts & {
-    readonly clock: Clock;
-    readonly storage: Storage;
-    readonly catalog: CatalogHolder;
-    readonly prober: Prober;
-  };
+/** The parts of the app that keeping and reading files takes. */
+type Parts = ReadParts & KeepParts;
 
 /** Files that callers upload, to name them in the inputs of tasks. */
 
 const id: Record<string, ParameterDocs> = { id: { description: 'File id.', schema: { type: 'string' } } };
 
 const list_limit_max = 10_000;
-const expires_s_min = 60;
+/** The shortest time for which a file may be stored. */
+export const expires_s_min = 60;
 
 export const upload_file: Endpoint<Parts> = {
   method: 'POST',
@@ -79,51 +69,33 @@ async function keep(app: Parts, call: Call, form: Form<string>): Promise<CallerF
   if (file?.name !== 'file') {
     throw new ApiError('invalid_request', 'The form needs a file in the field "file".', { param: 'file' });
   }
-  const { keep_ms, account_bytes_max, account_files_max } = app.catalog.current.settings.files;
-  const { purpose, expires_after_ms } = readFields(form, keep_ms);
-  const { caller } = call;
-  const probe = (await documentAt(file.value, file.filename)) ?? (await measureFile(app, call, file.value, 'file'));
-  const now = new Date(app.clock.now());
-  const stored_file = await keepFile(
-    app,
-    {
-      account_id: caller.account.id,
-      key_id: caller.key.id,
-      task_id: null,
-      filename: file.filename,
-      purpose,
-      probe,
-      content: file.value,
-      expires_at: new Date(now.getTime() + expires_after_ms),
-    },
-    { files_max: account_files_max, bytes_max: account_bytes_max },
-    now,
-  );
-  if (typeof stored_file !== 'string') return stored_file;
-  const most =
-    stored_file === 'too_many' ? `${account_files_max} files` : `${account_bytes_max / 1_000_000} MB of files`;
-  const message = `The account may have at most ${most} at a time. Delete some, or let them expire sooner.`;
-  throw new ApiError('too_large', message, { code: 'files_limit' });
+  const { keep_ms: keep_ms_max } = app.catalog.current.settings.files;
+  const { purpose, keep_ms } = readFields(form, keep_ms_max);
+  return keepUpload(app, call.caller, { path: file.value, filename: file.filename, purpose, keep_ms, field: 'file' });
 }
 
 const field_names = ['purpose', 'expires_after[anchor]', 'expires_after[seconds]', 'expires_in_seconds'];
 
-function readFields({ fields, lists }: Form<string>, keep_ms: number) {
+function readFields({ fields, lists }: Form<string>, keep_ms_max: number) {
   for (const name of [...fields.keys(), ...lists.keys()]) {
     const shown = JSON.stringify(name.slice(0, 60));
     if (!field_names.includes(name)) throw wrong(name, `${shown} is not a known field.`);
   }
   const purpose = fields.get('purpose') ?? 'user_data';
-  if (!/^[a-z][a-z0-9_-]{0,63}$/.test(purpose)) {
-    throw wrong('purpose', 'purpose must be 1 to 64 lower-case letters, digits, dashes and underscores.');
-  }
+  checkPurpose(purpose);
   const anchor = fields.get('expires_after[anchor]') ?? 'created_at';
   if (anchor !== 'created_at') throw wrong('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
   const name = fields.has('expires_in_seconds') ? 'expires_in_seconds' : 'expires_after[seconds]';
   const seconds = fields.get(name);
   const requested_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
   if (requested_s < expires_s_min) throw wrong(name, `${name} must be a whole number of at least ${expires_s_min}.`);
-  return { purpose, expires_after_ms: Math.min(requested_s * 1000, keep_ms) };
+  return { purpose, keep_ms: Math.min(requested_s * 1000, keep_ms_max) };
+}
+
+/** Throws ApiError 400. */
+export function checkPurpose(purpose: string): void {
+  if (/^[a-z][a-z0-9_-]{0,63}$/.test(purpose)) return;
+  throw wrong('purpose', 'purpose must be 1 to 64 lower-case letters, digits, dashes and underscores.');
 }
 
 function wrong(name: string, message: string): ApiError {

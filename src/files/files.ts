@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { storageKey } from '../storage/key.ts';
 import type { Document } from '../storage/document.ts';
@@ -14,6 +15,8 @@ export type CallerFile = {
   /** The task of whose input it is a part; null for what was uploaded. */
   task_id: string | null;
   filename: string;
+  /** The caller's own choice in Gemini's style, without `files/`. */
+  name: string | null;
   purpose: string;
   storage_key: string;
   kind: 'image' | 'video' | 'audio' | 'document';
@@ -22,12 +25,14 @@ export type CallerFile = {
   width: number | null;
   height: number | null;
   duration_ms: number | null;
+  /** Of the bytes, in hex; null of files that are older than this column. */
+  sha256: string | null;
   created_at: Date;
   expires_at: Date;
 };
 
-const columns = `account_id, id, task_id, filename, purpose, storage_key, kind, content_type, size_bytes, width, height,
-  duration_ms, created_at, expires_at`;
+const columns = `account_id, id, task_id, filename, name, purpose, storage_key, kind, content_type, size_bytes, width, height,
+  duration_ms, sha256, created_at, expires_at`;
 
 /** For backups: the storage `key` of every file of a caller's that is whole, and the table behind it. */
 export const stored_uploads = {
@@ -52,7 +57,14 @@ export type NewFile = {
   /** The bytes themselves, or the path at which they lie. */
   content: Buffer | string;
   expires_at: Date;
+  /** The caller's own choice, which no other file of the account may have. */
+  name?: string | undefined;
+  /** The session in which it arrived, which ends with it. */
+  session_id?: string;
 };
+
+/** Reasons why a file is not stored: the limits of the account, its name, or the end of its session. */
+export type FileProblem = 'too_many' | 'too_much' | 'name_taken' | 'ended';
 
 /** Of one account's uploads together. */
 export type AccountLimits = { files_max: number; bytes_max: number };
@@ -66,20 +78,28 @@ export async function keepFile(
   file: NewFile,
   limits: AccountLimits,
   now: Date,
-): Promise<CallerFile | 'too_many' | 'too_much'> {
+): Promise<CallerFile | FileProblem> {
   const id = newId('file', now.getTime());
-  const { account_id, probe, content } = file;
+  const { account_id, probe, content, name = null, session_id = null } = file;
   const storage_key = storageKey({ account_id, owner_id: id, index: 0, extension: probe.extension });
   const added = await addRow(db, { ...file, id, storage_key }, limits, now);
   if (added !== 'added') return added;
   try {
     const { content_type, size_bytes } = probe;
-    await storage.put(storage_key, contentOf(content), { content_type, size_limit_bytes: size_bytes });
-    const rows = await db.query<CallerFile>(
-      `update files set ready = true where account_id = $1 and id = $2 returning ${columns}`,
-      [account_id, id],
+    const options = { content_type, size_limit_bytes: size_bytes };
+    const { sha256 } = await storage.put(storage_key, contentOf(content), options);
+    await failpoint('upload.stored');
+    const outcomes = await db.query<{ outcome: 'ready' | 'removed' | 'ended' | 'name_taken' }>(
+      'select ready_file($1, $2, $3, $4, $5, $6) as outcome',
+      [account_id, id, sha256, name, session_id, now],
     );
-    if (rows[0]) return rows[0];
+    const outcome = outcomes[0]?.outcome;
+    if (outcome === 'ended' || outcome === 'name_taken') {
+      await removeFile({ db, storage }, { account_id, id });
+      return outcome;
+    }
+    const stored = outcome === 'ready' ? await findFile(db, { account_id, id }, now) : undefined;
+    if (stored) return stored;
     throw new Error('a file was removed while it was stored');
   } catch (error) {
     await removeFile({ db, storage }, { account_id, id }).catch(() => undefined); // else the sweep does
@@ -95,7 +115,7 @@ async function addRow(
   limits: AccountLimits,
   now: Date,
 ): Promise<'added' | 'too_many' | 'too_much'> {
-  const { account_id, id, key_id, task_id, filename, purpose, storage_key, expires_at, probe } = file;
+  const { account_id, id, key_id, task_id, filename, purpose, storage_key, expires_at, probe, session_id } = file;
   const { type: kind, content_type, size_bytes } = probe;
   const { width, height, duration } = probe.type === 'document' ? no_measures : probe;
   const row = {
@@ -114,6 +134,7 @@ async function addRow(
     width,
     height,
     duration_ms: duration === undefined ? null : Math.round(duration * 1e3),
+    session_id,
   };
   const rows = await db.query<{ outcome: 'added' | 'too_many' | 'too_much' }>(
     'select insert_file($1, $2, $3) as outcome',
@@ -135,6 +156,20 @@ export async function findFile(
   const rows = await db.query<CallerFile>(
     `select ${columns} from files where account_id = $1 and id = $2 and ready and expires_at > $3`,
     [account_id, id, now],
+  );
+  return rows[0];
+}
+
+/** A file that its account has given this name. */
+export async function findFileByName(
+  db: Queryable,
+  account_id: string,
+  name: string,
+  now: Date,
+): Promise<CallerFile | undefined> {
+  const rows = await db.query<CallerFile>(
+    `select ${columns} from files where account_id = $1 and name = $2 and ready and expires_at > $3`,
+    [account_id, name, now],
   );
   return rows[0];
 }

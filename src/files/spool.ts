@@ -105,7 +105,7 @@ export async function sweepSpool(data_dir: string): Promise<void> {
   }
 }
 
-/** Returns content for storage: the bytes in memory, or a stream of the file at the path. */
-export function contentOf(content: Buffer | string): Buffer | Readable {
-  return typeof content === 'string' ? createReadStream(content, { highWaterMark: 2 ** 20 }) : content;
+/** Returns content for storage: the bytes in memory, or a stream of the file at the path, from `start` on. */
+export function contentOf(content: Buffer | string, start = 0): Buffer | Readable {
+  return typeof content === 'string' ? createReadStream(content, { start, highWaterMark: 2 ** 20 }) : content;
 }

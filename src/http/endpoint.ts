@@ -4,6 +4,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
+import type { StreamReader } from './body-stream.ts';
 import type { FormReader } from './form.ts';
 
 /** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
@@ -24,6 +25,8 @@ export type PublicCall = {
   headers: IncomingHttpHeaders;
   /** Of an endpoint with `form` whose body is one: reads it, once. */
   readForm: FormReader | undefined;
+  /** Of an endpoint with `stream`: reads the body, once. */
+  readStream: StreamReader | undefined;
   /** The client's, behind trusted proxies too. */
   address: string;
   request_id: string;
@@ -113,6 +116,8 @@ type EndpointBase = {
   raw_body?: true;
   /** The body is multipart/form-data, which the endpoint reads itself by `readForm`; or that or JSON. */
   form?: true | 'or JSON';
+  /** The body is of any type, and the endpoint reads it itself by `readStream`. */
+  stream?: true;
   /** Accept query parameters that are not declared: SDKs of the chat styles add their own. */
   lenient_query?: true;
   /** Whole numbers of the body that a double cannot hold are LongIntegers instead of refused: what is passed on keeps its digits. */

@@ -7,15 +7,15 @@ import { gemini_errors } from '../styles/gemini/errors.ts';
 import { styles } from '../styles/index.ts';
 import { belowVersion } from './routes.ts';
 
-/** Below it are Gemini's paths, known or not. */
-const beta = '/v1beta';
+/** Below them are Gemini's paths, known or not. */
+const beta_paths = ['/v1beta', '/upload/v1beta'];
 
 /** Calls other than chat that the SDKs of chat completions have. */
 const other_paths = ['/v1/embeddings', '/v1/rerank', '/v1/moderations', '/v1/images', '/v1/audio', '/v1/videos'];
 
 const formats: readonly { path: string; format: ErrorFormat }[] = [
   ...styles.flatMap(({ caller }) => (caller ? [{ path: caller.endpoint.path, format: caller.errors }] : [])),
-  { path: beta, format: gemini_errors },
+  ...beta_paths.map((path) => ({ path, format: gemini_errors })),
   ...other_paths.map((path) => ({ path, format: completions_errors })),
 ];
 

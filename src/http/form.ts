@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { ApiError } from '../errors.ts';
+import { refuseEncoding, watchArrival } from './arriving.ts';
 import { megabyte } from './body.ts';
-import { isEncoded } from './decoder.ts';
 
 /** Bodies of multipart/form-data: fields, and files that are handed on while they arrive. */
 
@@ -72,13 +72,6 @@ function checkFormHeaders(headers: IncomingHttpHeaders): void {
   if (!boundary_form.test(type)) throw malformed('its content-type has no boundary of 1 to 70 characters');
 }
 
-/** A file is compressed by itself. */
-function refuseEncoding(encoding: string | undefined): void {
-  if (!isEncoded(encoding)) return;
-  const message = `Send a form without content-encoding (got ${JSON.stringify(encoding.slice(0, 60))}).`;
-  throw new ApiError('unsupported_media_type', message);
-}
-
 function makeParser(headers: IncomingHttpHeaders, limits: FormLimits): BusboyInstance {
   try {
     return Busboy({
@@ -134,7 +127,8 @@ async function readForm<T>(
   });
   parser.on('error', () => reject(malformed('its parts do not match its boundary, or it ends too early')));
   parser.on('finish', resolve);
-  const stopWatching = watch(raw, limits, reject);
+  const watching = { ...limits, tooLarge: () => tooLarge(limits) };
+  const stopWatching = watchArrival(raw, watching, reject);
   try {
     raw.pipe(parser);
     await parsed;
@@ -156,28 +150,8 @@ function fieldProblem(fields: ReadonlyMap<string, string>, name: string | undefi
   return fields.has(name) ? `it has the field ${JSON.stringify(name.slice(0, 60))} twice` : undefined;
 }
 
-/** Looks after the body as it comes: its size, its pace, its end. Answers how to stop that. */
-function watch(raw: IncomingMessage, { bytes_max, idle_ms, ...limits }: Reading, fail: (error: ApiError) => void) {
-  let size_bytes = 0;
-  const timer = setTimeout(() => fail(new ApiError('invalid_request', 'The body arrives too slowly.')), idle_ms);
-  const onData = (chunk: Buffer) => {
-    timer.refresh();
-    size_bytes += chunk.length;
-    if (size_bytes > bytes_max) fail(tooLarge(limits));
-  };
-  const onClose = () => {
-    if (!raw.complete) fail(new ApiError('invalid_request', 'The connection ended before the body did.'));
-  };
-  raw.on('data', onData).on('close', onClose).on('error', onClose);
-  return () => {
-    clearTimeout(timer);
-    raw.off('data', onData).off('close', onClose).off('error', onClose);
-    if (!raw.complete) raw.on('error', () => {}); // an abort after our answer is nobody's surprise
-  };
-}
-
 /** A name as it may stand in answers and headers: without folders, control characters and lone surrogates. */
-function plainName(filename: string | undefined): string {
+export function plainName(filename: string | undefined): string {
   const base = (filename ?? '').split(/[\\/]/).at(-1) ?? '';
   const plain = base
     .toWellFormed()

@@ -110,7 +110,7 @@ function openRouter<App>(context: Context<App>): Route {
   router.all('*', unknown); // of a method that no endpoint has, too, the URL is read
   return (request, response) => {
     const { url = '', headers } = request;
-    const is_elsewhere = !url.startsWith('/v1/') || url.startsWith('/v1/v1/') || url.startsWith('/v1/v1beta/');
+    const is_elsewhere = !url.startsWith('/v1/') || /^\/v1\/(?:v1|v1beta|upload)\//.test(url);
     if (is_elsewhere && (carriesKey(headers) || wantsJson(headers))) request.url = context.routes.meantUrl(url) ?? url;
     void router.lookup(request, response);
   };

@@ -35,7 +35,9 @@ export function compileRoutes<App>(endpoints: readonly Endpoint<App>[]): RouteTa
   return {
     needsKey(path) {
       const endpoints_there = at(asRouted(path));
-      return endpoints_there.length > 0 ? endpoints_there.some(isKeyed) : /^\/v1(?:beta)?(\/|$)/.test(decodePath(path));
+      return endpoints_there.length > 0
+        ? endpoints_there.some(isKeyed)
+        : /^(?:\/upload)?\/v1(?:beta)?(\/|$)/.test(decodePath(path));
     },
     /** A wrong method on a chat path counts as chat: the specification limits the path, not the method. */
     windowOf(path) {
@@ -67,13 +69,13 @@ function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
 
 /** Returns the path below /v1 that is meant by one that lacks `/v1` or has it twice; any other as it is. */
 export function belowVersion(path: string): string {
-  if (path.startsWith('/v1/v1/') || path.startsWith('/v1/v1beta/')) return path.slice('/v1'.length);
+  if (/^\/v1\/(?:v1|v1beta|upload\/v1beta)\//.test(path)) return path.slice('/v1'.length);
   return path.startsWith('/v1/') || isBeta(path) ? path : `/v1${path}`;
 }
 
 /** Tells whether a path is one of Gemini's, whose version has another name. */
 export function isBeta(path: string): boolean {
-  return path === '/v1beta' || path.startsWith('/v1beta/');
+  return /^(?:\/upload)?\/v1beta(?:\/|$)/.test(path);
 }
 
 /** Of the dashboard, whose pages have names such as `/models`, too. */

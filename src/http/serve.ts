@@ -10,6 +10,7 @@ import type { WindowName } from '../limits/window.ts';
 import { sendAnswer, sendBytes } from './answer.ts';
 import { closed_policy } from './browser-headers.ts';
 import { takeBodyMemory } from './body-memory.ts';
+import { openStream, type StreamReader } from './body-stream.ts';
 import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query, SessionEndpoint } from './endpoint.ts';
@@ -290,7 +291,7 @@ function countHosts(raw_headers: readonly string[]): number {
 /** Characters of a host and a port (RFC 9110, 7.2); empty where the target has no authority. */
 const host_form = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** The bytes of the body; nothing if it is a form, which the endpoint reads. */
+/** The bytes of the body; nothing if the endpoint reads it itself. */
 async function readRequest<App>(
   context: Context<App>,
   endpoint: Endpoint<App>,
@@ -302,6 +303,10 @@ async function readRequest<App>(
   };
   if (endpoint.form === true || (endpoint.form === 'or JSON' && isForm(request.headers))) {
     exchange.readForm = openForm(request, context.timeouts.body_idle_ms, sendContinue);
+    return undefined;
+  }
+  if (endpoint.stream) {
+    exchange.readStream = openStream(request, context.timeouts.body_idle_ms, sendContinue);
     return undefined;
   }
   return readBody(request, {
@@ -356,6 +361,7 @@ class ReceivedCall implements PublicCall {
   readonly query: Query;
   readonly headers: IncomingHttpHeaders;
   readonly readForm: FormReader | undefined;
+  readonly readStream: StreamReader | undefined;
   readonly request_id: string;
   readonly draining: AbortSignal;
   readonly #exchange: Exchange;
@@ -368,6 +374,7 @@ class ReceivedCall implements PublicCall {
     this.query = exchange.query;
     this.headers = exchange.request.headers;
     this.readForm = exchange.readForm;
+    this.readStream = exchange.readStream;
     this.request_id = exchange.id;
     this.draining = draining;
     this.#exchange = exchange;

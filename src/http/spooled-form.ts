@@ -33,7 +33,7 @@ export async function withForm<T>(
 /** Measures a file of a form by its bytes. Throws ApiError 422 naming its field. */
 export async function measureFile(
   { prober }: { prober: Prober },
-  { caller }: Call,
+  { caller }: Pick<Call, 'caller'>,
   path: string,
   field: string,
 ): Promise<Probe> {

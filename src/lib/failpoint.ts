@@ -20,6 +20,8 @@ export const failpoints = [
   'job.settling',
   'job.settled',
   'file.written',
+  'upload.part',
+  'upload.stored',
   'delivery.begun',
   'delivery.sent',
   'delivery.ended',

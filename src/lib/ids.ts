@@ -70,6 +70,8 @@ export type IdPrefix =
   | 'member'
   | 'audit'
   | 'file'
+  | 'upload'
+  | 'part'
   | 'conv'
   | 'msg'
   | 'item';

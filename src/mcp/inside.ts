@@ -89,6 +89,7 @@ async function callInside(
       body: body && { ...body },
       body_bytes: Buffer.alloc(0),
       readForm: undefined,
+      readStream: undefined,
       address: outer.address,
       request_id: outer.request_id,
       gone: signal,

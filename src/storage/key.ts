@@ -2,10 +2,10 @@ import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import { isExtension, type Extension } from './media-types.ts';
 
-/** A storage key taken apart: `acct_…/task_…/0.png`, `acct_…/file_…/0.png`. */
+/** A storage key taken apart: `acct_…/task_…/0.png`, `acct_…/file_…/0.png`, `acct_…/upload_…/0.bin`. */
 export type KeyParts = {
   account_id: string;
-  /** The task that made it, or the file that a caller uploaded. */
+  /** The task that made it, the file that a caller uploaded, or the session of which it is a part. */
   owner_id: string;
   index: number;
   extension: Extension;
@@ -31,5 +31,5 @@ export function parseKey(text: string): KeyParts | undefined {
 
 /** Tells whether files can be stored under this id. */
 export function isOwner(id: string): boolean {
-  return isId('task', id) || isId('file', id);
+  return isId('task', id) || isId('file', id) || isId('upload', id);
 }
