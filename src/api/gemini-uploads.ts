@@ -38,11 +38,13 @@ const granularity_bytes = 262_144;
 
 const base = { format: gemini_errors, lenient_query: true, stream: true } as const;
 
-const upload_file: Endpoint<Parts> = {
+/** The SDK for Python has version v1 unless it is told another. */
+const uploadFile = (path: string, hidden: boolean): Endpoint<Parts> => ({
   ...base,
   method: 'POST',
-  path: upload_path,
+  path,
   docs: {
+    ...(hidden && { hidden }),
     tag: 'Files',
     summary: "Upload a file in Gemini's style",
     description:
@@ -82,7 +84,7 @@ const upload_file: Endpoint<Parts> = {
         });
     }
   },
-};
+});
 
 function headerOf({ headers }: Pick<PublicCall, 'headers'>, name: string): string | undefined {
   const value = headers[name];
@@ -143,7 +145,7 @@ function announcedSize(call: Call): number | null {
 }
 
 /**
- * Where this caller reaches the service: SDKs in Python call the address as it is. Without a configured one it is the host
+ * Returns the base URL at which this caller reaches the service: SDKs in Python call the address as it is. Without a configured one it is the host
  * that the caller has just called; whoever sends a wrong one answers itself.
  */
 function publicUrl({ config, catalog, base_url }: Parts, call: Call): string {
@@ -292,4 +294,8 @@ function unknownUpload(): ApiError {
   return new ApiError('not_found', message, { headers: { 'x-goog-upload-status': 'final' } });
 }
 
-export const gemini_uploads: readonly Endpoint<Parts>[] = [upload_file, continue_upload];
+export const gemini_uploads: readonly Endpoint<Parts>[] = [
+  uploadFile(upload_path, false),
+  uploadFile('/upload/v1/files', true),
+  continue_upload,
+];

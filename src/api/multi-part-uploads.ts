@@ -28,7 +28,7 @@ import { checkPurpose, expires_s_min } from './uploads.ts';
 /** Files that come in parts, each in a request of its own, in any order and at any nodes (the Uploads of OpenAI's SDKs). */
 
 /** As of the style's own service. */
-export const part_bytes_max = 64 * megabyte;
+const part_bytes_max = 64 * megabyte;
 
 const parts_max = 10_000;
 

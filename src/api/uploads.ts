@@ -6,6 +6,7 @@ import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { viewFor } from './file-views.ts';
+import { orInGemini, type GeminiFileParts } from './gemini-files.ts';
 import { keepUpload, type KeepParts } from './keep-upload.ts';
 import { serveStored } from './files.ts';
 import type { Form } from '../http/form.ts';
@@ -15,6 +16,9 @@ import { withForm } from '../http/spooled-form.ts';
 
 /** The parts of the app that keeping and reading files takes. */
 type Parts = ReadParts & KeepParts;
+
+/** Those that read and delete, too. */
+type FileParts = Parts & GeminiFileParts;
 
 /** Files that callers upload, to name them in the inputs of tasks. */
 
@@ -102,7 +106,7 @@ function wrong(name: string, message: string): ApiError {
   return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
 }
 
-export const list_files: Endpoint<Parts> = {
+export const list_files: Endpoint<FileParts> = {
   method: 'GET',
   path: '/v1/files',
   lenient_query: true,
@@ -122,7 +126,7 @@ export const list_files: Endpoint<Parts> = {
     },
     responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) }, 504: too_slow },
   },
-  handle: handleList,
+  handle: orInGemini('list', handleList),
 };
 
 async function handleList(app: Parts, call: Call): Promise<Answer> {
@@ -157,7 +161,7 @@ function cursorIn(query: Query, names: readonly string[]): string | undefined {
   return undefined;
 }
 
-export const get_file_record: Endpoint<Parts> = {
+export const get_file_record: Endpoint<FileParts> = {
   method: 'GET',
   path: '/v1/files/{id}',
   lenient_query: true,
@@ -167,8 +171,12 @@ export const get_file_record: Endpoint<Parts> = {
     params: id,
     responses: { 200: { description: 'The file, without its bytes.', schema: uploaded_file } },
   },
-  handle: async (app, call) => ({ status: 200, body: viewFor(call).file(await find(app, call)) }),
+  handle: orInGemini('get', handleGet),
 };
+
+async function handleGet(app: Parts, call: Call): Promise<Answer> {
+  return { status: 200, body: viewFor(call).file(await find(app, call)) };
+}
 
 export const get_file_content: Endpoint<Parts> = {
   method: 'GET',
@@ -197,7 +205,7 @@ export const get_file_content: Endpoint<Parts> = {
   },
 };
 
-export const delete_file: Endpoint<Parts> = {
+export const delete_file: Endpoint<FileParts> = {
   method: 'DELETE',
   path: '/v1/files/{id}',
   lenient_query: true,
@@ -213,12 +221,14 @@ export const delete_file: Endpoint<Parts> = {
       },
     },
   },
-  handle: async (app, call) => {
-    const name = readName(call);
-    if (!(await deleteFile(app, name, new Date(app.clock.now())))) throw unknown(name.id);
-    return { status: 200, body: viewFor(call).deleted(name.id) };
-  },
+  handle: orInGemini('delete', handleDelete),
 };
+
+async function handleDelete(app: Parts, call: Call): Promise<Answer> {
+  const name = readName(call);
+  if (!(await deleteFile(app, name, new Date(app.clock.now())))) throw unknown(name.id);
+  return { status: 200, body: viewFor(call).deleted(name.id) };
+}
 
 async function find({ db, clock }: Parts, call: Call): Promise<CallerFile> {
   const name = readName(call);

@@ -3,7 +3,7 @@ import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import type { SessionName } from './upload-sessions.ts';
 
-/** Where the addresses of uploads are; clients call them without a key (decision 97). */
+/** Path of the addresses of uploads, which clients call without a key (decision 97). */
 export const upload_path = '/upload/v1beta/files';
 
 /** Returns the address of a session. Its signature allows to add to this file, to finish it and to cancel it, no more. */

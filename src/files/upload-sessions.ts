@@ -37,7 +37,7 @@ export type NewSession = Pick<UploadSession, 'account_id' | 'key_id' | 'kind' | 
 };
 
 /** For whoever sends nothing more: an hour after it began, or after its last chunk. */
-export const session_ms = 3_600_000;
+const session_ms = 3_600_000;
 
 /** A session of chunks lives as long as they come, but no longer than a day. */
 const session_ms_max = 86_400_000;

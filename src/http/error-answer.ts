@@ -8,7 +8,7 @@ import { styles } from '../styles/index.ts';
 import { belowVersion } from './routes.ts';
 
 /** Below them are Gemini's paths, known or not. */
-const beta_paths = ['/v1beta', '/upload/v1beta'];
+const beta_paths = ['/v1beta', '/upload/v1beta', '/upload/v1'];
 
 /** Calls other than chat that the SDKs of chat completions have. */
 const other_paths = ['/v1/embeddings', '/v1/rerank', '/v1/moderations', '/v1/images', '/v1/audio', '/v1/videos'];

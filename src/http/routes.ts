@@ -69,13 +69,13 @@ function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
 
 /** Returns the path below /v1 that is meant by one that lacks `/v1` or has it twice; any other as it is. */
 export function belowVersion(path: string): string {
-  if (/^\/v1\/(?:v1|v1beta|upload\/v1beta)\//.test(path)) return path.slice('/v1'.length);
+  if (/^\/v1\/(?:v1|v1beta|upload\/v1|upload\/v1beta)\//.test(path)) return path.slice('/v1'.length);
   return path.startsWith('/v1/') || isBeta(path) ? path : `/v1${path}`;
 }
 
 /** Tells whether a path is one of Gemini's, whose version has another name. */
 export function isBeta(path: string): boolean {
-  return /^(?:\/upload)?\/v1beta(?:\/|$)/.test(path);
+  return /^\/(?:v1beta|upload\/v1|upload\/v1beta)(?:\/|$)/.test(path);
 }
 
 /** Of the dashboard, whose pages have names such as `/models`, too. */

@@ -14,7 +14,7 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   { path: /^\/v1\/(?:balance|usage)(?:\/|$)/, scopes: ['read'] },
   { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/v1beta\/files(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
-  { path: /^(?:\/upload)?\/v1beta\/files(?:\/|$)/, scopes: ['media'] },
+  { path: /^\/(?:v1beta|upload\/v1|upload\/v1beta)\/files(?:\/|$)/, scopes: ['media'] },
   { path: /^\/v1\//, scopes: ['media'] },
 ];
 

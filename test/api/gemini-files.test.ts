@@ -50,7 +50,7 @@ const sdkOf = ({ key }: Client, url = service.url) => new GoogleGenAI({ apiKey: 
 const blob = (bytes: Buffer, type = 'application/octet-stream') => new Blob([new Uint8Array(bytes)], { type });
 const asked = () => stage.upstream.asked.at(-1);
 
-/** What is stored of a session. */
+/** Keys of all that is stored of the sessions of an account. */
 async function storedOf(client: Client): Promise<string[]> {
   const rows = await service.app.db.query<{ id: string }>('select id from upload_sessions where account_id = $1', [
     client.account_id,
@@ -119,6 +119,27 @@ describe('the SDK of Google', () => {
     await expect(
       ai.files.upload({ file: blob(png), config: { name: 'My Logo', mimeType: 'image/png' } }),
     ).rejects.toThrow(/file\.name must be files\/ and up to 40/);
+  });
+
+  test('does the same in version v1, which is the one of the SDK for Python', async () => {
+    const client = await service.client();
+    const call = async (method: string, path: string, headers: Record<string, string> = {}, bytes?: Buffer) => {
+      const body = bytes && new Uint8Array(bytes);
+      const own = { 'x-goog-api-key': client.key, ...headers };
+      const answer = await fetch(service.url + path, { method, headers: own, ...(body && { body }) });
+      return { status: answer.status, headers: answer.headers, text: await answer.text() };
+    };
+    const start = { 'x-goog-upload-protocol': 'resumable', 'x-goog-upload-command': 'start' };
+    const begun = await call('POST', '/upload/v1/files', start, Buffer.from('{"file":{"name":"files/doc"}}'));
+    const url = begun.headers.get('x-goog-upload-url') ?? '';
+    const { file } = await put(url, pdf, { command: 'upload, finalize', offset: 0 });
+    expect(JSON.parse((await call('GET', '/v1/files/doc')).text)).toEqual(file);
+    expect(JSON.parse((await call('GET', '/v1/files?pageSize=5')).text)).toEqual({ files: [file] });
+    expect((await call('GET', '/v1/files/doc:download?alt=media')).text).toBe(pdf.toString());
+    expect((await call('DELETE', '/v1/files/doc')).text).toBe('{}');
+    expect((await call('GET', '/v1/files/doc')).status).toBe(404);
+    const wrong = await fetch(`${service.url}/upload/v1/files`, { method: 'POST' });
+    expect([wrong.status, JSON.parse(await wrong.text()).error.status]).toEqual([401, 'UNAUTHENTICATED']);
   });
 
   test('gets the length of a video', async () => {

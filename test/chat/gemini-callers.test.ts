@@ -154,6 +154,27 @@ test('a link is fetched for an upstream that has none, of the same style too', a
   ]);
 });
 
+test.each([
+  ['acme/oai', 'gpt-x', completion('Hi')],
+  ['acme/ant', 'claude-x', message('Hi')],
+  ['acme/gem', 'gemini-x', generated([{ text: 'Hi' }])],
+])(
+  'bytes in the base64 of addresses, as the SDK for Python writes them, reach %s in plain base64',
+  async (model, behind, json) => {
+    stage.upstream.script(behind, { json });
+    const data = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    for (const sent of [
+      data.replaceAll('+', '-').replaceAll('/', '_'),
+      data.replaceAll('+', '-').replaceAll('=', ''),
+    ]) {
+      const parts = [{ inline_data: { mime_type: 'image/png', data: sent } }, { text: 'What?' }];
+      const { status } = await post(`/v1beta/models/${model}:generateContent`, { contents: [{ role: 'user', parts }] });
+      expect(status).toBe(200);
+      expect(JSON.stringify(asked()?.body)).toContain(data);
+    }
+  },
+);
+
 test.each(['ID', 'files/ID', 'http://127.0.0.1:8080/v1beta/files/ID'])(
   'an uploaded file is sent by its id: %s',
   async (uri) => {

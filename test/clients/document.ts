@@ -15,7 +15,7 @@ Each client asks four models, whose upstreams speak the four styles: chat comple
 1. **plain**: a question and its answer.
 2. **stream**: the same, in pieces.
 3. **tools**: a loop of three calls of a tool, each with its result, and the last answer.
-4. **image**: an image in the request, which reaches the upstream as it was.
+4. **image**: an image in the request, which reaches the upstream as it was; in rows with *files*, it is uploaded first and named by its address.
 5. **leave**: a stream without end that the client leaves; the upstream's answer must end too.
 6. **overflow**: the upstream refuses a request that is longer than its context; the client must raise an error.
 

@@ -30,6 +30,9 @@ const pypi = (name: string, driver: string, word: string, setting: string, ...pa
 const base = '`baseURL: …/v1`, `apiKey`';
 const bare = '`baseURL: …`, `apiKey`';
 
+const google = '`httpOptions.baseUrl: …`, `apiKey`';
+const google_py = '`http_options.base_url=…`, `api_key`';
+
 const ai5 = [
   'ai@5.0.277',
   '@ai-sdk/openai@2.0.130',
@@ -74,6 +77,8 @@ export const clients: readonly Client[] = [
   npm('openai 7, responses', 'openai', 'responses', base, 'openai@7.57.0'),
   npm('@anthropic-ai/sdk 0', 'anthropic', '', bare, '@anthropic-ai/sdk@0.137.0'),
   npm('@anthropic-ai/sdk 1', 'anthropic', '', bare, '@anthropic-ai/sdk@1.12.0'),
+  npm('@google/genai 2', 'google', '', google, '@google/genai@2.32.0'),
+  npm('@google/genai 2, files', 'google', 'files', google, '@google/genai@2.32.0'),
   ...aiSdk(5, ai5),
   ...aiSdk(6, ai6),
   ...aiSdk(7, ai7),
@@ -89,6 +94,8 @@ export const clients: readonly Client[] = [
   ),
   pypi('openai 3 (Python)', 'openai_sdk', '', v1, 'openai==3.51.0'),
   pypi('anthropic 2 (Python)', 'anthropic_sdk', '', root, 'anthropic==2.10.0'),
+  pypi('google-genai 3 (Python)', 'google_genai', '', google_py, 'google-genai==3.6.1'),
+  pypi('google-genai 3 (Python), files', 'google_genai', 'files', google_py, 'google-genai==3.6.1'),
   pypi('langchain-openai 1', 'langchain_models', 'openai', v1, 'langchain-openai==1.7.4'),
   pypi('langchain-anthropic 1', 'langchain_models', 'anthropic', root, 'langchain-anthropic==1.7.10'),
 ];

@@ -127,7 +127,7 @@ export class Checkout {
     for (const name of readdirSync(join(repository, 'node_modules'))) {
       symlinkSync(join(repository, 'node_modules', name), join(modules, name));
     }
-    for (const name of ['openai', '@anthropic-ai']) {
+    for (const name of ['openai', '@anthropic-ai', '@google']) {
       symlinkSync(join(repository, 'test/node_modules', name), join(modules, name));
     }
   }

@@ -40,9 +40,18 @@ function membersInForm(object: JsonObject, shape: Shape): JsonObject {
     const name = camelCase(key);
     const inner = Object.hasOwn(shape, name) ? shape[name] : undefined;
     const listed = lists.has(name) && isObject(value) ? [value] : (value ?? null);
-    return [name, inner ? inForm(listed, inner) : listed];
+    const formed = inner ? inForm(listed, inner) : listed;
+    return [name, name === 'inlineData' && isObject(formed) ? inStandardBase64(formed) : formed];
   });
   return Object.fromEntries(members);
+}
+
+/** The SDK for Python writes bytes with the two characters of addresses, which only Google's servers take. */
+function inStandardBase64(inline: JsonObject): JsonObject {
+  const { data } = inline;
+  if (typeof data !== 'string' || !/[-_]/.test(data)) return inline;
+  const standard = data.replaceAll('-', '+').replaceAll('_', '/');
+  return { ...inline, data: standard.padEnd(Math.ceil(standard.length / 4) * 4, '=') };
 }
 
 function inForm(value: Json, shape: Shape): Json {

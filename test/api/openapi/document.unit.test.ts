@@ -87,8 +87,15 @@ describe('openapi.json', () => {
   test('requires a key everywhere but on the public paths, by both headers', () => {
     expect(document['security']).toEqual([{ bearer: [] }, { api_key: [] }]);
     const open = listEndpoints().filter((endpoint) => endpoint.public && !endpoint.docs.hidden);
-    expect(open.map(({ path }) => path)).toEqual(['/files/{+key}', '/openapi.json', '/livez', '/readyz']);
-    for (const { path } of open) expect(at(document, 'paths', path.replace('{+', '{'), 'get', 'security')).toEqual([]);
+    expect(open.map(({ path }) => path)).toEqual([
+      '/upload/v1beta/files/{account}/{id}',
+      '/files/{+key}',
+      '/openapi.json',
+      '/livez',
+      '/readyz',
+    ]);
+    for (const { path, method } of open)
+      expect(at(document, 'paths', path.replace('{+', '{'), method.toLowerCase(), 'security')).toEqual([]);
     expect(at(document, 'paths', '/v1/tasks', 'get')).not.toHaveProperty('security');
   });
 
