@@ -126,7 +126,7 @@ export const list_files: Endpoint<FileParts> = {
     },
     responses: { 200: { description: 'A page of files.', schema: listOf(uploaded_file) }, 504: too_slow },
   },
-  handle: orInGemini('list', handleList),
+  handle: orInGemini<FileParts>('list', handleList),
 };
 
 async function handleList(app: Parts, call: Call): Promise<Answer> {
@@ -171,7 +171,7 @@ export const get_file_record: Endpoint<FileParts> = {
     params: id,
     responses: { 200: { description: 'The file, without its bytes.', schema: uploaded_file } },
   },
-  handle: orInGemini('get', handleGet),
+  handle: orInGemini<FileParts>('get', handleGet),
 };
 
 async function handleGet(app: Parts, call: Call): Promise<Answer> {
@@ -221,7 +221,7 @@ export const delete_file: Endpoint<FileParts> = {
       },
     },
   },
-  handle: orInGemini('delete', handleDelete),
+  handle: orInGemini<FileParts>('delete', handleDelete),
 };
 
 async function handleDelete(app: Parts, call: Call): Promise<Answer> {
