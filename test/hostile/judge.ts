@@ -152,7 +152,10 @@ function belowVersion(path: string): string {
 }
 
 function formatOf(sent: string, method: string): ErrorFormat {
-  if (/^(?:\/v1)?\/v1beta(\/|$)/.test(sent) || (method === 'POST' && /^(?:\/v1){0,2}\/models\/./s.test(sent)))
+  if (
+    /^(?:\/v1)?\/(?:v1beta|upload\/v1|upload\/v1beta)(\/|$)/.test(sent) ||
+    (method === 'POST' && /^(?:\/v1){0,2}\/models\/./s.test(sent))
+  )
     return 'gemini';
   const path = belowVersion(sent);
   if (/^(?:\/v1){0,2}\/v2\/rerank$/.test(sent)) return 'completions';
