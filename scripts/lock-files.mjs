@@ -1,6 +1,7 @@
 // The packages of this repository that have a lock file, and npm's answers about them. Plain JavaScript for Node 20.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { resolve as resolvePath } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,7 +26,7 @@ export function askNpm(words, folder) {
   const [command, ...first] = npmCommand();
   return new Promise((resolve, reject) => {
     const child = spawn(command, [...first, ...words], {
-      cwd: fileURLToPath(new URL(`../${folder}/`, import.meta.url)),
+      cwd: resolvePath(root, folder),
       stdio: ['ignore', 'pipe', 'pipe'],
       shell: command === 'npm' && process.platform === 'win32', // it is a script there
     });

@@ -5,7 +5,10 @@ import { addCommands } from './commands.ts';
 import { CommandError } from './command.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
+import { is_published, program_name } from '../lib/program-name.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
+
+const about = `Operator commands of Medley; each takes --json.${is_published ? ' Alone, or with start, it starts the service.' : ''}`;
 
 const failure = 1;
 const usage = 2;
@@ -15,7 +18,7 @@ const usage = 2;
  * told on stderr, and with --json on stdout too: there is always one object there.
  */
 export async function runCommand(words: string[]): Promise<void> {
-  const program = new Command('npm run -s medley --').description('Operator commands of Medley; each takes --json.');
+  const program = new Command(program_name).description(about);
   // Options belong to the word before them: `models show X --json` is not `models --json`.
   program.version(package_json.version).enablePositionalOptions();
   program.configureHelp({ optionDescription });

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { defaultProviders, keyName } from '../catalog/default.ts';
 import { providerPresets } from '../catalog/presets.ts';
+import { program_name } from '../lib/program-name.ts';
 import { editFile } from './catalog-file.ts';
 import { CommandError, says, table, type CommandResult } from './command.ts';
 
@@ -44,7 +45,7 @@ async function addProvider(
   const next =
     entry.base_url === undefined
       ? ''
-      : `\nIts models: npm run -s medley -- models import openai-compatible --provider ${own_name} --write`;
+      : `\nIts models: ${program_name} models import openai-compatible --provider ${own_name} --write`;
   return {
     json: { file: file.path, name: own_name, key: key === '' ? null : key },
     text: `${own_name} is in ${file.path}.${key === '' ? '' : ` Its key belongs in ${key}.`}${next}`,

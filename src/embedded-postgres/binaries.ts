@@ -118,7 +118,7 @@ function locatePackage(): { native: string; version: string } {
     return { native: join(folder, 'native'), version };
   } catch (error) {
     throw new EmbeddedError(
-      `The package ${name} is not installed (${String(error)}). Remove node_modules and run npm start again, or set DATABASE_URL.`,
+      `The package ${name} is not installed (${String(error)}). Install Medley's packages again, with the optional ones, or set DATABASE_URL.`,
     );
   }
 }

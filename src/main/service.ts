@@ -16,6 +16,7 @@ import { UnreachableError } from '../db/servers.ts';
 import { startMetricsServer } from '../monitoring/metrics-server.ts';
 import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
+import { program_name } from '../lib/program-name.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
 import { startServer } from '../server.ts';
 import { ApiProcessEnded, isApiProcess, serveAsOneOfMany, startApiProcesses } from './processes.ts';
@@ -101,7 +102,7 @@ function keysLine({ keyed_providers, models }: Catalog): string | undefined {
   const offered = [...models.values()].filter(({ routes }) =>
     routes.some(({ provider }) => keyed_providers.includes(provider)),
   );
-  return `Keys found: ${keyed_providers.join(', ')}. ${offered.length} models of theirs (npm run -s medley -- models)`;
+  return `Keys found: ${keyed_providers.join(', ')}. ${offered.length} models of theirs (${program_name} models)`;
 }
 
 /** One line for any POSIX shell with curl: creates a task, takes the link from its answer, saves the file. */

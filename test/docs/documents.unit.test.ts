@@ -78,7 +78,7 @@ describe.each(documentPaths())('%s', (path) => {
     const named = [...document.text.matchAll(/(?:^|`)npm (?:run (?:-s )?)?([a-z]+)/gm)].map(
       ([, script = '']) => script,
     );
-    const known = ['run', 'ci', 'install', ...Object.keys(package_json.scripts)];
+    const known = ['run', 'ci', 'install', 'pack', 'publish', ...Object.keys(package_json.scripts)];
     expect(named.filter((script) => !known.includes(script))).toEqual([]);
   });
 

@@ -128,8 +128,8 @@ function WithoutPassword({ me, end }: Props & { me: Me }) {
       </Text>
       {email === undefined ? (
         <Text size="sm">
-          The operator creates one with <Code>npm run -s medley -- login-link</Code>. With a password, which you set on
-          the Home page, you need no links.
+          The operator creates one with Medley's command <Code>login-link</Code>. With a password, which you set on the
+          Home page, you need no links.
         </Text>
       ) : mail.isSuccess ? (
         <Text size="sm">A link is on its way to {email}.</Text>

@@ -27,7 +27,7 @@ function AskByMail({ title, path, back }: Back & { title: string; path: string }
       {isSuccess ? (
         <Text>
           If the address is known and this service sends mail, a link is on its way; it works for 15 minutes. Without
-          mail, the operator creates one with <Code>npm run -s medley -- login-link</Code>.
+          mail, the operator creates one with Medley's command <Code>login-link</Code>.
         </Text>
       ) : (
         <form onSubmit={form.onSubmit((values) => mutate(values))}>

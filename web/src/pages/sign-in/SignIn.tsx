@@ -81,7 +81,7 @@ function LinkGone({ error, by_mail }: { error: Error; by_mail: boolean }) {
       <Failed error={error} />
       {!by_mail && (
         <Text size="sm">
-          The operator creates a new one with <Code>npm run -s medley -- login-link</Code>.
+          The operator creates a new one with Medley's command <Code>login-link</Code>.
         </Text>
       )}
       <Anchor href={below('/sign-in')}>{by_mail ? 'Back to signing in' : 'Sign in with a password'}</Anchor>
