@@ -88,7 +88,7 @@ function marginOf(markup: string): string {
 }
 
 /** Returns what the file says of a provider, else the default catalogue, else what is known of its name. */
-async function providerEntry(file: EditedFile, name: string): Promise<ProviderEntry | undefined> {
+export async function providerEntry(file: EditedFile, name: string): Promise<ProviderEntry | undefined> {
   const config_file = file.text.has(name) ? file.path : readCommandConfig().config_file;
   const { providers } = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
   const entry = providers.get(name) ?? providerPresets()[name];

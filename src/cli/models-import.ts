@@ -5,6 +5,7 @@ import { writeDraft } from '../catalog/draft.ts';
 import type { MediaKind } from '../catalog/model.ts';
 import { described, DescriptionError, type Describe } from '../providers/describe.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
+import { documentCommand } from './models-import-document.ts';
 import { listCommands } from './models-import-list.ts';
 
 export function importCommands(models: Command): void {
@@ -17,6 +18,7 @@ export function importCommands(models: Command): void {
     one.option('--kind <kind>', 'image, video or audio, if the description does not say');
     says(one, (name = '') => importOne(read, name, one.opts()));
   }
+  documentCommand(command);
   listCommands(command);
 }
 

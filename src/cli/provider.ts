@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { defaultProviders, keyName } from '../catalog/default.ts';
 import { providerPresets } from '../catalog/presets.ts';
 import { program_name } from '../lib/program-name.ts';
+import type { ProviderEntry } from '../catalog/schema.ts';
+import { adapters } from '../providers/index.ts';
 import { editFile } from './catalog-file.ts';
 import { CommandError, says, table, type CommandResult } from './command.ts';
 
@@ -42,12 +44,18 @@ async function addProvider(
   file.text.addProvider(own_name, { ...entry, ...(options.baseUrl !== undefined && { base_url: options.baseUrl }) });
   await file.save();
   const key = keyName(entry);
+  const source = sourceOf(entry);
   const next =
-    entry.base_url === undefined
-      ? ''
-      : `\nIts models: ${program_name} models import openai-compatible --provider ${own_name} --write`;
+    source === undefined ? '' : `\nIts models: ${program_name} models import ${source} --provider ${own_name} --write`;
   return {
     json: { file: file.path, name: own_name, key: key === '' ? null : key },
     text: `${own_name} is in ${file.path}.${key === '' ? '' : ` Its key belongs in ${key}.`}${next}`,
   };
+}
+
+/** Returns what models of a provider are imported from; undefined if they come with Medley, or are written by hand. */
+function sourceOf({ adapter, base_url }: ProviderEntry): string | undefined {
+  const { documents, openChat } = adapters[adapter] ?? {};
+  if (documents) return `${documents.noun} FILE`;
+  return base_url !== undefined && openChat ? 'openai-compatible' : undefined;
 }

@@ -11,6 +11,7 @@ import { units, type Kind, type Unit } from '../catalog/model.ts';
 import type { ModelEntry, PriceEntry } from '../catalog/schema.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
+import { adapters } from '../providers/index.ts';
 import { unlistedModel, type Naming, type OfferedModel } from '../providers/offer/offer.ts';
 import { ApiError } from '../errors.ts';
 import { wrong } from './body-fields.ts';
@@ -31,7 +32,7 @@ export const admin_provider_offer = session_endpoint(
     const added = new Set((await listAddedModels(app.db)).map(({ id }) => id));
     if (isShipped(provider)) {
       const models = shippedOffer(provider).map((entry) => shippedView(provider, entry, added));
-      const view: ProviderOffer = { models, problem: null, may_type: false };
+      const view: ProviderOffer = { models, problem: null, may_type: false, document: null };
       return { status: 200, body: view };
     }
     let problem: string | null = null;
@@ -41,7 +42,9 @@ export const admin_provider_offer = session_endpoint(
       return [];
     });
     const models = offer.map((model) => offeredView(provider, model, added));
-    const view: ProviderOffer = { models, problem, may_type: true };
+    const { documents, has_whole_list = false } = adapters[provider.entry.adapter] ?? {};
+    const document = documents?.noun ?? null;
+    const view: ProviderOffer = { models, problem, may_type: !has_whole_list, document };
     return { status: 200, body: view };
   },
 );
@@ -81,11 +84,15 @@ function offeredView(provider: AddedProvider, model: OfferedModel, added: Readon
     id,
     name: name ?? null,
     kind: entry?.kind ?? null,
-    kinds: entry && isChoosable(entry.kind) ? choosable_kinds : [],
+    kinds: entry && isChoosable(entry.kind) && !hasWholeList(provider) ? choosable_kinds : [],
     context_tokens: context_tokens ?? null,
     list_price: priceViews(entry?.price, list_currency),
     is_added: added.has(id),
   };
+}
+
+function hasWholeList({ entry }: AddedProvider): boolean {
+  return adapters[entry.adapter]?.has_whole_list === true;
 }
 
 function isChoosable(kind: Kind): kind is (typeof choosable_kinds)[number] {
@@ -146,8 +153,12 @@ function wantedIn(body: SessionCall['body']): Choice[] {
     throw wrong('models', `Choose 1 to ${models_max} models.`);
   const chosen_models = models.map((model: unknown): Choice => {
     const upstream_model = isRecord(model) ? model['upstream_model'] : undefined;
-    if (!isRecord(model) || typeof upstream_model !== 'string' || !/^[^\s\0]{1,200}$/.test(upstream_model))
-      throw wrong('models', 'Each model needs its name at the provider: 1 to 200 characters without spaces.');
+    if (
+      !isRecord(model) ||
+      typeof upstream_model !== 'string' ||
+      !/^[^\s\0](?:[^\t\n\r\0]{0,198}[^\s\0])?$/.test(upstream_model)
+    )
+      throw wrong('models', 'Each model needs its name at the provider: 1 to 200 characters.');
     const kind = choosable_kinds.find((each) => each === model['kind']);
     return {
       upstream_model,
@@ -164,7 +175,7 @@ const amount_form = /^\d{1,9}(?:\.\d{1,12})?$/;
 const rows_max = 12;
 
 /** Rows of a price that was typed, in the base currency. */
-function priceIn(value: unknown, model: string): PriceEntry[] {
+export function priceIn(value: unknown, model: string): PriceEntry[] {
   const rows: readonly unknown[] = Array.isArray(value) ? value : [];
   if (rows.length === 0 || rows.length > rows_max)
     throw wrong('price', `The price of ${model} needs at least one amount.`);
@@ -204,6 +215,7 @@ async function listedRows(
     const chosen_kind = kind ?? listed?.kind;
     if (chosen_kind === undefined || (!listed && kind === undefined))
       throw wrong('models', `${upstream_model} is not in the provider's list, or of no kind that can be added.`);
+    if (!listed && hasWholeList(provider)) throw wrong('models', `${upstream_model} is not in the provider's list.`);
     const model = listed ?? unlistedModel(upstream_model, kind ?? 'chat');
     const entry = model.entry(namingOf(provider), chosen_kind);
     if (!entry) throw wrong('models', `${upstream_model} cannot be added as a model of kind ${chosen_kind}.`);

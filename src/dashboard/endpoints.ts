@@ -35,6 +35,7 @@ import {
   admin_provider_offer,
   admin_remove_added_model,
 } from './admin-provider-models.ts';
+import { admin_add_document, admin_read_document } from './admin-provider-documents.ts';
 import {
   admin_add_provider,
   admin_change_provider,
@@ -123,6 +124,8 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_add_provider,
   admin_change_provider,
   admin_remove_provider,
+  admin_read_document,
+  admin_add_document,
   admin_provider_offer,
   admin_add_models,
   admin_change_added_model,

@@ -3,6 +3,7 @@ import type { OptionProblem } from '../catalog/check-settings.ts';
 import type { Json, JsonObject, Kind, ProviderConfig, ProviderLimits, Timeouts } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import type { ProviderEntry } from '../catalog/schema.ts';
+import type { Documents } from './offer/document.ts';
 import type { ListModels } from './offer/offer.ts';
 import type { Guard } from '../net/guard.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
@@ -277,6 +278,10 @@ export type Adapter = {
   readonly file_options?: readonly string[];
   /** Reads its upstream's own list of models, by which the key is checked, too. Throws OfferError. */
   listModels?: ListModels;
+  /** Its list is complete, and says what each model makes: no other can be typed. */
+  readonly has_whole_list?: true;
+  /** Models that are documents of the operator's. */
+  readonly documents?: Documents;
   /** For models of the kinds image, video and audio. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
   /** For models that answer in the call itself. */

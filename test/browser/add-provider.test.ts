@@ -4,6 +4,8 @@ import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
 import { firstStart, type FirstStart } from '../helpers/first-start.ts';
+import { startComfyUi, type ComfyUi } from '../providers/imitations/comfyui/server.ts';
+import { textToImage } from '../providers/imitations/comfyui/workflows.ts';
 import { startImageServer } from '../providers/imitations/image-server.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
 import { openrouter_key, startOpenRouter } from '../providers/imitations/openrouter.ts';
@@ -14,6 +16,7 @@ let folder = '';
 let service: FirstStart | undefined;
 let router: Imitation;
 let images: Imitation;
+let comfy: ComfyUi;
 let context: BrowserContext;
 let page: Page;
 let complaints: string[];
@@ -22,7 +25,7 @@ const limit = { timeout: 180_000 };
 
 beforeAll(async () => {
   chromium = await launchBrowser();
-  [router, images] = await Promise.all([startOpenRouter(), startImageServer()]);
+  [router, images, comfy] = await Promise.all([startOpenRouter(), startImageServer(), startComfyUi()]);
   folder = clusterFolder();
   service = await firstStart(folder);
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
@@ -36,6 +39,7 @@ afterAll(async () => {
   await service?.stop();
   await router?.stop();
   await images?.stop();
+  await comfy?.stop();
   removeFolder(folder);
 }, 60_000);
 
@@ -109,6 +113,63 @@ test('a server of images in the own network makes a picture at a price that was 
   const picture = page.getByRole('img', { name: 'Result 1 of localai/stable-diffusion-3.5' });
   await picture.waitFor();
   await expect.poll(() => picture.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit).toBe(64);
+  expect(complaints).toEqual([]);
+});
+
+test('a workflow of a ComfyUI becomes a model with a form, and makes a picture', limit, async () => {
+  await page.getByRole('link', { name: 'Providers', exact: true }).click();
+  await heading('Providers').waitFor();
+  await choose('ComfyUI');
+  await dialog().getByRole('textbox', { name: 'Address' }).fill(`${comfy.url}/nowhere`);
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+  await dialog()
+    .getByText(/There is nothing at/)
+    .waitFor();
+  await dialog().getByRole('textbox', { name: 'Address' }).fill(comfy.url);
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('dialog', { name: 'Models of ComfyUI' }).waitFor();
+  await dialog().getByRole('textbox', { name: 'Text of the workflow' }).fill('{"nodes": []}');
+  await dialog().getByRole('button', { name: 'Continue' }).click();
+  await dialog()
+    .getByText(/as the editor saves it: export it with/)
+    .waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog()
+    .locator('input[type=file]')
+    .setInputFiles({
+      name: 'My portrait.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify(textToImage())),
+    });
+  await dialog().getByText('Callers use comfyui/my-portrait.').waitFor();
+  expect(await dialog().getByRole('checkbox', { checked: true }).count()).toBe(5);
+  await dialog().getByRole('checkbox', { name: 'Negative: text (7.text)' }).uncheck();
+  await dialog()
+    .getByRole('button', { name: /more fields/ })
+    .click();
+  await dialog().getByRole('checkbox', { name: 'KSampler: steps (3.steps)' }).check();
+  await dialog().getByRole('textbox', { name: 'At most, of 3.steps' }).fill('30');
+  await dialog().getByRole('textbox', { name: 'Name for callers of 3.steps' }).fill('Steps!');
+  await dialog().getByText('Lower-case letters, digits and underscores.').waitFor();
+  expect(await dialog().getByRole('button', { name: 'Add the model' }).isDisabled()).toBe(true);
+  await dialog().getByRole('textbox', { name: 'Name for callers of 3.steps' }).fill('steps');
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog().getByRole('button', { name: 'Add the model' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+
+  await page.getByRole('link', { name: 'comfyui/my-portrait' }).click();
+  await page.getByRole('link', { name: 'Open in the playground' }).first().click();
+  await heading('Playground').waitFor();
+  await page.getByRole('textbox', { name: /^Prompt/ }).fill('A red bicycle');
+  await page.getByRole('button', { name: /^Run/ }).click();
+  const picture = page.getByRole('img', { name: 'Result 1 of comfyui/my-portrait' });
+  await picture.waitFor();
+  await expect.poll(() => picture.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit).toBe(64);
+  expect(comfy.machine.accepted.at(-1)?.prompt).toMatchObject({
+    '6': { inputs: { text: 'A red bicycle' } },
+    '7': { inputs: { text: 'text, watermark' } },
+    '3': { inputs: { steps: 20 } },
+  });
   expect(complaints).toEqual([]);
 });
 

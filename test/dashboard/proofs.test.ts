@@ -47,6 +47,7 @@ const acts: [string, string, string][] = [
   ['POST', '/dash/admin/providers/{name}/change', 'changes a key or an address'],
   ['POST', '/dash/admin/providers/{name}/remove', 'removes a provider'],
   ['POST', '/dash/admin/providers/{name}/models', 'adds models with their prices'],
+  ['POST', '/dash/admin/providers/{name}/documents', 'adds a model of a workflow'],
   ['POST', '/dash/admin/providers/{name}/models/change', 'changes a price'],
   ['POST', '/dash/admin/tasks/{id}/fail', 'refunds a task'],
 ];

@@ -1,4 +1,4 @@
-import { createTheme, Modal, type MantineColorsTuple } from '@mantine/core';
+import { createTheme, Modal, Notification, type MantineColorsTuple } from '@mantine/core';
 
 /** Ten steps of one blue; step 6 has a contrast of 5.3 on white, step 4 one of 6.5 on the dark background. */
 const brand: MantineColorsTuple = [
@@ -49,5 +49,6 @@ export const theme = createTheme({
       defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
       styles: { title: { fontWeight: 650, lineHeight: 1.35, overflowWrap: 'anywhere' } },
     }),
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },
 });

@@ -100,8 +100,8 @@ const image_route: Pick<RouteEntry, 'timeout' | 'input'> = {
   input: { prompt: '$input.prompt', size: '$input.size', n: '$input.n' },
 };
 
-/** The id under which callers find a listed model. */
-function idOf(upstream_model: string, prefix: string): string | undefined {
+/** Returns the id under which callers find a model; undefined if its name makes none. */
+export function idOf(upstream_model: string, prefix: string): string | undefined {
   const id = upstream_model.startsWith(prefix) ? upstream_model : prefix + upstream_model;
   const plain = id.replaceAll(/[^A-Za-z0-9._:/-]/g, '-');
   return plain.length > id_length_max || plain.split('/').some((part) => /^\.{0,2}$/.test(part)) ? undefined : plain;

@@ -83,6 +83,26 @@ export type OfferedModelView = {
 };
 
 /** `problem`: the list cannot be read; models may be typed. `read_at`: prices are those of then. */
-export type ProviderOffer = { models: OfferedModelView[]; problem: string | null; may_type: boolean };
+export type ProviderOffer = {
+  models: OfferedModelView[];
+  problem: string | null;
+  may_type: boolean;
+  /** Its models are documents of the operator's, such as a "workflow". */
+  document: string | null;
+};
+
+/** A field of a document that may be one of the model's input. */
+export type DocumentFieldView = {
+  target: string;
+  part: string;
+  field: string;
+  type: string;
+  value: string | number | boolean;
+  name: string;
+  is_suggested: boolean;
+  maximum: number | null;
+};
+
+export type DocumentView = { kind: string; fields: DocumentFieldView[] };
 
 export type ModelsAdded = { added: string[] };

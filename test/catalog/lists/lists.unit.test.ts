@@ -7,6 +7,7 @@ import { entryOf, type EntryOptions } from '../../../src/catalog/lists/entry.ts'
 import { readList } from '../../../src/catalog/lists/index.ts';
 import { tokenRows, type ListedModel } from '../../../src/catalog/lists/listed.ts';
 import { providerPresets } from '../../../src/catalog/presets.ts';
+import { adapters } from '../../../src/providers/index.ts';
 
 /** Some models of LiteLLM 1.110.2, under its licence, which is beside it. */
 const litellm = readFileSync(new URL('litellm.json', import.meta.url), 'utf8');
@@ -256,7 +257,7 @@ it('every provider that is known by name is one of a medley.yaml', () => {
   const text = new CatalogText('');
   for (const [name, entry] of Object.entries(providerPresets())) text.addProvider(name, entry);
   const reading = readCatalogFile(text.toString(), 'medley.yaml', {
-    adapters: ['openai'],
+    adapters: Object.keys(adapters),
     canServe: () => true,
     secret: () => 'x',
   });

@@ -63,6 +63,8 @@ export async function startWebUi(now?: () => number): Promise<WebUi> {
       case 'cancel':
         current?.interrupt();
         return { json: {} };
+      case 'result':
+        return { json: checkpoints };
       default:
         return { status: 404, json: { detail: 'Not Found' } };
     }
@@ -84,6 +86,13 @@ function roleOf({ method, path }: { method: string; path: string }): Role {
   return method === 'GET' && path === '/sdapi/v1/sd-models' ? 'result' : 'other';
 }
 
+const checkpoints = ['dreamshaper_8', 'two words'].map((model_name) => ({
+  title: `${model_name}.safetensors [879db523c3]`,
+  model_name,
+  hash: '879db523c3',
+  filename: `/models/${model_name}.safetensors`,
+}));
+
 const samplers = ['Euler', 'DPM++ 2M'];
 
 /** Checks a request as FastAPI and the handlers of the web UI do. */
@@ -97,7 +106,7 @@ function refuse(path: string, json: JsonObject): Reply | undefined {
   if (typeof sampler_name !== 'string' || !samplers.includes(sampler_name))
     return raised('HTTPException', 404, 'Sampler not found');
   const checkpoint = checkpointOf(json);
-  if (checkpoint !== undefined && checkpoint !== 'dreamshaper_8.safetensors')
+  if (checkpoint !== undefined && !checkpoints.some(({ model_name }) => String(checkpoint).startsWith(model_name)))
     return raised('RuntimeError', 500, '', `model '${String(checkpoint)}' not found`);
   if (!path.endsWith('img2img')) return undefined;
   if (!Array.isArray(init_images)) return raised('HTTPException', 404, 'Init image not found');

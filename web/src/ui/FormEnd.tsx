@@ -6,12 +6,14 @@ type Props = {
   word: string;
   color?: string;
   isPending: boolean;
+  /** False while something is missing. */
+  is_ready?: boolean;
   error: Error | null;
   cancel: () => void;
 };
 
 /** The end of a form in a dialog: why it failed, the way out, and the button that sends it. */
-export function FormEnd({ word, color, isPending, error, cancel }: Props) {
+export function FormEnd({ word, color, isPending, is_ready = true, error, cancel }: Props) {
   return (
     <>
       {error && <Failed error={error} />}
@@ -19,7 +21,7 @@ export function FormEnd({ word, color, isPending, error, cancel }: Props) {
         <Button variant="default" onClick={cancel}>
           Cancel
         </Button>
-        <Button type="submit" {...(color !== undefined && { color })} loading={isPending}>
+        <Button type="submit" {...(color !== undefined && { color })} loading={isPending} disabled={!is_ready}>
           {word}
         </Button>
       </Group>

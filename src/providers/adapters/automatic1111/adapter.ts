@@ -7,10 +7,8 @@ import { upstreamErrorOf } from '../../http/refusal.ts';
 import { InputRefused, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunRequest, RunState } from '../../provider.ts';
 import { machineId, submissionOf } from './body.ts';
-import { keyHeaders } from './key.ts';
-
-/** The address of `webui.sh --api`. */
-const default_base_url = 'http://127.0.0.1:7860';
+import { listModels } from './list.ts';
+import { default_base_url, keyHeaders } from './place.ts';
 
 /** Several large images are in one answer, in base64. */
 const answer_bytes_max = 268_435_456;
@@ -34,6 +32,8 @@ export const automatic1111 = {
   serves: (kind) => kind === 'image',
   limits: { label: 'Stable Diffusion web UI', max_active: 1 },
   checkOptions,
+  listModels,
+  has_whole_list: true,
   open,
 } satisfies Adapter;
 

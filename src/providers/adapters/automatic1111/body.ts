@@ -23,7 +23,7 @@ const never_from_callers = new Set([
 ]);
 
 /** `upstream_model` that takes the checkpoint which the machine has loaded. */
-const current_checkpoint = 'current';
+export const current_checkpoint = 'current';
 
 /** Returns the body of a run. Throws InputRefused for fields that no caller may send, and for files that are none. */
 export function submissionOf(run: RunRequest): Submission {

@@ -10,6 +10,8 @@ import type { RemoteFile, RunContext, RunRequest, RunState } from '../../provide
 import { failureIn, refusalOf } from './errors.ts';
 import { inputProblems, readPlan, type Plan } from './plan.ts';
 import { assign, fileNameOf, promptIdOf, promptOf, randomSeeds } from './prompt.ts';
+import { documents } from './documents.ts';
+import { openLister } from './offer.ts';
 import { filesOf, type ViewedFile } from './results.ts';
 
 /** The address of `python main.py`. */
@@ -44,6 +46,9 @@ export const comfyui = {
   limits: { label: 'ComfyUI', max_active: 1 },
   file_options: ['workflow'],
   checkOptions,
+  listModels: openLister(default_base_url, keyHeaders),
+  has_whole_list: true,
+  documents,
   open,
 } satisfies Adapter;
 
@@ -51,11 +56,15 @@ function checkOptions(options: JsonObject, _output: JsonObject, input_fields?: r
   return [...readPlan(options).problems, ...inputProblems(options, input_fields)];
 }
 
+function keyHeaders({ api_key }: ProviderConfig): Record<string, string> {
+  return api_key === undefined ? {} : { authorization: `Bearer ${api_key}` };
+}
+
 type Client = { upstream: Upstream; viewOf(file: ViewedFile): RemoteFile };
 
 function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
   const base_url = (config.base_url ?? default_base_url).replace(/\/+$/, '');
-  const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
+  const key = keyHeaders(config);
   const upstream = openUpstream({ ...config, base_url }, guard, {
     headers: { accept: 'application/json', ...key },
     rate_clock,

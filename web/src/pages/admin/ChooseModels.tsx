@@ -11,6 +11,7 @@ import type {
 import { api } from '../../api.ts';
 import { Modal } from '../../ui/Modal.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
+import { AddDocument } from './AddDocument.tsx';
 import { OfferTable } from './OfferTable.tsx';
 import { isReady, sentModel, type Choice } from './offer-choice.ts';
 import { TypeModel } from './TypeModel.tsx';
@@ -36,7 +37,13 @@ export function ChooseModels({ view, name, close }: Props) {
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Loaded query={query} height={360}>
-        {(offer) => <Chooser view={view} name={name} margin={provider?.margin ?? '0'} offer={offer} close={close} />}
+        {(offer) =>
+          offer.document !== null && provider ? (
+            <AddDocument view={view} provider={provider} noun={offer.document} close={close} />
+          ) : (
+            <Chooser view={view} name={name} margin={provider?.margin ?? '0'} offer={offer} close={close} />
+          )
+        }
       </Loaded>
     </Modal>
   );

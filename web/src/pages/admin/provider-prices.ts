@@ -16,6 +16,8 @@ const units_of: Record<string, readonly TypedUnit[]> = {
   ],
   embedding: [{ unit: 'input_token', per: million, label: 'Input, per million tokens' }],
   image: [{ unit: 'image', per: 1, label: 'Per image' }],
+  video: [{ unit: 'request', per: 1, label: 'Per video' }],
+  audio: [{ unit: 'request', per: 1, label: 'Per audio file' }],
 };
 
 /** Units of the prices that are typed for models of a kind. */
