@@ -83,6 +83,11 @@ const entries: readonly Entry[] = [
     load: async () => (await import('./doctor.ts')).migrateCommand,
   },
   {
+    usage: 'upgrade',
+    description: 'tell what a start of this version would change in the database; change nothing',
+    load: async () => (await import('./upgrade.ts')).upgradeCommand,
+  },
+  {
     usage: 'backup <dir>',
     description: 'copy database and files into a new folder, beside the running service',
     load: async () => (await import('./backup.ts')).backupCommand,

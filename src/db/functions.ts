@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Queryable } from './database.ts';
 import package_json from '../../package.json' with { type: 'json' };
 import { readFunctions, type FunctionFile } from './sql-files.ts';
 
@@ -30,15 +31,43 @@ export async function applyFunctions(
 
 /** The comment of a function goes with it, whoever drops or copies it: a table of ours could say what is not so. */
 async function readMarks(client: pg.Client): Promise<Mark[]> {
-  const { rows } = await client.query<{ name: string; mark: string }>(
-    `select p.proname as name, d.description as mark
-       from pg_proc p join pg_description d on d.classoid = 'pg_proc'::regclass and d.objoid = p.oid and d.objsubid = 0
-      where p.pronamespace = 'public'::regnamespace and d.description like 'medley %'`,
-  );
-  return rows.map(({ name, mark }) => {
-    const [, version = '', checksum = ''] = mark.split(' ');
-    return { name, version, checksum };
-  });
+  const { rows } = await client.query<MarkRow>(marks_query);
+  return rows.map(parseMark);
+}
+
+type MarkRow = { name: string; mark: string };
+
+const marks_query = `select p.proname as name, d.description as mark
+     from pg_proc p join pg_description d on d.classoid = 'pg_proc'::regclass and d.objoid = p.oid and d.objsubid = 0
+    where p.pronamespace = 'public'::regnamespace and d.description like 'medley %'`;
+
+function parseMark({ name, mark }: MarkRow): Mark {
+  const [, version = '', checksum = ''] = mark.split(' ');
+  return { name, version, checksum };
+}
+
+/** The functions of a database beside those of this version. `version`: the latest that has put one there. */
+export type FunctionChanges = { version: string | null; added: string[]; changed: string[]; removed: string[] };
+
+/** Compares them and changes nothing; nothing is changed either where the database has those of a newer version. */
+export async function compareFunctions(
+  db: Queryable,
+  files: readonly FunctionFile[] = readFunctions(),
+  own_version: string = package_json.version,
+): Promise<FunctionChanges> {
+  const marks = (await db.query<MarkRow>(marks_query)).map(parseMark);
+  const [version = null] = marks.map((mark) => mark.version).toSorted((a, b) => (isNewer(a, b) ? -1 : 1));
+  if (version !== null && isNewer(version, own_version)) return { version, added: [], changed: [], removed: [] };
+  const applied = new Map(marks.map(({ name, checksum }) => [name, checksum]));
+  const names = new Set(files.map(({ name }) => name));
+  return {
+    version,
+    added: files.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
+    changed: files
+      .filter(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum)
+      .map(({ name }) => name),
+    removed: [...applied.keys()].filter((name) => !names.has(name)),
+  };
 }
 
 async function applyFile(client: pg.Client, { path, name, sql, checksum }: FunctionFile, version: string) {

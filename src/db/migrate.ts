@@ -159,6 +159,29 @@ export async function namedMigrations(client: pg.Client): Promise<MigrationName[
   return (await client.query<MigrationName>('select name, checksum from migrations order by number')).rows;
 }
 
+/**
+ * Compares the migrations of a database with those of this program, and changes nothing. `problem`: why a start would
+ * refuse this database, in the start's own words.
+ */
+export async function compareMigrations(
+  db: Db,
+): Promise<{ applied: string[]; pending: Migration[]; problem?: string }> {
+  const exists = await db.query<{ table_name: string | null }>(`select to_regclass('migrations')::text as table_name`);
+  if (exists[0]?.table_name == null) return { applied: [], pending: readMigrations() };
+  const rows = await db.query<NumberedName>('select number, name, checksum from migrations order by number');
+  const applied = rows.map(({ name }) => name);
+  const migrations = readMigrations();
+  try {
+    const is_taken_over = checkEarlier(rows);
+    for (const row of rows) if (!isEarlier(row)) checkKnown(row, migrations);
+    const missing = migrations.filter(({ number }) => !rows.some((row) => row.number === number));
+    return { applied, pending: missing.filter(({ number }) => !is_taken_over || number !== baseline) };
+  } catch (error) {
+    if (!(error instanceof MigrationError)) throw error;
+    return { applied, pending: [], problem: error.message };
+  }
+}
+
 /** Names of migrations that this program has and the database has not; [] when it is current. */
 export async function pendingMigrations(db: Db): Promise<string[]> {
   const exists = await db.query<{ table_name: string | null }>(`select to_regclass('migrations')::text as table_name`);
