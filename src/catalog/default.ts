@@ -12,7 +12,20 @@ import type { CatalogFile, ModelEntry, ProviderEntry } from './schema.ts';
  * providers has a key. Its files are read when the first key is found, and not at all without one.
  */
 
-const model_files = ['chat', 'embedding', 'rerank', 'moderation', 'image', 'flux', 'video', 'audio'] as const;
+/** Providers by http-queue, each with a file of its own. */
+const vendor_files = ['stability', 'ideogram', 'xai-video', 'wan', 'seedance', 'recraft', 'assemblyai'] as const;
+
+const model_files = [
+  'chat',
+  'embedding',
+  'rerank',
+  'moderation',
+  'image',
+  'flux',
+  'video',
+  'audio',
+  ...vendor_files,
+] as const;
 
 type Providers = { readonly [name: string]: ProviderEntry };
 

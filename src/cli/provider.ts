@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { defaultProviders, keyName } from '../catalog/default.ts';
+import { defaultModels, defaultProviders, keyName } from '../catalog/default.ts';
 import { providerPresets } from '../catalog/presets.ts';
 import { program_name } from '../lib/program-name.ts';
 import type { ProviderEntry } from '../catalog/schema.ts';
@@ -14,6 +14,19 @@ export function providerCommands(provider: Command): void {
   add.option('--base-url <url>', 'another address, such as a port of your own');
   add.option('--into <file>', 'the file; default: that of MEDLEY_CONFIG, or medley.yaml');
   says(add, (name = '') => addProvider(name, add.opts()));
+}
+
+/** Counts the models of the default catalogue with a route over this provider. */
+function shippedModels(name: string): number {
+  return defaultModels().filter(({ routes }) => routes.some(({ provider }) => provider === name)).length;
+}
+
+/** Models of other servers are in their own list. */
+function listStep(entry: ProviderEntry, own_name: string): string {
+  const source = sourceOf(entry);
+  return source === undefined
+    ? ''
+    : `\nIts models: ${program_name} models import ${source} --provider ${own_name} --write`;
 }
 
 async function listPresets(): Promise<CommandResult> {
@@ -42,11 +55,11 @@ async function addProvider(
   const own_name = options.as ?? name;
   if (file.text.has(own_name)) throw new CommandError(`${file.path} has a provider ${own_name} already.`);
   file.text.addProvider(own_name, { ...entry, ...(options.baseUrl !== undefined && { base_url: options.baseUrl }) });
+  const is_shipped = defaultProviders()[name] !== undefined && own_name === name;
+  if (is_shipped) file.text.offerShipped(name);
   await file.save();
   const key = keyName(entry);
-  const source = sourceOf(entry);
-  const next =
-    source === undefined ? '' : `\nIts models: ${program_name} models import ${source} --provider ${own_name} --write`;
+  const next = is_shipped ? `\n${shippedModels(name)} of its models are offered.` : listStep(entry, own_name);
   return {
     json: { file: file.path, name: own_name, key: key === '' ? null : key },
     text: `${own_name} is in ${file.path}.${key === '' ? '' : ` Its key belongs in ${key}.`}${next}`,

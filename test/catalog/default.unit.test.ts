@@ -47,9 +47,12 @@ describe('the default catalogue', () => {
       for (const { provider } of routes) expect(defaultProviders()).toHaveProperty(provider);
   });
 
-  it('leaves addresses to the adapters, which recognize the provider itself by that', () => {
+  it('leaves addresses to the adapters, which recognize the provider itself by that, except for presets without code', () => {
     const given = Object.entries(defaultProviders()).filter(([, { base_url }]) => base_url !== undefined);
-    expect(given.map(([name]) => name)).toEqual(['luma-dream-machine']);
+    const by_adapter = given.filter(([, { adapter }]) => adapter !== 'http-queue');
+    expect(by_adapter.map(([name]) => name)).toEqual(['luma-dream-machine']);
+    for (const [, { adapter, base_url }] of Object.entries(defaultProviders()))
+      expect(adapter !== 'http-queue' || base_url !== undefined).toBe(true);
   });
 
   it('says where and when every price was read', () => {

@@ -47,6 +47,22 @@ describe('medley provider add and models import', () => {
     expect(listed.out).toContain('Route ollama: ollama, llama3.2:1b: usable');
   });
 
+  it('offer the shipped models of a provider that comes with Medley, beside those that are offered already', async () => {
+    const file = join(folder, 'shipped.yaml');
+    writeFileSync(file, 'version: 1 # ours\n');
+    const env = { STABILITY_API_KEY: 'sk-one', IDEOGRAM_API_KEY: 'two', MEDLEY_CONFIG: file };
+    const { out } = await commands(env).text('provider', 'add', 'stability', '--into', file);
+    expect(out).toContain('Its key belongs in STABILITY_API_KEY.\n7 of its models are offered.');
+    await commands(env).text('provider', 'add', 'ideogram', '--into', file);
+    await commands(env).text('provider', 'add', 'stability', '--as', 'mine', '--into', file);
+    const text = readFileSync(file, 'utf8');
+    expect(text).toContain('version: 1 # ours\n');
+    expect(text).toMatch(/catalog:\s+default: \[ ?stability, ideogram ?\]/);
+    const { out: listed } = await commands(env).text('models', 'show', 'stability/stable-image-core');
+    expect(listed).toContain('Route stability: stability, core: usable');
+    expect((await commands(env).text('models')).out).toContain('ideogram/ideogram-3-remix');
+  });
+
   it('take prices, with what you charge above them, and send the key to the provider alone', async () => {
     const file = join(folder, 'groq.yaml');
     const env = { GROQ_API_KEY: 'gsk-secret' };

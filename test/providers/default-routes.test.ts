@@ -9,7 +9,7 @@ import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { openGuard } from '../../src/net/guard.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
-import type { Provider } from '../../src/providers/provider.ts';
+import { mediaForm, type Provider } from '../../src/providers/provider.ts';
 import { wav } from '../storage/samples.ts';
 import { runOf, runToEnd } from './conformance.ts';
 import { startBfl } from './imitations/bfl.ts';
@@ -24,11 +24,12 @@ import { startOpenai } from './imitations/openai.ts';
 import { startReplicate } from './imitations/replicate.ts';
 import { startRunway } from './imitations/runway.ts';
 import { configOf } from './upstreams.ts';
+import { basePathOf, vendors } from './vendors.ts';
 import { prober } from '../helpers/prober.ts';
 
 /** The default catalogue names the fields that an adapter wants: a slip of the pen there is a mistake of every call. */
 
-const imitations = {
+const imitations: Record<string, (now: () => number) => Promise<Imitation>> = {
   openai: startOpenai,
   gemini: startGemini,
   elevenlabs: startElevenlabs,
@@ -40,12 +41,14 @@ const imitations = {
   'luma-dream-machine': startLuma,
   kling: startKling,
   minimax: startMinimax,
+  ...Object.fromEntries(vendors.map(({ name, imitate }) => [name, imitate])),
 };
 const base_paths: Record<string, string> = {
   openai: '/v1',
   replicate: '/v1',
   luma: '/v1',
   'luma-dream-machine': '/dream-machine/v1',
+  ...Object.fromEntries(vendors.map(({ name }) => [name, basePathOf(name)])),
 };
 
 const picture = await sampleFile('image');
@@ -76,7 +79,8 @@ afterAll(async () => {
 });
 
 /** The sample of the model with all of its defaults, and files also where they are not required. */
-function inputOf(model: Model, { media }: Provider): JsonObject {
+function inputOf(model: Model, provider: Provider, route: Route): JsonObject {
+  const media = mediaForm(provider, route.options);
   const fileOf = media === 'link' ? linkOf : dataOf;
   const { properties } = model.input_schema;
   const fields = Object.entries(isObject(properties) ? properties : {});
@@ -109,9 +113,10 @@ describe('a route of the default catalogue', () => {
     async (_, model, route) => {
       const { imitation, provider } = started.get(route.provider) ?? {};
       if (!imitation || !provider || !isMediaKind(model.kind)) throw new Error('not here');
-      const input = mapInput(route, inputOf(model, provider));
-      const { options, upstream_model } = route;
-      const state = await runToEnd(provider, runOf({ kind: model.kind, model: upstream_model, input, options }));
+      const input = mapInput(route, inputOf(model, provider, route));
+      const { options, output, upstream_model } = route;
+      const run = runOf({ kind: model.kind, model: upstream_model, input, options, output });
+      const state = await runToEnd(provider, run);
       if (state.phase !== 'done') throw new Error(`the run is ${JSON.stringify(state)}`);
       const made = state.files.map((file) => ('text' in file ? 'text' : model.kind));
       expect(new Set(made)).toEqual(new Set(model.output_types));

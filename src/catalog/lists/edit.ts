@@ -29,6 +29,15 @@ export class CatalogText {
     this.#doc.setIn(['providers', name], node);
   }
 
+  /** Offers the shipped models of a provider, beside those that are offered already. */
+  offerShipped(provider: string): void {
+    const place = ['catalog', 'default'];
+    const present = this.#doc.getIn(place);
+    if (present === true || (isSeq(present) && present.items.some((item) => plain(item) === provider))) return;
+    if (isSeq(present)) present.add(this.#doc.createNode(provider));
+    else this.#doc.setIn(place, this.#doc.createNode([provider], { flow: true }));
+  }
+
   /** Adds a model, or brings it up to date. */
   putModel(entry: ModelEntry, provider: string): Change {
     if (!isSeq(this.#doc.get('models'))) this.#doc.set('models', this.#doc.createNode([]));

@@ -20,9 +20,9 @@ import {
   type RunState,
   type UpstreamCost,
 } from '../../provider.ts';
-import { firstIn, isFile } from './answer-place.ts';
+import { firstIn, isFile, looksAt } from './answer-place.ts';
 import { call, laterFields, uploadFiles, type Talk } from './calls.ts';
-import { refusalIn, textAt, troubleIn, troubleOf, wordAt, type Trouble } from './judge.ts';
+import { refusalIn, stateAt, textAt, troubleIn, troubleOf, wordAt, type Trouble } from './judge.ts';
 import { linkedFiles, linkProblems } from './links.ts';
 import { readPlan, reported_units, type Call, type Plan, type Status } from './plan.ts';
 import { fillAll } from './template.ts';
@@ -103,7 +103,7 @@ async function start(talk: Talk, run: RunRequest): Promise<RunState> {
   if (!status || isFile(answer)) return done(talk, answer);
   answer.object(); // a page is no word about a run
   const { id: id_place, state: state_place } = plan.submit;
-  const word = wordAt(answer, state_place);
+  const word = state_place ? stateAt(answer, status, state_place) : '';
   if (status.states.failed.includes(word)) return failedRun(talk, status, answer);
   const id = idIn({ id: (id_place && firstIn(answer, id_place)) ?? null }, 'id');
   const cost = costIn(talk, answer);
@@ -168,11 +168,12 @@ function isOfTheRun({ meaning }: Trouble): boolean {
 async function stateOf(talk: Talk, status: Status, state: PollState, answer: Answer): Promise<RunState> {
   const { plan, run } = talk;
   const { states } = status;
-  if (status.state.of !== 'status') {
-    if (isFile(answer)) return done(talk, answer, state);
-    answer.object(); // a page is no word about a run
-  }
-  const word = wordAt(answer, status.state);
+  const is_by_status = looksAt(status.state, 'status');
+  if (isFile(answer) && !is_by_status) return done(talk, answer, state);
+  const is_word =
+    is_by_status && answer.bytes.length === 0 && Object.values(states).flat().includes(`${answer.status}`);
+  if (!isFile(answer) && !is_word) answer.object(); // a page is no word about a run
+  const word = stateAt(answer, status);
   if (word === '') throw new Error('the answer to the poll has no state');
   if (states.waiting.includes(word)) return later(goingOn(state, 'waiting', run.now_ms, plan.poll), answer);
   if (states.unknown.includes(word)) return unknownRun(state, run.now_ms, plan.poll);
@@ -242,9 +243,18 @@ function costOfSubmit(state: PollState | undefined): UpstreamCost | undefined {
   return typeof amount === 'string' && typeof currency === 'string' ? { amount, currency } : undefined;
 }
 
+/** Tells whether the upstream has not begun the run, by asking now: a cancel may mean something else afterwards. */
+async function isWaiting(talk: Talk, state: PollState): Promise<boolean> {
+  const { status, errors } = talk.plan;
+  if (!status) return false;
+  const answer = await call(talk, status, { is_read: true, ...valuesOf(state) });
+  return !troubleIn(answer, errors) && status.states.waiting.includes(stateAt(answer, status));
+}
+
 async function cancel(talk: Talk, state: PollState): Promise<'stopped' | 'billed'> {
   const { plan } = talk;
   if (!plan.cancel) return 'billed';
+  if (plan.cancel.looks_first && !(await isWaiting(talk, state))) return 'billed';
   const answer = await call(talk, plan.cancel, { is_read: false, ...valuesOf(state) });
   if (troubleIn(answer, plan.errors)) return 'billed';
   const { unbilled } = plan.cancel;

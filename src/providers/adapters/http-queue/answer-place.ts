@@ -2,32 +2,52 @@ import type { Json } from '../../../catalog/model.ts';
 import { allAt, readPath, type AnswerPath } from '../../http/answer-path.ts';
 import type { Answer } from '../../http/http.ts';
 
-/** A position in an answer: in its JSON (`$.data.id`), among its headers (`$headers.x-cost`), or its `$http_status`. */
-export type AnswerPlace = { of: 'body' | 'headers' | 'status'; path: AnswerPath };
+/**
+ * Positions in an answer, in the order in which they are looked at: in its JSON (`$.data.id`), among its headers
+ * (`$headers.x-cost`), or its `$http_status`.
+ */
+export type AnswerPlace = readonly Position[];
+
+type Position = { of: 'body' | 'headers' | 'status'; path: AnswerPath };
 
 const headers_start = /^\$headers(?=[.[])/;
 
-/** Undefined if `text` names no position. */
-export function readPlace(text: string): AnswerPlace | undefined {
+/** Reads a path, or a list of them; undefined if one of them names no position. */
+export function readPlace(value: Json): AnswerPlace | undefined {
+  const positions = [value].flat().flatMap((text) => (typeof text === 'string' ? (readPosition(text) ?? []) : []));
+  return positions.length > 0 && positions.length === [value].flat().length ? positions : undefined;
+}
+
+function readPosition(text: string): Position | undefined {
   if (text === '$http_status') return { of: 'status', path: [] };
   const is_header = headers_start.test(text);
   const path = readPath(is_header ? text.replace(headers_start, '$').toLowerCase() : text);
   return path && { of: is_header ? 'headers' : 'body', path };
 }
 
+/** Tells whether one of the positions is among the headers, or is the status. */
+export function looksAt(place: AnswerPlace, of: Position['of']): boolean {
+  return place.some((position) => position.of === of);
+}
+
 /** All that stands there, in its order; nothing in the JSON of an answer that is none. */
-export function allIn(answer: Answer, { of, path }: AnswerPlace): Json[] {
-  if (of === 'status') return [answer.status];
-  if (of === 'body') return allAt(jsonOf(answer), path);
-  const headers = Object.entries(answer.headers).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, value]],
-  );
-  return allAt(Object.fromEntries(headers), path);
+export function allIn(answer: Answer, place: AnswerPlace): Json[] {
+  return place.flatMap(({ of, path }) => {
+    if (of === 'status') return [answer.status];
+    return allAt(of === 'body' ? jsonOf(answer) : headersOf(answer), path);
+  });
 }
 
 /** The first that stands there. */
 export function firstIn(answer: Answer, place: AnswerPlace): Json | undefined {
   return allIn(answer, place)[0];
+}
+
+function headersOf({ headers }: Answer): Json {
+  const there = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, value]],
+  );
+  return Object.fromEntries(there);
 }
 
 function jsonOf(answer: Answer): Json {

@@ -3,15 +3,15 @@ import { refusedAs } from '../../http/answers.ts';
 import type { Answer } from '../../http/http.ts';
 import { textIn } from '../../http/reading.ts';
 import { decimalOf } from '../../http/upstream-cost.ts';
-import { allIn, firstIn, isFile, type AnswerPlace } from './answer-place.ts';
-import { meanings, type Errors, type Meaning } from './plan.ts';
+import { allIn, firstIn, isFile, looksAt, type AnswerPlace } from './answer-place.ts';
+import { meanings, type Errors, type Meaning, type Status } from './plan.ts';
 
 /** An error in a response: its code, its message, and their meaning by the route's options. */
 export type Trouble = { code: string; message: string; meaning: Meaning | undefined };
 
 /** Undefined if nothing is wrong with an answer, by its status and, where the options name one, by its code. */
 export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
-  const is_code_beside = errors.code?.of === 'headers';
+  const is_code_beside = errors.code !== undefined && looksAt(errors.code, 'headers');
   if (answer.ok && isFile(answer) && !is_code_beside) return undefined;
   const code = codeIn(answer, errors);
   // Where HTTP says that all is well, an answer without a code says nothing else.
@@ -29,13 +29,15 @@ function codeIn(answer: Answer, { code, ok }: Errors): string {
 /** The trouble of a run that has failed. */
 export function troubleOf(code: string, message: string, { meanings: words_of }: Errors): Trouble {
   const text = message.toLowerCase();
-  const meaning = meanings.find((each) => words_of[each].some((word) => word === code || isIn(text, word)));
+  const meaning = meanings.find((each) =>
+    words_of[each].some((word) => word === code || isIn(code, word) || isIn(text, word)),
+  );
   return { code, message, meaning };
 }
 
-/** A number is a code and nothing else; a word may stand anywhere in the message. */
+/** A number or a truth value is a code and nothing else; a word may stand anywhere in the message. */
 function isIn(text: string, word: string): boolean {
-  return /\p{L}/u.test(word) && text.includes(word);
+  return /\p{L}/u.test(word) && !/^(?:true|false)$/.test(word) && text.includes(word);
 }
 
 /** HTTP status of each meaning. */
@@ -73,6 +75,15 @@ function statusLike(code: string): number {
 /** A status word or a code, in small letters; empty if there is none. */
 export function wordAt(answer: Answer, place: AnswerPlace | undefined): string {
   return wordOf(textAt(answer, place));
+}
+
+/** The state of a run: of several words the first whose meaning is known, else the first. */
+export function stateAt(answer: Answer, { state, states }: Status, place = state): string {
+  const words = allIn(answer, place)
+    .map((value) => wordOf(textOf(value)))
+    .filter((word) => word !== '');
+  const known = Object.values(states).flat();
+  return words.find((word) => known.includes(word)) ?? words[0] ?? '';
 }
 
 function wordOf(text: string): string {

@@ -3,7 +3,7 @@ import type { Json, JsonObject, Unit } from '../../../catalog/model.ts';
 import type { RateLimit } from '../../../concurrency/token-bucket.ts';
 import { costProblems } from '../../http/upstream-cost.ts';
 import type { PollInterval } from '../../http/poll-state.ts';
-import type { AnswerPlace } from './answer-place.ts';
+import { looksAt, type AnswerPlace } from './answer-place.ts';
 import { Section } from './section.ts';
 import { wordsIn } from './template.ts';
 
@@ -17,7 +17,7 @@ export type Plan = {
   status: Status | undefined;
   /** The request for the files, if they are not in the response that reports the end of the run. */
   result: Call | undefined;
-  cancel: (Call & { unbilled: (typeof unbilled_choices)[number] }) | undefined;
+  cancel: (Call & { unbilled: (typeof unbilled_choices)[number]; looks_first: boolean }) | undefined;
   /** Values of the answer to the submit that later calls name. */
   save: { readonly [name: string]: AnswerPlace };
   /** Fields of the input that later calls name. */
@@ -208,12 +208,12 @@ function readStatus(all: Section, words: readonly string[]): Status | undefined 
   const section = all.section('status', [...call_names, ...phases, 'state', 'code', 'message']);
   if (!section) return undefined;
   const call = callIn(section, words, 'GET');
-  const state = section.path('state', { required: true }) ?? { of: 'body', path: [] };
+  const state = section.path('state', { required: true }) ?? [];
   const states = {
     waiting: section.words('waiting'),
     running: section.words('running'),
     done: section.words('done', { required: true }),
-    failed: section.words('failed', { required: state.of !== 'status' }),
+    failed: section.words('failed', { required: !looksAt(state, 'status') }),
     dropped: section.words('dropped'),
     unknown: section.words('unknown'),
   };
@@ -227,9 +227,10 @@ function readStatus(all: Section, words: readonly string[]): Status | undefined 
 }
 
 function readCancel(all: Section, words: readonly string[]): Plan['cancel'] {
-  const section = all.section('cancel', [...call_names, 'unbilled']);
+  const section = all.section('cancel', [...call_names, 'unbilled', 'look_first']);
   if (!section) return undefined;
-  return { ...callIn(section, words, 'POST'), unbilled: section.choice('unbilled', unbilled_choices) ?? 'waiting' };
+  const unbilled = section.choice('unbilled', unbilled_choices) ?? 'waiting';
+  return { ...callIn(section, words, 'POST'), unbilled, looks_first: section.flag('look_first') };
 }
 
 function readErrors(all: Section): Errors {

@@ -64,12 +64,18 @@ export class Section {
     return this.note(field, `must be a whole number from 1 to ${most}`);
   }
 
+  flag(field: string): boolean {
+    const value = this.#value[field] ?? false;
+    if (typeof value !== 'boolean') this.note(field, 'must be true or false');
+    return value === true;
+  }
+
   /** Reads the option as a position in a response. */
   path(field: string, options: { required: boolean } = { required: false }): AnswerPlace | undefined {
     const value = this.#value[field];
     if (value === undefined)
       return options.required ? this.note(field, 'is required: a path such as $.data.id') : undefined;
-    const place = typeof value === 'string' ? readPlace(value) : undefined;
+    const place = readPlace(value);
     return place ?? this.note(field, 'must be a path such as $.data.id, $.images[0].url or $.outputs[*]');
   }
 

@@ -63,14 +63,22 @@ const whole_input = '$input';
 /** Any name of a field, odd ones, too. */
 const field_form = /^\$input\.(.+)$/s;
 
+/** A member that says when the object around it is there: `{ $if: $input.image, url: $input.image }`. */
+const condition = '$if';
+
 /**
  * A body: `$input` is the run's input, `$input.NAME` a field of it as it is, other texts have their words filled in. What
- * has no value is left out.
+ * has no value is left out, and so is a list of which nothing is left.
  */
 export function fillBody(body: Json, input: JsonObject, words: Words): Json | undefined {
-  if (Array.isArray(body)) return body.map((item) => fillBody(item, input, words)).filter((item) => item !== undefined);
+  if (Array.isArray(body)) {
+    const items = body.map((item) => fillBody(item, input, words)).filter((item) => item !== undefined);
+    return items.length === 0 && body.length > 0 ? undefined : items;
+  }
   if (isObject(body)) {
+    if (Object.hasOwn(body, condition) && !isThere(fillBody(body[condition] ?? null, input, words))) return undefined;
     const members = Object.entries(body).flatMap(([name, value]): [string, Json][] => {
+      if (name === condition) return [];
       const filled = fillBody(value, input, words);
       return filled === undefined ? [] : [[name, filled]];
     });
@@ -81,6 +89,10 @@ export function fillBody(body: Json, input: JsonObject, words: Words): Json | un
   const field = field_form.exec(body)?.[1];
   if (field !== undefined && Object.hasOwn(input, field)) return input[field];
   return fill(body, words);
+}
+
+function isThere(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== false && value !== '';
 }
 
 /** The names in a body that are none of `allowed`. */
