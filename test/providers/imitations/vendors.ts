@@ -224,7 +224,7 @@ export function startAssemblyai(now?: () => number): Promise<Imitation> {
       return method === 'GET' && /^\/v2\/transcript\/[\w-]+$/.test(path) ? 'poll' : 'other';
     },
     upload: ({ body, headers }, url) =>
-      body.length > 0 && /^audio\//.test(headers['content-type'] ?? '')
+      body.length > 0 && (headers['content-type'] ?? '').startsWith('audio/')
         ? { json: { upload_url: `${url}/cdn/1` } }
         : wrong('no file'),
     submit: ({ json }, id) => {
