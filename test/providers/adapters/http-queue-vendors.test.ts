@@ -251,7 +251,7 @@ async function inWordsOfLoss(
   return first === 'stays queued' && last === 'upstream_error' ? 'lost after 2 min' : `${first}, then ${last}`;
 }
 
-/** What becomes of a call, as an operator would say it. */
+/** Names the outcome of a call as an operator would. */
 async function inWords(work: Promise<RunState>): Promise<string> {
   try {
     const state = await work;

@@ -82,8 +82,8 @@ export function stateAt(answer: Answer, { state, states }: Status, place = state
   const words = allIn(answer, place)
     .map((value) => wordOf(textOf(value)))
     .filter((word) => word !== '');
-  const known = Object.values(states).flat();
-  return words.find((word) => known.includes(word)) ?? words[0] ?? '';
+  const listed = Object.values(states).flat();
+  return words.find((word) => listed.includes(word)) ?? words[0] ?? '';
 }
 
 function wordOf(text: string): string {
