@@ -5,9 +5,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { waitingOf } from '../../src/tasks/waiting.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { wav } from '../storage/samples.ts';
 import { startWebUi, type WebUi } from './imitations/automatic1111.ts';
 import { startComfyUi, type ComfyUi } from './imitations/comfyui/server.ts';
-import { inpaint, textToImage } from './imitations/comfyui/workflows.ts';
+import { changedVoice, inpaint, textToImage } from './imitations/comfyui/workflows.ts';
 import { sampleFile } from './imitations/imitation.ts';
 
 /** Models on machines of the operator's, in the whole service. */
@@ -54,6 +55,23 @@ models:
         options:
           workflow: ${join(folder, 'inpaint.json')}
           inputs: { prompt: Positive.text, image: Picture.image, mask: Mask.image }
+  - id: hasty
+    kind: image
+    input_schema: { type: object, properties: { prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.01" }]
+    routes:
+      - provider: studio
+        poll: { first: 20ms, max: 50ms }
+        timeout: { start: 1500ms, total: 3s }
+        options: { workflow: ${join(folder, 'portrait.json')}, inputs: { prompt: Positive.text } }
+  - id: voice
+    kind: audio
+    input_schema: { type: object, properties: { audio: { type: string, x-media: audio } } }
+    price: [{ unit: request, amount: "0.01" }]
+    routes:
+      - provider: studio
+        poll: { first: 20ms, max: 50ms }
+        options: { workflow: ${join(folder, 'voice.json')}, inputs: { audio: Voice.audio } }
   - id: dreamshaper
     kind: image
     input_schema: { type: object, required: [prompt], properties: { prompt: { type: string }, n: { type: integer, default: 1 } } }
@@ -67,6 +85,7 @@ beforeAll(async () => {
   [comfy, web_ui] = await Promise.all([startComfyUi(), startWebUi()]);
   writeFileSync(join(folder, 'portrait.json'), JSON.stringify(textToImage()));
   writeFileSync(join(folder, 'inpaint.json'), JSON.stringify(inpaint()));
+  writeFileSync(join(folder, 'voice.json'), JSON.stringify(changedVoice()));
   service = await startTestApp({ yaml: fileOf() });
 });
 beforeEach(async () => {
@@ -166,6 +185,42 @@ describe('a task of a ComfyUI', () => {
     await lost;
     expect(task).toMatchObject({ status: 'succeeded' });
     expect(comfy.machine.accepted).toHaveLength(1);
+  });
+
+  it.each([
+    ['queued', { type: 'upstream_error', message: 'The model could not be started on any route. Try again later.' }],
+    ['working', { type: 'timeout', message: 'The model did not finish in time.' }],
+  ] as const)('that hangs %s at the machine ends by its time limit, and is stopped there', async (where, error) => {
+    comfy.machine.holds = where;
+    const before = await balance();
+    const task = await generate('hasty', { prompt: 'a' });
+    expect(task).toMatchObject({ status: 'failed', error });
+    await until(() => comfy.machine.pending.length === 0 && comfy.machine.running === undefined);
+    expect(await balance()).toBe(before);
+  });
+
+  it('whose file is gone from the machine is fetched again, and fails in the end at no cost', async () => {
+    const before = await balance();
+    comfy.machine.loses_files = true;
+    const task = await generate('hasty', { prompt: 'a' });
+    comfy.machine.loses_files = false;
+    expect(task).toMatchObject({ status: 'failed', output: [] });
+    expect(comfy.askedFor('file').length).toBeGreaterThan(1);
+    expect(await balance()).toBe(before);
+  });
+
+  it('gets a file that is larger than what fits into one request, as it is', async () => {
+    const sound = wav(450, 44_100);
+    expect(sound.length).toBeGreaterThan(38_000_000);
+    const form = new FormData();
+    form.append('file', new Blob([new Uint8Array(sound)]), 'voice.wav');
+    const headers = { authorization: `Bearer ${client.key}` };
+    const uploaded = await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body: form });
+    const { id } = (await uploaded.json()) as { id: string };
+    const task = await generate('voice', { audio: id });
+    expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'audio' }] });
+    const [name] = [...comfy.machine.files.keys()].filter((path) => path.endsWith('.wav') && path.startsWith('input/'));
+    expect(comfy.machine.files.get(name ?? '')?.equals(sound)).toBe(true);
   });
 
   it('that the machine refuses for a value says which field it is', async () => {

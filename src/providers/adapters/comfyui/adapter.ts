@@ -1,15 +1,15 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import type { DataUrl } from '../../../lib/data-url.ts';
 import { idIn, unanswered } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
+import { formStream } from '../../http/multipart-stream.ts';
 import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 import { objectIn, textIn } from '../../http/reading.ts';
 import { NotStarted, type Adapter, type AdapterParts, type Json, type Provider } from '../../provider.ts';
-import type { RemoteFile, RunContext, RunRequest, RunState } from '../../provider.ts';
+import type { InputFile, RemoteFile, RunContext, RunRequest, RunState } from '../../provider.ts';
 import { failureIn, refusalOf } from './errors.ts';
 import { inputProblems, readPlan, type Plan } from './plan.ts';
-import { assign, fileNameOf, promptIdOf, promptOf, randomSeeds } from './prompt.ts';
+import { assign, fileNameOf, promptIdOf, promptOf, randomSeeds, type Assigned } from './prompt.ts';
 import { documents } from './documents.ts';
 import { openLister } from './offer.ts';
 import { filesOf, type ViewedFile } from './results.ts';
@@ -76,7 +76,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   };
   const client = { upstream, viewOf };
   return {
-    media: 'data',
+    media: 'stream',
     idempotent: true,
     start: (run, signal) => start(client, run, signal),
     poll: async (run, ref, signal) => poll(client, run, readPollState(ref), signal),
@@ -93,16 +93,14 @@ async function start(client: Client, run: RunRequest, signal: AbortSignal): Prom
     const message = wrong ? `${wrong.field} ${wrong.message}` : 'workflow is missing';
     throw new NotStarted('refused', `the options of the route: ${message}`);
   }
-  const from_input = assign(plan, run.input);
+  const from_input = assign(plan, run);
   const assigned = [...from_input, ...randomSeeds(plan, from_input, run.task_id)];
-  const prompt_id = promptIdOf(run.task_id, plan, assigned);
+  const names = await namesOf(assigned);
+  const prompt = promptOf(plan, assigned, (file) => `${subfolder}/${names.get(file)}`);
+  const prompt_id = promptIdOf(run.task_id, prompt);
   const existing = await findRun(upstream, prompt_id, signal);
   if (existing !== undefined) return accepted(run, existing);
-  const names = new Map<DataUrl, string>();
-  for (const { value } of assigned) {
-    if (typeof value === 'object' && value !== null) names.set(value, await upload(upstream, value, signal));
-  }
-  const prompt = promptOf(plan, assigned, (file) => names.get(file) ?? fileNameOf(file));
+  for (const [file, name] of names) await upload(upstream, { file, name }, signal);
   const json = { prompt, prompt_id, client_id: prompt_id };
   const answer = await upstream.call({ method: 'POST', path: '/prompt', json, signal });
   if (!answer.ok) throw refusalOf(upstream, plan, answer);
@@ -142,19 +140,31 @@ function queuedRuns(queue: JsonObject): QueuedRun[] {
   return [...runs('queue_running', 'running'), ...runs('queue_pending', 'waiting')];
 }
 
-async function upload(upstream: Upstream, file: DataUrl, signal: AbortSignal): Promise<string> {
-  const form = new FormData();
-  form.append('image', new Blob([new Uint8Array(file.bytes)], { type: file.content_type }), fileNameOf(file));
-  form.append('type', 'input');
-  form.append('subfolder', subfolder);
-  form.append('overwrite', 'true');
-  const answer = await upstream.call({ method: 'POST', path: '/upload/image', form, signal });
+/** Uploads a file under its name, over the same one of before. */
+async function upload(
+  upstream: Upstream,
+  { file, name }: { file: InputFile; name: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const stream = formStream([
+    { name: 'image', filename: name, file },
+    { name: 'type', text: 'input' },
+    { name: 'subfolder', text: subfolder },
+    { name: 'overwrite', text: 'true' },
+  ]);
+  const answer = await upstream.call({ method: 'POST', path: '/upload/image', stream, signal });
   if (!answer.ok) throw upstream.refusal(answer);
   const response = answer.object();
-  const name = textIn(response, 'name');
-  if (name === undefined) throw new Error('the answer to the upload names no file');
-  const folder = textIn(response, 'subfolder');
-  return folder === undefined ? name : `${folder}/${name}`;
+  if (response['name'] !== name || response['subfolder'] !== subfolder)
+    throw new NotStarted('unavailable', 'the machine has stored an uploaded file under another name');
+}
+
+async function namesOf(assigned: readonly Assigned[]): Promise<Map<InputFile, string>> {
+  const names = new Map<InputFile, string>();
+  for (const { value } of assigned) {
+    if (typeof value === 'object' && value !== null && !names.has(value)) names.set(value, await fileNameOf(value));
+  }
+  return names;
 }
 
 async function poll(client: Client, run: RunContext, state: PollState, signal: AbortSignal): Promise<RunState> {

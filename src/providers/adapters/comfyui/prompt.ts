@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { Json, JsonObject } from '../../../catalog/model.ts';
 import { inlineMedia } from '../../http/inline-media.ts';
 import { counted } from '../../../lib/counted.ts';
-import type { DataUrl } from '../../../lib/data-url.ts';
-import { InputRefused, NotStarted } from '../../provider.ts';
+import { InputRefused, NotStarted, type InputFile, type InputFiles, type RunRequest } from '../../provider.ts';
 import { targetsOf, type Plan, type Setting } from './plan.ts';
 import { isFileField, seed_fields, withValues, type Target } from './workflow.ts';
 
 /** The values of a run for the fields of its workflow. A file is uploaded, and its name is the value. */
-export type Assigned = Target & { input_field: string | undefined; value: Exclude<Json, object> | DataUrl };
+export type Assigned = Target & { input_field: string | undefined; value: Exclude<Json, object> | InputFile };
 
 /** Returns the values that the input of a run sets. Throws InputRefused, and NotStarted for a field that sets nothing. */
-export function assign(plan: Plan, input: JsonObject): Assigned[] {
+export function assign(plan: Plan, { input, files = new Map() }: Pick<RunRequest, 'input' | 'files'>): Assigned[] {
   return Object.entries(input).flatMap(([input_field, value]) => {
     if (value === null) return [];
     const setting = plan.inputs.get(input_field);
@@ -25,7 +26,10 @@ export function assign(plan: Plan, input: JsonObject): Assigned[] {
         node,
         field,
         input_field,
-        value: valueFor(target_node !== undefined && isFileField(target_node, field), input_field, one),
+        value: valueFor(
+          { input_field, files, is_file: target_node !== undefined && isFileField(target_node, field) },
+          one,
+        ),
       };
     });
   });
@@ -47,11 +51,13 @@ function valuesOf(setting: Setting, input_field: string, value: Json): (Target &
   ];
 }
 
+type Place = { input_field: string; files: InputFiles; is_file: boolean };
+
 /** A list or an object would be a link to another node: it never comes from a caller. */
-function valueFor(is_file_field: boolean, input_field: string, value: Json): Assigned['value'] {
-  const file = inlineMedia(value);
+function valueFor({ input_field, files, is_file }: Place, value: Json): Assigned['value'] {
+  const file = (typeof value === 'string' ? files.get(value) : undefined) ?? inlineFile(value);
   if (file) return file;
-  if (is_file_field) throw wrong(input_field, 'must be a file.');
+  if (is_file) throw wrong(input_field, 'must be a file.');
   if (typeof value === 'object') throw wrong(input_field, 'must be a text, a number, true or false.');
   return value;
 }
@@ -79,7 +85,7 @@ export function randomSeeds(plan: Plan, assigned: readonly Assigned[], task_id: 
 }
 
 /** The workflow of a run. `nameOf`: the name of an uploaded file on the machine. */
-export function promptOf(plan: Plan, assigned: readonly Assigned[], nameOf: (file: DataUrl) => string): JsonObject {
+export function promptOf(plan: Plan, assigned: readonly Assigned[], nameOf: (file: InputFile) => string): JsonObject {
   const values = assigned.map(({ node, field, value }) => ({
     node,
     field,
@@ -89,8 +95,8 @@ export function promptOf(plan: Plan, assigned: readonly Assigned[], nameOf: (fil
 }
 
 /** The id of a run: a repeated start of the same work has the same, in the form that ComfyUI wants (RFC 9562, version 8). */
-export function promptIdOf(task_id: string, plan: Plan, assigned: readonly Assigned[]): string {
-  const text = JSON.stringify([task_id, promptOf(plan, assigned, fileNameOf)]);
+export function promptIdOf(task_id: string, prompt: JsonObject): string {
+  const text = JSON.stringify([task_id, prompt]);
   const hex = createHash('sha256').update(text).digest('hex');
   const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) % 4];
   return [
@@ -102,11 +108,24 @@ export function promptIdOf(task_id: string, plan: Plan, assigned: readonly Assig
   ].join('-');
 }
 
-/** The name of a file on the machine, by its content: the same file is there once. */
-export function fileNameOf({ content_type, bytes }: DataUrl): string {
-  const [, format = 'bin'] = content_type.split('/');
+function inlineFile(value: Json): InputFile | undefined {
+  const inline = inlineMedia(value);
+  if (!inline) return undefined;
+  const { content_type, bytes } = inline;
+  return { content_type, size_bytes: bytes.length, open: async () => Readable.from([bytes]) };
+}
+
+/** Returns a name for a file on the machine, by its content: the same file is there once. Throws NotStarted if it is gone. */
+export async function fileNameOf(file: InputFile): Promise<string> {
+  const [, format = 'bin'] = file.content_type.split('/');
   const extension = extensions[format] ?? format.replaceAll(/^x-|\W.*$/g, '');
-  return `${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}.${extension}`;
+  const hash = createHash('sha256');
+  try {
+    await pipeline(await file.open(), hash);
+  } catch (cause) {
+    throw new NotStarted('unavailable', 'a file of the input could not be read', { simulated: true, cause });
+  }
+  return `${hash.digest('hex').slice(0, 32)}.${extension}`;
 }
 
 const extensions: Record<string, string> = { jpeg: 'jpg', mpeg: 'mp3', quicktime: 'mov', 'svg+xml': 'svg' };

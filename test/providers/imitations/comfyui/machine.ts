@@ -24,6 +24,8 @@ export class Machine {
   /** The next run ends with this. */
   fault: Fault | undefined;
   is_disk_full = false;
+  /** What is saved is gone before anybody can fetch it. */
+  loses_files = false;
   /** Before September 2025: the id of a submit is the server's, and an interrupt stops whatever runs. */
   is_old = false;
   #seen = false;
@@ -112,7 +114,7 @@ export class Machine {
     const [name = '', ...folders] = prefix.split('/').toReversed();
     const subfolder = folders.toReversed().join('/');
     const filename = `${name}_${String(run.number + 1).padStart(5, '0')}_.${ending}`;
-    this.files.set([type, subfolder, filename].filter((part) => part !== '').join('/'), bytes);
+    if (!this.loses_files) this.files.set([type, subfolder, filename].filter((part) => part !== '').join('/'), bytes);
     const file = { filename, subfolder, type };
     if (class_type === 'VHS_VideoCombine') return { gifs: [{ ...file, format: 'video/h264-mp4' }] };
     return class_type === 'SaveAudio' ? { audio: [file] } : { images: [file] };

@@ -40,6 +40,7 @@ const nodes: Record<string, NodeRule> = {
   },
   VAEDecode: { fields: { samples: link, vae: link } },
   LoadImage: { fields: { image: { type: 'FILE' } } },
+  LoadAudio: { fields: { audio: { type: 'FILE' } } },
   LoadImageMask: { fields: { image: { type: 'FILE' }, channel: text } },
   VAEEncodeForInpaint: { fields: { pixels: link, mask: link, vae: link } },
   SaveImage: { fields: { images: link, filename_prefix: text }, is_output: true },

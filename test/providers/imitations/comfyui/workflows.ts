@@ -51,6 +51,14 @@ export function inpaint(): JsonObject {
   };
 }
 
+/** A voice becomes another. */
+export function changedVoice(): JsonObject {
+  return {
+    '1': titled('Voice', 'LoadAudio', { audio: 'example.wav' }),
+    '2': titled('Save Audio', 'SaveAudio', { audio: ['1', 0], filename_prefix: 'audio/voice' }),
+  };
+}
+
 /** A text becomes a video; the first frame is shown as a preview. */
 export function textToVideo(): JsonObject {
   return {
