@@ -3,12 +3,20 @@ import { isMediaKind, kinds, type Json } from '../catalog/model.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { adapters } from '../providers/index.ts';
-import { DocumentError, type ChosenField, type DocumentModel, type Documents } from '../providers/offer/document.ts';
+import {
+  DocumentError,
+  type ChosenField,
+  type DocumentFacts,
+  type DocumentField,
+  type DocumentModel,
+  type Documents,
+} from '../providers/offer/document.ts';
 import { priceIn } from './admin-provider-models.ts';
-import { changeAdded, providerIn } from './admin-providers.ts';
+import { changeAdded, providerIn, reading, storedKey, type OfferParts } from './admin-providers.ts';
+import { configOf } from './provider-offer.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { session_endpoint } from './page.ts';
-import type { DocumentView, ModelsAdded } from './views/admin-providers.ts';
+import type { DocumentFieldView, DocumentView, ModelsAdded } from './views/admin-providers.ts';
 
 /** Models of documents that operators have, such as workflows, over a provider that was added. */
 
@@ -20,17 +28,25 @@ export const admin_read_document = session_endpoint(
   '/dash/admin/providers/{name}/document',
   'operator',
   async (app, call) => {
-    const documents = documentsOf(await providerIn(app, call));
+    const provider = await providerIn(app, call);
+    const documents = documentsOf(provider);
     const document = documentIn(call, documents);
-    const { kind, fields } = orRefusal(() => documents.read(document));
+    const facts = await factsOf(app, provider, document);
+    const { kind, fields } = await orRefusal(() => documents.read(document, facts));
     const view: DocumentView = {
       kind,
-      fields: fields.map(({ maximum = null, ...field }) => ({ ...field, maximum })),
+      problems: facts.problems,
+      fields: fields.map(fieldView),
     };
     return { status: 200, body: view };
   },
   { body_limit_bytes },
 );
+
+function fieldView(offered: DocumentField): DocumentFieldView {
+  const { target, part, field, type, value, name, is_suggested, maximum, choices = [] } = offered;
+  return { target, part, field, type, value, name, is_suggested, maximum: maximum ?? null, choices: choices.length };
+}
 
 /** Adds the model of a document, or replaces the one of the same id. */
 export const admin_add_document = session_endpoint(
@@ -42,8 +58,9 @@ export const admin_add_document = session_endpoint(
     const documents = documentsOf(provider);
     const document = documentIn(call, documents);
     const model = modelIn(call.body);
-    const place = { provider: provider.name, prefix: provider.prefix };
-    const entry = orRefusal(() => documents.entry(document, model, place));
+    const facts = await factsOf(app, provider, document);
+    const place = { provider: provider.name, prefix: provider.prefix, facts };
+    const entry = await orRefusal(() => documents.entry(document, model, place));
     const price = priceIn(call.body?.['price'], entry.id);
     const row: AddedModel = { id: entry.id, provider: provider.name, entry, shipped: null, margin: null, price };
     const details = { models: [entry.id], fields: model.fields.map(({ name }) => name), price };
@@ -58,6 +75,12 @@ export const admin_add_document = session_endpoint(
   },
   { body_limit_bytes, needs_proof: true },
 );
+
+/** The machine's own words for a document. */
+async function factsOf(app: OfferParts, provider: AddedProvider, document: Json): Promise<DocumentFacts> {
+  const config = configOf(provider, await storedKey(app, provider.name));
+  return orRefusal(() => documentsOf(provider).ask(document, config, reading(app)));
+}
 
 function documentsOf({ entry }: AddedProvider): Documents {
   const documents = adapters[entry.adapter]?.documents;
@@ -97,9 +120,9 @@ function fieldIn(value: unknown): ChosenField {
   return { target, name, maximum };
 }
 
-function orRefusal<T>(work: () => T): T {
+async function orRefusal<T>(work: () => T | Promise<T>): Promise<T> {
   try {
-    return work();
+    return await work();
   } catch (error) {
     throw error instanceof DocumentError ? wrong(error.field, error.message) : error;
   }

@@ -4,7 +4,7 @@ import { defaultModels } from '../catalog/default.ts';
 import { knownPresets } from '../catalog/presets.ts';
 import { resolveTexts } from '../catalog/provider-secrets.ts';
 import { buildProvider } from '../catalog/build.ts';
-import type { Settings } from '../catalog/model.ts';
+import type { ProviderConfig, Settings } from '../catalog/model.ts';
 import type { PriceEntry } from '../catalog/schema.ts';
 import type { Guard } from '../net/guard.ts';
 import { OfferError, type OfferedModel } from '../providers/offer/offer.ts';
@@ -20,20 +20,29 @@ export type Offering = Pick<AddedProvider, 'name' | 'preset' | 'entry'>;
 
 /** Lists the models of a provider by its own words; undefined if its adapter cannot ask for them. Throws ApiError naming a field. */
 export async function readOffer(
-  { name, preset, entry }: Offering,
+  offering: Offering,
   api_key: string | undefined,
   { guard, signal }: { guard: Guard; signal: AbortSignal },
 ): Promise<OfferedModel[] | undefined> {
+  const { preset, entry } = offering;
   const server = preset === null ? undefined : knownPresets()[preset];
   const list = adapters[entry.adapter]?.listModels;
   if (!list || server?.no_list) return undefined;
-  const texts = resolveTexts(entry, () => undefined) ?? {};
-  const config = buildProvider(name, entry, { ...texts, ...(api_key !== undefined && { api_key }) }, {});
   try {
-    return await list(config, { guard }, { form: server?.list, key_path: server?.key_path, signal });
+    return await list(
+      configOf(offering, api_key),
+      { guard },
+      { form: server?.list, key_path: server?.key_path, signal },
+    );
   } catch (error) {
     throw error instanceof OfferError ? wrong(error.field, error.message) : error;
   }
+}
+
+/** Returns a provider with its key, as its adapter takes it. */
+export function configOf({ name, entry }: Offering, api_key: string | undefined): ProviderConfig {
+  const texts = resolveTexts(entry, () => undefined) ?? {};
+  return buildProvider(name, entry, { ...texts, ...(api_key !== undefined && { api_key }) }, {});
 }
 
 /** Tells whether reading the list says that the key is right. */

@@ -147,6 +147,7 @@ test('a workflow of a ComfyUI becomes a model with a form, and makes a picture',
   await dialog()
     .getByRole('button', { name: /more fields/ })
     .click();
+  await dialog().getByText('euler, one of 2').waitFor();
   await dialog().getByRole('checkbox', { name: 'KSampler: steps (3.steps)' }).check();
   await dialog().getByRole('textbox', { name: 'At most, of 3.steps' }).fill('30');
   await dialog().getByRole('textbox', { name: 'Name for callers of 3.steps' }).fill('Steps!');

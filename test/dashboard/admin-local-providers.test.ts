@@ -90,6 +90,7 @@ describe('a ComfyUI', () => {
       name: 'prompt',
       is_suggested: true,
       maximum: null,
+      choices: 0,
     });
     expect(told<DocumentView>(await post('/comfyui/document', { document: textToImage() })).kind).toBe('image');
     expect(await post('/comfyui/document', { document: '{' })).toMatchObject(
@@ -101,6 +102,42 @@ describe('a ComfyUI', () => {
     expect(await post('/comfyui/document', { document: { nodes: [] } })).toMatchObject(
       problem('document', /Export \(API\)/),
     );
+  });
+
+  it('asks the machine which values its nodes take, and says what is missing there', async () => {
+    const workflow = textToImage() as Record<string, { inputs: Record<string, unknown> }>;
+    Object.assign(workflow['4']?.inputs ?? {}, { ckpt_name: 'flux1-dev.safetensors' });
+    const document = { ...workflow, '12': { class_type: 'FaceDetailer', inputs: { image: ['8', 0], strength: 0.5 } } };
+    const view = told<DocumentView>(await post('/comfyui/document', { document }));
+    expect(view.problems).toEqual([
+      'Load Checkpoint: ckpt_name is flux1-dev.safetensors, which the machine does not have.',
+      'The machine has no node FaceDetailer. Install it there.',
+    ]);
+    const field = (target: string) => view.fields.find((one) => one.target === target);
+    expect(field('3.sampler_name')).toMatchObject({ type: 'text', choices: 2 });
+    expect(field('4.ckpt_name')).toMatchObject({ type: 'text', choices: 0 });
+    expect(field('3.cfg')).toMatchObject({ type: 'number', maximum: 24 });
+    const chosen = [
+      ...fields,
+      { target: '3.sampler_name', name: 'sampler' },
+      { target: '3.cfg', name: 'cfg', maximum: 24 },
+    ];
+    told(await post('/comfyui/documents', { ...portrait(), id: 'exact', fields: chosen }));
+    const { json } = await client.call('GET', '/v1/models/comfyui/exact');
+    expect(json.input_schema.properties).toMatchObject({
+      sampler: { type: 'string', enum: ['euler', 'dpmpp_2m'], default: 'euler' },
+      cfg: { type: 'number', minimum: 0, maximum: 24, default: 8 },
+      steps: { type: 'integer', minimum: 1, maximum: 40, default: 20 },
+    });
+    comfy.instead('result', 'cut');
+    expect(told<DocumentView>(await post('/comfyui/document', { document: textToImage() })).problems).toEqual([
+      'The machine did not say which values its nodes take.',
+    ]);
+    comfy.instead('result', ...Array.from({ length: 7 }, () => ({ status: 404, text: '' })));
+    expect(told<DocumentView>(await post('/comfyui/document', { document: textToImage() }))).toMatchObject({
+      kind: 'image',
+      problems: [],
+    });
   });
 
   it('runs a workflow as a model within a second, free where that was typed', async () => {

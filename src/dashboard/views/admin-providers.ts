@@ -101,8 +101,11 @@ export type DocumentFieldView = {
   name: string;
   is_suggested: boolean;
   maximum: number | null;
+  /** The number of values that it may have; 0: any. */
+  choices: number;
 };
 
-export type DocumentView = { kind: string; fields: DocumentFieldView[] };
+/** `problems`: what of the document the machine does not have, as sentences. */
+export type DocumentView = { kind: string; fields: DocumentFieldView[]; problems: readonly string[] };
 
 export type ModelsAdded = { added: string[] };

@@ -1,5 +1,6 @@
-import type { Json, MediaKind } from '../../catalog/model.ts';
+import type { Json, MediaKind, ProviderConfig } from '../../catalog/model.ts';
 import type { ModelEntry } from '../../catalog/schema.ts';
+import type { Guard } from '../../net/guard.ts';
 
 /** Models that are documents which an operator has, such as workflows: of upstreams that have no list of models. */
 
@@ -20,9 +21,18 @@ export type DocumentField = {
   name: string;
   /** Most models of this form have it as an input. */
   is_suggested: boolean;
+  minimum?: number;
   /** The largest number that makes sense. */
   maximum?: number;
+  /** The values that it may have. */
+  choices?: readonly string[];
 };
+
+/** The upstream's own words for a field. */
+export type FieldFacts = Pick<DocumentField, 'type' | 'minimum' | 'maximum' | 'choices'>;
+
+/** By targets; and what of the document the upstream does not have, as sentences. */
+export type DocumentFacts = { fields: ReadonlyMap<string, FieldFacts>; problems: readonly string[] };
 
 export type DocumentOffer = { kind: MediaKind; fields: DocumentField[] };
 
@@ -43,10 +53,16 @@ export class DocumentError extends Error {
   }
 }
 
-/** `noun`: the word for such a document. Both throw DocumentError. */
+/** `noun`: the word for such a document. All throw DocumentError. */
 export type Documents = {
   readonly noun: string;
-  read(document: Json): DocumentOffer;
+  /** Asks the upstream about a document; what it does not say is left out. */
+  ask(document: Json, config: ProviderConfig, parts: { guard: Guard; signal: AbortSignal }): Promise<DocumentFacts>;
+  read(document: Json, facts?: DocumentFacts): DocumentOffer;
   /** Returns the model as `medley.yaml` would have it, without a price. */
-  entry(document: Json, model: DocumentModel, place: { provider: string; prefix: string }): ModelEntry;
+  entry(
+    document: Json,
+    model: DocumentModel,
+    place: { provider: string; prefix: string; facts?: DocumentFacts },
+  ): ModelEntry;
 };

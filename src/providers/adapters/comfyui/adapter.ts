@@ -10,7 +10,7 @@ import type { InputFile, RemoteFile, RunContext, RunRequest, RunState } from '..
 import { failureIn, refusalOf } from './errors.ts';
 import { inputProblems, readPlan, type Plan } from './plan.ts';
 import { assign, fileNameOf, promptIdOf, promptOf, randomSeeds, type Assigned } from './prompt.ts';
-import { documents } from './documents.ts';
+import { openDocuments } from './documents.ts';
 import { openLister } from './offer.ts';
 import { filesOf, type ViewedFile } from './results.ts';
 
@@ -48,7 +48,7 @@ export const comfyui = {
   checkOptions,
   listModels: openLister(default_base_url, keyHeaders),
   has_whole_list: true,
-  documents,
+  documents: openDocuments(default_base_url, keyHeaders),
   open,
 } satisfies Adapter;
 

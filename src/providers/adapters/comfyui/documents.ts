@@ -1,41 +1,53 @@
 import { idOf } from '../../../catalog/lists/entry.ts';
-import type { Json, JsonObject, MediaKind } from '../../../catalog/model.ts';
+import type { Json, JsonObject, MediaKind, ProviderConfig } from '../../../catalog/model.ts';
 import type { ModelEntry } from '../../../catalog/schema.ts';
 import { DocumentError, type ChosenField, type DocumentField, type Documents } from '../../offer/document.ts';
 import { fieldsOf, kindOf } from './fields.ts';
-import { readWorkflow, type Workflow } from './workflow.ts';
+import { askMachine } from './machine.ts';
+import { readWorkflow, seed_fields, type Workflow } from './workflow.ts';
 
 /** Makes a model of a workflow that an operator has. */
-export const documents: Documents = {
-  noun: 'workflow',
-  read: (document) => {
-    const workflow = workflowIn(document);
-    return { kind: kindOf(workflow), fields: fieldsOf(workflow) };
-  },
-  entry: (document, { id: own_id, name, kind, fields }, { provider, prefix }) => {
-    const groups = groupsOf(fieldsOf(workflowIn(document)), fields);
-    const id = idOf(own_id, prefix);
-    if (id === undefined) throw new DocumentError('id', 'The id must have letters, digits and . _ - : / only.');
-    const inputs = [...groups].map(([field, group]): [string, Json] => {
-      const targets = group.map(({ target }) => target);
-      return [field, targets.length === 1 ? (targets[0] ?? '') : targets];
-    });
-    const counts = kind === 'image' && groups.has('n');
-    return {
-      id,
-      kind,
-      name: name ?? titleOf(own_id.split('/').at(-1) ?? own_id),
-      input_schema: schemaOf(groups),
-      ...(counts && { estimate: { image: '$input.n' } }),
-      routes: [
-        {
-          provider,
-          timeout: timeouts[kind],
-          options: { workflow: document, inputs: Object.fromEntries(inputs) },
-        },
-      ],
-    } satisfies ModelEntry;
-  },
+export function openDocuments(
+  default_base_url: string,
+  keyOf: (config: ProviderConfig) => Record<string, string>,
+): Documents {
+  return {
+    noun: 'workflow',
+    ask: (document, config, parts) => {
+      const place = { ...config, base_url: config.base_url ?? default_base_url };
+      return askMachine(workflowIn(document), place, { ...parts, headers: keyOf(config) });
+    },
+    read: (document, facts) => {
+      const workflow = workflowIn(document);
+      return { kind: kindOf(workflow), fields: fieldsOf(workflow, facts) };
+    },
+    entry: entryOf,
+  };
+}
+
+const entryOf: Documents['entry'] = (document, { id: own_id, name, kind, fields }, { provider, prefix, facts }) => {
+  const groups = groupsOf(fieldsOf(workflowIn(document), facts), fields);
+  const id = idOf(own_id, prefix);
+  if (id === undefined) throw new DocumentError('id', 'The id must have letters, digits and . _ - : / only.');
+  const inputs = [...groups].map(([field, group]): [string, Json] => {
+    const targets = group.map(({ target }) => target);
+    return [field, targets.length === 1 ? (targets[0] ?? '') : targets];
+  });
+  const counts = kind === 'image' && groups.has('n');
+  return {
+    id,
+    kind,
+    name: name ?? titleOf(own_id.split('/').at(-1) ?? own_id),
+    input_schema: schemaOf(groups),
+    ...(counts && { estimate: { image: '$input.n' } }),
+    routes: [
+      {
+        provider,
+        timeout: timeouts[kind],
+        options: { workflow: document, inputs: Object.fromEntries(inputs) },
+      },
+    ],
+  } satisfies ModelEntry;
 };
 
 /** The wait for the machine counts, too. */
@@ -99,22 +111,23 @@ const text_length_max = 8_000;
 function propertyOf(name: string, group: Group): JsonObject {
   const [first] = group;
   if (!first) return {};
-  const { type, value, field } = first;
+  const { type, value, field, choices } = first;
   const description = descriptions[name];
   const about = { title: name === 'n' ? 'Number' : titleOf(name), ...(description !== undefined && { description }) };
   const maxima = group.flatMap(({ maximum }) => maximum ?? []);
   const most = maxima.length > 0 ? { maximum: Math.min(...maxima) } : {};
   switch (type) {
     case 'text': {
+      if (choices) return { type: 'string', ...about, enum: [...choices], default: value };
       const text = { type: 'string', ...about, maxLength: text_length_max };
       if (name === 'prompt') return { ...text, minLength: 1 };
       return String(value).length > text_length_max ? text : { ...text, default: value };
     }
     case 'integer':
     case 'number': {
-      if (name === 'seed') return { type, ...about, minimum: 0, maximum: 2 ** 32 - 1 };
+      if (seed_fields.has(field)) return { type, ...about, minimum: 0, maximum: 2 ** 32 - 1 };
       const initial = typeof value === 'number' ? Math.min(value, maxima.at(0) ?? value) : value;
-      return { type, ...about, minimum: minimumOf(field, value), ...most, default: initial };
+      return { type, ...about, minimum: first.minimum ?? minimumOf(field, value), ...most, default: initial };
     }
     case 'boolean':
       return { type, ...about, default: value };

@@ -1,5 +1,5 @@
 import type { Json, MediaKind } from '../../../catalog/model.ts';
-import type { DocumentField, FieldType } from '../../offer/document.ts';
+import type { DocumentFacts, DocumentField, FieldFacts, FieldType } from '../../offer/document.ts';
 import { isFileField, seed_fields, type Workflow, type WorkflowNode } from './workflow.ts';
 
 /** Fields of a workflow that callers may set, and which of them they usually do. */
@@ -10,15 +10,15 @@ const text_fields = ['text', 'prompt', 'string', 'value', 't5xxl', 'clip_l', 'cl
 const first_names = ['prompt', 'negative_prompt', 'image', 'mask', 'video', 'audio'];
 
 /** Returns all fields that are no links: what a form begins with, then the others in the order of the workflow. */
-export function fieldsOf(workflow: Workflow): DocumentField[] {
+export function fieldsOf(workflow: Workflow, facts?: DocumentFacts): DocumentField[] {
   const rank = ({ name, is_suggested }: DocumentField) => {
     const place = is_suggested ? first_names.indexOf(name) : -1;
     return place === -1 ? first_names.length : place;
   };
-  return allFields(workflow).toSorted((a, b) => rank(a) - rank(b));
+  return allFields(workflow, facts).toSorted((a, b) => rank(a) - rank(b));
 }
 
-function allFields(workflow: Workflow): DocumentField[] {
+function allFields(workflow: Workflow, facts: DocumentFacts | undefined): DocumentField[] {
   const names = usualNames(workflow);
   const taken = new Map<string, number>();
   return [...workflow].flatMap(([id, node]) =>
@@ -26,18 +26,18 @@ function allFields(workflow: Workflow): DocumentField[] {
       if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return [];
       const target = `${id}.${field}`;
       const usual = names.get(target);
-      const type = typeOf(node, field, value);
-      const maximum = typeof value === 'number' ? maximumOf(field, value) : undefined;
+      // The choices of a field for files are those of the machine.
+      const own = isFileField(node, field) ? undefined : facts?.fields.get(target);
       return [
         {
           target,
           part: node.title ?? node.class_type,
           field,
-          type,
+          type: typeOf(node, field, { value, own }),
           value,
           name: uniqueName(usual ?? plainName(field), taken),
           is_suggested: usual !== undefined,
-          ...(maximum !== undefined && { maximum }),
+          ...limitsOf(field, value, own),
         },
       ];
     }),
@@ -59,10 +59,40 @@ function plainName(field: string): string {
   return plain === '' ? 'field' : field === 'batch_size' ? 'n' : plain.slice(0, 40);
 }
 
-function typeOf(node: WorkflowNode, field: string, value: string | number | boolean): FieldType {
+type ValueOf = { value: string | number | boolean; own: FieldFacts | undefined };
+
+function typeOf(node: WorkflowNode, field: string, { value, own }: ValueOf): FieldType {
+  if (typeof value === 'string' && isFileField(node, field)) return fileKind(node, field);
+  if (own && typeof value === primitives[own.type]) return own.type;
   if (typeof value === 'boolean') return 'boolean';
   if (typeof value === 'number') return isWhole(field, value) ? 'integer' : 'number';
-  return isFileField(node, field) ? fileKind(node, field) : 'text';
+  return 'text';
+}
+
+/** The JSON type of a value. */
+const primitives: Record<FieldType, string> = {
+  text: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  image: 'string',
+  video: 'string',
+  audio: 'string',
+};
+
+function limitsOf(
+  field: string,
+  value: string | number | boolean,
+  own: FieldFacts | undefined,
+): Pick<DocumentField, 'minimum' | 'maximum' | 'choices'> {
+  if (typeof value === 'string') return own?.choices?.includes(value) ? { choices: own.choices } : {};
+  if (typeof value !== 'number') return {};
+  const sensible = maximumOf(field, value);
+  const maximum = sensible === undefined ? undefined : Math.min(sensible, own?.maximum ?? Infinity);
+  return {
+    ...(own?.minimum !== undefined && own.minimum <= value && { minimum: own.minimum }),
+    ...(maximum !== undefined && { maximum }),
+  };
 }
 
 /** `cfg: 8` is a number that happens to be whole. */

@@ -24,7 +24,7 @@ export class Machine {
   /** The next run ends with this. */
   fault: Fault | undefined;
   is_disk_full = false;
-  /** What is saved is gone before anybody can fetch it. */
+  /** Every result is gone before anybody can fetch it. */
   loses_files = false;
   /** Before September 2025: the id of a submit is the server's, and an interrupt stops whatever runs. */
   is_old = false;

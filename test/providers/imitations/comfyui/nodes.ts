@@ -52,6 +52,33 @@ const nodes: Record<string, NodeRule> = {
   SaveAudio: { fields: { audio: link, filename_prefix: text }, is_output: true },
 };
 
+/** The answer of `/object_info/CLASS`; an object without members for one that is not installed. */
+export function objectInfo(class_type: string): JsonObject {
+  const rule = nodes[class_type];
+  if (!rule) return {};
+  const required = Object.entries(rule.fields).map(([field, one]): [string, Json] => [field, specOf(one)]);
+  const info = {
+    input: { required: Object.fromEntries(required) },
+    name: class_type,
+    output_node: rule.is_output ?? false,
+  };
+  return { [class_type]: info };
+}
+
+function specOf(rule: FieldRule): Json {
+  switch (rule.type) {
+    case 'INT':
+    case 'FLOAT':
+      return [rule.type, { default: 1, min: rule.min ?? 0, max: rule.max ?? 18_446_744_073_709_552_000 }];
+    case 'LIST':
+      return [[...rule.values], {}];
+    case 'FILE':
+      return [['example.png'], { image_upload: true }];
+    default:
+      return rule.type === 'STRING' ? ['STRING', { multiline: true }] : ['MODEL'];
+  }
+}
+
 export type Refusal = { error: JsonObject; node_errors: JsonObject };
 
 export type Checked = { refusal: Refusal } | { outputs: string[] };

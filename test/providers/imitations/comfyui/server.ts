@@ -1,6 +1,7 @@
 import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from '../imitation.ts';
 import { partsOf, textsOf } from '../multipart.ts';
 import { Machine } from './machine.ts';
+import { objectInfo } from './nodes.ts';
 
 export type ComfyUi = Imitation & { machine: Machine };
 
@@ -25,6 +26,7 @@ function roleOf({ method, path }: { method: string; path: string }): Role {
   if (method === 'POST' && own === '/prompt') return 'submit';
   if (method === 'POST' && (own === '/queue' || own === '/interrupt')) return 'cancel';
   if (method === 'POST' && own === '/upload/image') return 'upload';
+  if (method === 'GET' && own.startsWith('/object_info/')) return 'result';
   if (method === 'GET' && (own === '/queue' || /^\/history\/[^/]+$/.test(own))) return 'poll';
   return method === 'GET' && own === '/view' ? 'file' : 'other';
 }
@@ -47,6 +49,8 @@ function answer(machine: Machine, asked: Asked): Reply {
       if (pathOf(path) === '/interrupt') machine.interrupt(json['prompt_id']);
       else if (Array.isArray(json['delete'])) machine.dequeue(json['delete']);
       return { text: '' };
+    case 'result':
+      return { json: objectInfo(decodeURIComponent(path.split('/').at(-1) ?? '')) };
     case 'upload':
       return upload(machine, asked);
     case 'file':

@@ -84,7 +84,7 @@ function Row({ is_narrow, ...props }: RowProps & { is_narrow: boolean }) {
 
 const value_length_max = 70;
 
-function Tick({ field: { target, part, field, type, value }, choice, set }: RowProps) {
+function Tick({ field: { target, part, field, type, value, choices }, choice, set }: RowProps) {
   const text = String(value);
   const shown = text.length > value_length_max ? `${text.slice(0, value_length_max)}…` : text;
   const is_file = type === 'image' || type === 'video' || type === 'audio';
@@ -100,6 +100,7 @@ function Tick({ field: { target, part, field, type, value }, choice, set }: RowP
           </Text>
           <Text size="xs" c="dimmed" component="span" display="block" style={{ overflowWrap: 'anywhere' }}>
             {is_file ? `a file: ${type}` : shown === '' ? 'empty' : shown}
+            {choices > 0 && `, one of ${choices}`}
           </Text>
         </>
       }

@@ -1,4 +1,4 @@
-import { NativeSelect, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, NativeSelect, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -60,6 +60,7 @@ export function DocumentForm(props: Props) {
     >
       <Stack>
         <Facts view={view} provider={provider} facts={facts} set={setFacts} error={error} />
+        {document.problems.length > 0 && <Problems problems={document.problems} />}
         <DocumentFields
           fields={document.fields}
           choices={choices}
@@ -80,6 +81,19 @@ export function DocumentForm(props: Props) {
         />
       </Stack>
     </form>
+  );
+}
+
+/** It may be added all the same: what is missing can be installed later. */
+function Problems({ problems }: { problems: readonly string[] }) {
+  return (
+    <Alert color="yellow" title="Look at this first">
+      {problems.map((problem) => (
+        <Text key={problem} size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {problem}
+        </Text>
+      ))}
+    </Alert>
   );
 }
 
