@@ -2,6 +2,7 @@ import { addModels, type AddedModel, type AddedProvider } from '../catalog/added
 import { isMediaKind, kinds, type Json } from '../catalog/model.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
+import { JsonShape, JsonTooComplex } from '../lib/json-shape.ts';
 import { adapters } from '../providers/index.ts';
 import {
   DocumentError,
@@ -93,8 +94,10 @@ function documentIn({ body }: SessionCall, { noun }: Documents): Json {
   const value: unknown = body?.['document'];
   if (typeof value !== 'string') return isRecord(value) ? JSON.parse(JSON.stringify(value)) : null;
   try {
+    new JsonShape().add(Buffer.from(value));
     return JSON.parse(value);
-  } catch {
+  } catch (error) {
+    if (error instanceof JsonTooComplex) throw wrong('document', `The ${noun} ${error.what}.`);
     throw wrong('document', `This is no JSON. Paste the whole ${noun}, as it was exported.`);
   }
 }

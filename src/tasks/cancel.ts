@@ -47,7 +47,8 @@ async function stopAndFinish(parts: CancelParts, ref: TaskRef, { task, open }: T
       status: 'failed',
       type: 'canceled',
       message: 'The task was canceled.',
-      counts: 'if started', // else a cancel after the start would be a free run
+      // Else a cancel after the start would be a free run; one that is stopped while it is submitted is at work.
+      counts: open?.state === 'submitting' ? true : 'if started',
       attempt: 'canceled',
       reason: 'canceled by the caller',
       upstream: freeOfCharge(parts.catalog.current.settings),

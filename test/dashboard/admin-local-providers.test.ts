@@ -96,6 +96,10 @@ describe('a ComfyUI', () => {
     expect(await post('/comfyui/document', { document: '{' })).toMatchObject(
       problem('document', /This is no JSON\. Paste the whole workflow/),
     );
+    const deep = `{"1": ${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
+    expect(await post('/comfyui/document', { document: deep })).toMatchObject(
+      problem('document', /^The workflow is nested/),
+    );
     expect(await post('/comfyui/document', {})).toMatchObject(
       problem('document', /must be a workflow in the API format/),
     );

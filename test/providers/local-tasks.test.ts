@@ -250,6 +250,10 @@ describe('a task of a web UI', () => {
     expect(canceled.status, canceled.text).toBe(200);
     expect(canceled.json).toMatchObject({ status: 'failed', output: [], error: { type: 'canceled' } });
     expect(web_ui.runs).toMatchObject([{ end: 'interrupted' }]);
+    const counted = await service.app.db.query('select counts_as_failure as counts from tasks where id = $1', [
+      task.id,
+    ]);
+    expect(counted).toEqual([{ counts: true }]);
     release();
     web_ui.holdUntil(Promise.resolve());
     expect(await generate('dreamshaper', { prompt: 'b' })).toMatchObject({ status: 'succeeded' });

@@ -364,6 +364,18 @@ describe('comfyui', () => {
     await expect(bytesOf(end.files[0])).rejects.toThrow(/404/);
   });
 
+  it('finds everything below the path of its address', async () => {
+    await provider.close?.();
+    provider = comfyui.open(configOf('comfyui', `${comfy.url}/api/`), { guard: openGuard(), prober });
+    const url = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
+    const own = { workflow: inpaint(), inputs: { prompt: 'Positive.text', image: ['Picture.image', 'Mask.image'] } };
+    const end = await runToEnd(provider, request({ prompt: 'x', image: url }, { options: own }));
+    if (end.phase !== 'done' || !end.files[0]) throw new Error('no file');
+    await bytesOf(end.files[0]);
+    expect(comfy.asked.every(({ path }) => path.startsWith('/api/'))).toBe(true);
+    expect(comfy.askedFor('other')).toEqual([]);
+  });
+
   it('sends the headers and the query of its provider with every request, and for results to its own origin only', async () => {
     await provider.close?.();
     provider = comfyui.open(

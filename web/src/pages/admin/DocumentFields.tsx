@@ -23,7 +23,7 @@ export function DocumentFields({ fields, choices, set }: Props) {
   const shown = shows_all ? [...usual, ...others] : usual;
   return (
     <Stack gap="xs">
-      <div style={{ maxHeight: '44vh', overflowY: 'auto' }}>
+      <div style={is_narrow ? {} : { maxHeight: '44vh', overflowY: 'auto' }}>
         <ListTable caption="Fields of the document" columns={is_narrow ? narrow_columns : columns}>
           {shown.map((field) => (
             <Row
