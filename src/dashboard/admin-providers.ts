@@ -74,7 +74,8 @@ export const admin_providers = session_endpoint('GET', '/dash/admin/providers', 
 function choices(): ProviderChoice[] {
   const shipped = Object.entries(defaultProviders()).map(([name, entry]): ProviderChoice => {
     const needs_key = entry.api_key !== undefined || needsKey(entry);
-    return { name, title: shippedTitle(name), group: 'shipped', base_url: null, allow_private: false, needs_key };
+    const { base_url = null } = entry;
+    return { name, title: shippedTitle(name), group: 'shipped', base_url, allow_private: false, needs_key };
   });
   const servers = Object.entries(knownPresets()).map(([name, { title, provider }]): ProviderChoice => {
     const { base_url = null, allow_private = false, api_key } = provider;
@@ -100,7 +101,7 @@ function providerView(provider: AddedProvider, models: readonly AddedModel[], ca
     preset,
     adapter: entry.adapter,
     base_url: entry.base_url ?? null,
-    has_address: preset === null || server !== undefined,
+    has_address: hasAddress(preset),
     allow_private: entry.allow_private ?? false,
     last_four,
     margin: percentOf(margin),
@@ -209,13 +210,19 @@ function wantsKey(preset: string | null): boolean {
 
 function entryIn(preset: string | null, body: SessionCall['body']): ProviderEntry {
   const shipped = preset === null ? undefined : defaultProviders()[preset];
-  if (shipped) return withoutKey(shipped);
+  if (shipped) return hasAddress(preset) ? addressIn(withoutKey(shipped), body) : withoutKey(shipped);
   const server = preset === null ? undefined : knownPresets()[preset]?.provider;
   if (preset !== null && !server) throw wrong('preset', 'preset must be one of the providers that are known.');
   const protocol = server?.adapter ?? body?.['adapter'];
   const adapter = protocols().find((each) => each.name === protocol)?.name;
   if (adapter === undefined) throw wrong('adapter', 'Choose the protocol that the server speaks.');
   return addressIn({ ...withoutKey(server ?? { adapter }), adapter }, body);
+}
+
+/** Tells whether the address of a provider may be another: of a region, or of the operator's own. */
+function hasAddress(preset: string | null): boolean {
+  if (preset === null || knownPresets()[preset]) return true;
+  return defaultProviders()[preset]?.base_url !== undefined;
 }
 
 function withoutKey(entry: ProviderEntry): ProviderEntry {
@@ -271,7 +278,7 @@ export const admin_change_provider = session_endpoint(
     const { body } = call;
     const api_key = keyIn(body);
     const has_address = body?.['base_url'] !== undefined || body?.['allow_private'] !== undefined;
-    if (has_address && provider.preset !== null && !knownPresets()[provider.preset])
+    if (has_address && !hasAddress(provider.preset))
       throw wrong('base_url', 'The address of this provider comes with Medley.');
     const entry = has_address ? addressIn(provider.entry, body) : undefined;
     if (entry && api_key === undefined) keepFromOthers(provider, entry);

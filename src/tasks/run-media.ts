@@ -213,7 +213,7 @@ async function valueOf(
 ): Promise<string> {
   if (plan.type === 'link') return link(run, plan.file);
   if (plan.type === 'stream') {
-    files.set(plan.file.id, streamed(run, plan.file));
+    files.set(plan.file.id, await streamed(run, plan.file));
     return plan.file.id;
   }
   return plan.type === 'inline' ? readInline(run, plan.file) : text;
@@ -224,7 +224,11 @@ function link({ parts, route }: Run, file: CallerFile): string {
   return makeLink(parts.secret, { base_url: parts.base_url(), key: file.storage_key, expires_at_ms }).url;
 }
 
-function streamed({ parts }: Run, { id, storage_key, content_type, size_bytes }: CallerFile): InputFile {
+/** Its first byte is asked for before the run is submitted: while our storage is away the task waits. */
+async function streamed({ parts }: Run, { id, storage_key, content_type, size_bytes }: CallerFile): Promise<InputFile> {
+  const first = await parts.storage.open(storage_key, { start: 0, end: 0 });
+  if (!first) throw new Error(`the bytes of ${id} are gone`);
+  first.stream.destroy();
   return {
     content_type,
     size_bytes: Number(size_bytes),

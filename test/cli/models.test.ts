@@ -9,7 +9,8 @@ import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
 import { startChatUpstream } from '../helpers/chat-upstream.ts';
 import { startFal } from '../providers/imitations/fal.ts';
-import type { Imitation } from '../providers/imitations/imitation.ts';
+import { sampleFile, type Imitation } from '../providers/imitations/imitation.ts';
+import { startIdeogram } from '../providers/imitations/vendors.ts';
 import { commandsOf, medleySoon } from './medley.ts';
 
 let folder = '';
@@ -158,6 +159,24 @@ catalog: { default: [fal] }
     }
     await chat.stop();
     expect(chat.asked.map(({ body }) => body)).toMatchObject([{ max_tokens: 4096 }, { max_tokens: 300 }]);
+  });
+
+  it('sends a given file in a form, and wants a file where the upstream takes no links', async () => {
+    const ideogram = await startIdeogram();
+    const path = join(folder, 'ideogram.yaml');
+    const provider = `{ adapter: http-queue, base_url: "${ideogram.url}", api_key: env:IDEOGRAM_API_KEY, allow_private: true }`;
+    writeFileSync(
+      path,
+      `version: 1\ncatalog: { default: [ideogram] }\nproviders: { ideogram: ${provider} }\nmodels: []\n`,
+    );
+    const own = { MEDLEY_CONFIG: path, IDEOGRAM_API_KEY: 'the-key' };
+    const words = ['models', 'test', 'ideogram/ideogram-3-remix', '--real', '--out', join(folder, 'remix'), '--input'];
+    const image = `data:image/png;base64,${(await sampleFile('image')).toString('base64')}`;
+    const made = await json([...words, JSON.stringify({ prompt: 'Snow', image })], own);
+    expect(made).toMatchObject({ outcome: 'done', cost: '0.060000', files: [{ content_type: 'image/png' }] });
+    const linked = JSON.stringify({ prompt: 'Snow', image: 'https://files.example/a.png' });
+    expect(await commandsOf(own, medleySoon).fails(1, ...words, linked)).toContain('takes a data URL in image');
+    await ideogram.stop();
   });
 
   it('explains a refusal and ends with 1', async () => {

@@ -9,6 +9,7 @@ import { expectExactBooks, startTestApp, type Client, type TestApp } from '../he
 import { freePort } from '../helpers/free-port.ts';
 import { startImageServer } from '../providers/imitations/image-server.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
+import { startStability } from '../providers/imitations/vendors.ts';
 import { openrouter_key, startOpenRouter } from '../providers/imitations/openrouter.ts';
 import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
 
@@ -199,6 +200,44 @@ describe('a provider of the default catalogue', () => {
     expect(Number(model?.price[0]?.amount)).toBeCloseTo(2 * Number(model?.routes[0]?.cost[0]?.amount), 9);
     expect(test.app.catalog.current.providers.get('bfl')?.api_key).toBe('bfl-0123456789');
     told(await post('/bfl/remove'));
+  });
+});
+
+describe('a provider without code', () => {
+  const body = { preset: 'stability', api_key: 'sk-stability-0123', margin: '20' };
+
+  it('is one of the choices, runs its models at another address, and charges their prices with the margin', async () => {
+    const studio = await startStability();
+    const choice = (await view()).choices.find(({ name }) => name === 'stability');
+    expect(choice).toEqual({
+      name: 'stability',
+      title: 'Stability AI',
+      group: 'shipped',
+      base_url: 'https://api.stability.ai',
+      allow_private: false,
+      needs_key: true,
+    });
+    told(await post('', { ...body, base_url: studio.url, allow_private: true }));
+    expect(await providerNamed('stability')).toMatchObject({ has_address: true, base_url: studio.url });
+    told(await post('/stability/models', { models: [{ upstream_model: 'stability/stable-image-core' }] }));
+    const created = await client.call('POST', '/v1/generate?wait=60', {
+      model: 'stability/stable-image-core',
+      input: { prompt: 'A quiet bay' },
+    });
+    expect(created.json).toMatchObject({ status: 'succeeded', cost: { exact: '0.036000' } });
+    expect(studio.askedFor('submit')[0]?.headers.authorization).toBe('Bearer sk-stability-0123');
+    const moved = await post('/stability/change', { base_url: 'https://api.elsewhere.example' });
+    expect(moved).toMatchObject(problem('api_key', /./));
+    told(await post('/stability/change', { base_url: 'https://api.elsewhere.example', api_key: 'sk-other-0123' }));
+    expect(test.app.catalog.current.providers.get('stability')?.base_url).toBe('https://api.elsewhere.example');
+    told(await post('/stability/remove'));
+    await studio.stop();
+  });
+
+  it('has the address that comes with Medley unless another is typed', async () => {
+    told(await post('', body));
+    expect(await providerNamed('stability')).toMatchObject({ base_url: 'https://api.stability.ai' });
+    told(await post('/stability/remove'));
   });
 });
 

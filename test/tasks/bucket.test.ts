@@ -6,6 +6,9 @@ import { listAttempts } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 import { makePuppet } from '../helpers/puppet.ts';
+import { partsOf } from '../providers/imitations/multipart.ts';
+import { startStudio } from '../providers/imitations/forms.ts';
+import type { Imitation } from '../providers/imitations/imitation.ts';
 import { picture } from '../storage/samples.ts';
 import { S3Imitation } from '../storage/s3/imitation.ts';
 import { storageYaml } from '../storage/s3/subject.ts';
@@ -13,16 +16,27 @@ import { storageYaml } from '../storage/s3/subject.ts';
 const puppet = makePuppet();
 
 const models = `
-providers: { puppet: { adapter: puppet } }
+providers:
+  puppet: { adapter: puppet }
+  editor: { adapter: http-queue, base_url: "EDITOR", api_key: env:TEST_BUCKET_KEY, allow_private: true }
 models:
   - id: test/slow
     kind: image
     input_schema: { type: object }
     price: [{ unit: image, amount: "0.03" }]
     routes: [{ provider: puppet, poll: { first: 20ms, max: 50ms } }]
+  - id: test/streamed
+    kind: image
+    input_schema: { type: object, properties: { image: { type: string, x-media: image }, prompt: { type: string } } }
+    price: [{ unit: image, amount: "0.03" }]
+    routes:
+      - provider: editor
+        output: { files: $.image, form: base64 }
+        options: { submit: { path: /v2/edit-3/edit, body_as: multipart } }
 `;
 
 let imitation: S3Imitation;
+let studio: Imitation;
 let folder: string;
 let service: TestApp;
 let client: Client;
@@ -30,7 +44,7 @@ let png: Buffer;
 
 async function start(more: object = {}): Promise<TestApp> {
   const storage = await storageYaml(imitation, folder, { prefix: 'prod', ...more });
-  const yaml = `version: 1\n${limits()}\n${storage}\n${models}`;
+  const yaml = `version: 1\n${limits()}\n${storage}\n${models.replace('EDITOR', studio.url)}`;
   return startTestApp({ yaml, adapters: { puppet: puppet.adapter } });
 }
 
@@ -38,11 +52,14 @@ beforeAll(async () => {
   png = await picture('png', 40, 30);
   folder = await mkdtemp(join(tmpdir(), 'medley-bucket-'));
   imitation = await S3Imitation.start();
+  studio = await startStudio();
+  process.env['TEST_BUCKET_KEY'] = 'sk-upstream';
   service = await start();
 });
 afterAll(async () => {
   await service.stop();
   await imitation.stop();
+  await studio.stop();
   await rm(folder, { recursive: true, force: true });
 });
 beforeEach(async () => {
@@ -161,6 +178,22 @@ describe('while the bucket is away', () => {
     comeBack();
     (await puppet.next('start')).answer({ phase: 'done', files: [{ bytes: png }] });
     await final(json.id);
+  });
+
+  test('a task whose input is sent while it is read waits, too, and is submitted once', async () => {
+    const { json: file } = await upload(png);
+    imitation.fault = (operation) => (operation === 'GetObject' ? 'reset' : undefined);
+    const refused = imitation.operations.length;
+    const { json } = await create('test/streamed', { prompt: 'at night', image: file.id });
+    const tries = () => imitation.operations.slice(refused).filter((operation) => operation === 'GetObject').length;
+    await expect.poll(tries, { timeout: 30_000 }).toBeGreaterThan(3); // more than the SDK makes by itself
+    expect((await taskOf(json.id)).status).toBe('queued');
+    expect(studio.asked).toEqual([]);
+    comeBack();
+    await final(json.id);
+    expect(studio.askedFor('submit')).toHaveLength(1);
+    const sent = partsOf(studio.askedFor('submit')[0] ?? { headers: {}, body: Buffer.alloc(0) });
+    expect(sent.find(({ name }) => name === 'image')?.bytes).toEqual(png);
   });
 
   test('a task whose input cannot be read waits, too', async () => {

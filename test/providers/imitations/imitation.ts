@@ -62,14 +62,15 @@ export async function startImitation(behaviour: Behaviour, now: () => number = (
   const waiting: { role: Role; resolve: (one: Asked) => void }[] = [];
   let url = '';
   const server = createServer((request, response) => {
-    void read(request, behaviour, now()).then((one) => {
+    const answer = (one: Asked) => {
       asked.push(one);
       const reply = scripts.get(one.role)?.shift() ?? behaviour.answer(one, { url });
       if (reply instanceof Promise) void reply.then((late) => play(late, response));
       else play(reply, response);
       const index = waiting.findIndex(({ role }) => role === one.role);
       if (index !== -1) waiting.splice(index, 1)[0]?.resolve(one);
-    });
+    };
+    read(request, behaviour, now()).then(answer, () => undefined); // a request that was broken off is none
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
