@@ -721,6 +721,24 @@ create table route_health (
   constraint route_health_openings_check CHECK ((openings >= 1))
 );
 
+create table scheduled_backups (
+  id text not null,
+  place text not null,
+  host text not null,
+  started_at timestamptz not null,
+  ended_at timestamptz,
+  state text not null,
+  size_bytes bigint,
+  error text,
+  constraint scheduled_backups_pkey PRIMARY KEY (id),
+  constraint scheduled_backups_check CHECK (((state = 'running'::text) = (ended_at IS NULL))),
+  constraint scheduled_backups_check1 CHECK (((state = 'failed'::text) = (error IS NOT NULL))),
+  constraint scheduled_backups_check2 CHECK (((state <> ALL (ARRAY['done'::text, 'removed'::text])) OR (size_bytes IS NOT NULL))),
+  constraint scheduled_backups_size_bytes_check CHECK ((size_bytes >= 0)),
+  constraint scheduled_backups_state_check CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'failed'::text, 'removed'::text])))
+);
+CREATE INDEX scheduled_backups_by_time ON scheduled_backups USING btree (started_at);
+
 create table settings (
   name text not null,
   value text not null,

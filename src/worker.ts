@@ -1,9 +1,11 @@
+import package_json from '../package.json' with { type: 'json' };
 import { removeOldAudit } from './accounts/audit.ts';
 import { removeOldClaims } from './accounts/email-claims.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
 import { removeOldSessions } from './accounts/sessions.ts';
 import { removeOldInvitations } from './accounts/team.ts';
 import type { App } from './app.ts';
+import { runScheduledBackup } from './backup/scheduled.ts';
 import { encryptKeysAgain } from './catalog/added/rows.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
@@ -51,6 +53,10 @@ const check_every_ms = 300_000;
 /** The first check of a large service reads everything. */
 const check_ms_max = 4 * 3_600_000;
 
+/** Time between two looks at what is due. */
+const backups_every_ms = 60_000;
+const backup_ms_max = 24 * 3_600_000;
+
 /** Every job of the service in one list. */
 export async function startWorker(app: App): Promise<void> {
   const upkeep: App = { ...app, db: patient(app.db) }; // nobody waits for what a scheduled job asks the database
@@ -78,6 +84,12 @@ export async function startWorker(app: App): Promise<void> {
   await app.engine.schedule('books.check', check_every_ms, (stopped) => checkAll(upkeep, stopped), {
     limit_ms: check_ms_max,
   });
+  await app.engine.schedule(
+    'backups',
+    backups_every_ms,
+    (stopped) => runScheduledBackup(upkeep, package_json.version, stopped),
+    { limit_ms: backup_ms_max },
+  );
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
   await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(upkeep, stopped));
 }

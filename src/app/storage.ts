@@ -22,7 +22,7 @@ export async function openStorage(
 }
 
 /** Undefined where the SDK is to look for them. */
-function credentialsOf({ credentials }: BucketSettings) {
+export function credentialsOf({ credentials }: Pick<BucketSettings, 'credentials'>) {
   if (!credentials) return undefined;
   const valueOf = (name: keyof typeof credentials): string => {
     const value = resolveSecret(credentials[name]);

@@ -12,12 +12,12 @@ export class BackupError extends Error {
 /** As its shape has it, whose library has 700 modules: only whoever reads a backup needs it. */
 const format: Manifest['format'] = 1;
 
-const file_name = 'manifest.json';
+export const manifest_name = 'manifest.json';
 
 /** The last file of a backup: without it, a backup is not one. Whole or not at all. */
 export async function writeManifest(folder: string, manifest: Omit<Manifest, 'format'>): Promise<Manifest> {
   const whole: Manifest = { format, ...manifest };
-  const draft = join(folder, `${file_name}.part`);
+  const draft = join(folder, `${manifest_name}.part`);
   const handle = await open(draft, 'wx', 0o600);
   try {
     await handle.writeFile(`${JSON.stringify(whole, undefined, 2)}\n`);
@@ -25,7 +25,7 @@ export async function writeManifest(folder: string, manifest: Omit<Manifest, 'fo
   } finally {
     await handle.close();
   }
-  await rename(draft, join(folder, file_name));
+  await rename(draft, join(folder, manifest_name));
   await syncFolder(folder);
   return whole;
 }
@@ -42,10 +42,10 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** Throws BackupError if there is no complete backup, or one that this version cannot read. */
 export async function readManifest(folder: string): Promise<Manifest> {
-  const text = await readFile(join(folder, file_name), 'utf8').catch(() => undefined);
+  const text = await readFile(join(folder, manifest_name), 'utf8').catch(() => undefined);
   if (text === undefined) {
     throw new BackupError(
-      `${folder} is no complete backup: it has no ${file_name}, which is written last. Take another backup.`,
+      `${folder} is no complete backup: it has no ${manifest_name}, which is written last. Take another backup.`,
     );
   }
   const value = parse(text);
@@ -57,7 +57,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
       `The backup in ${folder} has format ${newer}, and this version reads ${format}: restore it with a newer Medley.`,
     );
   }
-  throw new BackupError(`${join(folder, file_name)} is damaged: it is not what a backup writes there.`);
+  throw new BackupError(`${join(folder, manifest_name)} is damaged: it is not what a backup writes there.`);
 }
 
 function parse(text: string): unknown {

@@ -41,7 +41,7 @@ export async function copyFiles(
     return `${part.sha256}  ${files_folder}/${key}\n`;
   };
   const lines = async function* (): AsyncGenerator<Buffer> {
-    for await (const keys of batchesOf(keys_path)) yield Buffer.from((await Promise.all(keys.map(copyOne))).join(''));
+    for await (const keys of batchesOf(keys_path)) yield Buffer.from((await allOf(keys.map(copyOne))).join(''));
   };
   return { list: await writePart(folder, list_name, Readable.from(lines()), progress), ...sum };
 }
@@ -50,6 +50,12 @@ export async function copyFiles(
 export async function noFiles(folder: string, progress: Progress): Promise<Manifest['files']> {
   const list = await writePart(folder, list_name, Readable.from([]), progress);
   return { list, count: 0, size_bytes: 0, missing: 0 };
+}
+
+/** As Promise.all, but a failure waits for the others: whoever cleans up after it is alone then. */
+async function allOf<T>(works: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(works);
+  return Promise.all(works);
 }
 
 type Listed = { key: string; sha256: string };

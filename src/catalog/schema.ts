@@ -17,6 +17,7 @@ import {
 } from './schema-parts.ts';
 import { provider } from './provider-schema.ts';
 import { responses } from './responses-schema.ts';
+import { backup } from './backup-schema.ts';
 import { retention } from './retention-schema.ts';
 import { storage } from './storage-schema.ts';
 import { tools } from './tools-schema.ts';
@@ -455,6 +456,7 @@ const catalog_schema = section(
     tasks: Type.Optional(tasks),
     retention: Type.Optional(retention),
     storage: Type.Optional(storage),
+    backup: Type.Optional(backup),
     files: Type.Optional(files),
     responses: Type.Optional(responses),
     tools: Type.Optional(tools),

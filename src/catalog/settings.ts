@@ -39,6 +39,13 @@ export function settingsOf(file: CatalogFile): Settings {
     tasks: { keep_ms: milliseconds(tasks?.keep ?? default_keep) },
     retention: retentionOf(tasks?.keep ?? default_keep, retention),
     storage: storage?.s3 ? bucketOf(storage.s3) : { type: 'disk', shared: storage?.shared ?? false },
+    ...(file.backup && {
+      backup: {
+        every_ms: Math.max(60_000, milliseconds(file.backup.every)),
+        keep: file.backup.keep ?? 14,
+        to: file.backup.to,
+      },
+    }),
     files: {
       keep_ms: milliseconds(files?.keep ?? '7d'),
       file_bytes_max: (files?.file_mb_max ?? 200) * 1_000_000,

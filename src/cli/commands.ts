@@ -93,6 +93,11 @@ const entries: readonly Entry[] = [
     load: async () => (await import('./backup.ts')).backupCommand,
   },
   {
+    usage: 'backups',
+    description: 'the backups that the service made by itself, and why one failed',
+    load: async () => (await import('./backups.ts')).backupsCommand,
+  },
+  {
     usage: 'restore <dir>',
     description: 'restore a backup into an empty database and data folder',
     load: async () => (await import('./restore.ts')).restoreCommand,

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { stranded } from '../catalog/check-settings.ts';
+import { backupHealth, healthText } from '../backup/scheduled.ts';
 import { endingSoon } from '../catalog/dated.ts';
 import { endingCertificates } from '../catalog/provider-connection.ts';
 import { showProblem } from '../catalog/problem.ts';
@@ -120,6 +121,12 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     if (!oldest) return { ok: true, detail: 'nothing waits for the database' };
     const detail = `${more.length + 1} entries wait to be booked, the oldest since ${oldest.at}; a running service books them`;
     return { ok: app.clock.now() - Date.parse(oldest.at) < journal_wait_ms, detail };
+  },
+  backups: async (app) => {
+    const now_ms = app.clock.now();
+    const health = await backupHealth(app.db, app.catalog.current.settings, now_ms);
+    if (!health) return { ok: true, detail: 'none are scheduled (backup in medley.yaml)' };
+    return { ok: health.failures === 0 && !health.is_late, detail: healthText(health, now_ms) };
   },
   address: async (app) => {
     const url = app.base_url();

@@ -1,6 +1,9 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { silent, withDatabase } from '../app/data.ts';
 import type { Manifest } from '../backup/manifest.ts';
+import { fetchBackup } from '../backup/places.ts';
 import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts';
 import { openCatalog } from '../catalog/catalog.ts';
 import { service_rules } from '../chat/books.ts';
@@ -20,7 +23,22 @@ import { says, withEngine, type CommandResult } from './command.ts';
 
 export function restoreCommand(restore: Command): void {
   restore.option('--check', 'only check the backup; change nothing');
-  says(restore, (dir = '') => (restore.opts()['check'] === true ? check(dir) : restoreFrom(dir)));
+  const work = (dir: string) => (restore.opts()['check'] === true ? check(dir) : restoreFrom(dir));
+  says(restore, (dir = '') => (dir.startsWith('s3://') ? withFetched(dir, work) : work(dir)));
+}
+
+/** A backup in a bucket is copied beside the data folder first, and removed from there again. */
+async function withFetched(address: string, work: (dir: string) => Promise<CommandResult>): Promise<CommandResult> {
+  const config = readCommandConfig();
+  const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
+  await mkdir(dirname(config.data_dir), { recursive: true });
+  const folder = await mkdtemp(`${config.data_dir}.restore-`);
+  try {
+    await fetchBackup(address, current.settings.storage, folder);
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function check(dir: string): Promise<CommandResult> {

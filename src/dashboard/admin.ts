@@ -3,6 +3,7 @@ import type { AddressRules } from '../net/address.ts';
 import package_json from '../../package.json' with { type: 'json' };
 import { currenciesInUse } from '../accounts/accounts.ts';
 import { reload_channel } from '../app/channels.ts';
+import { backupHealth, healthText, type BackupHealth } from '../backup/scheduled.ts';
 import { readAdded } from '../catalog/added/rows.ts';
 import { checkCatalogFile, checkDefaults } from '../catalog/catalog.ts';
 import { endingSoon } from '../catalog/dated.ts';
@@ -48,6 +49,7 @@ export const admin_overview = session_endpoint('GET', '/dash/admin/overview', 'o
       shareLight('Generations', tasks.failed_24h, tasks.failed_24h + tasks.succeeded_24h),
       shareLight('Chat', chats.failed, chats.calls),
       booksLight(books, now),
+      ...backupLights(await backupHealth(app.db, app.catalog.current.settings, now.getTime()), now.getTime()),
       journalLight(await readJournals(app.config.data_dir)),
     ],
     tasks: {
@@ -94,6 +96,13 @@ function journalLight(entries: readonly JournalEntry[]): Light {
   const [oldest] = entries;
   if (!oldest) return { name: 'Journal', state: 'good', detail: 'nothing waits' };
   return { name: 'Journal', state: 'warning', detail: `${entries.length} entries wait, the oldest since ${oldest.at}` };
+}
+
+/** None where no backups are scheduled. */
+function backupLights(health: BackupHealth | undefined, now_ms: number): Light[] {
+  if (!health) return [];
+  const state = health.is_late ? 'bad' : health.failures > 0 || !health.last ? 'warning' : 'good';
+  return [{ name: 'Backups', state, detail: healthText(health, now_ms) }];
 }
 
 function workersLight(nodes: readonly NodeView[]): Light {

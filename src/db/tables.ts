@@ -8,8 +8,8 @@ export type Table = {
   columns: string[];
 };
 
-/** Tables of what running nodes have taken: of nodes that are gone it says nothing. */
-const of_running_nodes = ['public.leases', 'public.lessees'];
+/** Tables of what running nodes have taken, and of the backups they made: neither says anything of another database. */
+const of_running_nodes = ['public.leases', 'public.lessees', 'public.scheduled_backups'];
 
 /**
  * A table that grows with use, as its module tells backups: these read it in parts, after their moment. In conditions `r`

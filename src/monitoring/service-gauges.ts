@@ -1,3 +1,5 @@
+import { backupHealth } from '../backup/scheduled.ts';
+import type { Settings } from '../catalog/model.ts';
 import { countLowBalances } from '../billing/alerts.ts';
 import type { Db } from '../db/database.ts';
 import { countLeases } from '../leases/leases.ts';
@@ -17,6 +19,7 @@ export type ServiceParts = {
   readonly db: Db;
   readonly clock: Clock;
   readonly engine: Pick<Engine, 'backlog' | 'nodes'>;
+  readonly catalog: { readonly current: { readonly settings: Settings } };
 };
 
 /** Sums of all accounts are asked for no more often, however many scrape. */
@@ -46,6 +49,21 @@ export function openServiceGauges({
     low: new Gauge('medley_accounts_below_alert', 'Accounts with less money than the amount of their alert.', []),
     books_ok: new Gauge('medley_books_ok', '1 if the last check of the books found no difference, else 0.', []),
     books_age: new Gauge('medley_books_age_seconds', 'Time since the last check of the books began.', []),
+    backup_age: new Gauge(
+      'medley_backup_age_seconds',
+      'Time since the last scheduled backup that succeeded began.',
+      [],
+    ),
+    backup_late: new Gauge(
+      'medley_backup_late',
+      '1 if two scheduled backups are missing, or the first ones failed, else 0.',
+      [],
+    ),
+    backup_failures: new Gauge(
+      'medley_backup_failures',
+      'Scheduled backups that failed since the last one that succeeded.',
+      [],
+    ),
     nodes: new Gauge('medley_nodes', 'Processes of the service that are alive.', ['role']),
   };
   let read_at_ms = Number.NEGATIVE_INFINITY;
@@ -93,12 +111,15 @@ type Gauges = Record<
   | 'low'
   | 'books_ok'
   | 'books_age'
+  | 'backup_age'
+  | 'backup_late'
+  | 'backup_failures'
   | 'nodes',
   Gauge
 >;
 
-async function readFacts({ db, clock, engine }: ServiceParts) {
-  const [tasks, queues, deliveries, circuits, leases, low, books, nodes] = await Promise.all([
+async function readFacts({ db, clock, engine, catalog }: ServiceParts) {
+  const [tasks, queues, deliveries, circuits, leases, low, books, nodes, backups] = await Promise.all([
     unfinishedTasks(db),
     engine.backlog(),
     countWaiting(db),
@@ -107,12 +128,13 @@ async function readFacts({ db, clock, engine }: ServiceParts) {
     countLowBalances(db),
     lastCheck(db),
     engine.nodes(),
+    backupHealth(db, catalog.current.settings, clock.now()),
   ]);
-  return { tasks, queues, deliveries, circuits, leases, low, books, nodes };
+  return { tasks, queues, deliveries, circuits, leases, low, books, nodes, backups };
 }
 
 function show(gauges: Gauges, facts: Awaited<ReturnType<typeof readFacts>>, now_ms: number): void {
-  const { tasks, queues, circuits, books, nodes } = facts;
+  const { tasks, queues, circuits, books, nodes, backups } = facts;
   const seconds = (from: Date) => Math.max(0, (now_ms - from.getTime()) / 1000);
   gauges.tasks.set({ status: 'queued' }, tasks.queued);
   gauges.tasks.set({ status: 'running' }, tasks.running);
@@ -132,6 +154,11 @@ function show(gauges: Gauges, facts: Awaited<ReturnType<typeof readFacts>>, now_
   if (books) {
     gauges.books_ok.set({}, books.ok ? 1 : 0);
     gauges.books_age.set({}, seconds(books.started_at));
+  }
+  if (backups) {
+    if (backups.last) gauges.backup_age.set({}, seconds(backups.last.started_at));
+    gauges.backup_late.set({}, backups.is_late ? 1 : 0);
+    gauges.backup_failures.set({}, backups.failures);
   }
   for (const { role, silent_ms } of nodes) if (silent_ms <= silent_ms_max) gauges.nodes.add({ role });
 }

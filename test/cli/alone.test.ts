@@ -36,7 +36,9 @@ describe('a command without a running service', () => {
     const { ok, checks } = await commands.ok('doctor');
     expect(ok).toBe(true);
     expect(checks.map((check) => [check.name, check.ok])).toEqual(
-      'node database clock storage catalogue certificates books journal address'.split(' ').map((name) => [name, true]),
+      'node database clock storage catalogue certificates books journal backups address'
+        .split(' ')
+        .map((name) => [name, true]),
     );
     const detail = (name: string) => checks.find((check) => check.name === name)?.detail ?? '';
     expect(detail('storage')).toContain(`in ${join(folder, 'data')}`);

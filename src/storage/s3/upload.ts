@@ -17,9 +17,20 @@ const abort_ms = 5_000;
  * sees any of it before the last answer.
  */
 export async function upload(bucket: Bucket, key: string, intake: Intake): Promise<void> {
+  const { content_type } = mediaType(parseKey(key)?.extension ?? 'bin');
+  await uploadObject(bucket, bucket.object(key), content_type, intake);
+}
+
+/** The same for an object that is no file of a caller's. */
+export async function uploadObject(
+  bucket: Bucket,
+  object: { Bucket: string; Key: string },
+  content_type: string,
+  intake: Intake,
+): Promise<void> {
   const parts = partsOf(intake.chunks());
   const { value: first = Buffer.alloc(0) } = await parts.next();
-  const target = { ...bucket.object(key), ...headersOf(bucket, key) };
+  const target = { ...object, ContentType: content_type, ...encryptionOf(bucket) };
   if (first.length < part_bytes) {
     await failpoint('file.written');
     await bucket.ask(() => bucket.client.send(new bucket.sdk.PutObjectCommand({ ...target, Body: first })));
@@ -28,7 +39,7 @@ export async function upload(bucket: Bucket, key: string, intake: Intake): Promi
   // The SDK sends this checksum with each part; an upload that was not announced so is refused at its end.
   const create = new bucket.sdk.CreateMultipartUploadCommand({ ...target, ChecksumAlgorithm: 'CRC32' });
   const { UploadId } = await bucket.ask(() => bucket.client.send(create));
-  const multipart = { ...bucket.object(key), UploadId };
+  const multipart = { ...object, UploadId };
   try {
     const Parts = await sendAll(bucket, multipart, first, parts);
     await failpoint('file.written');
@@ -111,11 +122,8 @@ async function* partsOf(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer, 
   return undefined;
 }
 
-/** Type and encryption of an object. The type is that of the key, as wherever the file is served. */
-function headersOf({ settings: { encryption } }: Bucket, key: string) {
-  const parts = parseKey(key);
+function encryptionOf({ settings: { encryption } }: Bucket) {
   return {
-    ContentType: mediaType(parts?.extension ?? 'bin').content_type,
     ...(encryption && { ServerSideEncryption: encryption.algorithm }),
     ...(encryption?.kms_key_id !== undefined && { SSEKMSKeyId: encryption.kms_key_id }),
   };
