@@ -67,9 +67,13 @@ function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
   return !endpoint.public && endpoint.session === undefined;
 }
 
-/** Returns the path below /v1 that is meant by one that lacks `/v1` or has it twice; any other as it is. */
+/** A model's id with a slash: Google's first SDK, `@google/generative-ai`, leaves out the `models/` before it. */
+const beta_model = /^\/v1beta\/(?!models\/|files\/)(?=[^:]+:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$)/;
+
+/** Returns the path that is meant by one that lacks `/v1` or has it twice, or `models/` below /v1beta; any other as it is. */
 export function belowVersion(path: string): string {
   if (/^\/v1\/(?:v1|v1beta|upload\/v1|upload\/v1beta)\//.test(path)) return path.slice('/v1'.length);
+  if (beta_model.test(path)) return path.replace(beta_model, '/v1beta/models/');
   return path.startsWith('/v1/') || isBeta(path) ? path : `/v1${path}`;
 }
 

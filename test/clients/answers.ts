@@ -80,6 +80,7 @@ function completion(answer: Answer): object {
     object: 'chat.completion',
     created,
     model: 'clients',
+    system_fingerprint: null,
     choices: [choice],
     usage: chat_usage,
   };

@@ -65,8 +65,12 @@ const aiSdk = (version: number, packages: string[]) => [
 const langchain1 = ['@langchain/openai@1.6.0', '@langchain/anthropic@1.5.11', '@langchain/core@1.4.0'];
 const url_field = '`configuration.baseURL: …/v1`, `apiKey`';
 
+const agents = ['@openai/agents@0.20.0', 'openai@7.57.0', 'zod@4.1.12'];
+
 const v1 = '`base_url=…/v1`, `api_key`';
 const root = '`base_url=…`, `api_key`';
+
+const pydantic = 'pydantic-ai-slim[openai,anthropic,google]==2.68.0';
 
 /** Clients in the order of the table. */
 export const clients: readonly Client[] = [
@@ -92,10 +96,40 @@ export const clients: readonly Client[] = [
     '@langchain/anthropic@1.5.11',
     '@langchain/core@1.4.0',
   ),
+  npm('@langchain/google-genai 2', 'langchain', 'google', '`baseUrl: …`, `apiKey`', '@langchain/google-genai@2.3.2', '@langchain/core@1.4.0'),
+  npm('@google/genai 3', 'google_genai', '', '`httpOptions.baseUrl: …`, `apiKey`', '@google/genai@3.3.0'),
+  npm('@openai/agents 0', 'openai_agents', 'responses', base, ...agents),
+  npm('@openai/agents 0, chat', 'openai_agents', 'chat', base, ...agents),
+  npm('@openrouter/sdk 1', 'chat_sdks', 'openrouter', '`serverURL: …/v1`, `apiKey`', '@openrouter/sdk@1.3.19'),
+  npm('@openrouter/ai-sdk-provider 3', 'ai', 'openrouter', base, '@openrouter/ai-sdk-provider@3.1.0', 'ai@7.0.173'),
+  npm('@mistralai/mistralai 2', 'chat_sdks', 'mistral', '`serverURL: …`, `apiKey`', '@mistralai/mistralai@2.7.0'),
+  npm('together-ai 0', 'chat_sdks', 'together', base, 'together-ai@0.52.0'),
+  npm('LlamaIndex.TS, OpenAI', 'llamaindex', '', base, '@llamaindex/openai@0.4.23', 'llamaindex@0.12.1'),
+  npm('@huggingface/inference 4', 'chat_sdks', 'huggingface', '`endpointUrl: …/v1`, `accessToken`', '@huggingface/inference@4.13.30'),
+  npm('Genkit 1, OpenAI', 'genkit', '', base, '@genkit-ai/compat-oai@1.42.0', 'genkit@1.42.0'),
+  npm('Mastra 1', 'mastra', '', '`url: …/v1`, `apiKey`', '@mastra/core@1.71.0', 'zod@4.1.12'),
+  npm('@strands-agents/sdk 1', 'strands', '', base, '@strands-agents/sdk@1.19.0', 'openai@6.49.0', 'zod@4.1.12'),
   pypi('openai 3 (Python)', 'openai_sdk', '', v1, 'openai==3.51.0'),
   pypi('anthropic 2 (Python)', 'anthropic_sdk', '', root, 'anthropic==2.10.0'),
   pypi('google-genai 3 (Python)', 'google_genai', '', google_py, 'google-genai==3.6.1'),
   pypi('google-genai 3 (Python), files', 'google_genai', 'files', google_py, 'google-genai==3.6.1'),
   pypi('langchain-openai 1', 'langchain_models', 'openai', v1, 'langchain-openai==1.7.4'),
   pypi('langchain-anthropic 1', 'langchain_models', 'anthropic', root, 'langchain-anthropic==1.7.10'),
+  pypi('langchain-google-genai 4', 'langchain_models', 'google', root, 'langchain-google-genai==4.4.3'),
+  pypi('openai-agents 0', 'agents_sdk', 'responses', v1, 'openai-agents==0.24.0'),
+  pypi('openai-agents 0, chat', 'agents_sdk', 'chat', v1, 'openai-agents==0.24.0'),
+  pypi('pydantic-ai 2, OpenAI chat', 'pydantic_ai_sdk', 'chat', v1, pydantic),
+  pypi('pydantic-ai 2, OpenAI responses', 'pydantic_ai_sdk', 'responses', v1, pydantic),
+  pypi('pydantic-ai 2, Anthropic', 'pydantic_ai_sdk', 'anthropic', root, pydantic),
+  pypi('pydantic-ai 2, Google', 'pydantic_ai_sdk', 'google', root, pydantic),
+  pypi('LlamaIndex, OpenAILike', 'llama_index_sdk', '', '`api_base=…/v1`, `api_key`', 'llama-index-llms-openai-like==0.8.1'),
+  pypi('LiteLLM 1, `openai/`', 'litellm_sdk', 'openai', '`api_base=…/v1`, `api_key`', 'litellm==1.110.2'),
+  pypi('LiteLLM 1, `anthropic/`', 'litellm_sdk', 'anthropic', '`api_base=…`, `api_key`', 'litellm==1.110.2'),
+  pypi('Haystack 3, OpenAI', 'haystack_sdk', '', '`api_base_url=…/v1`, `api_key`', 'haystack-ai==3.4.1'),
+  pypi('smolagents 1', 'smolagents_sdk', '', '`api_base=…/v1`, `api_key`', 'smolagents[openai]==1.26.0'),
+  pypi('AutoGen 0, OpenAI', 'autogen_sdk', '', v1, 'autogen-ext[openai]==0.7.5', 'autogen-agentchat==0.7.5'),
+  pypi('Agno 3, OpenAI', 'agno_sdk', '', v1, 'agno==3.1.10', 'openai==3.51.0'),
+  pypi('Semantic Kernel 1', 'semantic_kernel_sdk', '', '`AsyncOpenAI(base_url=…/v1, api_key)`', 'semantic-kernel==1.45.0'),
+  pypi('strands-agents 1, OpenAI', 'strands_sdk', '', v1, 'strands-agents[openai]==1.62.0'),
+  pypi('DSPy 3', 'dspy_sdk', '', '`api_base=…/v1`, `api_key`', 'dspy==3.4.1'),
 ];

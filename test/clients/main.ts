@@ -94,14 +94,22 @@ async function booksOf({ db, upstream }: Suite, account_id: string): Promise<str
     if (performance.now() > until_ms) return `${await openHolds(db, account_id)} holds stay open`;
     await sleep(100);
   }
+  const complete = upstream.asked.filter(({ answer }) => answer === 'complete').length;
+  while ((await callsAtTheirPrice(db, account_id)) !== complete) {
+    if (performance.now() > until_ms)
+      return `${await callsAtTheirPrice(db, account_id)} calls have the price of ${complete} answers`;
+    await sleep(100);
+  }
+  const { difference, findings } = await checkBooks(db, { full: true, more: service_rules });
+  return findings.length === 0 ? 'right' : `a difference of ${difference}`;
+}
+
+async function callsAtTheirPrice(db: Db, account_id: string): Promise<number> {
   const rows = await db.query<{ count: string }>(
     'select count(*) from chat_calls where account_id = $1 and status = 200 and cost = $2',
     [account_id, cost_of_an_answer],
   );
-  const complete = upstream.asked.filter(({ answer }) => answer === 'complete').length;
-  if (Number(rows[0]?.count) !== complete) return `${rows[0]?.count} calls have the price of ${complete} answers`;
-  const { difference, findings } = await checkBooks(db, { full: true, more: service_rules });
-  return findings.length === 0 ? 'right' : `a difference of ${difference}`;
+  return Number(rows[0]?.count);
 }
 
 async function openHolds(db: Db, account_id: string): Promise<number> {

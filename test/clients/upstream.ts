@@ -50,7 +50,7 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
     response.writeHead(400, { 'content-type': 'application/json' });
     return void response.end(JSON.stringify(overflowOf(style)));
   }
-  const answer = answerOf(step, body);
+  const answer = answerOf(style, step, body);
   if (!wantsStream(path, body)) {
     response.writeHead(200, { 'content-type': 'application/json' });
     return void response.end(JSON.stringify(wholeAnswer(style, answer)));
@@ -69,14 +69,20 @@ function wantsStream(path: string, body: string): boolean {
   return path.includes(':streamGenerateContent') || /"stream":\s*true/.test(body);
 }
 
-function answerOf(step: Step, body: string): Answer {
-  if (step === 'image') return { text: body.includes(image_base64) ? words_of_image : 'There is no image.' };
+function answerOf(style: Style, step: Step, body: string): Answer {
+  if (step === 'image') return { text: hasImage(style, body) ? words_of_image : 'There is no image.' };
   if (step !== 'tools') return { text: hello };
   const seen = results.filter((result) => body.includes(result));
   const next = results[seen.length];
   if (next === undefined) return { text: `Done: ${seen.join(', ')}.` };
   const name = new RegExp(`"name":\\s*"([^"]*${tool_name}[^"]*)"`).exec(body)?.[1] ?? tool_name;
   return { call: { id: `call_${seen.length}`, name, input: { number: seen.length } } };
+}
+
+/** Google's API takes both alphabets of base64, and gets the caller's. */
+function hasImage(style: Style, body: string): boolean {
+  const image_for_urls = image_base64.replaceAll('+', '-').replaceAll('/', '_');
+  return body.includes(image_base64) || (style === 'gemini' && body.includes(image_for_urls));
 }
 
 async function streamAnswer(response: ServerResponse, style: Style, answer: Answer, step: Step): Promise<void> {

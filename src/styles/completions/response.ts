@@ -146,6 +146,7 @@ function writeCompletionsAnswer(answer: ChatAnswer, usage: Usage | undefined, op
     object: 'chat.completion',
     created: options.created,
     model: options.model,
+    system_fingerprint: null, // OpenRouter's SDK refuses an answer without it
     choices: [
       {
         index: 0,

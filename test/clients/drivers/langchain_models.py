@@ -9,6 +9,10 @@ def model_of(model):
         from langchain_anthropic import ChatAnthropic
 
         return ChatAnthropic(model=model, base_url=url, api_key=key)
+    if sys.argv[1] == "google":
+        from langchain_google_genai import ChatGoogleGenerativeAI
+
+        return ChatGoogleGenerativeAI(model=model, base_url=url, api_key=key)
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(model=model, base_url=f"{url}/v1", api_key=key)

@@ -4,6 +4,9 @@ A client is an object with `plain(model, prompt)`, `stream(model, prompt)` (a ge
 `tools(model, prompt, tool)` and `image(model, prompt, base64)`; what it does not offer is left out.
 """
 
+import asyncio
+import contextlib
+import contextvars
 import json
 import os
 import signal
@@ -13,6 +16,48 @@ url = os.environ["MEDLEY_URL"]
 key = os.environ["MEDLEY_KEY"]
 step_s_max = 40
 pieces_before_leaving = 3
+
+
+loop = asyncio.new_event_loop()
+asyncio.set_event_loop(loop)
+context = contextvars.copy_context()
+
+
+def wait(awaitable):
+    """Returns the result of an awaitable; all run in one loop and one context, as in one asynchronous programme."""
+
+    async def work():
+        return await awaitable
+
+    return loop.run_until_complete(loop.create_task(work(), context=context))
+
+
+def pieces_of(generator):
+    """Yields what an asynchronous generator yields; one task reads it, and is cancelled when the reader leaves."""
+    pieces = asyncio.Queue(maxsize=1)
+
+    async def read():
+        error = None
+        try:
+            async with contextlib.aclosing(generator):
+                async for piece in generator:
+                    await pieces.put((piece, None))
+        except Exception as raised:
+            error = raised
+        await pieces.put((None, error or StopAsyncIteration()))
+
+    task = loop.create_task(read(), context=context)
+    try:
+        while True:
+            piece, error = wait(pieces.get())
+            if isinstance(error, StopAsyncIteration):
+                return
+            if error:
+                raise error
+            yield piece
+    finally:
+        task.cancel()
+        wait(asyncio.gather(task, return_exceptions=True))
 
 
 class Tool:
