@@ -14,6 +14,7 @@ const kinds = {
   forbidden: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found' },
   method_not_allowed: { status: 405, type: 'invalid_request' },
+  upgrade_refused: { status: 426, type: 'invalid_request' },
   conflict: { status: 409, type: 'invalid_request' },
   too_large: { status: 413, type: 'invalid_request', code: 'request_too_large' },
   unsupported_media_type: { status: 415, type: 'invalid_request' },

@@ -13,6 +13,7 @@ const table: [ErrorKind, number, string][] = [
   ['not_found', 404, 'not_found'],
   ['method_not_allowed', 405, 'invalid_request'],
   ['conflict', 409, 'invalid_request'],
+  ['upgrade_refused', 426, 'invalid_request'],
   ['too_large', 413, 'invalid_request'],
   ['unsupported_media_type', 415, 'invalid_request'],
   ['invalid_input', 422, 'invalid_request'],

@@ -68,7 +68,8 @@ function isKeyed<App>(endpoint: Endpoint<App>): endpoint is KeyedEndpoint<App> {
 }
 
 /** A model's id with a slash: Google's first SDK, `@google/generative-ai`, leaves out the `models/` before it. */
-const beta_model = /^\/v1beta\/(?!models\/|files\/)(?=[^:]+:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$)/;
+const beta_model =
+  /^\/v1beta\/(?!models\/|files\/)(?=[^:]+:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$)/;
 
 /** Returns the path that is meant by one that lacks `/v1` or has it twice, or `models/` below /v1beta; any other as it is. */
 export function belowVersion(path: string): string {

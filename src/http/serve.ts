@@ -117,10 +117,22 @@ export async function serveUnknown<App>(context: Context<App>, exchange: Exchang
   try {
     if (context.routes.needsKey(path)) await admitCaller(context, context.routes.windowOf(path), exchange);
     checkHead(exchange.request);
+    refuseWebSocket(exchange.request);
     throw context.routes.unknown(method, path);
   } catch (error) {
     sendError(context, exchange, error);
   }
+}
+
+/**
+ * Codex asks for a WebSocket first. It repeats that for seconds after any answer but 426, and asks by HTTP after this one
+ * (its `codex-rs/core/src/client.rs`, November 2026).
+ */
+function refuseWebSocket({ headers }: IncomingMessage): void {
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return;
+  throw new ApiError('upgrade_refused', 'There is no WebSocket here: send the request by HTTP.', {
+    headers: { upgrade: 'HTTP/1.1' },
+  });
 }
 
 /** A URL that the router cannot read: `part` of it. */

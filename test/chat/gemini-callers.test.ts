@@ -195,15 +195,6 @@ test.each(['ID', 'files/ID', 'http://127.0.0.1:8080/v1beta/files/ID'])(
   },
 );
 
-test("bytes in base64 for URLs, as Google's SDK for Python sends them, reach other upstreams in plain base64", async () => {
-  stage.upstream.script('claude-x', { json: message('Good day.') });
-  const inlineData = { mimeType: 'image/png', data: 'iVBORw0K-_-_' };
-  await post('/v1beta/models/acme/ant:generateContent', { contents: [{ parts: [{ inlineData }] }] });
-  expect(asked()?.body['messages']).toMatchObject([
-    { content: [{ type: 'image', source: { media_type: 'image/png', data: 'iVBORw0K+/+/' } }] },
-  ]);
-});
-
 test('names with underscores, and one for a list of one, are read as the names of the API', async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   const { status } = await post('/v1beta/models/acme/oai:generateContent', {

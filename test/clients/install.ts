@@ -23,7 +23,8 @@ export async function install(client: Client, cache: string): Promise<string> {
     else await installPypi(client, folder);
     writeFileSync(is_complete, '');
   }
-  for (const name of [client.driver, client.from === 'npm' ? 'programme.mjs' : 'programme.py']) {
+  const helpers = client.from === 'npm' ? ['programme.mjs', 'results_mcp.mjs'] : ['programme.py'];
+  for (const name of [client.driver, ...helpers]) {
     copyFileSync(join(drivers, name), join(folder, name)); // packages are found from where the driver is
   }
   return folder;

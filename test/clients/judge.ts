@@ -5,12 +5,12 @@ import type { Asked } from './upstream.ts';
 export type Verdict = { style: Style; step: Step; result: 'ok' | 'absent' | { failed: string }; raised?: string };
 
 /** A verdict on each step with each upstream style: what the client said, beside what the upstream saw of it. */
-export function judge(lines: readonly Line[], asked: readonly Asked[]): Verdict[] {
+export function judge(lines: readonly Line[], asked: readonly Asked[], is_agent = false): Verdict[] {
   return styles.flatMap((style) =>
     steps.map((step) => {
       const line = lines.find((one) => one.model === modelOf(style) && one.step === step);
       const seen = asked.filter((one) => one.style === style && one.step === step);
-      return { style, step, ...verdictOf(step, line, seen) };
+      return { style, step, ...verdictOf(step, line, seen, is_agent) };
     }),
   );
 }
@@ -20,7 +20,12 @@ export function modelOf(style: Style): string {
   return `clients/${style}`;
 }
 
-function verdictOf(step: Step, line: Line | undefined, seen: readonly Asked[]): Pick<Verdict, 'result' | 'raised'> {
+function verdictOf(
+  step: Step,
+  line: Line | undefined,
+  seen: readonly Asked[],
+  is_agent: boolean,
+): Pick<Verdict, 'result' | 'raised'> {
   if (!line) return { result: { failed: 'the driver ended before' } };
   if ('absent' in line) return { result: 'absent' };
   if (step === 'overflow') {
@@ -29,19 +34,29 @@ function verdictOf(step: Step, line: Line | undefined, seen: readonly Asked[]): 
     return { result: 'ok', raised: line.error.class };
   }
   if ('error' in line) return { result: { failed: say(line.error) } };
-  const fault = faultOf(step, line.text, line.pieces, seen);
+  const fault = faultOf(step, line, seen, is_agent);
   return { result: fault === undefined ? 'ok' : { failed: fault } };
 }
 
-function faultOf(step: Step, text: string, pieces: number, seen: readonly Asked[]): string | undefined {
+function faultOf(
+  step: Step,
+  { text, pieces }: { text: string; pieces: number },
+  seen: readonly Asked[],
+  is_agent: boolean,
+): string | undefined {
   if (step === 'leave') {
     if (pieces === 0) return 'no piece came';
-    return seen.every(({ answer }) => answer === 'left') ? undefined : 'the upstream went on after the client had left';
+    // What reasons is read on for its usage.
+    return seen.every(({ answer, reasons }) => answer === 'left' || (answer === 'complete' && reasons))
+      ? undefined
+      : 'the upstream went on after the client had left';
   }
   if (step === 'stream' && pieces < 2) return `${pieces} pieces`;
   if (step === 'tools') {
     if (!results.every((result) => text.includes(result))) return `the last text was ${JSON.stringify(text)}`;
-    return seen.length === results.length + 1 ? undefined : `${seen.length} requests instead of ${results.length + 1}`;
+    const expected = results.length + 1;
+    const is_right = is_agent ? seen.length >= expected : seen.length === expected;
+    return is_right ? undefined : `${seen.length} requests instead of ${expected}`;
   }
   const expected = step === 'image' ? words_of_image : hello;
   return text === expected ? undefined : `the text was ${JSON.stringify(text.slice(0, 200))}`;

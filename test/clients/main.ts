@@ -23,7 +23,7 @@ import { clients, type Client } from './list.ts';
 import { programmeFor } from './programme.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 
-const driver_ms_max = 240_000;
+const driver_ms_max = 480_000;
 const settle_ms_max = 20_000;
 
 /** The cost of an answer by its usage, in millionths: 10 tokens in, 5 out. */
@@ -77,7 +77,7 @@ async function runClient(suite: Suite, client: Client): Promise<Report> {
   const { lines, said } = await drive(client, folder, place, suite.home.leash.hold);
   if (lines.length === 0) return { client, not_run: `its driver does not start: ${lastWords(said)}` };
   const books = await booksOf(suite, account_id);
-  return { client, verdicts: judge(lines, suite.upstream.asked), books };
+  return { client, verdicts: judge(lines, suite.upstream.asked, client.is_agent), books };
 }
 
 async function makeKey(db: Db, name: string): Promise<{ account_id: string; key: string }> {
@@ -106,7 +106,7 @@ async function booksOf({ db, upstream }: Suite, account_id: string): Promise<str
 
 async function callsAtTheirPrice(db: Db, account_id: string): Promise<number> {
   const rows = await db.query<{ count: string }>(
-    'select count(*) from chat_calls where account_id = $1 and status = 200 and cost = $2',
+    'select count(*) from chat_calls where account_id = $1 and status in (200, 499) and cost = $2',
     [account_id, cost_of_an_answer],
   );
   return Number(rows[0]?.count);

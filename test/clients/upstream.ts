@@ -5,14 +5,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { framesOf, overflowOf, wholeAnswer, type Answer, type Style } from './answers.ts';
 import { hello, image_base64, results, steps, tool_name, words_of_image, type Step } from './programme.ts';
 
-/** One request of the service, and what became of its answer. */
-export type Asked = { style: Style; step: Step; answer: 'open' | 'complete' | 'left' | 'refused' };
+/** One request of the service, and what became of its answer; `reasons` if it asks for thinking. */
+export type Asked = { style: Style; step: Step; answer: 'open' | 'complete' | 'left' | 'refused'; reasons: boolean };
 
 export type Upstream = { url: string; asked: Asked[]; stop(): Promise<void> };
 
 /** A stream that is meant to be left ends by itself after this time, which is then a finding. */
 const endless_ms = 12_000;
 const pause_ms = 40;
+
+const asks_for_reasoning = /"(?:reasoning_effort|reasoning|thinking|thinkingConfig)"\s*:/;
+
+/** Requests of a step, after which a loop of tools that goes in circles ends. */
+const requests_max = 12;
 
 /**
  * Starts one server that answers in all four styles. It keeps no state: which step a request belongs to is a word in
@@ -40,7 +45,7 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
   const style = styleOf(path);
   const step = steps.find((name) => body.includes(`Step: ${name}.`));
   if (!style || !step) return void response.writeHead(404).end('{"error":{"message":"no such step"}}');
-  const one: Asked = { style, step, answer: 'open' };
+  const one: Asked = { style, step, answer: 'open', reasons: asks_for_reasoning.test(body) };
   asked.push(one);
   response.once('close', () => {
     if (one.answer === 'open') one.answer = response.writableFinished ? 'complete' : 'left';
@@ -50,7 +55,8 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
     response.writeHead(400, { 'content-type': 'application/json' });
     return void response.end(JSON.stringify(overflowOf(style)));
   }
-  const answer = answerOf(style, step, body);
+  const times = asked.filter((each) => each.style === style && each.step === step).length;
+  const answer = times > requests_max ? { text: 'This loop has no end.' } : answerOf(style, step, body);
   if (!wantsStream(path, body)) {
     response.writeHead(200, { 'content-type': 'application/json' });
     return void response.end(JSON.stringify(wholeAnswer(style, answer)));
@@ -75,8 +81,17 @@ function answerOf(style: Style, step: Step, body: string): Answer {
   const seen = results.filter((result) => body.includes(result));
   const next = results[seen.length];
   if (next === undefined) return { text: `Done: ${seen.join(', ')}.` };
-  const name = new RegExp(`"name":\\s*"([^"]*${tool_name}[^"]*)"`).exec(body)?.[1] ?? tool_name;
+  const name = new RegExp(`"name":\\s*"([^"]*${tool_name}[^"]*)"`).exec(body)?.[1];
+  if (name === undefined) return searchForTool(body);
   return { call: { id: `call_${seen.length}`, name, input: { number: seen.length } } };
+}
+
+/** Some agents send the names of tools alone, and a tool that finds them; it takes \`select:NAME\`. */
+function searchForTool(body: string): Answer {
+  const search = /"name":\s*"(tool_?search)"/i.exec(body)?.[1];
+  const name = new RegExp(`mcp__[a-z]+__${tool_name}`).exec(body)?.[0];
+  if (search === undefined || name === undefined) return { text: 'There is no such tool.' };
+  return { call: { id: 'call_search', name: search, input: { query: `select:${name}` } } };
 }
 
 /** Google's API takes both alphabets of base64, and gets the caller's. */

@@ -626,6 +626,18 @@ describe('a request gets 401', () => {
   });
 });
 
+test.each([
+  ['/v1/generate', 'key_1', 426],
+  ['/v1/nothing', 'key_1', 426],
+  ['/v1/generate', 'nobody', 401],
+])('a request for a WebSocket at %s by %s gets %d, with which Codex goes on by HTTP', async (path, key, status) => {
+  const head = `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nconnection: upgrade\r\n`;
+  const text = await sendRaw(`${head}upgrade: WebSocket\r\nsec-websocket-version: 13\r\n\r\n`);
+  const answer = parseRaw(text.slice(0, text.lastIndexOf('}') + 1));
+  expect([answer.status, answer.headers['upgrade']]).toEqual([status, status === 426 ? 'HTTP/1.1' : undefined]);
+  expect(answer.json()).toMatchObject({ error: { type: status === 426 ? 'invalid_request' : 'authentication_error' } });
+});
+
 describe('a request gets 404', () => {
   test.each([
     '/v1/nothing',

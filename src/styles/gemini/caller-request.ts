@@ -98,7 +98,7 @@ function readFile(part: JsonObject, at: string): Part[] {
   if (inline) {
     const where = `${at}.inlineData`;
     const media_type = needName(inline, 'mimeType', `${where}.mimeType`).toLowerCase();
-    const data = standardBase64(needText(inline, 'data', `${where}.data`));
+    const data = needText(inline, 'data', `${where}.data`);
     if (media_type.startsWith('audio/')) return [{ type: 'audio', format: audioFormat(media_type), data, at: where }];
     return [filePart(inline, media_type, { type: 'base64', media_type: plainType(media_type), data }, where)];
   }
@@ -122,11 +122,6 @@ function filePart(holder: JsonObject, media_type: string, source: Source, at: st
     return { type: 'document', source: { type: 'text', text }, ...named, at };
   }
   return { type: 'document', source, ...named, at };
-}
-
-/** Google's SDK for Python writes bytes in the alphabet for URLs, which no upstream of another style reads. */
-function standardBase64(data: string): string {
-  return /[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data;
 }
 
 function plainType(media_type: string): string {

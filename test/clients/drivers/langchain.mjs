@@ -39,11 +39,13 @@ await run({
     }
   },
   // Its Google class refuses an image by itself unless the model's name begins as one of Google's does.
-  image: process.argv[2] !== 'google' && (async (model, prompt, base64) => {
-    const content = [
-      { type: 'text', text: prompt },
-      { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } },
-    ];
-    return textOf(await (await modelOf(model)).invoke([new HumanMessage({ content })]));
-  }),
+  image:
+    process.argv[2] !== 'google' &&
+    (async (model, prompt, base64) => {
+      const content = [
+        { type: 'text', text: prompt },
+        { type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } },
+      ];
+      return textOf(await (await modelOf(model)).invoke([new HumanMessage({ content })]));
+    }),
 });

@@ -20,7 +20,11 @@ await run({
       if (calls.length === 0) return message.content;
       messages.push(message);
       for (const { id, input } of calls) {
-        const toolResult = { id, result: execute(typeof input === 'string' ? JSON.parse(input) : input), isError: false };
+        const toolResult = {
+          id,
+          result: execute(typeof input === 'string' ? JSON.parse(input) : input),
+          isError: false,
+        };
         messages.push({ role: 'user', content: toolResult.result, options: { toolResult } });
       }
     }

@@ -3,10 +3,10 @@
  * `plain(model, prompt)` → text, `stream(model, prompt)` → pieces of text, `tools(model, prompt, tool)` → the last text,
  * and `image(model, prompt, base64)` → text; what it does not offer is left out.
  */
-const { models, steps, tool_name, image_base64 } = JSON.parse(process.env.PROGRAMME);
+export const { models, steps, tool_name, image_base64 } = JSON.parse(process.env.PROGRAMME);
 export const url = process.env.MEDLEY_URL;
 export const key = process.env.MEDLEY_KEY;
-const step_ms_max = 40_000;
+const step_ms_max = 90_000; // an agent takes twenty seconds to start where its two cores have other work
 const pieces_before_leaving = 3;
 
 const tool = {

@@ -24,6 +24,8 @@ await run({
   },
   image: async (model, prompt, base64) => {
     const bytes = Uint8Array.from(Buffer.from(base64, 'base64'));
-    return textOf(await agent(model).invoke([new TextBlock(prompt), new ImageBlock({ format: 'png', source: { bytes } })]));
+    return textOf(
+      await agent(model).invoke([new TextBlock(prompt), new ImageBlock({ format: 'png', source: { bytes } })]),
+    );
   },
 });
