@@ -35,7 +35,11 @@ const agents = {
     },
     env: { CODEX_API_KEY: key },
     args: (model, prompt, has_image) => [
-      ...['exec', '--json', '--skip-git-repo-check', '-m', model],
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '-m',
+      model,
       ...(has_image ? ['-i', picture, '--', prompt] : [prompt]),
     ],
     read(event) {
@@ -53,9 +57,19 @@ const agents = {
     },
     prepare: () => write(join(home, 'mcp.json'), { mcpServers }),
     args: (model) => [
-      ...['-p', '--model', model, '--verbose', '--include-partial-messages'],
-      ...['--input-format', 'stream-json', '--output-format', 'stream-json'],
-      ...['--mcp-config', join(home, 'mcp.json'), '--allowedTools', `mcp__results__${tool_name}`],
+      '-p',
+      '--model',
+      model,
+      '--verbose',
+      '--include-partial-messages',
+      '--input-format',
+      'stream-json',
+      '--output-format',
+      'stream-json',
+      '--mcp-config',
+      join(home, 'mcp.json'),
+      '--allowedTools',
+      `mcp__results__${tool_name}`,
     ],
     input(prompt, base64) {
       const source = { type: 'base64', media_type: 'image/png', data: base64 };
@@ -79,8 +93,13 @@ const agents = {
       }),
     env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: url },
     args: (model, prompt, has_image) => [
-      ...['-m', model, '--yolo', '--output-format', 'stream-json'],
-      ...['-p', has_image ? `${prompt} @picture.png` : prompt],
+      '-m',
+      model,
+      '--yolo',
+      '--output-format',
+      'stream-json',
+      '-p',
+      has_image ? `${prompt} @picture.png` : prompt,
     ],
     has_pieces: true,
     read(event) {
@@ -106,7 +125,12 @@ const agents = {
     },
     env: { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' },
     args: (model, prompt, has_image) => [
-      ...['run', '--format', 'json', '-m', `medley/${model}`, prompt],
+      'run',
+      '--format',
+      'json',
+      '-m',
+      `medley/${model}`,
+      prompt,
       ...(has_image ? ['-f', picture] : []),
     ],
     read(event) {
