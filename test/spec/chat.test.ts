@@ -71,6 +71,7 @@ it('S4.3-1 POST /v1/chat/completions takes requests and returns responses of the
     object: 'chat.completion',
     created: expect.any(Number),
     model: 'acme/ant',
+    system_fingerprint: null,
     choices: [
       {
         index: 0,
