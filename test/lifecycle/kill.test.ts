@@ -1,14 +1,18 @@
 // nightly: each of its tests starts a service with a PostgreSQL of its own
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, vi, type TestContext } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { openDatabase, type Db } from '../../src/db/database.ts';
 import { embeddedConnection } from '../../src/embedded-postgres/embedded.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
+import { startWebUi } from '../providers/imitations/automatic1111.ts';
+import { startComfyUi } from '../providers/imitations/comfyui/server.ts';
+import { textToImage } from '../providers/imitations/comfyui/workflows.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
@@ -25,8 +29,10 @@ type Service = {
   withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T>;
 };
 
+type Ending = { onTestFinished(end: () => void | Promise<void>): void };
+
 /** Gone at the end of the test. */
-async function makeService(context: TestContext): Promise<Service> {
+async function makeService(context: Ending): Promise<Service> {
   const folder = clusterFolder();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -76,6 +82,47 @@ async function withDatabase<T>(data_dir: string, work: (db: Db) => Promise<T>): 
   }
 }
 
+/** A service with machines of the operator's, which live on while it is killed. */
+async function startSite() {
+  const [comfy, web_ui] = await Promise.all([startComfyUi(), startWebUi()]);
+  const ends: (() => void | Promise<void>)[] = [];
+  const service = await makeService({ onTestFinished: (end) => void ends.push(end) });
+  const folder = mkdtempSync(join(tmpdir(), 'medley-machines-'));
+  const config_file = join(folder, 'medley.yaml');
+  writeFileSync(join(folder, 'portrait.json'), JSON.stringify(textToImage()));
+  const schema = '{ type: object, properties: { prompt: { type: string } } }';
+  writeFileSync(
+    config_file,
+    `version: 1
+providers:
+  studio: { adapter: comfyui, base_url: "${comfy.url}", allow_private: true }
+  webui: { adapter: automatic1111, base_url: "${web_ui.url}", allow_private: true }
+models:
+  - id: portrait
+    kind: image
+    input_schema: ${schema}
+    price: [{ unit: image, amount: "0.01" }]
+    routes: [{ provider: studio, options: { workflow: portrait.json, inputs: { prompt: Positive.text } } }]
+  - id: drawing
+    kind: image
+    input_schema: ${schema}
+    price: [{ unit: image, amount: "0.01" }]
+    routes: [{ provider: webui, upstream_model: current, timeout: { start: 15s } }]
+`,
+  );
+  return {
+    service,
+    comfy,
+    web_ui,
+    config_file,
+    [Symbol.asyncDispose]: async () => {
+      for (const end of ends) await end();
+      await Promise.all([comfy.stop(), web_ui.stop()]);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
 /** Every task final, every hold closed once, the books exact. */
 async function expectAllWell({ call, withDatabase: using }: Service, tasks: number): Promise<string[]> {
   const statuses = async () => (await call('GET', '/v1/tasks?limit=100')).data.map((task) => task.status);
@@ -101,6 +148,42 @@ describe.concurrent('kill -9', () => {
     expect(first.signalCode).toBe('SIGKILL');
     await service.start();
     expect(await expectAllWell(service, 1)).toEqual(['succeeded']);
+  }, 240_000);
+
+  it.each(['task.submitted', 'task.accepted'])(
+    'at %s of a run on a machine of the operator is followed by a restart that finds the run, which is made once',
+    async (point) => {
+      await using site = await startSite();
+      const { service, comfy } = site;
+      const env = { MEDLEY_CONFIG: site.config_file };
+      const first = await service.start({ ...env, MEDLEY_FAILPOINTS: `${point}=kill` });
+      await service.generate('x', 'portrait').catch(() => undefined); // the connection may break with the process
+      if (first.signalCode === null) await once(first, 'exit');
+      expect(first.signalCode).toBe('SIGKILL');
+      expect(comfy.machine.accepted).toHaveLength(1);
+      await service.start(env);
+      expect(await expectAllWell(service, 1)).toEqual(['succeeded']);
+      expect(comfy.machine.accepted).toHaveLength(1);
+    },
+    240_000,
+  );
+
+  it('while a web UI draws leaves a task that nobody repeats, and that costs nothing', async () => {
+    await using site = await startSite();
+    const { service, web_ui } = site;
+    const env = { MEDLEY_CONFIG: site.config_file };
+    web_ui.holdUntil(new Promise(() => undefined));
+    const first = await service.start(env);
+    const submitted = web_ui.nextAsked('submit');
+    const { id } = await service.generate('x', 'drawing');
+    await submitted;
+    first.kill('SIGKILL');
+    await once(first, 'exit');
+    await service.start(env);
+    expect(await expectAllWell(service, 1)).toEqual(['failed']);
+    const task = await service.call('GET', `/v1/tasks/${id}`);
+    expect(task).toMatchObject({ cost: { exact: '0.000000' }, error: { type: 'upstream_error' } });
+    expect(web_ui.askedFor('submit')).toHaveLength(1);
   }, 240_000);
 
   it('of PostgreSQL leaves a service that continues by itself', async (context) => {
