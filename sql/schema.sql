@@ -208,6 +208,63 @@ create table balances (
   constraint balances_are_sound CHECK (is_sound(balances.*))
 ) with (fillfactor=50);
 
+create table batch_lines (
+  account_id text not null,
+  batch_id text not null,
+  number integer not null,
+  custom_id text not null,
+  start_bytes bigint not null,
+  size_bytes integer not null,
+  state text not null default 'waiting'::text,
+  claim text,
+  attempts integer not null default 0,
+  not_before timestamptz not null,
+  request_id text,
+  status_code integer,
+  result bytea,
+  error_code text,
+  charge jsonb,
+  constraint batch_lines_pkey PRIMARY KEY (account_id, batch_id, number),
+  constraint batch_lines_account_id_batch_id_fkey FOREIGN KEY (account_id, batch_id) REFERENCES batches(account_id, id) ON DELETE CASCADE,
+  constraint batch_lines_check CHECK (((state = ANY (ARRAY['answered'::text, 'done'::text])) = ((status_code IS NOT NULL) OR (error_code IS NOT NULL)))),
+  constraint batch_lines_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'sent'::text, 'answered'::text, 'done'::text])))
+);
+CREATE INDEX batch_lines_open ON batch_lines USING btree (account_id, batch_id, state, not_before, number) WHERE (state <> 'done'::text);
+
+create table batches (
+  account_id text not null,
+  id text not null,
+  key_id text not null,
+  endpoint text not null,
+  input_file_id text not null,
+  status text not null default 'validating'::text,
+  claim text,
+  errors jsonb,
+  metadata jsonb not null default '{}'::jsonb,
+  keep_s bigint not null,
+  total integer not null default 0,
+  completed integer not null default 0,
+  failed integer not null default 0,
+  output_id text,
+  error_id text,
+  has_output boolean not null default false,
+  has_errors boolean not null default false,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  in_progress_at timestamptz,
+  finalizing_at timestamptz,
+  cancelling_at timestamptz,
+  ended_at timestamptz,
+  constraint batches_pkey PRIMARY KEY (account_id, id),
+  constraint batches_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint batches_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint batches_check CHECK (((ended_at IS NOT NULL) = (status = ANY (ARRAY['failed'::text, 'completed'::text, 'expired'::text, 'cancelled'::text])))),
+  constraint batches_keep_s_check CHECK ((keep_s > 0)),
+  constraint batches_status_check CHECK ((status = ANY (ARRAY['validating'::text, 'failed'::text, 'in_progress'::text, 'finalizing'::text, 'completed'::text, 'expired'::text, 'cancelling'::text, 'cancelled'::text])))
+);
+CREATE INDEX batches_by_end ON batches USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX batches_unfinished ON batches USING btree (account_id) WHERE (ended_at IS NULL);
+
 create table billing_details (
   account_id text not null,
   company text not null default ''::text,
@@ -1263,6 +1320,7 @@ $function$;
 -- function end_background_response(p_account_id text, p_id text, p_claim text, p_status text, p_now timestamptz, p_ended jsonb, p_contents jsonb, p_bytes bytea[]) returns boolean
 -- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
 -- function end_leases(p_node text) returns void
+-- function end_line(p_line jsonb, p_claim text, p_result bytea) returns boolean
 -- function end_sessions() returns trigger
 -- function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text
 -- function endpoint_has_room(p_endpoint text, p_retry boolean, p_more bigint) returns boolean
@@ -1279,6 +1337,7 @@ $function$;
 -- function hold_money(p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function host_has_room(p_host text, p_retry boolean) returns boolean
 -- function insert_background_response(p_row jsonb, p_hold jsonb, p_unfinished_max integer, p_contents jsonb, p_bytes bytea[], OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
+-- function insert_batch(p_batch jsonb, p_count_max integer) returns boolean
 -- function insert_file(p_file jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function insert_task(p_task jsonb, p_input text, p_failures_max integer, p_once jsonb, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record

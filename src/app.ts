@@ -156,7 +156,11 @@ export type AppOptions = {
   command?: boolean;
 };
 
-const queues = ['task.start', 'task.poll', 'delivery.send', 'delivery.retry', 'response.run'].map((name) => ({ name }));
+const queues = ['task.start', 'task.poll', 'delivery.send', 'delivery.retry', 'response.run', 'batch.run'].map(
+  (name) => ({
+    name,
+  }),
+);
 
 /** Opens everything; what was opened is closed again if a later part fails. */
 export async function makeApp(config: Config, options: AppOptions = {}): Promise<App> {

@@ -1,5 +1,6 @@
 import { speak, transcribe, translate } from './api/audio.ts';
 import { transportSecurity } from './http/browser-headers.ts';
+import { batch_endpoints } from './batches/endpoints.ts';
 import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
 import { compactEndpoints } from './api/compact.ts';
 import { conversations } from './api/conversations.ts';
@@ -84,6 +85,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     get_file_content,
     delete_file,
     ...multi_part_uploads,
+    ...batch_endpoints,
     ...gemini_files,
     ...gemini_uploads,
     get_file,

@@ -9,6 +9,9 @@ import { runScheduledBackup } from './backup/scheduled.ts';
 import { encryptKeysAgain } from './catalog/added/rows.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
 import { mailInvoices, mailLowBalances } from './billing/notices.ts';
+import { batch_queue, removeOldBatches } from './batches/batches.ts';
+import { rescueBatches } from './batches/rescue.ts';
+import { runBatch } from './batches/run.ts';
 import type { Semaphore } from './concurrency/semaphore.ts';
 import { patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
@@ -64,6 +67,7 @@ export async function startWorker(app: App): Promise<void> {
   workFairly(app, 'task.poll', app.limits.poll_slots, (job) => pollTask(app, job));
   const runs = new AbortController();
   workFairly(app, run_queue, app.limits.response_slots, (job) => runBackground({ ...app, runs: runs.signal }, job));
+  workFairly(app, batch_queue, app.limits.batch_slots, (job) => runBatch({ ...app, runs: runs.signal }, job));
   app.onStop(() => runs.abort(new Error('the worker stops')));
   app.engine.work('delivery.send', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
   app.engine.work('delivery.retry', { slots: delivery_slots, handler: (job) => sendDelivery(app, job) });
@@ -72,6 +76,7 @@ export async function startWorker(app: App): Promise<void> {
     await rescueDeliveries(upkeep);
     await releaseForgotten(upkeep);
     await rescueResponses(upkeep);
+    await rescueBatches(upkeep);
   });
   await app.engine.schedule('tasks.waiting', waiting_every_ms, () => serveWaiting(upkeep));
   await app.engine.schedule('tasks.removal', remove_every_ms, (stopped) => removeAllOld(upkeep, stopped));
@@ -104,11 +109,12 @@ function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler)
 /** Removes what the configuration keeps no longer, in batches. */
 export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void> {
   const now = new Date(app.clock.now());
-  const { audit_ms, sessions_ms, invitations_ms } = app.catalog.current.settings.retention;
+  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms } = app.catalog.current.settings.retention;
   const before = (age_ms: number) => new Date(now.getTime() - age_ms);
   await removeOld(app, stopped);
   await removeExpiredFiles(app, now, stopped);
   await removeOldUploads(app, now, stopped);
+  await removeOldBatches(app.db, before(chat_records_ms));
   await removeOldDeliveries(app, stopped);
   await removeOldRecords(app, stopped);
   await removeOldResponses(app, stopped);

@@ -12,7 +12,10 @@ import { callerOf } from './chat-request.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
-export const embeddings: Endpoint<CallParts & EmbeddingParts> = {
+/** The parts of the app that embeddings take. */
+export type EmbeddingsParts = CallParts & EmbeddingParts;
+
+export const embeddings: Endpoint<EmbeddingsParts> = {
   method: 'POST',
   path: '/v1/embeddings',
   window: 'chat',

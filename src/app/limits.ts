@@ -59,6 +59,9 @@ export function openLimits({ catalog }: { catalog: CatalogHolder }) {
     /** Each has a connection to an upstream for as long as its answer is written. */
     response_slots: new Semaphore({ name: 'Responses in the background', bound: 256, key_bound: 'fair' }),
 
+    /** Each makes four calls at once. */
+    batch_slots: new Semaphore({ name: 'Batches', bound: 16, key_bound: 'fair' }),
+
     /** An upstream that answers at once keeps a start waiting for minutes, and a result that comes slowly its poll. */
     poll_slots: new Semaphore({ name: 'Task polls', bound: 256, key_bound: 'fair' }),
   };

@@ -35,6 +35,8 @@ export type CallParts = RoutingParts &
     readonly catalog: CatalogHolder;
     readonly limits: { readonly chat_calls: Semaphore };
     readonly shares: Shares;
+    /** Writes down what a call has come to, before it is booked; false: nothing is charged for it. Absent: nobody does. */
+    readonly keepEnd?: (priced: PricedRequest, ended: EndedCall & { whole: Buffer | undefined }) => Promise<boolean>;
     track(work: Promise<unknown>): void;
   };
 
@@ -101,7 +103,7 @@ export async function runCall<Priced extends PricedRequest>(
     }
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
-    const charge = chargeOf(priced, outcome);
+    let charge = chargeOf(priced, outcome);
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
     const use = () => useOf(parts.catalog.current.settings, priced, outcome, charge);
     if (owner) {
@@ -111,6 +113,8 @@ export async function runCall<Priced extends PricedRequest>(
     let settled: Settled;
     try {
       const upstream = use();
+      const ended = { whole, outcome, charge, upstream, created_at, total_ms };
+      if (parts.keepEnd && !(await parts.keepEnd(priced, ended))) charge = undefined;
       settled = await inSpan({ name: 'settle' }, () => settle(parts, priced, { hold, charge, upstream }));
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');

@@ -46,6 +46,8 @@ export type FilesParts = { db: Queryable; storage: Storage };
 const no_measures: Pick<Probe, 'width' | 'height' | 'duration'> = {};
 
 export type NewFile = {
+  /** Of a file that may be made again: the same one then. */
+  id?: string;
   account_id: string;
   key_id: string;
   /** Null: uploaded, and counted in the account's limits. */
@@ -79,7 +81,7 @@ export async function keepFile(
   limits: AccountLimits,
   now: Date,
 ): Promise<CallerFile | FileProblem> {
-  const id = newId('file', now.getTime());
+  const id = file.id ?? newId('file', now.getTime());
   const { account_id, probe, content, name = null, session_id = null } = file;
   const storage_key = storageKey({ account_id, owner_id: id, index: 0, extension: probe.extension });
   const added = await addRow(db, { ...file, id, storage_key }, limits, now);
@@ -102,9 +104,18 @@ export async function keepFile(
     if (stored) return stored;
     throw new Error('a file was removed while it was stored');
   } catch (error) {
-    await removeFile({ db, storage }, { account_id, id }).catch(() => undefined); // else the sweep does
+    await removeUnready({ db, storage }, { account_id, id }).catch(() => undefined); // else the sweep does
     throw error;
   }
+}
+
+/** Removes a file, unless somebody else has made it meanwhile. */
+async function removeUnready(parts: FilesParts, { account_id, id }: FileName): Promise<void> {
+  const rows = await parts.db.query('select id from files where account_id = $1 and id = $2 and not ready', [
+    account_id,
+    id,
+  ]);
+  if (rows.length > 0) await removeFile(parts, { account_id, id });
 }
 
 type Row = NewFile & { id: string; storage_key: string };

@@ -11,7 +11,15 @@ import { belowVersion } from './routes.ts';
 const beta_paths = ['/v1beta', '/upload/v1beta', '/upload/v1'];
 
 /** Calls other than chat that the SDKs of chat completions have. */
-const other_paths = ['/v1/embeddings', '/v1/rerank', '/v1/moderations', '/v1/images', '/v1/audio', '/v1/videos'];
+const other_paths = [
+  '/v1/embeddings',
+  '/v1/rerank',
+  '/v1/moderations',
+  '/v1/images',
+  '/v1/audio',
+  '/v1/videos',
+  '/v1/batches',
+];
 
 const formats: readonly { path: string; format: ErrorFormat }[] = [
   ...styles.flatMap(({ caller }) => (caller ? [{ path: caller.endpoint.path, format: caller.errors }] : [])),

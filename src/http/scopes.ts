@@ -11,6 +11,8 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   },
   { path: /^\/v2\/rerank$/, scopes: ['chat'] },
   { path: /^\/v1\/chat\//, scopes: ['chat', 'read'] },
+  { path: /^\/v1\/batches(?:\/|$)/, method: 'GET', scopes: ['chat', 'read'] },
+  { path: /^\/v1\/batches(?:\/|$)/, scopes: ['chat'] },
   { path: /^\/v1\/(?:balance|usage)(?:\/|$)/, scopes: ['read'] },
   { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/v1beta\/files(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },

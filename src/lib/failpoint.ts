@@ -32,6 +32,9 @@ export const failpoints = [
   'response.claimed',
   'response.sent',
   'response.ended',
+  'batch.sent',
+  'batch.answered',
+  'batch.filed',
 ] as const;
 
 export type Failpoint = (typeof failpoints)[number];

@@ -70,6 +70,7 @@ export type IdPrefix =
   | 'member'
   | 'audit'
   | 'file'
+  | 'batch'
   | 'upload'
   | 'part'
   | 'conv'

@@ -67,6 +67,8 @@ const endpoints_of_scopes = {
     'GET /v1/conversations/{id}/items/{item_id}',
     'GET /v1/responses/{id}',
     'GET /v1/responses/{id}/input_items',
+    'POST /v1/batches',
+    'POST /v1/batches/{id}/cancel',
     'POST /v1/chat/completions',
     'POST /v1/completions',
     'POST /v1/conversations',
@@ -85,7 +87,7 @@ const endpoints_of_scopes = {
     'POST /v1beta/models/{+call}',
     'POST /v2/rerank',
   ],
-  'chat read': ['GET /v1/chat/{request_id}'],
+  'chat read': ['GET /v1/batches', 'GET /v1/batches/{id}', 'GET /v1/chat/{request_id}'],
   media: [
     'DELETE /v1/files/{id}',
     'DELETE /v1/tasks/{id}/output',

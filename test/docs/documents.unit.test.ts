@@ -254,7 +254,7 @@ it('ARCHITECTURE.md has every module, in the order of imports', () => {
 describe('docs/reliability.md', () => {
   it('has every place where a process may die', () => {
     const shown = tableRows(readDocument('docs/reliability.md'), 'Died at').flatMap(
-      ([cell = '']) => cell.match(/(?:task|job|file|upload|delivery|sweep|response)\.\w+/g) ?? [],
+      ([cell = '']) => cell.match(/(?:task|job|file|upload|delivery|sweep|response|batch)\.\w+/g) ?? [],
     );
     expect(shown.toSorted()).toEqual(failpoints.toSorted());
   });

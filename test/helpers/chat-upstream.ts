@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 /** `digits`: of whole numbers that its parsed `body` cannot hold, in and out of texts. */
 export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown>; digits: string[] };
 
-/** The response of a route: a status and a body, or the parts of a stream. */
+/** The response of a route: a status and a body, perhaps only after something else, or the parts of a stream. */
 export type Script =
-  | { status?: number; headers?: Record<string, string>; json: unknown }
+  | { status?: number; headers?: Record<string, string>; json: unknown; after?: Promise<void> }
   /** Parts are written one by one; after the last one the answer ends, is cut, or stays open. */
   | { stream: (string | Buffer | number | Promise<void>)[]; then?: 'end' | 'cut' | 'hang' }
   | 'hang'
@@ -73,6 +73,7 @@ async function play(script: Script, response: ServerResponse): Promise<void> {
   if (script === 'hang') return;
   if (script === 'cut') return void response.socket?.destroy();
   if ('json' in script) {
+    await script.after;
     response.writeHead(script.status ?? 200, { 'content-type': 'application/json', ...script.headers });
     return void response.end(typeof script.json === 'string' ? script.json : JSON.stringify(script.json));
   }

@@ -159,7 +159,9 @@ function formatOf(sent: string, method: string): ErrorFormat {
     return 'gemini';
   const path = belowVersion(sent);
   if (/^(?:\/v1){0,2}\/v2\/rerank$/.test(sent)) return 'completions';
-  if (/^\/v1\/(?:chat\/completions|embeddings|rerank|moderations|responses|images|audio|videos)(\/|$)/.test(path))
+  if (
+    /^\/v1\/(?:chat\/completions|embeddings|rerank|moderations|responses|images|audio|videos|batches)(\/|$)/.test(path)
+  )
     return 'completions';
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }

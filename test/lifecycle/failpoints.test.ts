@@ -67,7 +67,7 @@ type Way = {
 };
 
 /** Those of responses have a test of their own: test/lifecycle/background.test.ts. */
-type TaskPoint = Exclude<Failpoint, `response.${string}` | `upload.${string}`>;
+type TaskPoint = Exclude<Failpoint, `response.${string}` | `upload.${string}` | `batch.${string}`>;
 
 const ways: Record<TaskPoint, Way> = {
   'task.created': {
@@ -121,7 +121,7 @@ const usual_cases: readonly string[] = [
 
 describe.concurrent('a process that fails at', () => {
   const permits = makePermits(at_once);
-  const isOfTasks = (point: Failpoint): point is TaskPoint => !/^(?:response|upload)\./.test(point);
+  const isOfTasks = (point: Failpoint): point is TaskPoint => !/^(?:response|upload|batch)\./.test(point);
   const all = failpoints
     .filter(isOfTasks)
     .flatMap((point) => (['kill', 'throw'] as const).map((action) => ({ point, action })));

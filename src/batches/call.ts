@@ -1,0 +1,257 @@
+import type { Logger } from 'pino';
+import type { Caller } from '../accounts/authenticate.ts';
+import type { BackgroundParts } from '../api/background.ts';
+import { chatEndpoints, type ChatParts } from '../api/chat.ts';
+import { embeddings, type EmbeddingsParts } from '../api/embeddings.ts';
+import { moderate, type ModeratingParts } from '../api/moderations.ts';
+import type { CallParts } from '../chat/call.ts';
+import { insertRecord, type StoredRecord } from '../chat/record-row.ts';
+import { rowOf } from '../chat/record.ts';
+import { settle, type Charge } from '../chat/settle.ts';
+import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
+import type { Db } from '../db/database.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
+import { ApiError } from '../errors.ts';
+import type { CallerFile } from '../files/files.ts';
+import type { Call, KeyedEndpoint } from '../http/endpoint.ts';
+import { errorAnswer, expectedError, internalError } from '../http/error-answer.ts';
+import { failpoint } from '../lib/failpoint.ts';
+import { isRecord } from '../lib/is-record.ts';
+import { readBytes } from '../lib/read-bytes.ts';
+import { acquireBodyMemory } from '../limits/body-memory.ts';
+import type { UpstreamUse } from '../money/upstream.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { Codec } from '../styles/codec.ts';
+import { completions_errors } from '../styles/completions/errors.ts';
+import type { Batch, BatchName } from './batches.ts';
+import { line_bytes_max, parseLine } from './input.ts';
+import { endLine, listAnswered, noteBooked, putBack, type Line } from './lines.ts';
+
+/** One line of a batch: a call of its endpoint as any other, whose answer is stored before it is booked. */
+
+type EndpointParts = ChatParts & BackgroundParts & EmbeddingsParts & ModeratingParts;
+
+/** The parts of the app that a call of a batch takes. */
+export type LineParts = EndpointParts & {
+  readonly db: Db;
+  readonly log: Logger;
+  readonly storage: Storage;
+  readonly styles: readonly Codec[];
+  readonly limits: { readonly body_memory: Semaphore };
+};
+
+/** The batch that a worker is at. */
+export type LineRun = { batch: Batch; claim: string; caller: Caller; file: CallerFile; signal: AbortSignal };
+
+/** Paths whose calls may be in batches, as in OpenAI's API. */
+export const batch_paths = [
+  '/v1/chat/completions',
+  '/v1/responses',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/moderations',
+];
+
+function endpointAt(styles: readonly Codec[], path: string): KeyedEndpoint<EndpointParts> {
+  const endpoints = [...chatEndpoints(styles), embeddings, moderate];
+  const endpoint = endpoints.find((each) => each.path === path);
+  if (!endpoint || endpoint.public === true || endpoint.session !== undefined) throw new Error(`no calls at ${path}`);
+  return endpoint;
+}
+
+/** The state of a call whose line is not this worker's any more, was stored, or is still to be ended. */
+type Fate = 'open' | 'kept' | 'lost';
+
+/** More than that many workers have died, or failed, with this line: it may be the line. */
+const attempts_max = 16;
+
+/** Makes the call of a line, and ends the line or puts it back. */
+export async function callLine(parts: LineParts, run: LineRun, line: Line): Promise<void> {
+  if (line.attempts > attempts_max) {
+    const given_up = {
+      state: 'done',
+      status_code: null,
+      error_code: 'server_error',
+      charge: null,
+      result: null,
+    } as const;
+    return void (await endLine(parts.db, line, run.claim, given_up));
+  }
+  const stop = new AbortController();
+  const onStop = () => stop.abort(new Error('the worker stops'));
+  run.signal.addEventListener('abort', onStop);
+  if (run.signal.aborted) onStop();
+  let fate: Fate = 'open';
+  const keepEnd: NonNullable<CallParts['keepEnd']> = async (priced, ended) => {
+    const { whole, outcome, charge, upstream, created_at, total_ms } = ended;
+    if (!whole || outcome.error) return false; // nobody gets it, so nobody pays for it
+    const finished = { outcome, charge, charged: charge?.cost ?? 0n, upstream_cost: null, created_at, total_ms };
+    const { currency } = priced.caller.account;
+    const booking = { currency, model: priced.model.id, charge, upstream, record: rowOf(priced, finished) };
+    const end = { state: 'answered', status_code: 200, error_code: null, charge: booking, result: whole } as const;
+    fate = (await keep(parts, run, line, end)) ? 'kept' : 'lost';
+    outcome.is_gone ||= fate === 'lost'; // in its record
+    return fate === 'kept';
+  };
+  const stopping = AbortSignal.any([parts.stopping, stop.signal]);
+  let permit: Permit | undefined;
+  try {
+    permit = await memoryFor(parts, run, line);
+    const body = await readBody(parts, run, line);
+    const call = callOf(run, line, body, { stopping, releaseBody: () => permit?.release() });
+    const answer = await endpointAt(parts.styles, run.batch.endpoint).handle({ ...parts, stopping, keepEnd }, call);
+    if (stillOpen(fate)) throw new Error(`a call of a batch was answered ${answer.status} without its end`);
+  } catch (error) {
+    if (stillOpen(fate)) await endWithError(parts, run, line, error);
+    else parts.log.error({ request_id: line.request_id, err: error }, 'a call of a batch failed after its answer');
+  } finally {
+    run.signal.removeEventListener('abort', onStop);
+    permit?.release();
+  }
+  if (isKept(fate)) await retryWhileUnavailable(() => noteBooked(parts.db, line));
+}
+
+/** The compiler does not see that a callback has changed it. */
+function stillOpen(fate: Fate): boolean {
+  return fate === 'open';
+}
+
+function isKept(fate: Fate): boolean {
+  return fate === 'kept';
+}
+
+async function keep(parts: LineParts, { claim }: LineRun, line: Line, end: Parameters<typeof endLine>[3]) {
+  try {
+    const is_ours = await retryWhileUnavailable(() => endLine(parts.db, line, claim, end));
+    if (is_ours) await failpoint('batch.answered');
+    return is_ours;
+  } catch (error) {
+    parts.log.error({ request_id: line.request_id, err: error }, 'an answer of a batch could not be stored');
+    return false;
+  }
+}
+
+const counted_bytes_min = 65_536;
+const memory_timeout_ms = 10_000;
+
+async function memoryFor(parts: LineParts, { batch, signal }: LineRun, line: Line): Promise<Permit | undefined> {
+  if (line.size_bytes < counted_bytes_min) return undefined;
+  const waiting = { timeout_ms: memory_timeout_ms, signal };
+  return acquireBodyMemory(parts.limits.body_memory, batch.account_id, line.size_bytes, waiting);
+}
+
+async function readBody({ storage }: LineParts, { file }: LineRun, line: Line): Promise<Record<string, unknown>> {
+  const start = Number(line.start_bytes);
+  const opened = await storage.open(file.storage_key, { start, end: start + line.size_bytes - 1 });
+  const bytes = opened && (await readBytes(opened.stream, line_bytes_max));
+  const body = bytes && parseLine(bytes)?.['body'];
+  if (!isRecord(body)) throw new ApiError('not_found', 'The input file is not there any more.');
+  return body;
+}
+
+type CallEnds = { stopping: AbortSignal; releaseBody: () => void };
+
+function callOf(run: LineRun, line: Line, body: Record<string, unknown>, { stopping, releaseBody }: CallEnds): Call {
+  return {
+    method: 'POST',
+    path: run.batch.endpoint,
+    params: {},
+    query: new Map(),
+    headers: {},
+    body,
+    body_bytes: Buffer.alloc(0),
+    readForm: undefined,
+    readStream: undefined,
+    address: '',
+    request_id: line.request_id,
+    gone: stopping,
+    draining: stopping,
+    releaseBody,
+    caller: run.caller,
+  };
+}
+
+const tries_max = 8;
+const wait_ms_max = 60_000;
+
+/** Ends a line with its error, or puts it back where a later try may help. */
+async function endWithError(parts: LineParts, run: LineRun, line: Line, error: unknown): Promise<void> {
+  const { db, clock, log } = parts;
+  const now_ms = clock.now();
+  const expected = expectedError(error);
+  const is_stopped = run.signal.aborted;
+  if (!expected && !is_stopped) log.error({ request_id: line.request_id, err: error }, 'a call of a batch failed');
+  const known = expected ?? internalError();
+  if (is_stopped || isForLater(known, line)) {
+    const is_counted = !is_stopped && !isFull(known);
+    const not_before = new Date(now_ms + (is_stopped ? 0 : waitMs(known, line)));
+    return retryWhileUnavailable(() => putBack(db, line, run.claim, { not_before, is_counted }));
+  }
+  const { status, body } = errorAnswer(known, completions_errors, line.request_id);
+  const end = {
+    state: 'done',
+    status_code: status,
+    error_code: null,
+    charge: null,
+    result: Buffer.from(body),
+  } as const;
+  await retryWhileUnavailable(() => endLine(db, line, run.claim, end));
+}
+
+/** Full, here or upstream, or away: it says nothing about the call. */
+function isFull({ status, extras }: ApiError): boolean {
+  return status === 429 || status === 503 || extras.code === 'rate_limit_exceeded';
+}
+
+/** What is full or away is asked again until the batch expires; what fails, some times. */
+function isForLater(error: ApiError, { attempts }: Line): boolean {
+  const { status, extras } = error;
+  if (extras.headers?.['x-should-retry'] === 'false') return false;
+  if (isFull(error)) return true;
+  return (status === 500 || status === 502 || status === 504) && attempts < tries_max;
+}
+
+function waitMs({ extras }: ApiError, { attempts }: Line): number {
+  const asked_ms = Number(extras.headers?.['retry-after'] ?? 0) * 1000;
+  const own_ms = 500 * 2 ** Math.min(attempts, 8) * (0.75 + Math.random() / 2);
+  return Math.min(wait_ms_max, Math.max(own_ms, Number.isFinite(asked_ms) ? asked_ms : 0));
+}
+
+/** A charge as its row has it: amounts are texts. */
+type Booking = {
+  currency: string;
+  model: string;
+  charge?: Omit<Charge, 'cost'> & { cost: string };
+  upstream?: StoredUse;
+  record: StoredRecord;
+};
+
+type StoredUse =
+  | { basis: 'unknown'; provider: string; route: string }
+  | {
+      basis: Exclude<UpstreamUse['basis'], 'unknown'>;
+      provider: string;
+      route: string;
+      cost: string;
+      base: string;
+      currency: string;
+    };
+
+/** Books what a worker that died has stored and perhaps not booked: each of it once, however often this is done. */
+export async function bookAnswered(parts: LineParts, { account_id, id }: BatchName): Promise<void> {
+  for (const { number, request_id, charge: stored } of await listAnswered(parts.db, { account_id, id })) {
+    const { currency, model, charge, upstream, record } = stored as Booking; // written by this file
+    const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: model } };
+    const settled = await settle(parts, call, {
+      charge: charge && { ...charge, cost: BigInt(charge.cost) },
+      upstream: upstream && useOf(upstream),
+    });
+    await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
+    await noteBooked(parts.db, { account_id, id, number });
+  }
+}
+
+function useOf(upstream: StoredUse): UpstreamUse {
+  if (upstream.basis === 'unknown') return upstream;
+  return { ...upstream, cost: BigInt(upstream.cost), base: BigInt(upstream.base) };
+}

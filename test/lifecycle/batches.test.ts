@@ -1,0 +1,149 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import OpenAI from 'openai-7';
+import { test, type ExpectStatic } from 'vitest';
+import { startWorker } from '../../src/worker.ts';
+import { completion, setStage, type Stage } from '../chat/setup.ts';
+import { expectExactBooks } from '../helpers/app.ts';
+
+const program = join(import.meta.dirname, '../helpers/node-child.ts');
+
+/** A worker in a process of its own. */
+function startChild({ test: { app } }: Stage, failpoints: string): ChildProcess {
+  const { config } = app;
+  return spawn(process.execPath, [program], {
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+      TEST_UPSTREAM_KEY: process.env['TEST_UPSTREAM_KEY'],
+      DATABASE_URL: config.database_url,
+      MEDLEY_DATA: config.data_dir,
+      MEDLEY_CONFIG: config.config_file,
+      MEDLEY_ROLE: 'worker',
+      ...(failpoints !== '' && { MEDLEY_FAILPOINTS: failpoints }),
+      PORT: '0',
+    },
+    stdio: 'ignore',
+  });
+}
+
+const count = 6;
+const slow = { timeout: 150_000 };
+
+async function createBatch({ test: { url, app }, client }: Stage) {
+  const sdk = new OpenAI({ apiKey: client.key, baseURL: `${url}/v1`, maxRetries: 0 });
+  const lines = Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      custom_id: `line ${index}`,
+      method: 'POST',
+      url: '/v1/chat/completions',
+      body: { model: 'acme/oai', messages: [{ role: 'user', content: `Hello ${index}` }] },
+    }),
+  );
+  const file = await sdk.files.create({ file: new File([lines.join('\n')], 'a.jsonl'), purpose: 'batch' });
+  const batch = await sdk.batches.create({
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+  });
+  return { sdk, id: batch.id, db: app.db };
+}
+
+/** Each line is in the output once, and is charged once. */
+async function expectAllOnce(expect: ExpectStatic, stage: Stage, sdk: OpenAI, id: string): Promise<void> {
+  const { app } = stage.test;
+  const status = async () => (await sdk.batches.retrieve(id)).status;
+  await expect.poll(status, { timeout: 90_000, interval: 200 }).toBe('completed');
+  const done = await sdk.batches.retrieve(id);
+  expect([done.request_counts, done.error_file_id]).toEqual([{ total: count, completed: count, failed: 0 }, null]);
+  const output = (await (await sdk.files.content(done.output_file_id ?? '')).text()).trimEnd().split('\n');
+  const answers = output.map((line) => JSON.parse(line) as { custom_id: string; response: { request_id: string } });
+  expect(answers.map(({ custom_id }) => custom_id)).toEqual(Array.from({ length: count }, (_, n) => `line ${n}`));
+  const charged = await app.db.query<{ ref: string; revenue: bigint }>(
+    "select ref, revenue from ledger_entries where type = 'settle' and event in ('close', 'late') order by ref",
+  );
+  expect(charged).toEqual(answers.map(({ response }) => ({ ref: response.request_id, revenue: 70n })).toSorted(byRef));
+  const records = await app.db.query<{ id: string }>('select id from chat_calls where status = 200 order by id');
+  expect(records.map(({ id: ref }) => ref)).toEqual(charged.map(({ ref }) => ref));
+  const files = await app.db.query("select id from files where purpose = 'batch_output'");
+  expect(files).toEqual([{ id: done.output_file_id }]);
+  await expectExactBooks(app);
+}
+
+function byRef(a: { ref: string }, b: { ref: string }): number {
+  return a.ref < b.ref ? -1 : 1;
+}
+
+test.concurrent.for(['batch.sent', 'batch.answered', 'batch.filed', 'upload.stored'])(
+  'a worker that is killed at %s loses no line of a batch and doubles none',
+  slow,
+  async (failpoint, { expect }) => {
+    const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+    try {
+      stage.upstream.script('gpt-x', { json: completion('Hi') });
+      const { sdk, id } = await createBatch(stage);
+      const child = startChild(stage, `${failpoint}=kill`);
+      await once(child, 'exit');
+      expect(child.signalCode).toBe('SIGKILL');
+      await startWorker(stage.test.app);
+      await expectAllOnce(expect, stage, sdk, id);
+    } finally {
+      await stage.stop();
+    }
+  },
+);
+
+test.concurrent(
+  'a worker that is stopped puts its lines back, and nobody pays for what it let go',
+  slow,
+  async ({ expect }) => {
+    const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+    try {
+      stage.upstream.script('gpt-x', 'hang');
+      const { sdk, id, db } = await createBatch(stage);
+      const child = startChild(stage, '');
+      await expect.poll(() => stage.upstream.open(), { timeout: 60_000, interval: 50 }).toBe(4);
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      expect(child.exitCode).toBe(0);
+      const open = await db.query('select number from batch_lines where state = $1', ['waiting']);
+      expect(open).toHaveLength(count);
+      stage.upstream.script('gpt-x', { json: completion('Hi') });
+      await startWorker(stage.test.app);
+      await expectAllOnce(expect, stage, sdk, id);
+    } finally {
+      await stage.stop();
+    }
+  },
+);
+
+test.concurrent(
+  'a worker that freezes and comes back changes nothing of lines that another one has made',
+  slow,
+  async ({ expect }) => {
+    const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+    const { promise: after, resolve } = Promise.withResolvers<void>();
+    let child: ChildProcess | undefined;
+    try {
+      stage.upstream.script('gpt-x', { json: completion('Hi'), after });
+      const { sdk, id } = await createBatch(stage);
+      child = startChild(stage, '');
+      await expect.poll(() => stage.upstream.open(), { timeout: 60_000, interval: 50 }).toBe(4);
+      child.kill('SIGSTOP');
+      stage.upstream.script('gpt-x', { json: completion('Hi') });
+      await startWorker(stage.test.app);
+      const status = async () => (await sdk.batches.retrieve(id)).status;
+      await expect.poll(status, { timeout: 90_000, interval: 200 }).toBe('completed');
+      resolve(); // the answers of the frozen one
+      child.kill('SIGCONT');
+      await new Promise((done) => setTimeout(done, 3_000));
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      await expectAllOnce(expect, stage, sdk, id);
+    } finally {
+      child?.kill('SIGKILL');
+      await stage.stop();
+    }
+  },
+);
