@@ -221,6 +221,22 @@ it.each<[object, string]>([
   expect([status, json.error.param]).toEqual([400, param]);
 });
 
+it('large answers are all in the file, in the order of many lines', async () => {
+  const client = await stage.test.client();
+  const words = 'x'.repeat(3_000_000);
+  stage.upstream.script('gpt-x', ({ body }) => {
+    const is_large = JSON.stringify(body).includes('large');
+    return { json: completion(is_large ? words : 'Hi') };
+  });
+  const lines = Array.from({ length: 200 }, (_, index) => chat(`n${index}`, index % 50 === 7 ? 'large' : 'small'));
+  const done = await ended(client, (await create(client, text(lines))).id);
+  expect(done.request_counts).toEqual({ total: 200, completed: 200, failed: 0 });
+  const answers = await linesOf(client, done.output_file_id);
+  expect(answers.map(({ custom_id }) => custom_id)).toEqual(lines.map(({ custom_id }) => custom_id));
+  expect(JSON.stringify(answers[57]?.response?.body).length).toBeGreaterThan(words.length);
+  expect((await chargesOf(client)).count).toBe(200);
+});
+
 it('what is full is asked again, and charged once', async () => {
   const client = await stage.test.client();
   stage.upstream.script('gpt-x', {
