@@ -25,7 +25,7 @@ import type { Codec } from '../styles/codec.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import type { Batch, BatchName } from './batches.ts';
 import { line_bytes_max, parseLine } from './input.ts';
-import { endLine, listAnswered, noteBooked, putBack, type Line } from './lines.ts';
+import { endLine, listAnswered, noteBooked, deferLine, type Line } from './lines.ts';
 
 /** One line of a batch: a call of its endpoint as any other, whose answer is stored before it is booked. */
 
@@ -65,7 +65,7 @@ type Fate = 'open' | 'kept' | 'lost';
 /** More than that many workers have died, or failed, with this line: it may be the line. */
 const attempts_max = 16;
 
-/** Makes the call of a line, and ends the line or puts it back. */
+/** Makes the call of a line, and ends the line or defers it. */
 export async function callLine(parts: LineParts, run: LineRun, line: Line): Promise<void> {
   if (line.attempts > attempts_max) {
     const given_up = {
@@ -174,20 +174,20 @@ function callOf(run: LineRun, line: Line, body: Record<string, unknown>, { stopp
 const tries_max = 8;
 const wait_ms_max = 60_000;
 
-/** Ends a line with its error, or puts it back where a later try may help. */
+/** Ends a line with its error, or defers it where a later try may help. */
 async function endWithError(parts: LineParts, run: LineRun, line: Line, error: unknown): Promise<void> {
   const { db, clock, log } = parts;
   const now_ms = clock.now();
   const expected = expectedError(error);
   const is_stopped = run.signal.aborted;
   if (!expected && !is_stopped) log.error({ request_id: line.request_id, err: error }, 'a call of a batch failed');
-  const known = expected ?? internalError();
-  if (is_stopped || isForLater(known, line)) {
-    const is_counted = !is_stopped && !isFull(known);
-    const not_before = new Date(now_ms + (is_stopped ? 0 : waitMs(known, line)));
-    return retryWhileUnavailable(() => putBack(db, line, run.claim, { not_before, is_counted }));
+  const failure = expected ?? internalError();
+  if (is_stopped || isForLater(failure, line)) {
+    const is_counted = !is_stopped && !isFull(failure);
+    const not_before = new Date(now_ms + (is_stopped ? 0 : waitMs(failure, line)));
+    return retryWhileUnavailable(() => deferLine(db, line, run.claim, { not_before, is_counted }));
   }
-  const { status, body } = errorAnswer(known, completions_errors, line.request_id);
+  const { status, body } = errorAnswer(failure, completions_errors, line.request_id);
   const end = {
     state: 'done',
     status_code: status,
@@ -203,7 +203,7 @@ function isFull({ status, extras }: ApiError): boolean {
   return status === 429 || status === 503 || extras.code === 'rate_limit_exceeded';
 }
 
-/** What is full or away is asked again until the batch expires; what fails, some times. */
+/** Tells whether to try again: until the batch expires where something is full or away, else some times. */
 function isForLater(error: ApiError, { attempts }: Line): boolean {
   const { status, extras } = error;
   if (extras.headers?.['x-should-retry'] === 'false') return false;

@@ -70,7 +70,7 @@ export type LineEnd = {
   state: 'answered' | 'done';
   status_code: number | null;
   error_code: string | null;
-  /** What is to be booked of a line that is answered. */
+  /** The booking of a line that is answered. */
   charge: object | null;
   result: Buffer | null;
 };
@@ -99,8 +99,8 @@ export async function noteBooked(
   );
 }
 
-/** Puts a line back that nothing has come of, until a time; its try counts, or not. */
-export async function putBack(
+/** Defers a line of which nothing has come until a time; its try counts, or not. */
+export async function deferLine(
   db: Queryable,
   line: Line,
   claim: string,
@@ -113,13 +113,8 @@ export async function putBack(
   );
 }
 
-/** Puts back what a worker before this one has left: nobody knows what came of these lines, and nothing is charged for them. */
-export async function putBackAll(
-  db: Queryable,
-  { account_id, id }: BatchName,
-  claim: string,
-  now: Date,
-): Promise<void> {
+/** Defers the lines that a worker before this one has left: nobody knows what came of these lines, and nothing is charged for them. */
+export async function deferSent(db: Queryable, { account_id, id }: BatchName, claim: string, now: Date): Promise<void> {
   await db.query(
     `update batch_lines l set state = 'waiting', claim = null, not_before = $4
        from batches b
@@ -141,7 +136,7 @@ export function listAnswered(
   );
 }
 
-/** Whether lines are open, and when the next one of them may begin. */
+/** Returns how many lines are open, and when the next one of them may begin. */
 export async function openLines(
   db: Queryable,
   { account_id, id }: BatchName,

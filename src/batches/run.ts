@@ -12,7 +12,7 @@ import { readRef } from '../tasks/task.ts';
 import { beginCalls, beginFiles, claimBatch, endBatch, failBatch, findBatch, type Batch } from './batches.ts';
 import { bookAnswered, callLine, type LineParts, type LineRun } from './call.ts';
 import { readLines } from './input.ts';
-import { endWaiting, insertLines, openLines, putBackAll, removeLines, takeLine } from './lines.ts';
+import { endWaiting, insertLines, openLines, deferSent, removeLines, takeLine } from './lines.ts';
 import { makeFiles, type OutputParts } from './output.ts';
 
 /** The parts of the app that working on a batch takes. `runs`: aborted when this worker stops. */
@@ -25,7 +25,7 @@ export type BatchParts = LineParts &
   };
 
 /** Calls of one batch at the same time. */
-const lanes = 4;
+const calls_at_once = 4;
 
 /** Others get their turn; calls that have begun end first. */
 const turn_ms = 20_000;
@@ -33,7 +33,7 @@ const turn_ms = 20_000;
 const look_again_ms_max = 30_000;
 const busy_wait_ms = 250;
 
-/** Works on a batch for a while. What a worker that died has left of it is put back, or booked. */
+/** Works on a batch for a while. Lines that a worker left when it died are deferred, or booked. */
 export async function runBatch(parts: BatchParts, job: Job): Promise<Outcome> {
   const { account_id, task_id: id } = readRef(job.data);
   const claim = randomUUID();
@@ -60,7 +60,7 @@ class Turn {
 
   async work(): Promise<Outcome> {
     const { db } = this.#parts;
-    await putBackAll(db, this.#batch, this.#claim, this.#now());
+    await deferSent(db, this.#batch, this.#claim, this.#now());
     await bookAnswered(this.#parts, this.#batch);
     if (this.#batch.status === 'validating') return this.#validate();
     if (this.#batch.status === 'in_progress') await this.#makeCalls();
@@ -116,10 +116,10 @@ class Turn {
     if (!caller) return endWaiting(db, this.#batch, this.#claim, 'api_key_ended');
     if (!file) return endWaiting(db, this.#batch, this.#claim, 'input_file_gone');
     const run: LineRun = { batch: this.#batch, claim: this.#claim, caller, file, signal: this.#signal };
-    await Promise.all(Array.from({ length: lanes }, () => this.#lane(run)));
+    await Promise.all(Array.from({ length: calls_at_once }, () => this.#callLines(run)));
   }
 
-  async #lane(run: LineRun): Promise<void> {
+  async #callLines(run: LineRun): Promise<void> {
     const { db } = this.#parts;
     for (;;) {
       while (this.#isCrowded(run.caller) && this.#goesOn()) await sleep(busy_wait_ms);

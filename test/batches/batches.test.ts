@@ -21,6 +21,9 @@ beforeEach(async () => {
 afterEach(() => expectExactBooks(stage.test.app));
 afterAll(() => stage.stop());
 
+/** Time in which a call would have begun. */
+const watched_ms = 1_000;
+
 /** Cost of an answer of the upstream: 10 tokens in, 5 out. */
 const answer_cost = 70n;
 
@@ -356,7 +359,7 @@ it('a batch leaves half of the calls that its key may have at once to others', a
   );
   const { id } = await create(client, text([chat('a')]));
   await expect.poll(async () => (await sdkOf(client).batches.retrieve(id)).status).toBe('in_progress');
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await new Promise((resolve) => setTimeout(resolve, watched_ms));
   expect((await sdkOf(client).batches.retrieve(id)).request_counts?.completed).toBe(0);
   for (const permit of permits) permit?.release();
   expect((await ended(client, id)).request_counts?.completed).toBe(1);

@@ -29,6 +29,10 @@ function startChild({ test: { app } }: Stage, failpoints: string): ChildProcess 
 }
 
 const count = 6;
+
+/** Time in which a worker that comes back writes what it has. */
+const thawing_ms = 3_000;
+
 const slow = { timeout: 150_000 };
 
 async function createBatch({ test: { url, app }, client }: Stage) {
@@ -137,7 +141,7 @@ test.concurrent(
       await expect.poll(status, { timeout: 90_000, interval: 200 }).toBe('completed');
       resolve(); // the answers of the frozen one
       child.kill('SIGCONT');
-      await new Promise((done) => setTimeout(done, 3_000));
+      await new Promise((done) => setTimeout(done, thawing_ms));
       child.kill('SIGTERM');
       await once(child, 'exit');
       await expectAllOnce(expect, stage, sdk, id);
