@@ -14,6 +14,7 @@ import { wav } from '../../storage/samples.ts';
 import { bytesOf, conformance, runOf, runToEnd, type Conformance } from '../conformance.ts';
 import { startStudio, startVoices } from '../imitations/forms.ts';
 import { sampleFile } from '../imitations/imitation.ts';
+import { hunyuanJob, startHunyuan, tencentError } from '../imitations/tencent.ts';
 import { configOf, secret } from '../upstreams.ts';
 
 /** The third and the fourth example of docs/http-queue.md, against providers that do what the page says of them. */
@@ -25,8 +26,9 @@ const examples = readDocument('docs/http-queue.md').blocks.filter(({ language })
 function exampleOf(
   index: number,
   input: JsonObject,
+  blocks = examples,
 ): { run: Conformance['run']; credentials: Credentials | undefined } {
-  const reading = readCatalogFile(examples[index]?.text ?? '', 'http-queue.md', facts);
+  const reading = readCatalogFile(blocks[index]?.text ?? '', 'http-queue.md', facts);
   const content = reading.ok ? reading.content : undefined;
   const [model] = content?.models ?? [];
   const [route] = model?.routes ?? [];
@@ -37,6 +39,8 @@ function exampleOf(
   const run = { kind: model.kind, model: upstream_model, input: mapped, options, output };
   return { run, credentials: resolveTexts(provider, () => secret)?.credentials };
 }
+
+const tencent_example = readDocument('docs/providers.md').blocks.filter(({ text }) => text.includes('hunyuan-image'));
 
 const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
 const sample = writeDataUrl({ content_type: 'audio/wav', bytes: wav(1) });
@@ -110,6 +114,60 @@ conformance({
     ['it is told to stop', { json: {} }, 'stopped'],
     ['it is too late', { status: 409, json: {} }, 'billed'],
   ],
+});
+
+const hunyuan = exampleOf(0, { prompt: 'A quiet bay' }, tencent_example);
+
+conformance({
+  name: 'http-queue, before Hunyuan at Tencent Cloud, which signs requests and answers 200,',
+  adapter: http_queue,
+  imitate: (now) => startHunyuan(secret, now),
+  config: { ...(hunyuan.credentials && { credentials: hunyuan.credentials }), secrets: [secret] },
+  run: hunyuan.run,
+  submit: {
+    method: 'POST',
+    path: '/',
+    headers: { 'x-tc-action': 'SubmitTextToImageJob', 'x-tc-region': 'ap-guangzhou' },
+    json: { Prompt: 'A quiet bay', LogoAdd: 0 },
+  },
+  refusals: [
+    [
+      'a wrong key',
+      tencentError('AuthFailure.SecretIdNotFound', 'no such key'),
+      { not_started: 'rejected_credentials' },
+    ],
+    ['no credit', tencentError('ResourceUnavailable.LowBalance', 'balance'), { not_started: 'rejected_credentials' }],
+    ['one job too many', tencentError('RequestLimitExceeded.JobNumExceed', 'jobs'), { not_started: 'rate_limited' }],
+    [
+      'an illegal text',
+      tencentError('OperationDenied.TextIllegalDetected', 'text'),
+      { refused: 'content_policy_violation' },
+    ],
+    [
+      'a wrong field',
+      tencentError('InvalidParameterValue', 'Seed is wrong'),
+      { refused: 'invalid_request', message: /^Seed is wrong$/ },
+    ],
+    ['something else', tencentError('InternalError', 'oops'), { not_started: 'unavailable' }],
+  ],
+  polls: [
+    ['waits', { poll: [hunyuanJob('1')] }, { phase: 'waiting' }],
+    [
+      'failed',
+      { poll: [hunyuanJob('4', { JobErrorCode: 'ServerError', JobErrorMsg: 'x' })] },
+      { phase: 'failed', type: 'upstream_error' },
+    ],
+    [
+      'moderated',
+      { poll: [hunyuanJob('4', { JobErrorCode: 'OperationDenied.ImageIllegalDetected', JobErrorMsg: 'no' })] },
+      { phase: 'failed', type: 'content_policy_violation' },
+    ],
+    ['unknown for a moment', { poll: [tencentError('FailedOperation.JobNotExist', 'gone')] }, { phase: 'waiting' }],
+    ['too many questions', { poll: [tencentError('RequestLimitExceeded', 'slow down')] }, 'unknown'],
+  ],
+  unknown_word: hunyuanJob('3'),
+  pace: { per_minute: 600 },
+  cancels: [['there is none', {}, 'billed']],
 });
 
 describe('the examples of http-queue', () => {

@@ -287,6 +287,7 @@ models:
   it.each<[string, string[]]>([
     [`{ ${submit}, ${status} }`, []],
     ['{ submit: { path: /images } }', []],
+    ['{ submit: { path: /images }, errors: { code: $.c, ok: [] } }', []],
     ['{}', ['error options.submit: is required: how a run is started.']],
     ['{ submit: 7 }', ['error options.submit: must be a mapping.']],
     [`{ ${status} }`, ['error options.submit: is required: how a run is started.']],

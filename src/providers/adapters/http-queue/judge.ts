@@ -15,7 +15,7 @@ export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
   if (answer.ok && isFile(answer) && !is_code_beside) return undefined;
   const code = codeIn(answer, errors);
   // Where HTTP says that all is well, an answer without a code says nothing else.
-  if (answer.ok && (errors.ok.length === 0 || code === '' || errors.ok.includes(code))) return undefined;
+  if (answer.ok && (errors.ok === undefined || code === '' || errors.ok.includes(code))) return undefined;
   return troubleOf(code, textAt(answer, errors.message), errors);
 }
 
@@ -23,7 +23,7 @@ export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
 function codeIn(answer: Answer, { code, ok }: Errors): string {
   if (!code) return '';
   const codes = allIn(answer, code).map((value) => wordOf(textOf(value)));
-  return codes.find((each) => ok.includes(each)) ?? codes[0] ?? '';
+  return codes.find((each) => ok?.includes(each)) ?? codes[0] ?? '';
 }
 
 /** The trouble of a run that has failed. */

@@ -51,8 +51,8 @@ export type Errors = {
   message: AnswerPlace | undefined;
   /** Seconds until the next request. */
   retry_after: AnswerPlace | undefined;
-  /** Codes of answers in which nothing is wrong; none: the HTTP status alone decides. */
-  ok: readonly string[];
+  /** Codes of answers in which nothing is wrong; undefined: the HTTP status alone decides. Of an empty list every code is an error. */
+  ok: readonly string[] | undefined;
   meanings: { readonly [meaning in Meaning]: readonly string[] };
 };
 
@@ -242,7 +242,7 @@ function readErrors(all: Section): Errors {
     code: section?.path('code'),
     message: section?.path('message'),
     retry_after: section?.path('retry_after'),
-    ok: words('ok'),
+    ok: section?.has('ok') === true ? section.words('ok', { may_be_empty: true }) : undefined,
     meanings: {
       moderation: words('moderation'),
       input: words('input'),

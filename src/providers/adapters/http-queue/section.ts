@@ -105,7 +105,7 @@ export class Section {
   }
 
   /** A list of words or codes, in small letters. */
-  words(field: string, options: { required: boolean } = { required: false }): string[] {
+  words(field: string, options: { required?: boolean; may_be_empty?: boolean } = {}): string[] {
     const value = this.#value[field];
     if (value === undefined) {
       if (options.required) this.note(field, 'is required: a list of words');
@@ -113,7 +113,8 @@ export class Section {
     }
     const list: Json[] = [value].flat();
     const is_right =
-      list.length > 0 && list.every((word) => ['string', 'number', 'boolean'].includes(typeof word) && word !== '');
+      (list.length > 0 || options.may_be_empty === true) &&
+      list.every((word) => ['string', 'number', 'boolean'].includes(typeof word) && word !== '');
     if (is_right) return list.map((word) => String(word).toLowerCase());
     this.note(field, 'must be a list of words or numbers');
     return [];
