@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../catalog/model.ts';
 import { checkShape, depth_max } from '../lib/json-shape.ts';
 import { parseExactly } from '../lib/long-integers.ts';
 import { isObject } from './fields.ts';
+import type { Quirks } from './quirks.ts';
 
 /**
  * Adapts calls of tools to the styles. All of it is a function of the input, so that both halves of a call
@@ -23,6 +24,16 @@ export function safeId(id: string): string {
 /** `id`, shortened if it is longer than upstreams of chat-completions style take. */
 export function shortId(id: string, length_max: number = id_length_max): string {
   return id.length <= length_max ? id : `${id.slice(0, length_max - 17)}_${digest(id, 16)}`;
+}
+
+/** The id of a tool call as a route takes it. */
+export function callId(id: string, { tool_ids, tool_id_length_max }: Quirks): string {
+  return tool_ids === undefined ? shortId(id, tool_id_length_max) : nineLetters(id);
+}
+
+/** The id of a tool call as Mistral takes it: nine letters and digits, the same for the same id. */
+export function nineLetters(id: string): string {
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : digest(id, 9);
 }
 
 /** A tool's name as upstreams take it: at most 64 of the characters that both styles have. */

@@ -22,6 +22,8 @@ export type Quirks = {
   document_parts?: boolean;
   /** Chat completions: the longest id of a tool call that the upstream takes. */
   tool_id_length_max?: number;
+  /** Chat completions: the form of ids of tool calls; Mistral takes nine letters and digits alone. */
+  tool_ids?: 'nine_letters';
   /** Chat completions: false if the upstream knows no `reasoning_effort`. */
   reasoning_effort?: boolean;
   /** Chat completions: true if the upstream takes OpenRouter's `reasoning` object; others are told the effort. */
@@ -65,6 +67,7 @@ const values: { readonly [name in Exclude<keyof Quirks, 'tool_id_length_max'>]: 
   developer_role: [true, false],
   reasoning_field: ['reasoning_content', 'reasoning', 'none'],
   document_parts: [true, false],
+  tool_ids: ['nine_letters'],
   reasoning_effort: [true, false],
   reasoning_object: [true, false],
   responses: [true, false, 'tools', 'always'],

@@ -16,7 +16,7 @@ Each client asks four models, whose upstreams speak the four styles: chat comple
 2. **stream**: the same, in pieces.
 3. **tools**: a loop of three calls of a tool, each with its result, and the last answer.
 4. **image**: an image in the request, which reaches the upstream as it was; in rows with *files*, it is uploaded first and named by its address.
-5. **leave**: a stream without end that the client leaves; the upstream's answer must end too.
+5. **leave**: a stream without end that the client leaves; the upstream's answer must end too (but for agents of the command line: they ask for thinking, and what thinks is read on for its usage).
 6. **overflow**: the upstream refuses a request that is longer than its context; the client must raise an error.
 
 Afterwards the books are read: every call that came to an end costs what its usage says, no hold is left, and the ledger has no difference. The upstreams are imitated, on loopback; clients run with telemetry and updates off, and with a proxy that refuses every other address.

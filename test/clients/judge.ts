@@ -47,7 +47,7 @@ function faultOf(
   if (step === 'leave') {
     if (pieces === 0) return 'no piece came';
     // What reasons is read on for its usage.
-    return seen.every(({ answer, reasons }) => answer === 'left' || (answer === 'complete' && reasons))
+    return is_agent || seen.every(({ answer }) => answer === 'left')
       ? undefined
       : 'the upstream went on after the client had left';
   }

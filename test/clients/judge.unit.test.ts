@@ -7,7 +7,7 @@ import type { Asked } from './upstream.ts';
 
 const model = modelOf('completions');
 const style = 'completions';
-const complete = { style, answer: 'complete', reasons: false } as const;
+const complete = { style, answer: 'complete' } as const;
 
 const good_lines: Line[] = [
   { model, step: 'plain', text: hello, pieces: 1 },
@@ -22,8 +22,8 @@ const good_asked: Asked[] = [
   { ...complete, step: 'stream' },
   ...[...results, 'the answer'].map((): Asked => ({ ...complete, step: 'tools' })),
   { ...complete, step: 'image' },
-  { style, step: 'leave', answer: 'left', reasons: false },
-  { style, step: 'overflow', answer: 'refused', reasons: false },
+  { style, step: 'leave', answer: 'left' },
+  { style, step: 'overflow', answer: 'refused' },
 ];
 
 function resultOf(step: Line['step'], line: Line, asked: readonly Asked[] = good_asked): Verdict['result'] | undefined {
@@ -50,19 +50,18 @@ describe('a client of the suite', () => {
   });
 
   it('fails when the upstream goes on after the client has left', () => {
-    const asked = good_asked.map((one) =>
-      one.step === 'leave' ? ({ ...one, answer: 'complete', reasons: false } as const) : one,
-    );
+    const asked = good_asked.map((one) => (one.step === 'leave' ? ({ ...one, answer: 'complete' } as const) : one));
     expect(resultOf('leave', { model, step: 'leave', text: 'and', pieces: 1 }, asked)).toEqual({
       failed: 'the upstream went on after the client had left',
     });
   });
 
-  it('passes when the upstream goes on after a request for thinking', () => {
+  it('passes when the upstream goes on after an agent, which asks for thinking', () => {
     const asked = good_asked.map((one) => {
-      return one.step === 'leave' ? ({ ...one, answer: 'complete', reasons: true } as const) : one;
+      return one.step === 'leave' ? ({ ...one, answer: 'complete' } as const) : one;
     });
-    expect(resultOf('leave', { model, step: 'leave', text: 'and', pieces: 1 }, asked)).toBe('ok');
+    const verdicts = judge(good_lines, asked, true).filter((one) => one.style === style);
+    expect(verdicts.map(({ result }) => result)).toEqual(good_lines.map(() => 'ok'));
   });
 
   it('lets an agent ask more than a loop of tools needs, but not less', () => {

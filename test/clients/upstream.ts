@@ -5,16 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { framesOf, overflowOf, wholeAnswer, type Answer, type Style } from './answers.ts';
 import { hello, image_base64, results, steps, tool_name, words_of_image, type Step } from './programme.ts';
 
-/** One request of the service, and what became of its answer; `reasons` if it asks for thinking. */
-export type Asked = { style: Style; step: Step; answer: 'open' | 'complete' | 'left' | 'refused'; reasons: boolean };
+/** One request of the service, and what became of its answer. */
+export type Asked = { style: Style; step: Step; answer: 'open' | 'complete' | 'left' | 'refused' };
 
 export type Upstream = { url: string; asked: Asked[]; stop(): Promise<void> };
 
 /** A stream that is meant to be left ends by itself after this time, which is then a finding. */
 const endless_ms = 12_000;
 const pause_ms = 40;
-
-const asks_for_reasoning = /"(?:reasoning_effort|reasoning|thinking|thinkingConfig)"\s*:/;
 
 /** Requests of a step, after which a loop of tools that goes in circles ends. */
 const requests_max = 12;
@@ -45,7 +43,7 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
   const style = styleOf(path);
   const step = steps.find((name) => body.includes(`Step: ${name}.`));
   if (!style || !step) return void response.writeHead(404).end('{"error":{"message":"no such step"}}');
-  const one: Asked = { style, step, answer: 'open', reasons: asks_for_reasoning.test(body) };
+  const one: Asked = { style, step, answer: 'open' };
   asked.push(one);
   response.once('close', () => {
     if (one.answer === 'open') one.answer = response.writableFinished ? 'complete' : 'left';

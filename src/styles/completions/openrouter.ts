@@ -3,6 +3,7 @@ import type { ChatRequest } from '../codec.ts';
 import { isObject } from '../fields.ts';
 import type { Quirks } from '../quirks.ts';
 import { readModel } from '../request.ts';
+import { plainChoices } from './plain-choice.ts';
 import { effortOfThinking, readThinking } from './settings.ts';
 
 /**
@@ -72,7 +73,8 @@ function isEmpty(value: Json): boolean {
 export function answerShown(answer: JsonObject, { body }: ChatRequest): JsonObject | undefined {
   const show = reasoningShown(body);
   const { choices } = answer;
-  if (show === 'usual' || !Array.isArray(choices) || !choices.every(isObject)) return undefined;
-  const shown = choicesShown(choices, 'message', show);
+  if (!Array.isArray(choices) || !choices.every(isObject)) return undefined;
+  const plain = plainChoices(choices, 'message');
+  const shown = show === 'usual' ? plain : choicesShown(plain, 'message', show);
   return shown === choices ? undefined : { ...answer, choices: shown };
 }

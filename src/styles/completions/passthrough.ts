@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { ChatRequest, Passthrough, Target } from '../codec.ts';
+import { nineLetters } from '../calls.ts';
 import { isObject } from '../fields.ts';
 import { withoutSampling } from '../quirks.ts';
 import {
@@ -20,7 +21,8 @@ import {
 import { fitBudget } from '../thinking.ts';
 import { tellsCost, withCost } from '../usage.ts';
 import { choicesShown, reasoningShown, withEffort } from './openrouter.ts';
-import { answerId, textOf } from './response.ts';
+import { plainChoices, textOf } from './plain-choice.ts';
+import { answerId } from './response.ts';
 import { usage_format } from './usage.ts';
 
 /**
@@ -37,6 +39,7 @@ export function sameCompletionsBody(request: ChatRequest, target: Target): JsonO
   if (quirks.reasoning_object !== true) withEffort(body, quirks);
   if (quirks.reasoning_effort === false) delete body['reasoning_effort'];
   if (quirks.developer_role === false) body['messages'] = changeMessages(body['messages'], asSystem);
+  if (quirks.tool_ids !== undefined) body['messages'] = changeMessages(body['messages'], withNineLetters);
   if (quirks.reasoning_field === 'none') body['messages'] = changeMessages(body['messages'], withoutReasoning);
   return body;
 }
@@ -88,6 +91,18 @@ function asSystem(message: JsonObject): JsonObject {
   return message['role'] === 'developer' ? { ...message, role: 'system' } : message;
 }
 
+function withNineLetters(message: JsonObject): JsonObject {
+  const { tool_calls: calls, tool_call_id: id } = message;
+  const change = (call: Json) =>
+    isObject(call) && typeof call['id'] === 'string' ? { ...call, id: nineLetters(call['id']) } : call;
+  if (!Array.isArray(calls) && typeof id !== 'string') return message;
+  return {
+    ...message,
+    ...(Array.isArray(calls) && { tool_calls: calls.map(change) }),
+    ...(typeof id === 'string' && { tool_call_id: nineLetters(id) }),
+  };
+}
+
 /** Callers push whole answers back, with the thinking that a model of another provider gave, and its thought signatures. */
 function withoutReasoning(message: JsonObject): JsonObject {
   const { reasoning_content, reasoning, reasoning_details, ...rest } = withoutExtraContent(message);
@@ -112,6 +127,7 @@ export function sameCompletions(options: PassthroughOptions, state: StreamState)
     object: 'chat.completion.chunk',
     id: answerId(options.request_id),
     noteChoice: noteDelta,
+    readChoices: (choices) => plainChoices(choices, 'delta'),
     ...(show !== 'usual' && { showChoices: (choices) => choicesShown(choices, 'delta', show) }),
   });
 }
@@ -121,6 +137,8 @@ type ChoiceStyle = {
   object: string;
   id: string;
   noteChoice(choice: JsonObject): void;
+  /** The choices as SDKs read them; the same list if they are so. */
+  readChoices?: (choices: JsonObject[]) => JsonObject[];
   /** The choices as the caller wants them; the same list if that is as they came. */
   showChoices?: (choices: JsonObject[]) => JsonObject[];
 };
@@ -156,7 +174,8 @@ export function relayChoices(
     learnUsage(state, usage_format.read(chunk['usage']));
     created = chunk['created'] ?? null;
     state.upstream_id ??= upstreamIdOf(chunk['id']);
-    const choices = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];
+    const received = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];
+    const choices = style.readChoices?.(received) ?? received;
     state.has_begun ||= choices.length > 0;
     for (const choice of choices) {
       const { index = 0, finish_reason } = choice;
@@ -176,7 +195,7 @@ export function relayChoices(
         return chunkOf({ ...chunk, ...own, choices: shown, usage: reported_usage });
       }
     }
-    if (shown !== choices)
+    if (shown !== received)
       return shown.length === 0
         ? undefined
         : chunkOf({ ...(options.wants_usage ? chunk : rest), ...own, choices: shown });

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
-import { shortId, ToolNames } from '../calls.ts';
+import { callId, ToolNames } from '../calls.ts';
 import type { ChatRequest, Target, UpstreamBody } from '../codec.ts';
 import { writeCall } from './response.ts';
 import type { Conversation, Part, ToolChoice, Turn } from '../conversation.ts';
@@ -78,7 +78,7 @@ function writeAssistant({ parts }: Turn, names: ToolNames, quirks: Quirks): Json
   if (field !== 'none' && thought !== '') message[field] = thought;
   if (calls.length > 0) {
     message['tool_calls'] = calls.map((call) =>
-      writeCall({ ...call, id: shortId(call.id, quirks.tool_id_length_max), name: names.forUpstream(call.name) }),
+      writeCall({ ...call, id: callId(call.id, quirks), name: names.forUpstream(call.name) }),
     );
   }
   return [message];
@@ -110,14 +110,14 @@ function writeResult(result: PartOf<'tool_result'>, quirks: Quirks): JsonObject 
     return `(see the ${part.type} in the next user message)`;
   });
   const content = `${result.is_error ? 'Error: ' : ''}${texts.join('\n')}`;
-  return { role: 'tool', tool_call_id: shortId(result.id, quirks.tool_id_length_max), content };
+  return { role: 'tool', tool_call_id: callId(result.id, quirks), content };
 }
 
 /** Messages with the role of a tool hold text alone. */
 function mediaOf(result: PartOf<'tool_result'>, quirks: Quirks): Part[] {
   const media = result.parts.filter((part) => part.type !== 'text' && !isTextDocument(part));
   if (media.length === 0) return [];
-  const id = shortId(result.id, quirks.tool_id_length_max);
+  const id = callId(result.id, quirks);
   return [{ type: 'text', text: `From the result of the tool call ${id}:` }, ...media];
 }
 

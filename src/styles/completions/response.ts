@@ -7,6 +7,7 @@ import type { AnswerOptions } from '../codec.ts';
 import { withCost } from '../usage.ts';
 import { citationsIn } from '../citations.ts';
 import type { ReasoningShown } from './openrouter.ts';
+import { plainChoices, textOf } from './plain-choice.ts';
 import { annotationsOf } from './searches.ts';
 import { usage_format } from './usage.ts';
 
@@ -18,7 +19,7 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
   if (!isObject(value)) throw new Error('The answer is no JSON object.');
   if (isObject(value['error'])) throw new Error('The answer is an error.');
   const { choices } = value;
-  const list = Array.isArray(choices) ? choices.filter(isObject) : [];
+  const list = plainChoices(Array.isArray(choices) ? choices.filter(isObject) : [], 'message');
   if (list.length === 0) throw new Error('The answer has no choices.');
   const usage = usage_format.read(value['usage']);
   const id = value['id'];
@@ -52,13 +53,6 @@ function readMessage(choice: JsonObject, call_prefix: string): Part[] {
   const legacy = calls.length === 0 ? readFunction(message['function_call'], `call_${call_prefix}`) : undefined;
   if (legacy) parts.push(legacy);
   return parts;
-}
-
-/** Some servers answer parts instead of a string. */
-export function textOf(content: Json | undefined): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
-  return content.map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');
 }
 
 function transcriptOf(audio: Json | undefined): string {

@@ -9,8 +9,9 @@ import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type Stre
 import { withCost } from '../usage.ts';
 import { CitedText } from '../citations.ts';
 import type { ReasoningShown } from './openrouter.ts';
+import { plainChoice, textOf } from './plain-choice.ts';
 import { annotationsOf } from './searches.ts';
-import { answerId, readFinish, readThinking, textOf, thoughtMembers, writeFinish } from './response.ts';
+import { answerId, readFinish, readThinking, thoughtMembers, writeFinish } from './response.ts';
 import { usage_format } from './usage.ts';
 
 /** Only the first choice: the other style has no more. */
@@ -39,7 +40,7 @@ export class CompletionsReader implements StreamReader {
     const events: ChatEvent[] = this.#started ? [] : [start(chunk['id'])];
     this.#started = true;
     const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
-    const choice_events = choice ? this.#readChoice(choice) : [];
+    const choice_events = choice ? this.#readChoice(plainChoice(choice, 'delta')) : [];
     this.#has_content ||= choice_events.some(({ type }) => type !== 'ending');
     events.push(...choice_events);
     const usage = usage_format.read(chunk['usage']);
