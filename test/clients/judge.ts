@@ -46,7 +46,7 @@ function faultOf(
 ): string | undefined {
   if (step === 'leave') {
     if (pieces === 0) return 'no piece came';
-    // What reasons is read on for its usage.
+    // Agents ask for thinking, and what thinks is read on for its usage.
     return is_agent || seen.every(({ answer }) => answer === 'left')
       ? undefined
       : 'the upstream went on after the client had left';
