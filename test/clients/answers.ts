@@ -2,7 +2,9 @@
 export const styles = ['completions', 'messages', 'responses', 'gemini'] as const;
 export type Style = (typeof styles)[number];
 
-export type Answer = { text: string } | { call: { id: string; name: string; input: object } };
+export type Answer =
+  | { text: string }
+  | { call: { id: string; name: string; input: object; namespace?: string | undefined } };
 
 /** A stream in parts: pieces of text may stand between `begin` and `end` any number of times. */
 export type Frames = { begin: string[]; piece(text: string): string; end: string[] };
@@ -172,13 +174,14 @@ function item(answer: Answer): object {
     const content = [{ type: 'output_text', text: answer.text, annotations: [] }];
     return { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content };
   }
-  const { id, name, input } = answer.call;
+  const { id, name, input, namespace } = answer.call;
   return {
     id: `fc_${id}`,
     type: 'function_call',
     status: 'completed',
     call_id: id,
     name,
+    ...(namespace !== undefined && { namespace }),
     arguments: JSON.stringify(input),
   };
 }

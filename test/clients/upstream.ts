@@ -81,7 +81,14 @@ function answerOf(style: Style, step: Step, body: string): Answer {
   if (next === undefined) return { text: `Done: ${seen.join(', ')}.` };
   const name = new RegExp(`"name":\\s*"([^"]*${tool_name}[^"]*)"`).exec(body)?.[1];
   if (name === undefined) return searchForTool(body);
-  return { call: { id: `call_${seen.length}`, name, input: { number: seen.length } } };
+  const namespace = style === 'responses' ? namespaceIn(body) : undefined;
+  return { call: { id: `call_${seen.length}`, name, input: { number: seen.length }, namespace } };
+}
+
+/** Returns the namespace that has the tool; Codex puts the tools of a server of the Model Context Protocol in one. */
+function namespaceIn(body: string): string | undefined {
+  const { tools = [] } = JSON.parse(body) as { tools?: { type: string; name: string; tools?: { name: string }[] }[] };
+  return tools.find((tool) => tool.type === 'namespace' && tool.tools?.some(({ name }) => name === tool_name))?.name;
 }
 
 /** Some agents send the names of tools alone, and a tool that finds them; it takes \`select:NAME\`. */
