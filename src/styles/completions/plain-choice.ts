@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import { isObject } from '../fields.ts';
 
 /**
- * What some servers of this style answer otherwise than its SDKs read:
+ * Answers of servers of this style that its SDKs do not read as they are:
  * - Mistral's models that think answer parts instead of a text: `{ type: 'thinking', thinking: [{ type: 'text', … }] }`
  *   and `{ type: 'text', … }` (its SDK `@mistralai/mistralai` 2.7.0, `ContentChunk`; read on 2026-11-28).
  * - Finish reasons that the style lacks (the list below), with which SDKs with strict types refuse the whole answer.
