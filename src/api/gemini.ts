@@ -133,22 +133,28 @@ const list_models: Endpoint<{ readonly catalog: CatalogHolder }> = {
     },
     responses: { 200: { description: '`models`, and `nextPageToken` if there are more.' } },
   },
-  handle: (app, { query }) => {
-    const offered = [...app.catalog.current.models.values()].filter(isOffered);
-    const token = query.get('pageToken') ?? '';
-    const first = token === '' ? 0 : offered.findIndex(({ id }) => id === token) + 1;
-    if (token !== '' && first === 0)
-      throw new ApiError('invalid_request', 'pageToken is none of this list.', { param: 'pageToken' });
-    const size = wholeNumber(query, 'pageSize', { min: 1, max: page_size_max }) ?? offered.length;
-    const page = offered.slice(first, first + size);
-    const last = page.at(-1);
-    const has_more = last !== undefined && first + size < offered.length;
-    return {
-      status: 200,
-      body: { models: page.map(rendered), ...(has_more && { nextPageToken: last.id }) },
-    };
-  },
+  handle: answerModels,
 };
+
+/** Parts of the app that models take. */
+type ModelParts = { readonly catalog: CatalogHolder };
+
+/** A list of models in Gemini's style. */
+function answerModels(app: ModelParts, { query }: Call): Answer {
+  const offered = [...app.catalog.current.models.values()].filter(isOffered);
+  const token = query.get('pageToken') ?? '';
+  const first = token === '' ? 0 : offered.findIndex(({ id }) => id === token) + 1;
+  if (token !== '' && first === 0)
+    throw new ApiError('invalid_request', 'pageToken is none of this list.', { param: 'pageToken' });
+  const size = wholeNumber(query, 'pageSize', { min: 1, max: page_size_max }) ?? offered.length;
+  const page = offered.slice(first, first + size);
+  const last = page.at(-1);
+  const has_more = last !== undefined && first + size < offered.length;
+  return {
+    status: 200,
+    body: { models: page.map(rendered), ...(has_more && { nextPageToken: last.id }) },
+  };
+}
 
 function isOffered({ kind, hidden }: Model): boolean {
   return !hidden && (kind === 'chat' || kind === 'embedding');
@@ -166,15 +172,32 @@ const get_model: Endpoint<{ readonly catalog: CatalogHolder }> = {
     responses: { 200: { description: 'The model.' } },
     errors: [404],
   },
-  handle: (app, call) => {
-    const { models, retired } = app.catalog.current;
-    const id = idIn(call.params['id'] ?? '');
-    const model = models.get(id);
-    if (!model || (model.kind !== 'chat' && model.kind !== 'embedding'))
-      throw unknownModel(id, 'id', retired.get(id)?.retirement);
-    return { status: 200, body: rendered(model) };
-  },
+  handle: answerModel,
 };
+
+/** One model in Gemini's style. Throws ApiError 404. */
+function answerModel(app: ModelParts, call: Call): Answer {
+  const { models, retired } = app.catalog.current;
+  const id = idIn(call.params['id'] ?? '');
+  const model = models.get(id);
+  if (!model || (model.kind !== 'chat' && model.kind !== 'embedding'))
+    throw unknownModel(id, 'id', retired.get(id)?.retirement);
+  return { status: 200, body: rendered(model) };
+}
+
+/**
+ * Answers a call of /v1/models in Gemini's style if it comes with the header of its SDKs: with version v1, which is the one
+ * of the SDK for Python, models have the same paths as those of other styles.
+ */
+export function modelsOrGemini<App extends ModelParts>(
+  kind: 'list' | 'get',
+  handle: (app: App, call: Call) => Promise<Answer>,
+): (app: App, call: Call) => Promise<Answer> | Answer {
+  return (app, call) => {
+    if (call.headers['x-goog-api-key'] === undefined) return handle(app, call);
+    return kind === 'list' ? answerModels(app, call) : answerModel(app, call);
+  };
+}
 
 const chat_methods = ['generateContent', 'streamGenerateContent', 'countTokens'];
 

@@ -8,6 +8,7 @@ import { ApiError } from '../errors.ts';
 import { routeName, type Standing, type RouteHealth } from '../routing/health.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
+import { modelsOrGemini } from './gemini.ts';
 import { listOf } from './schemas.ts';
 
 /** The parts of the app that listing models takes. */
@@ -81,7 +82,7 @@ export const list_models: Endpoint<Parts> = {
     },
     responses: { 200: { description: 'The models in the order of the catalogue.', schema: listOf(model_schema) } },
   },
-  handle: handleList,
+  handle: modelsOrGemini<Parts>('list', handleList),
 };
 
 async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> {
@@ -156,10 +157,12 @@ export const get_model: Endpoint<Parts> = {
     params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },
-  handle: async (app, { params, caller }) => {
-    const { current } = app.catalog;
-    const model = modelNamed(current, params['id'] ?? '', 'id');
-    const statusOf = await lookAtRoutes(app, caller.account.id);
-    return { status: 200, body: recordOf(current, model, statusOf(model)) };
-  },
+  handle: modelsOrGemini<Parts>('get', handleGet),
 };
+
+async function handleGet(app: Parts, { params, caller }: Call): Promise<Answer> {
+  const { current } = app.catalog;
+  const model = modelNamed(current, params['id'] ?? '', 'id');
+  const statusOf = await lookAtRoutes(app, caller.account.id);
+  return { status: 200, body: recordOf(current, model, statusOf(model)) };
+}

@@ -227,3 +227,16 @@ test('the SDK set to version v1 is served too', async () => {
   const v1 = new GoogleGenAI({ apiKey: stage.client.key, apiVersion: 'v1', httpOptions: { baseUrl: stage.test.url } });
   expect((await v1.models.generateContent({ model: 'acme/oai', contents: 'Hello' })).text).toBe('Good day.');
 });
+
+test('the SDK lists and reads models in version v1 too, which is the one of the SDK for Python', async () => {
+  const httpOptions = { baseUrl: stage.test.url };
+  const in_v1 = new GoogleGenAI({ apiKey: stage.client.key, apiVersion: 'v1', httpOptions });
+  const names: (string | undefined)[] = [];
+  for await (const { name } of await in_v1.models.list({ config: { pageSize: 2 } })) names.push(name);
+  const expected: (string | undefined)[] = [];
+  for await (const { name } of await ai.models.list()) expected.push(name);
+  expect(names).toEqual(expected);
+  expect(names).toContain('models/acme/oai');
+  expect((await in_v1.models.get({ model: 'acme/oai' })).name).toBe('models/acme/oai');
+  await expect(in_v1.models.get({ model: 'acme/none' })).rejects.toMatchObject({ status: 404 });
+});
