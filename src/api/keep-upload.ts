@@ -115,9 +115,15 @@ export async function completeSession(
     const now_completed = await findSession(app.db, session);
     const file = now_completed && (await fileOf(app, now_completed));
     if (file) return file; // another call was faster
-    if (error instanceof PartMissing) throw refusal(app, 'ended');
+    if (error instanceof PartMissing) throw partMissing();
     throw error;
   }
+}
+
+/** Its session has just ended, or nodes of the service have different storages. */
+function partMissing(): ApiError {
+  const message = 'A part of the upload is not in the storage of this server. Begin another upload.';
+  return new ApiError('invalid_request', message, { code: 'upload_part_missing' });
 }
 
 /** Returns the file of a session that is completed, as long as it is there. */

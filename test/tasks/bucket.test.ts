@@ -1,9 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import OpenAI from 'openai-7';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listAttempts } from '../../src/tasks/task.ts';
-import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import {
+  expectExactBooks,
+  startTestApp,
+  type Answered,
+  type Client,
+  type TestApp,
+  type TestAppOptions,
+} from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 import { partsOf } from '../providers/imitations/multipart.ts';
@@ -42,11 +50,13 @@ let service: TestApp;
 let client: Client;
 let png: Buffer;
 
-async function start(more: object = {}): Promise<TestApp> {
+async function optionsOf(more: object = {}): Promise<TestAppOptions> {
   const storage = await storageYaml(imitation, folder, { prefix: 'prod', ...more });
   const yaml = `version: 1\n${limits()}\n${storage}\n${models.replace('EDITOR', studio.url)}`;
-  return startTestApp({ yaml, adapters: { puppet: puppet.adapter } });
+  return { yaml, adapters: { puppet: puppet.adapter } };
 }
+
+const start = async (more?: object): Promise<TestApp> => startTestApp(await optionsOf(more));
 
 beforeAll(async () => {
   png = await picture('png', 40, 30);
@@ -251,5 +261,44 @@ describe('links that lead on to the bucket', () => {
     await call('DELETE', `/v1/tasks/${json.id}/output`);
     expect((await fetch(url, { redirect: 'manual' })).status).toBe(404);
     await presigning.stop();
+  });
+});
+
+describe('an upload in parts', () => {
+  const bytes = Buffer.from('Grüße an Łódź, '.repeat(1_000));
+  const half = 9_000;
+  const sdkAt = ({ url }: TestApp) => new OpenAI({ apiKey: client.key, baseURL: `${url}/v1`, maxRetries: 0 });
+  const add = (sdk: OpenAI, upload_id: string, part: Buffer) =>
+    sdk.uploads.parts.create(upload_id, { data: new File([new Uint8Array(part)], 'part') });
+  const begin = (sdk: OpenAI) =>
+    sdk.uploads.create({ bytes: bytes.length, filename: 'a.txt', mime_type: 'text/plain', purpose: 'user_data' });
+
+  test('goes to the bucket by one node and is completed by another, which has no disk of the first', async () => {
+    const other = await service.beside({ ...(await optionsOf()), env: { MEDLEY_DATA: join(folder, 'other') } });
+    try {
+      const upload = await begin(sdkAt(service));
+      const first = await add(sdkAt(service), upload.id, bytes.subarray(0, half));
+      const rest = await add(sdkAt(other), upload.id, bytes.subarray(half));
+      const done = await sdkAt(other).uploads.complete(upload.id, { part_ids: [first.id, rest.id] });
+      expect(await (await sdkAt(service).files.content(done.file?.id ?? '')).text()).toBe(bytes.toString());
+      expect(await service.app.storage.list(client.account_id, upload.id)).toEqual([]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('gets 503 while the bucket is away, and goes on when it is back', async () => {
+    const sdk = sdkAt(service);
+    const upload = await begin(sdk);
+    const first = await add(sdk, upload.id, bytes.subarray(0, half));
+    goAway();
+    await expect(add(sdk, upload.id, bytes.subarray(half))).rejects.toMatchObject({ status: 503 });
+    comeBack();
+    const rest = await add(sdk, upload.id, bytes.subarray(half));
+    goAway();
+    const part_ids = [first.id, rest.id];
+    await expect(sdk.uploads.complete(upload.id, { part_ids })).rejects.toMatchObject({ status: 503 });
+    comeBack();
+    expect((await sdk.uploads.complete(upload.id, { part_ids })).file?.bytes).toBe(bytes.length);
   });
 });
