@@ -276,12 +276,12 @@ describe('an upload in parts', () => {
   test('goes to the bucket by one node and is completed by another, which has no disk of the first', async () => {
     const other = await service.beside({ ...(await optionsOf()), env: { MEDLEY_DATA: join(folder, 'other') } });
     try {
-      const upload = await begin(sdkAt(service));
-      const first = await add(sdkAt(service), upload.id, bytes.subarray(0, half));
-      const rest = await add(sdkAt(other), upload.id, bytes.subarray(half));
-      const done = await sdkAt(other).uploads.complete(upload.id, { part_ids: [first.id, rest.id] });
+      const begun = await begin(sdkAt(service));
+      const first = await add(sdkAt(service), begun.id, bytes.subarray(0, half));
+      const rest = await add(sdkAt(other), begun.id, bytes.subarray(half));
+      const done = await sdkAt(other).uploads.complete(begun.id, { part_ids: [first.id, rest.id] });
       expect(await (await sdkAt(service).files.content(done.file?.id ?? '')).text()).toBe(bytes.toString());
-      expect(await service.app.storage.list(client.account_id, upload.id)).toEqual([]);
+      expect(await service.app.storage.list(client.account_id, begun.id)).toEqual([]);
     } finally {
       await other.stop();
     }
@@ -289,16 +289,16 @@ describe('an upload in parts', () => {
 
   test('gets 503 while the bucket is away, and goes on when it is back', async () => {
     const sdk = sdkAt(service);
-    const upload = await begin(sdk);
-    const first = await add(sdk, upload.id, bytes.subarray(0, half));
+    const begun = await begin(sdk);
+    const first = await add(sdk, begun.id, bytes.subarray(0, half));
     goAway();
-    await expect(add(sdk, upload.id, bytes.subarray(half))).rejects.toMatchObject({ status: 503 });
+    await expect(add(sdk, begun.id, bytes.subarray(half))).rejects.toMatchObject({ status: 503 });
     comeBack();
-    const rest = await add(sdk, upload.id, bytes.subarray(half));
+    const rest = await add(sdk, begun.id, bytes.subarray(half));
     goAway();
     const part_ids = [first.id, rest.id];
-    await expect(sdk.uploads.complete(upload.id, { part_ids })).rejects.toMatchObject({ status: 503 });
+    await expect(sdk.uploads.complete(begun.id, { part_ids })).rejects.toMatchObject({ status: 503 });
     comeBack();
-    expect((await sdk.uploads.complete(upload.id, { part_ids })).file?.bytes).toBe(bytes.length);
+    expect((await sdk.uploads.complete(begun.id, { part_ids })).file?.bytes).toBe(bytes.length);
   });
 });
