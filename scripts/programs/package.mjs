@@ -20,7 +20,6 @@ import { readOptions } from '../options.mjs';
 import { makeManifest, makeShrinkwrap, readName, readRepository } from '../package-manifest.mjs';
 import { finish, runScript, setUp } from '../setup.mjs';
 import { forwardSignals } from '../setup-process.mjs';
-import { buildWeb, isStale } from '../web.mjs';
 
 /** Things that the packed program reads at run time, beside dist/: paths of the repository, files or folders. */
 const delivered = [
@@ -70,18 +69,18 @@ async function compile(place, stage) {
   cpSync(join(root, 'src'), join(stage, 'dist'), { recursive: true, filter: isData });
 }
 
-/** Returns the folder with the dashboard, built anew where it is stale. */
-async function dashboard(place) {
-  if (!isStale(root)) return;
-  console.error('Building the dashboard …');
+/** Builds the dashboard for the stage alone: web/dist of the repository keeps files of earlier builds for running services. */
+async function buildDashboard(place, stage) {
+  const words = ['build', 'web', '--config', 'web/vite.config.ts', '--logLevel', 'warn'];
+  const out = ['--outDir', join(stage, 'web/dist')];
   check(
-    await buildWeb(root, (script, words) => runScript(root, place, script, words, { cwd: root })),
+    await runScript(root, place, 'web/node_modules/vite/bin/vite.js', [...words, ...out], { cwd: root }),
     'Building the dashboard',
   );
 }
 
 async function fill(stage, place, manifest) {
-  await dashboard(place);
+  await buildDashboard(place, stage);
   await compile(place, stage);
   for (const path of delivered) cpSync(join(root, path), join(stage, path), { recursive: true });
   const readme = readFileSync(join(root, 'README.md'), 'utf8').replace(
@@ -89,8 +88,6 @@ async function fill(stage, place, manifest) {
     `$1${manifest.name}`,
   );
   writeFileSync(join(stage, 'README.md'), readme);
-  const isDelivered = (path) => !path.endsWith('.stamp');
-  cpSync(join(root, 'web/dist'), join(stage, 'web/dist'), { recursive: true, filter: isDelivered });
   check(
     await runScript(root, place, 'scripts/sbom.mjs', ['--out', join(stage, 'sbom')], { onOutput: () => undefined }),
     'npm sbom',
@@ -140,7 +137,7 @@ const options = readOptions({
 
 forwardSignals();
 await finish(async () => {
-  const place = await setUp(root, isStale(root) ? ['.', 'web', 'test'] : ['.', 'test']);
+  const place = await setUp(root, ['.', 'web', 'test']);
   try {
     return await pack(place, options);
   } catch (error) {
