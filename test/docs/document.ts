@@ -53,6 +53,7 @@ export function documentPaths(): string[] {
     'STYLE.md',
     'SECURITY.md',
     'CHANGELOG.md',
+    'clients/typescript/README.md',
     ...decisions.map((name) => `docs/decisions/${name}`),
   ];
 }

@@ -1,0 +1,308 @@
+// Written from openapi.json by test/typescript-client/types.unit.test.ts: run it with --update after a change.
+
+/** A generation task. */
+export type Task = {
+  /** Task identifier, `task_` + 26 characters. */
+  id: string;
+  status: 'queued' | 'running' | 'succeeded' | 'failed';
+  model: string;
+  output: OutputItem[];
+  cost: Cost;
+  estimated_cost: Cost;
+  error: TaskError | null;
+  /** Creation time. */
+  created_at: string;
+  /** When the run started. */
+  started_at: string | null;
+  /** When the task became final. */
+  completed_at: string | null;
+  metadata: Record<string, string>;
+};
+
+/** A produced file, measured from its bytes. */
+export type OutputItem = {
+  type: 'image' | 'video' | 'audio' | 'text';
+  /** Temporary download link. */
+  url: string;
+  content_type: string;
+  size_bytes: number;
+  /** Pixels (image, video). */
+  width?: number;
+  /** Pixels (image, video). */
+  height?: number;
+  /** Seconds (video, audio). */
+  duration?: number;
+  /** The text itself, up to 64 KiB (text). */
+  text?: string;
+  /** When the link stops working. */
+  expires_at: string;
+};
+
+/** An amount of money. */
+export type Cost = {
+  /** Decimal amount with two fraction digits. */
+  amount: string;
+  /** Code of the account's billing currency. */
+  currency: string;
+  /** The same amount to the millionth, as the ledger books it. */
+  exact: string;
+};
+
+export type TaskError = {
+  type: 'upstream_error' | 'timeout' | 'content_policy_violation' | 'invalid_request' | 'canceled' | 'internal_error';
+  /** For people; may change. */
+  message: string;
+};
+
+export type Estimate = {
+  estimated_cost: Cost;
+  available: Cost;
+  /** False if POST /v1/generate would answer 402, 403 or 429 now. */
+  allowed: boolean;
+};
+
+export type Links = {
+  object: 'list';
+  data: OutputItem[];
+};
+
+/** A model. */
+export type Model = {
+  /** The id for `model` in requests. */
+  id: string;
+  /** Other names for `model` in requests. */
+  aliases: string[];
+  object: 'model';
+  type: 'model';
+  /** Seconds since 1970. */
+  created: number;
+  created_at: string;
+  owned_by: string;
+  display_name: string;
+  modality: 'chat' | 'embedding' | 'rerank' | 'moderation' | 'image' | 'video' | 'audio';
+  description: string;
+  /** JSON Schema 2020-12 of `input`. */
+  input_schema: Record<string, unknown>;
+  output_types: string[];
+  /** For each unit, the first row whose `when` fits the input applies. */
+  pricing: Array<{
+    unit:
+      | 'request'
+      | 'image'
+      | 'megapixel'
+      | 'second'
+      | 'minute'
+      | 'character'
+      | 'input_token'
+      | 'cached_input_token'
+      | 'cache_write_token'
+      | 'cache_write_1h_token'
+      | 'output_token'
+      | 'web_search'
+      | 'code_interpreter'
+      | 'search_unit';
+    /** Decimal text, for `per` units. */
+    amount: string;
+    per: number;
+    currency: string;
+    /** Inputs to which this price applies. */
+    when?: Record<string, unknown>;
+    /** Chat: for calls whose whole input, cached or not, has more tokens than this. */
+    above_input_tokens?: number;
+  }>;
+  limits: Record<string, number>;
+  capabilities: string[];
+  /** `available`: every route of the model takes tasks. `degraded`: some are paused because they kept failing, or were taken out by the operator, or the next task tests whether they work again. `unavailable`: all are paused; creating a task answers 502 `upstream_error` or 504 `timeout` until a pause is over, after 5 minutes at most. Or the operator has switched the model off: 502 until it is on again. At most a second old. */
+  status: 'available' | 'degraded' | 'unavailable';
+  /** The first day, UTC, on which the model is no longer offered. */
+  retires?: string;
+  /** The model to use instead. */
+  replaced_by?: string;
+};
+
+export type Balance = {
+  object: 'balance';
+  balance: Cost;
+  held: Cost;
+  available: Cost;
+  currency: string;
+  key: KeyUse;
+  /** When this was read. */
+  updated_at: string;
+};
+
+export type KeyUse = {
+  spend_limit: Cost | null;
+  spent: Cost;
+  remaining: Cost | null;
+  /** When the month ends, UTC. */
+  resets_at: string;
+};
+
+export type Transaction = {
+  id: string;
+  object: 'transaction';
+  type: 'topup' | 'hold' | 'release' | 'charge' | 'adjustment';
+  /** Effect on the balance: a hold and its release only reserve money. */
+  direction: 'in' | 'out' | 'none';
+  amount: Cost;
+  available_after: Cost;
+  held_after: Cost;
+  /** The task or the external reference it belongs to. */
+  reference_id: string | null;
+  key_id: string | null;
+  model: string | null;
+  reason: string | null;
+  /** When it was booked. */
+  created_at: string;
+};
+
+export type Usage = {
+  object: 'usage';
+  /** Inclusive. */
+  from: string;
+  /** Exclusive. */
+  to: string;
+  group_by: string[];
+  data: Array<{
+    /** When it begins, UTC. */
+    hour?: string;
+    day?: string;
+    model?: string | null;
+    key?: string | null;
+    modality?: string | null;
+    /** Number of tasks or calls charged. */
+    count: number;
+    cost: Cost;
+    /** Usage, unit → decimal text. */
+    units: Record<string, string>;
+  }>;
+  total: Cost;
+};
+
+export type Key = {
+  object: 'api_key';
+  id: string;
+  name: string;
+  account_id: string;
+  currency: string;
+  spend_limit: Cost | null;
+  spent: Cost;
+  remaining: Cost | null;
+  /** When the month ends, UTC. */
+  resets_at: string;
+  held: Cost;
+  limits: {
+    generate_per_minute: number;
+    chat_per_minute: number;
+    failed_per_24h: number;
+  };
+  /** Expiry of the key; null: never. */
+  expires_at: string | null;
+  /** Scopes of the key; null: all. */
+  scopes: Array<'chat' | 'media' | 'read'> | null;
+  /** Ranges from which the key may be used; null: anywhere. */
+  addresses: string[] | null;
+};
+
+/** A file that a caller uploaded. */
+export type UploadedFile = {
+  /** File identifier, `file_` + 26 characters. */
+  id: string;
+  object: 'file';
+  bytes: number;
+  /** Seconds since 1970. */
+  created_at: number;
+  /** Expiry, seconds since 1970. */
+  expires_at: number;
+  filename: string;
+  purpose: string;
+  status: 'processed';
+  /** Kind of the file, determined from its bytes. */
+  kind: 'image' | 'video' | 'audio' | 'document';
+  /** Determined from its bytes. */
+  content_type: string;
+  /** Pixels (image, video). */
+  width?: number;
+  /** Pixels (image, video). */
+  height?: number;
+  /** Seconds (video, audio). */
+  duration?: number;
+};
+
+export type GenerateRequest = {
+  model: string;
+  /** Fields of the model: its `input_schema`. */
+  input: Record<string, unknown>;
+  /** Receives a POST when the task is final. */
+  webhook_url?: string;
+  /** At most 16 pairs, echoed in the task. */
+  metadata?: Record<string, string>;
+};
+
+export type ListTasksQuery = {
+  /** Number of tasks. */
+  limit?: number | undefined;
+  /** Tasks older than this one. */
+  after?: string | undefined;
+  /** Tasks newer than this one. */
+  before?: string | undefined;
+  /** The same as `after`. */
+  after_id?: string | undefined;
+  /** The same as `before`. */
+  before_id?: string | undefined;
+  /** Only this status. */
+  status?: 'queued' | 'running' | 'succeeded' | 'failed' | undefined;
+  /** Only this model. */
+  model?: string | undefined;
+  /** Only tasks created after this time. */
+  created_after?: string | Date | undefined;
+  /** Only tasks created before this time. */
+  created_before?: string | Date | undefined;
+  /** `metadata[key]=value`: only tasks that carry these pairs. */
+  metadata?: Record<string, string> | undefined;
+};
+
+export type ListModelsQuery = {
+  /** Number of models. */
+  limit?: number | undefined;
+  /** Models after this one. */
+  after_id?: string | undefined;
+  /** Models before this one. */
+  before_id?: string | undefined;
+  /** Only this kind. */
+  modality?: 'chat' | 'embedding' | 'rerank' | 'moderation' | 'image' | 'video' | 'audio' | undefined;
+};
+
+export type ListTransactionsQuery = {
+  /** Number of movements. */
+  limit?: number | undefined;
+  /** Movements older than this one. */
+  after?: string | undefined;
+  /** Movements newer than this one. */
+  before?: string | undefined;
+  /** Only this type. */
+  type?: 'topup' | 'hold' | 'release' | 'charge' | 'adjustment' | undefined;
+};
+
+export type UsageQuery = {
+  /** Inclusive, ISO 8601. */
+  from?: string | Date | undefined;
+  /** Exclusive, ISO 8601. */
+  to?: string | Date | undefined;
+  /** One or several of day, hour, model, key, modality, joined by commas. */
+  group_by?: string | undefined;
+};
+
+export type ListFilesQuery = {
+  /** Number of files. */
+  limit?: number | undefined;
+  /** Order by creation time. */
+  order?: 'asc' | 'desc' | undefined;
+  /** Files after this one in the list; also after_id and page. */
+  after?: string | undefined;
+  /** Files before this one in the list. */
+  before_id?: string | undefined;
+  /** Only files of this purpose. */
+  purpose?: string | undefined;
+};

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readDocument, repository } from '../docs/document.ts';
+import { matches } from '../docs/matches.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { compile, installClient } from '../helpers/built-client.ts';
+
+let service: TestApp;
+let folder: string;
+let env: Record<string, string | undefined>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'medley-readme-'));
+  mkdirSync(join(folder, 'node_modules'));
+  installClient(join(folder, 'node_modules'));
+  symlinkSync(join(repository, 'test/node_modules/openai-7'), join(folder, 'node_modules/openai'));
+  service = await startTestApp();
+  const { key } = await service.client();
+  env = { PATH: process.env['PATH'], MEDLEY_URL: service.url, MEDLEY_API_KEY: key };
+});
+afterAll(async () => {
+  await service?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function run(command: string): Promise<string> {
+  const [program, ...args] = command.split(' ');
+  expect(program).toBe('node');
+  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  await once(child, 'close');
+  expect(child.exitCode, printed).toBe(0);
+  return printed;
+}
+
+const { blocks } = readDocument('clients/typescript/README.md');
+const runs = blocks.filter(({ verb }) => verb === 'run').map((block) => [block.text, block] as const);
+
+describe('the README of the TypeScript client', () => {
+  test('has no example that nothing runs', () => {
+    expect(blocks.filter(({ verb }) => !verb)).toEqual([]);
+    expect(runs.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test.each(runs)('%s prints what is shown', async (command, block) => {
+    for (const { verb, argument, text } of blocks) if (verb === 'file') writeFileSync(join(folder, argument), text);
+    const shown = blocks[blocks.indexOf(block) + 1];
+    const printed = await run(command);
+    expect(matches(shown?.language ?? '', shown?.text ?? '', printed), printed).toBe(true);
+  });
+});
+
+test('the built package compiles in a program for browsers, without the types of Node', () => {
+  const program = [
+    "import { Medley, type Task } from '@medley/client';",
+    "const medley = new Medley({ base_url: 'https://x', api_key: 'k' });",
+    "const task: Task = await medley.generate('m', {});",
+    'for await (const one of medley.tasks.list()) console.log(one.cost.exact, task.output[0]?.url);',
+  ];
+  writeFileSync(join(folder, 'page.mts'), program.join('\n'));
+  const strict = ['--strict', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable,dom.asynciterable'];
+  const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--types', '', '--skipLibCheck', 'false'];
+  compile('--noEmit', ...strict, ...modules, join(folder, 'page.mts'));
+  writeFileSync(join(folder, 'page.mts'), [...program, 'const wrong: number = task.id;'].join('\n'));
+  expect(() => compile('--noEmit', ...strict, ...modules, join(folder, 'page.mts'))).toThrow('TS2322');
+});

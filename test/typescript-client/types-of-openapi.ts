@@ -1,0 +1,115 @@
+/** A JSON Schema of openapi.json, as far as it is used there. */
+export type Schema = {
+  $ref?: string;
+  type?: string;
+  format?: string;
+  const?: string;
+  enum?: string[];
+  anyOf?: Schema[];
+  items?: Schema;
+  required?: string[];
+  properties?: Record<string, Schema>;
+  patternProperties?: Record<string, Schema>;
+  description?: string;
+};
+
+export type Operation = { parameters?: { name: string; in: string; description?: string; schema: Schema }[] };
+
+export type OpenApi = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+};
+
+/** Answers that the client returns. */
+const answers = [
+  ...['Task', 'OutputItem', 'Cost', 'TaskError', 'Estimate', 'Links', 'Model', 'Balance', 'KeyUse', 'Transaction'],
+  ...['Usage', 'Key', 'UploadedFile'],
+];
+
+/** Lists and their parameters. */
+const queries = {
+  ListTasksQuery: '/v1/tasks',
+  ListModelsQuery: '/v1/models',
+  ListTransactionsQuery: '/v1/balance/transactions',
+  UsageQuery: '/v1/usage',
+  ListFilesQuery: '/v1/files',
+};
+
+/** Returns the text of clients/typescript/src/types.ts. */
+export function typesOf({ paths, components: { schemas } }: OpenApi): string {
+  const of = (name: string) => {
+    const schema = schemas[name];
+    if (!schema) throw new Error(`openapi.json has no ${name}`);
+    return schema;
+  };
+  return [
+    '// Written from openapi.json by test/typescript-client/types.unit.test.ts: run it with --update after a change.\n',
+    ...answers.map((name) => `${comment(of(name), '')}export type ${name} = ${typeOf(of(name), '')};\n`),
+    requestType(of('Generate_sandbox_image')),
+    ...Object.entries(queries).map(([name, path]) => queryType(name, paths[path]?.['get'])),
+  ].join('\n');
+}
+
+/** Returns the type of the body of POST /v1/generate; the model decides about `input`. */
+function requestType(schema: Schema): string {
+  const input: Schema = { type: 'object', description: 'Fields of the model: its `input_schema`.' };
+  const properties = { ...schema.properties, model: { type: 'string' }, input };
+  return `export type GenerateRequest = ${typeOf({ ...schema, properties }, '')};\n`;
+}
+
+function queryType(name: string, operation: Operation | undefined): string {
+  const parameters = operation?.parameters?.filter((each) => each.in === 'query') ?? [];
+  if (parameters.length === 0) throw new Error(`openapi.json has no parameters for ${name}`);
+  const lines = parameters.map(({ name: key, description, schema }) => {
+    const type = schema.type === 'object' ? 'Record<string, string>' : typeOf(schema, '  ');
+    return `${comment({ description }, '  ')}  ${key}?: ${schema.format === 'date-time' ? `${type} | Date` : type} | undefined;`;
+  });
+  return `export type ${name} = {\n${lines.join('\n')}\n};\n`;
+}
+
+function typeOf(schema: Schema, indent: string): string {
+  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? '';
+  if (schema.const !== undefined) return quote(schema.const);
+  if (schema.enum) return schema.enum.map(quote).join(' | ');
+  if (schema.anyOf) return schema.anyOf.map((one) => typeOf(one, indent)).join(' | ');
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+    case 'null':
+      return schema.type;
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'array':
+      return arrayOf(typeOf(schema.items ?? {}, indent));
+    case 'object':
+      return objectType(schema, indent);
+    default:
+      return 'unknown';
+  }
+}
+
+function arrayOf(item: string): string {
+  return /^\w+$/.test(item) ? `${item}[]` : `Array<${item}>`;
+}
+
+function objectType({ properties = {}, patternProperties, required = [] }: Schema, indent: string): string {
+  const values = Object.values(patternProperties ?? {});
+  if (values[0]) return `Record<string, ${typeOf(values[0], indent)}>`;
+  const entries = Object.entries(properties);
+  if (entries.length === 0) return 'Record<string, unknown>';
+  const lines = entries.map(([key, schema]) => {
+    const mark = required.includes(key) ? '' : '?';
+    return `${comment(schema, `${indent}  `)}${indent}  ${key}${mark}: ${typeOf(schema, `${indent}  `)};`;
+  });
+  return `{\n${lines.join('\n')}\n${indent}}`;
+}
+
+function comment(schema: { description?: string | undefined; anyOf?: Schema[] }, indent: string): string {
+  const text = schema.description ?? schema.anyOf?.[0]?.description;
+  return text === undefined ? '' : `${indent}/** ${text} */\n`;
+}
+
+function quote(text: string): string {
+  return `'${text}'`;
+}
