@@ -65,7 +65,17 @@ test('the built package compiles in a program for browsers, without the types of
   ];
   writeFileSync(join(folder, 'page.mts'), program.join('\n'));
   const strict = ['--strict', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable,dom.asynciterable'];
-  const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--types', '', '--skipLibCheck', 'false'];
+  const modules = [
+    '--ignoreConfig',
+    '--module',
+    'nodenext',
+    '--moduleResolution',
+    'nodenext',
+    '--types',
+    '',
+    '--skipLibCheck',
+    'false',
+  ];
   compile('--noEmit', ...strict, ...modules, join(folder, 'page.mts'));
   writeFileSync(join(folder, 'page.mts'), [...program, 'const wrong: number = task.id;'].join('\n'));
   expect(() => compile('--noEmit', ...strict, ...modules, join(folder, 'page.mts'))).toThrow('TS2322');

@@ -22,8 +22,19 @@ export type OpenApi = {
 
 /** Answers that the client returns. */
 const answers = [
-  ...['Task', 'OutputItem', 'Cost', 'TaskError', 'Estimate', 'Links', 'Model', 'Balance', 'KeyUse', 'Transaction'],
-  ...['Usage', 'Key', 'UploadedFile'],
+  'Task',
+  'OutputItem',
+  'Cost',
+  'TaskError',
+  'Estimate',
+  'Links',
+  'Model',
+  'Balance',
+  'KeyUse',
+  'Transaction',
+  'Usage',
+  'Key',
+  'UploadedFile',
 ];
 
 /** Lists and their parameters. */

@@ -86,21 +86,7 @@ export type Model = {
   output_types: string[];
   /** For each unit, the first row whose `when` fits the input applies. */
   pricing: Array<{
-    unit:
-      | 'request'
-      | 'image'
-      | 'megapixel'
-      | 'second'
-      | 'minute'
-      | 'character'
-      | 'input_token'
-      | 'cached_input_token'
-      | 'cache_write_token'
-      | 'cache_write_1h_token'
-      | 'output_token'
-      | 'web_search'
-      | 'code_interpreter'
-      | 'search_unit';
+    unit: 'request' | 'image' | 'megapixel' | 'second' | 'minute' | 'character' | 'input_token' | 'cached_input_token' | 'cache_write_token' | 'cache_write_1h_token' | 'output_token' | 'web_search' | 'code_interpreter' | 'search_unit';
     /** Decimal text, for `per` units. */
     amount: string;
     per: number;
