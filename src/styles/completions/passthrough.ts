@@ -182,6 +182,7 @@ export function relayChoices(
       ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
       style.noteChoice(choice);
     }
+    for (const { finish_reason: own } of received) if (typeof own === 'string' && own !== '') state.finish = own;
     state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
     const shown = style.showChoices?.(choices) ?? choices;
     const { usage, ...rest } = chunk;
@@ -231,7 +232,6 @@ function withoutNull(raw: Buffer): Buffer {
 }
 
 function noteChoice(state: StreamState, choice: JsonObject): void {
-  if (typeof choice['finish_reason'] === 'string') state.finish = choice['finish_reason'];
   const { delta } = choice;
   if (!isObject(delta)) return;
   deliver(state, textOf(delta['content']));

@@ -78,7 +78,6 @@ function sameText(options: Parameters<Passthrough['openStream']>[0], state: Stre
   const per_prompt = lengths.length === 0 ? 1 : n / lengths.length;
   const echoed = new Map<number, number>();
   const noteChoice = (choice: JsonObject): void => {
-    if (typeof choice['finish_reason'] === 'string') state.finish = choice['finish_reason'];
     const { index, text: piece } = choice;
     if (typeof piece !== 'string') return;
     const at = typeof index === 'number' ? index : 0;
