@@ -182,7 +182,8 @@ export function relayChoices(
       ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
       style.noteChoice(choice);
     }
-    for (const { finish_reason: own } of received) if (typeof own === 'string' && own !== '') state.finish = own;
+    for (const { finish_reason: reason } of received)
+      if (typeof reason === 'string' && reason !== '') state.finish = reason;
     state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
     const shown = style.showChoices?.(choices) ?? choices;
     const { usage, ...rest } = chunk;

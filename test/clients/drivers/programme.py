@@ -14,7 +14,7 @@ import signal
 programme = json.loads(os.environ["PROGRAMME"])
 url = os.environ["MEDLEY_URL"]
 key = os.environ["MEDLEY_KEY"]
-step_s_max = 40
+step_s_max = 90
 pieces_before_leaving = 3
 
 
