@@ -182,8 +182,7 @@ export function relayChoices(
       ended.set(index, ended.get(index) === true || typeof finish_reason === 'string');
       style.noteChoice(choice);
     }
-    for (const { finish_reason: reason } of received)
-      if (typeof reason === 'string' && reason !== '') state.finish = reason;
+    noteReasons(state, received);
     state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
     const shown = style.showChoices?.(choices) ?? choices;
     const { usage, ...rest } = chunk;
@@ -214,6 +213,12 @@ export function relayChoices(
       return withUsage(Buffer.from('data: [DONE]\n\n'));
     },
   };
+}
+
+/** The record of a call has the upstream's own words. */
+function noteReasons(state: StreamState, choices: readonly JsonObject[]): void {
+  for (const { finish_reason: reason } of choices)
+    if (typeof reason === 'string' && reason !== '') state.finish = reason;
 }
 
 function chunkOf(chunk: JsonObject): Buffer {
