@@ -157,7 +157,7 @@ it('several slow links of one input share one minute', async () => {
       task,
       JSON.stringify({ images: links }),
       { route, provider, stopped: AbortSignal.timeout(30_000), fetch_ms },
-      async ({ input }) => input,
+      async (made) => (made instanceof Error ? made : made.input),
     );
   expect(await prepared(700)).toMatchObject({
     name: 'InputRefused',
