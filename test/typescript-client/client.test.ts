@@ -298,6 +298,10 @@ describe('files', () => {
     const once = clientOf({ max_retries: 0 });
     await expect(once.downloadTo(cut, join(folder, 'cut.wav'))).rejects.toBeInstanceOf(sdk.ConnectionError);
     expect(readdirSync(folder).filter((name) => name.includes('cut'))).toEqual([]);
+    headers.length = 0;
+    const refused = await watched.downloadTo(item, join(folder, 'none/song.wav')).catch(refusal);
+    expect(refused).toMatchObject({ name: 'MedleyError', message: expect.stringContaining('ENOENT') });
+    expect(headers).toHaveLength(1);
   });
 });
 

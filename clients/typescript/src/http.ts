@@ -104,8 +104,9 @@ export class Http {
 
   #url({ path, query = {} }: HttpRequest): string {
     if (!path.startsWith('/')) return path;
-    const pairs = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => pairsOf(name, value)));
-    return `${this.#settings.base_url}${path}${pairs.size === 0 ? '' : `?${pairs}`}`;
+    const pairs = Object.entries(query).flatMap(([name, value]) => pairsOf(name, value));
+    const text = new URLSearchParams(pairs).toString();
+    return `${this.#settings.base_url}${path}${text === '' ? '' : `?${text}`}`;
   }
 
   #init(request: HttpRequest, body: RequestBody | undefined, signal: AbortSignal): RequestInit {

@@ -2,6 +2,7 @@ import { webcrypto } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { MedleyError } from './errors.ts';
 
 /** The parts that only Node has. Browsers never load this file. */
 
@@ -16,27 +17,39 @@ export async function openFile(path: string): Promise<OpenedFile> {
   return { filename: basename(path), bytes: createReadStream(path) };
 }
 
-/** Writes a file that is there only when it is complete: `check` throws if its size in bytes is wrong. */
+/**
+ * Writes a file that is there only when it is complete: `check` throws if its size in bytes is wrong. Throws MedleyError,
+ * which is never repeated, if the disk does not take it.
+ */
 export async function writeFile(
   path: string,
   bytes: AsyncIterable<Uint8Array>,
   check: (size_bytes: number) => void,
 ): Promise<void> {
   const unfinished = `${path}.${webcrypto.randomUUID()}.part`;
-  const handle = await open(unfinished, 'wx');
+  const handle = await onDisk(path, open(unfinished, 'wx'));
   try {
     let size_bytes = 0;
     for await (const chunk of bytes) {
-      await handle.writeFile(chunk);
+      await onDisk(path, handle.writeFile(chunk));
       size_bytes += chunk.length;
     }
     check(size_bytes);
-    await handle.sync();
-    await handle.close();
-    await rename(unfinished, path);
+    await onDisk(path, handle.sync());
+    await onDisk(path, handle.close());
+    await onDisk(path, rename(unfinished, path));
   } catch (error) {
     await handle.close().catch(() => undefined);
     await rm(unfinished, { force: true });
     throw error;
+  }
+}
+
+async function onDisk<T>(path: string, act: Promise<T>): Promise<T> {
+  try {
+    return await act;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new MedleyError(`${path} cannot be written: ${reason}`, { cause });
   }
 }
