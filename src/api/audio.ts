@@ -122,6 +122,8 @@ export const transcribe: Endpoint<MediaCallParts> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'Transcribe a recording',
+    description:
+      'Uploads a recording, runs a task with it, waits for it, and answers the text in the format of the OpenAI SDKs.',
     query: wait_query,
     headers: idempotency_header,
     body: { content_type: 'multipart/form-data', schema: transcription_form },

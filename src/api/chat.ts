@@ -103,6 +103,7 @@ function countEndpoint(
     docs: {
       tag: 'Chat',
       summary: count.summary,
+      description: 'Free of charge. Takes the same body as the call itself.',
       body: { schema: style.caller.endpoint.body },
       responses: { 200: { description: count.response }, 404: no_model },
       errors: [404],
@@ -144,6 +145,7 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
   docs: {
     tag: 'Chat',
     summary: 'Get a chat call',
+    description: 'Calls of the same account, by the id in the header `x-request-id` of the answer.',
     params: { request_id: { description: 'The `x-request-id` of the call.', schema: { type: 'string' } } },
     responses: { 200: { description: 'Model, routes, tokens, times, status and cost, without the content.' } },
     errors: [404],

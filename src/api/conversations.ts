@@ -92,6 +92,7 @@ const get_conversation: Endpoint<Parts> = {
   docs: {
     tag: 'Chat',
     summary: 'Get a conversation',
+    description: 'Returns its metadata and the time of its creation, without its items.',
     params: { id: id_param },
     responses: conversation_docs,
     errors: [404],
@@ -106,6 +107,7 @@ const change_conversation: Endpoint<Parts> = {
   docs: {
     tag: 'Chat',
     summary: 'Change the metadata of a conversation',
+    description: 'Replaces the whole metadata. The items stay as they are.',
     params: { id: id_param },
     body: { schema: objectSchema({ metadata: metadata_schema }) },
     responses: conversation_docs,
@@ -182,6 +184,7 @@ const list_items: Endpoint<Parts> = {
   docs: {
     tag: 'Chat',
     summary: 'List the items of a conversation',
+    description: 'One page of messages, calls of tools and their results, the newest first unless `order` is `asc`.',
     params: { id: id_param },
     query: {
       limit: {
@@ -213,6 +216,7 @@ const get_item: Endpoint<Parts> = {
   docs: {
     tag: 'Chat',
     summary: 'Get an item of a conversation',
+    description: 'Returns one message, call of a tool or result by its id.',
     params: { id: id_param, item_id: item_param },
     responses: { 200: { description: 'The item.', schema: any_object } },
     errors: [404],

@@ -112,6 +112,7 @@ const delete_file: Endpoint<GeminiFileParts> = {
   docs: {
     tag: 'Files',
     summary: "Delete a file in Gemini's style",
+    description: 'Its bytes are deleted for good.',
     params: name,
     responses: { 200: { description: 'The file is deleted.' } },
     errors: [404],

@@ -59,8 +59,9 @@ async function answerCount(app: Parts, call: Call, model: string): Promise<Answe
   }
 }
 
+/** Named as in GET /v1beta/models/{name}: in OpenAPI, paths that differ in the names of their parts only are one path. */
 const params = {
-  call: {
+  name: {
     description: 'Model id, a colon and the method; a slash in the id may be sent plain or as %2F.',
     schema: { type: 'string' },
     example: 'sandbox/chat:generateContent',
@@ -75,7 +76,7 @@ const description = [
 function callModel(path: string, hidden: boolean): Endpoint<Parts> {
   return {
     method: 'POST',
-    path: `${path}/{+call}`,
+    path: `${path}/{+name}`,
     window: 'chat',
     format: gemini.caller.errors,
     body_limit_bytes,
@@ -99,7 +100,7 @@ function callModel(path: string, hidden: boolean): Endpoint<Parts> {
       ...(hidden && { hidden }),
     },
     handle: (app, call) => {
-      const name = call.params['call'] ?? '';
+      const name = call.params['name'] ?? '';
       const colon = name.lastIndexOf(':');
       const method = colon === -1 ? undefined : methods.get(name.slice(colon + 1));
       if (method) return method(app, call, idIn(name.slice(0, colon)));
@@ -162,23 +163,26 @@ function isOffered({ kind, hidden }: Model): boolean {
 
 const get_model: Endpoint<{ readonly catalog: CatalogHolder }> = {
   method: 'GET',
-  path: '/v1beta/models/{+id}',
+  path: '/v1beta/models/{+name}',
   format: gemini.caller.errors,
   lenient_query: true,
   docs: {
     tag: 'Models',
     summary: "Get a model in Gemini's style",
-    params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
+    description: 'A model of chat or of embeddings, with its token limits and its methods.',
+    params: {
+      name: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } },
+    },
     responses: { 200: { description: 'The model.' } },
     errors: [404],
   },
-  handle: answerModel,
+  handle: (app, call) => answerModel(app, call.params['name'] ?? ''),
 };
 
 /** One model in Gemini's style. Throws ApiError 404. */
-function answerModel(app: ModelParts, call: Call): Answer {
+function answerModel(app: ModelParts, name: string): Answer {
   const { models, retired } = app.catalog.current;
-  const id = idIn(call.params['id'] ?? '');
+  const id = idIn(name);
   const model = models.get(id);
   if (!model || (model.kind !== 'chat' && model.kind !== 'embedding'))
     throw unknownModel(id, 'id', retired.get(id)?.retirement);
@@ -195,7 +199,7 @@ export function modelsOrGemini<App extends ModelParts>(
 ): (app: App, call: Call) => Promise<Answer> | Answer {
   return (app, call) => {
     if (call.headers['x-goog-api-key'] === undefined) return handle(app, call);
-    return kind === 'list' ? answerModels(app, call) : answerModel(app, call);
+    return kind === 'list' ? answerModels(app, call) : answerModel(app, call.params['id'] ?? '');
   };
 }
 

@@ -38,6 +38,7 @@ export function healthEndpoints<App>({
       docs: {
         tag: 'Service',
         summary: 'Check that the process is alive',
+        description: 'For whoever restarts processes: looks at nothing but this process.',
         responses: {
           200: {
             description: 'The process is alive.',
@@ -55,6 +56,7 @@ export function healthEndpoints<App>({
       docs: {
         tag: 'Service',
         summary: 'Check that the service is ready',
+        description: 'For load balancers: looks at the database and the other parts that a request needs.',
         responses: {
           200: { description: 'The service is ready: every check is `ok`.', schema: ready_schema },
           503: { description: 'The service is not ready: `error.checks` has the reasons.' },

@@ -81,6 +81,7 @@ export const edit_images: Endpoint<Parts> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'Edit images',
+    description: 'Runs a task with the images of the call, waits for it, and answers in the format of the OpenAI SDKs.',
     query: wait_query,
     headers: idempotency_header,
     body: { schema: edits_body, form_schema: edits_form },

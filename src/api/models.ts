@@ -154,6 +154,7 @@ export const get_model: Endpoint<Parts> = {
   docs: {
     tag: 'Models',
     summary: 'Get a model',
+    description: 'Returns one model with its input schema, prices, limits and capabilities.',
     params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },

@@ -44,6 +44,7 @@ export const get_balance: Endpoint<Parts> = {
   docs: {
     tag: 'Money',
     summary: 'Get the balance',
+    description: 'The money of the account, and what the calling key has spent of its limit this month.',
     responses: { 200: { description: 'available = balance − held.', schema: balance } },
   },
   handle: handleBalance,

@@ -103,6 +103,7 @@ export const get_task: Endpoint<Parts> = {
   docs: {
     tag: 'Tasks',
     summary: 'Get a task',
+    description: 'Returns the state, the cost and, once it is done, the files of one task of the account.',
     params: id,
     responses: { 200: { description: 'The task; once it is final, the same bytes as the webhook.', schema: task } },
   },

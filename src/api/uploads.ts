@@ -168,6 +168,7 @@ export const get_file_record: Endpoint<FileParts> = {
   docs: {
     tag: 'Files',
     summary: 'Get a file',
+    description: 'Returns the record of an uploaded file by its id.',
     params: id,
     responses: { 200: { description: 'The file, without its bytes.', schema: uploaded_file } },
   },

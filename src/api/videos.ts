@@ -78,6 +78,7 @@ export const get_video: Endpoint<Parts> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'Get a video',
+    description: 'The state of the task, in the format of the OpenAI SDKs.',
     params: id,
     responses: { 200: { description: 'The video.', schema: video } },
   },

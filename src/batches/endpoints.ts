@@ -189,7 +189,14 @@ const get_batch: Endpoint<Parts> = {
   ...base,
   method: 'GET',
   path: '/v1/batches/{id}',
-  docs: { tag: 'Batches', summary: 'Get a batch', params: id, responses: batch_docs, errors: [404] },
+  docs: {
+    tag: 'Batches',
+    summary: 'Get a batch',
+    description: 'Its state, the number of its requests, and the ids of its files of results.',
+    params: id,
+    responses: batch_docs,
+    errors: [404],
+  },
   handle: async (app, call) => answer(await find(app, call), call.params['id']),
 };
 

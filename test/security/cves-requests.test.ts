@@ -19,7 +19,7 @@ afterAll(() => service?.stop());
 const keyed = listEndpoints().filter((endpoint) => !endpoint.public && endpoint.session === undefined);
 const posts = keyed
   .filter(({ method, form }) => method === 'POST' && !form)
-  .map(({ path }) => path.replace('{id}', 'task_x').replace('{+call}', 'sandbox/chat:generateContent'));
+  .map(({ path }) => path.replace('{id}', 'task_x').replace('{+name}', 'sandbox/chat:generateContent'));
 
 const post = (type: string, body: string, key = client.key) =>
   speak(port, [

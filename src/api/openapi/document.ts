@@ -7,7 +7,7 @@ import { messages_errors } from '../../styles/messages/errors.ts';
 import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from '../../http/endpoint.ts';
 import { model_schema } from '../models.ts';
 import { inputComponents, type MediaModel, perModelBody } from './inputs.ts';
-import { error_descriptions, introduction } from './texts.ts';
+import { error_descriptions, introduction, tag_descriptions } from './texts.ts';
 import { isObjectSchema } from '../../http/query.ts';
 import * as bodies from '../schemas.ts';
 
@@ -31,10 +31,19 @@ export function buildOpenApi<App>(endpoints: readonly Endpoint<App>[], options: 
   const inputs = inputComponents(options.models, components.inline(bodies.generate_body));
   return {
     openapi: '3.1.0',
-    info: { title: 'Medley', version: package_json.version, description: introduction },
+    info: {
+      title: 'Medley',
+      version: package_json.version,
+      description: introduction,
+      contact: { name: 'The operator of this service', url: options.base_url },
+      license: { name: 'Apache License 2.0', identifier: package_json.license },
+    },
     servers: [{ url: options.base_url }],
     security: [{ bearer: [] }, { api_key: [] }],
-    tags: [...new Set(shown.map((endpoint) => endpoint.docs.tag))].map((name) => ({ name })),
+    tags: [...new Set(shown.map((endpoint) => endpoint.docs.tag))].map((name) => ({
+      name,
+      description: tag_descriptions[name] ?? name,
+    })),
     paths,
     components: {
       securitySchemes: {

@@ -17,6 +17,7 @@ export function openApiEndpoint<App extends Parts>(endpoints: () => readonly End
     docs: {
       tag: 'Service',
       summary: 'Get this document',
+      description: 'The API of this service, with the models that it has right now. No key is needed.',
       responses: { 200: { description: 'OpenAPI 3.1.', schema: { type: 'object' } } },
     },
     handle: (app) => {

@@ -33,3 +33,18 @@ export const error_descriptions: Record<number, string> = {
   503: 'The service is starting, stopping or without its database.',
   504: 'The model did not answer in time.',
 };
+
+/** A sentence for each tag of the endpoints. */
+export const tag_descriptions: Record<string, string> = {
+  Tasks: 'Images, videos and audio: create a task, wait for it, cancel it, and delete its files.',
+  Models: 'The models of this service, with their inputs, prices and limits.',
+  Chat: 'Conversations with models, in the styles of the SDKs of OpenAI, Anthropic and Google.',
+  Embeddings: 'Vectors of texts, for search and comparison.',
+  Rerank: 'Documents in the order of their relevance to a query.',
+  Moderation: 'Categories of harm in texts and images.',
+  'Media for SDKs': 'Images, audio and videos in the format of the OpenAI SDKs. Every call creates a task.',
+  Money: 'Balance, movements, usage, and the limits of the calling key.',
+  Files: 'Files that callers upload for their calls, and the files of finished tasks.',
+  Batches: 'Many requests in one file, answered within a day.',
+  Service: 'This document, the MCP server, and whether the service is alive.',
+};

@@ -35,6 +35,7 @@ export const completions: CallerCodec = {
     endpoint: {
       path: '/v1/chat/completions',
       summary: 'Chat in the chat-completions style',
+      description: 'Takes what the SDKs of OpenAI send, for every chat model; `stream: true` answers events.',
       body: messages_body,
       response: 'The answer, or its stream, in the style of this path.',
     },

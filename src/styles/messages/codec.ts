@@ -26,6 +26,7 @@ export const messages: CallerCodec = {
     endpoint: {
       path: '/v1/messages',
       summary: 'Chat in the messages style',
+      description: 'Takes what the SDKs of Anthropic send, for every chat model; `stream: true` answers events.',
       body: messages_body,
       response: 'The answer, or its stream, in the style of this path.',
       count: {
