@@ -1,7 +1,7 @@
-// npm run openapi:lint: the recommended rules of Redocly and of Spectral for the OpenAPI document. Plain JavaScript
+// npm run openapi-lint: the recommended rules of Redocly and of Spectral for the OpenAPI document. Plain JavaScript
 // for Node 20. Ends with 1 if a rule has an error or a warning.
 //
-//   npm run openapi:lint -- [--file FILE] [--rules all|redocly]     the file is openapi.json unless named
+//   npm run openapi-lint -- [--file FILE] [--rules all|redocly]     the file is openapi.json unless named
 //
 // Redocly's rules are a package of the tests, which run them. Spectral is 52 MB and takes three times as long, so npm
 // fetches it for this command alone.

@@ -75,7 +75,7 @@ describe.each(documentPaths())('%s', (path) => {
   });
 
   it('names scripts that there are', () => {
-    const named = [...document.text.matchAll(/(?:^|`)npm (?:run (?:-s )?)?([a-z]+(?::[a-z0-9]+)?)/gm)].map(
+    const named = [...document.text.matchAll(/(?:^|`)npm (?:run (?:-s )?)?([a-z]+(?:[:-][a-z0-9]+)*)/gm)].map(
       ([, script = '']) => script,
     );
     const known = ['run', 'ci', 'install', 'pack', 'publish', ...Object.keys(package_json.scripts)];

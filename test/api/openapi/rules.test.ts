@@ -40,7 +40,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Redocly's recommended rules, as `npm run openapi:lint` asks them. */
+/** Redocly's recommended rules, as `npm run openapi-lint` asks them. */
 function ask(file: string): Promise<{ code: number; output: string }> {
   const words = [program, '--rules', 'redocly', '--file', file];
   return new Promise((resolve) => {
@@ -78,7 +78,7 @@ describe("Redocly's recommended rules", () => {
   });
 });
 
-test('`npm run openapi:lint` refuses rules that it does not know', async () => {
+test('`npm run openapi-lint` refuses rules that it does not know', async () => {
   const code = await new Promise((resolve) => {
     execFile(process.execPath, [program, '--rules', 'none'], (error) => resolve(error?.code));
   });
