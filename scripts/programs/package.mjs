@@ -84,7 +84,7 @@ async function fill(stage, place, manifest) {
   await compile(place, stage);
   for (const path of delivered) cpSync(join(root, path), join(stage, path), { recursive: true });
   const readme = readFileSync(join(root, 'README.md'), 'utf8').replace(
-    /(`npx |--global )medley\b/g,
+    /(`npx |--global )@org\/medley\b/g, // the name that the page of this repository has
     `$1${manifest.name}`,
   );
   writeFileSync(join(stage, 'README.md'), readme);

@@ -19,7 +19,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { acquireBodyMemory } from '../limits/body-memory.ts';
-import type { UpstreamUse } from '../money/upstream.ts';
+import { readUse, type StoredUse } from '../money/upstream.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Codec } from '../styles/codec.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
@@ -226,17 +226,6 @@ type Booking = {
   record: StoredRecord;
 };
 
-type StoredUse =
-  | { basis: 'unknown'; provider: string; route: string }
-  | {
-      basis: Exclude<UpstreamUse['basis'], 'unknown'>;
-      provider: string;
-      route: string;
-      cost: string;
-      base: string;
-      currency: string;
-    };
-
 /** Books what a worker that died has stored and perhaps not booked: each of it once, however often this is done. */
 export async function bookAnswered(parts: LineParts, { account_id, id }: BatchName): Promise<void> {
   for (const { number, request_id, charge: stored } of await listAnswered(parts.db, { account_id, id })) {
@@ -244,14 +233,9 @@ export async function bookAnswered(parts: LineParts, { account_id, id }: BatchNa
     const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: model } };
     const settled = await settle(parts, call, {
       charge: charge && { ...charge, cost: BigInt(charge.cost) },
-      upstream: upstream && useOf(upstream),
+      upstream: upstream && readUse(upstream),
     });
     await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
     await noteBooked(parts.db, { account_id, id, number });
   }
-}
-
-function useOf(upstream: StoredUse): UpstreamUse {
-  if (upstream.basis === 'unknown') return upstream;
-  return { ...upstream, cost: BigInt(upstream.cost), base: BigInt(upstream.base) };
 }

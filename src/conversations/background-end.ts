@@ -7,7 +7,7 @@ import type { Notifier } from '../db/notify.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import type { UpstreamUse } from '../money/upstream.ts';
+import { readUse, type StoredUse } from '../money/upstream.ts';
 import type { Background } from '../styles/codec.ts';
 import { eventsContent } from './background-events.ts';
 import {
@@ -43,17 +43,6 @@ export type Ended = {
   /** Absent: its worker died, and nobody knows how its call went. */
   record: StoredRecord | null;
 };
-
-type StoredUse =
-  | { basis: 'unknown'; provider: string; route: string }
-  | {
-      basis: Exclude<UpstreamUse['basis'], 'unknown'>;
-      provider: string;
-      route: string;
-      cost: string | bigint;
-      base: string | bigint;
-      currency: string;
-    };
 
 /** The error of a response whose worker died when an upstream had been asked: nobody asks twice. */
 export function workerDied(): ApiError {
@@ -94,7 +83,7 @@ export async function finishEnded(parts: EndParts, row: BackgroundRow): Promise<
   const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: row.model } };
   const settled = await settle(parts, call, {
     charge: charge ? { ...charge, cost: BigInt(charge.cost) } : undefined,
-    upstream: upstream ? useOf(upstream) : undefined,
+    upstream: upstream ? readUse(upstream) : undefined,
   });
   if (record) await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
   const stored = await readBackgroundResponse(parts, row);
@@ -118,11 +107,6 @@ export async function finishEnded(parts: EndParts, row: BackgroundRow): Promise<
   }
   await noteDone(parts, { account_id, id }, new Date(parts.clock.now()));
   parts.notifier.notify(responses_channel, id);
-}
-
-function useOf(upstream: StoredUse): UpstreamUse {
-  if (upstream.basis === 'unknown') return upstream;
-  return { ...upstream, cost: BigInt(upstream.cost), base: BigInt(upstream.base) };
 }
 
 /**

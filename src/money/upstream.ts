@@ -19,6 +19,23 @@ export type UpstreamCharge =
 /** A charge, and whose. */
 export type UpstreamUse = UpstreamCharge & { provider: string; route: string };
 
+/** The same in JSON, where amounts are texts. */
+export type StoredUse =
+  | { basis: 'unknown'; provider: string; route: string }
+  | {
+      basis: Exclude<UpstreamUse['basis'], 'unknown'>;
+      provider: string;
+      route: string;
+      cost: string | bigint;
+      base: string | bigint;
+      currency: string;
+    };
+
+/** Returns what an upstream is owed, of its form in JSON. */
+export function readUse(use: StoredUse): UpstreamUse {
+  return use.basis === 'unknown' ? use : { ...use, cost: BigInt(use.cost), base: BigInt(use.base) };
+}
+
 /** As close_hold takes it. Amounts are texts: a JSON number of sixteen digits would not survive. */
 export function useRecord(use: UpstreamCharge | UpstreamUse | undefined): object | null {
   if (use === undefined) return null;

@@ -5,25 +5,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startWorker } from '../../src/worker.ts';
 import { setStage, type Stage } from '../chat/setup.ts';
 import { completionsStream } from '../chat/streams.ts';
+import { childEnvironment } from '../helpers/child-environment.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 
 /** A worker that kills itself at a place. */
 async function dieAt(stage: Stage, failpoint: string): Promise<void> {
-  const { config } = stage.test.app;
   const child = spawn(process.execPath, [program], {
-    env: {
-      PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-      TEST_UPSTREAM_KEY: process.env['TEST_UPSTREAM_KEY'],
-      DATABASE_URL: config.database_url,
-      MEDLEY_DATA: config.data_dir,
-      MEDLEY_CONFIG: config.config_file,
-      MEDLEY_ROLE: 'worker',
-      MEDLEY_FAILPOINTS: failpoint,
-      PORT: '0',
-    },
+    env: childEnvironment(stage.test.app, { role: 'worker', failpoints: failpoint }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -5,25 +5,15 @@ import OpenAI from 'openai-7';
 import { test, type ExpectStatic } from 'vitest';
 import { startWorker } from '../../src/worker.ts';
 import { completion, setStage, type Stage } from '../chat/setup.ts';
+import { childEnvironment } from '../helpers/child-environment.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 
 /** A worker in a process of its own. */
 function startChild({ test: { app } }: Stage, failpoints: string): ChildProcess {
-  const { config } = app;
   return spawn(process.execPath, [program], {
-    env: {
-      PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-      TEST_UPSTREAM_KEY: process.env['TEST_UPSTREAM_KEY'],
-      DATABASE_URL: config.database_url,
-      MEDLEY_DATA: config.data_dir,
-      MEDLEY_CONFIG: config.config_file,
-      MEDLEY_ROLE: 'worker',
-      ...(failpoints !== '' && { MEDLEY_FAILPOINTS: failpoints }),
-      PORT: '0',
-    },
+    env: childEnvironment(app, { role: 'worker', failpoints }),
     stdio: 'ignore',
   });
 }

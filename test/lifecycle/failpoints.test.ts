@@ -10,6 +10,7 @@ import type { App } from '../../src/app.ts';
 import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
 import { finish } from '../../src/tasks/finish.ts';
 import { startWorker } from '../../src/worker.ts';
+import { childEnvironment } from '../helpers/child-environment.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { scripted, startUpstream, type Behaviour, type Upstream } from '../helpers/upstream.ts';
@@ -194,16 +195,7 @@ type Node = { child: ChildProcessByStdio<null, Readable, Readable>; said: () => 
 
 function startNode(app: App, failpoint: string, role: 'worker' | 'api' = 'worker'): Node {
   const child = spawn(process.execPath, [program], {
-    env: {
-      PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], // for the first file too: 50 ms of a core
-      DATABASE_URL: app.config.database_url,
-      MEDLEY_DATA: app.config.data_dir,
-      MEDLEY_CONFIG: app.config.config_file,
-      MEDLEY_ROLE: role,
-      MEDLEY_FAILPOINTS: failpoint,
-      PORT: '0',
-    },
+    env: childEnvironment(app, { role, failpoints: failpoint }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';

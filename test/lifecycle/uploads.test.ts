@@ -5,6 +5,7 @@ import OpenAI from 'openai-7';
 import { expect, test } from 'vitest';
 import { removeExpiredFiles } from '../../src/files/files.ts';
 import { removeOldUploads } from '../../src/files/upload-sessions.ts';
+import { childEnvironment } from '../helpers/child-environment.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { freePort } from '../helpers/free-port.ts';
 
@@ -13,20 +14,9 @@ const bytes = Buffer.from('Grüße an Łódź');
 
 /** Another API node on the same database and files, which kills itself at a place. */
 async function startDoomed({ app }: TestApp, failpoint: string) {
-  const { config } = app;
   const port = await freePort();
   const child = spawn(process.execPath, [program], {
-    env: {
-      PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-      DATABASE_URL: config.database_url,
-      MEDLEY_DATA: config.data_dir,
-      MEDLEY_CONFIG: config.config_file,
-      MEDLEY_ROLE: 'api',
-      MEDLEY_FAILPOINTS: `${failpoint}=kill`,
-      HOST: '127.0.0.1',
-      PORT: String(port),
-    },
+    env: childEnvironment(app, { role: 'api', failpoints: `${failpoint}=kill`, port }),
     stdio: 'ignore',
   });
   const ended = once(child, 'exit');

@@ -26,7 +26,7 @@ describe('a folder with nothing in it', () => {
     const cwd = join(folder, 'empty');
     run('mkdir', [cwd], folder);
     install([], cwd);
-    expect(readme).toContain('`npx medley`');
+    expect(readme).toContain('`npx @org/medley`'); // the tarball of this test has the name medley
     const service = await start('npx medley', cwd);
     try {
       expect(await makeImage(service, cwd)).toEqual({ format: 'png', width: 768, height: 768 });
@@ -43,7 +43,7 @@ describe('a folder with nothing in it', () => {
     const cwd = join(folder, 'somewhere');
     run('mkdir', [prefix, cwd], folder);
     install(['--global', '--prefix', prefix], cwd);
-    expect(readme).toContain('`npm install --global medley`');
+    expect(readme).toContain('`npm install --global @org/medley`');
     const service = await start(join(prefix, 'bin', 'medley'), cwd);
     try {
       expect(await makeImage(service, cwd)).toEqual({ format: 'png', width: 768, height: 768 });

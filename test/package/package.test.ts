@@ -20,16 +20,16 @@ const manifest_type = Type.Object({
 
 const folder = temporaryFolder(0o755);
 const modules = join(folder, 'installed', 'node_modules');
-const home = join(modules, '@org', 'medley');
+const home = join(modules, '@acme', 'medley');
 let tarball = '';
 
 beforeAll(() => {
-  tarball = pack(join(folder, 'out'), ['--name', '@org/medley', '--repository', 'git@example.com:org/medley.git']);
+  tarball = pack(join(folder, 'out'), ['--name', '@acme/medley', '--repository', 'git@example.com:org/medley.git']);
   layPackages(join(repository, 'node_modules'), modules);
   mkdirSync(home, { recursive: true });
   run('tar', ['-xzf', tarball, '--strip-components=1', '-C', home], folder);
   mkdirSync(join(modules, '.bin'), { recursive: true });
-  symlinkSync('../@org/medley/bin/medley.cjs', join(modules, '.bin', 'medley'));
+  symlinkSync('../@acme/medley/bin/medley.cjs', join(modules, '.bin', 'medley'));
 });
 
 /** As an installation has them, without npm and its registry: the same files under names of their own. */
@@ -93,13 +93,13 @@ describe('the tarball', () => {
     const manifest = Value.Parse(manifest_type, JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')));
     const own = Value.Parse(Type.Object({ version: Type.String() }), readJson('package.json'));
     expect(manifest).toMatchObject({
-      name: '@org/medley',
+      name: '@acme/medley',
       version: own.version,
       bin: { medley: 'bin/medley.cjs' },
       repository: { type: 'git', url: 'git+https://example.com/org/medley.git' },
       publishConfig: { provenance: true, access: 'public' },
     });
-    expect(readFileSync(join(home, 'README.md'), 'utf8')).toContain('`npx @org/medley`');
+    expect(readFileSync(join(home, 'README.md'), 'utf8')).toContain('`npx @acme/medley`');
   });
 
   it('names every package that its modules import', () => {

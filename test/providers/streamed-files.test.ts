@@ -5,10 +5,9 @@ import { readdir, rm, truncate } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
+import { peakOf } from '../helpers/peak.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 import { wav } from '../storage/samples.ts';
@@ -121,22 +120,14 @@ async function generate(model: string, input: object) {
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-setFlagsFromString('--expose-gc');
-const collect: () => void = runInNewContext('gc');
-
 it('six files of 60 MB at once, more than goes inline, arrive whole and are never in memory', async () => {
   const size_bytes = 60 * megabyte;
   const id = await upload(silence(size_bytes));
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(await pathOf(id)) as AsyncIterable<Buffer>) hash.update(chunk);
-  collect();
-  const before = process.memoryUsage().arrayBuffers;
-  let peak_bytes = 0;
-  const timer = setInterval(() => {
-    peak_bytes = Math.max(peak_bytes, process.memoryUsage().arrayBuffers - before);
-  }, 5);
-  const tasks = await Promise.all(Array.from({ length: 6 }, () => generate('hear', { audio: id })));
-  clearInterval(timer);
+  const { peak_bytes, result: tasks } = await peakOf(() =>
+    Promise.all(Array.from({ length: 6 }, () => generate('hear', { audio: id }))),
+  );
   for (const task of tasks) expect(task).toMatchObject({ status: 'succeeded', cost: { exact: '0.010000' } });
   const whole = { path: '/v1/hear', announced: size_bytes, size_bytes, sha256: hash.digest('hex') };
   expect(arrived).toEqual(Array.from({ length: 6 }, () => whole));

@@ -3,9 +3,8 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { peakOf } from '../helpers/peak.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
@@ -87,24 +86,6 @@ function* sound(size_bytes: number): Generator<Buffer> {
   head.writeUInt32LE(size_bytes - 44, 40);
   yield head;
   for (let left = size_bytes - 44; left > 0; left -= silence.length) yield silence.subarray(0, left);
-}
-
-setFlagsFromString('--expose-gc');
-const collect: () => void = runInNewContext('gc');
-
-/** Returns the peak of all buffers of this process while `work` is done, over what they had before, in bytes. */
-async function peakOf<T>(work: () => Promise<T>): Promise<{ peak_bytes: number; result: T }> {
-  collect();
-  const before = process.memoryUsage().arrayBuffers;
-  let peak_bytes = 0;
-  const timer = setInterval(() => {
-    peak_bytes = Math.max(peak_bytes, process.memoryUsage().arrayBuffers - before);
-  }, 5);
-  try {
-    return { result: await work(), peak_bytes };
-  } finally {
-    clearInterval(timer);
-  }
 }
 
 async function generate(model: string, input: object, wait_s = 60) {

@@ -65,29 +65,32 @@ const units_of: { readonly [kind in Exclude<ListedModel['kind'], 'other'>]: read
   image: ['image', 'request'],
 };
 
+/** Fields that the input of nearly every model for images has. */
+export const image_fields = {
+  prompt: { type: 'string', title: 'Prompt', description: 'What the image shows.', minLength: 1, maxLength: 8000 },
+  size: {
+    type: 'string',
+    title: 'Size',
+    description: 'Width and height in pixels, such as 1024x1024.',
+    pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$',
+    default: '1024x1024',
+  },
+  n: {
+    type: 'integer',
+    title: 'Number of images',
+    description: 'Each is paid for.',
+    minimum: 1,
+    maximum: 4,
+    default: 1,
+  },
+} satisfies { [field: string]: JsonObject };
+
 /** The input that every server of OpenAI's style takes for images. */
 const image_input: JsonObject = {
   type: 'object',
   required: ['prompt'],
   additionalProperties: false,
-  properties: {
-    prompt: { type: 'string', title: 'Prompt', description: 'What the image shows.', minLength: 1, maxLength: 8000 },
-    size: {
-      type: 'string',
-      title: 'Size',
-      description: 'Width and height in pixels, such as 1024x1024.',
-      pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$',
-      default: '1024x1024',
-    },
-    n: {
-      type: 'integer',
-      title: 'Number of images',
-      description: 'Each is paid for.',
-      minimum: 1,
-      maximum: 4,
-      default: 1,
-    },
-  },
+  properties: image_fields,
 };
 
 const image_parts: Pick<ModelEntry, 'input_schema' | 'estimate'> = {

@@ -44,8 +44,9 @@ export function plainChoice(choice: JsonObject, holder: 'message' | 'delta'): Js
 
 /** Returns the choices as SDKs read them; the same list if they are so. */
 export function plainChoices(choices: JsonObject[], holder: 'message' | 'delta'): JsonObject[] {
-  const plain = choices.map((choice) => plainChoice(choice, holder));
-  return plain.every((choice, index) => choice === choices[index]) ? choices : plain;
+  // Of nearly every piece of a stream nothing changes: it is looked at, and no list is made.
+  const are_plain = choices.every((choice) => plainChoice(choice, holder) === choice);
+  return are_plain ? choices : choices.map((choice) => plainChoice(choice, holder));
 }
 
 function plainReason(reason: string, held: Json | undefined): string | null {

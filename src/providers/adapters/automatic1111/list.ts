@@ -1,4 +1,4 @@
-import { idOf } from '../../../catalog/lists/entry.ts';
+import { idOf, image_fields } from '../../../catalog/lists/entry.ts';
 import { ListError, type ListedModel } from '../../../catalog/lists/listed.ts';
 import { isObject, type JsonObject } from '../../../catalog/model.ts';
 import type { ModelEntry } from '../../../catalog/schema.ts';
@@ -83,28 +83,15 @@ const input_schema: JsonObject = {
   required: ['prompt'],
   additionalProperties: false,
   properties: {
-    prompt: { type: 'string', title: 'Prompt', description: 'What the image shows.', minLength: 1, maxLength: 8_000 },
+    prompt: image_fields.prompt,
     negative_prompt: {
       type: 'string',
       title: 'Negative prompt',
       description: 'What it does not show.',
       maxLength: 8_000,
     },
-    size: {
-      type: 'string',
-      title: 'Size',
-      description: 'Width and height in pixels, such as 1024x1024.',
-      pattern: `^${side}x${side}$`,
-      default: '1024x1024',
-    },
-    n: {
-      type: 'integer',
-      title: 'Number of images',
-      description: 'Each is paid for.',
-      minimum: 1,
-      maximum: 4,
-      default: 1,
-    },
+    size: { ...image_fields.size, pattern: `^${side}x${side}$` },
+    n: image_fields.n,
     steps: { type: 'integer', title: 'Steps', minimum: 1, maximum: 60, default: 25 },
     cfg_scale: { type: 'number', title: 'Guidance', minimum: 1, maximum: 30, default: 7 },
     seed: { type: 'integer', title: 'Seed', minimum: 0, maximum: 4_294_967_295 },

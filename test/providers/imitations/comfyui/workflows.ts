@@ -8,19 +8,22 @@ const titled = (title: string, class_type: string, inputs: JsonObject): JsonObje
   _meta: { title },
 });
 
+const sampler = (seed: number, latent: string): JsonObject =>
+  titled('KSampler', 'KSampler', {
+    seed,
+    steps: 20,
+    cfg: 8,
+    sampler_name: 'euler',
+    model: ['4', 0],
+    positive: ['6', 0],
+    negative: ['7', 0],
+    latent_image: [latent, 0],
+  });
+
 /** A text becomes an image. */
 export function textToImage(): JsonObject {
   return {
-    '3': titled('KSampler', 'KSampler', {
-      seed: 156_680_208_700_286,
-      steps: 20,
-      cfg: 8,
-      sampler_name: 'euler',
-      model: ['4', 0],
-      positive: ['6', 0],
-      negative: ['7', 0],
-      latent_image: ['5', 0],
-    }),
+    '3': sampler(156_680_208_700_286, '5'),
     '4': titled('Load Checkpoint', 'CheckpointLoaderSimple', { ckpt_name: 'sd_xl_base_1.0.safetensors' }),
     '5': titled('Empty Latent Image', 'EmptyLatentImage', { width: 512, height: 512, batch_size: 1 }),
     '6': titled('Positive', 'CLIPTextEncode', { text: 'beautiful scenery', clip: ['4', 1] }),
@@ -35,16 +38,7 @@ export function inpaint(): JsonObject {
   const { '5': _, ...others } = textToImage();
   return {
     ...others,
-    '3': titled('KSampler', 'KSampler', {
-      seed: 1,
-      steps: 20,
-      cfg: 8,
-      sampler_name: 'euler',
-      model: ['4', 0],
-      positive: ['6', 0],
-      negative: ['7', 0],
-      latent_image: ['12', 0],
-    }),
+    '3': sampler(1, '12'),
     '10': titled('Picture', 'LoadImage', { image: 'example.png' }),
     '11': titled('Mask', 'LoadImageMask', { image: 'example.png', channel: 'alpha' }),
     '12': titled('Inpaint', 'VAEEncodeForInpaint', { pixels: ['10', 0], mask: ['11', 0], vae: ['4', 2] }),
