@@ -133,7 +133,10 @@ describe('generate', () => {
     const error = await medley.generate('sandbox/image', input, options).catch(refusal);
     expect(error).toBe(controller.signal.reason);
     const paths = proxy.seen.map(({ path }) => path.replace(/task_\w+/, 'ID'));
-    expect(paths).toEqual(['/v1/generate', ...(cancel_on_abort ? ['/v1/tasks/ID/cancel'] : [])]);
+    // While the task is being submitted, a cancel gets 409 with Retry-After, and is sent again.
+    const cancels = cancel_on_abort ? paths.slice(1).length || 1 : 0;
+    expect(paths).toEqual(['/v1/generate', ...Array.from({ length: cancels }, () => '/v1/tasks/ID/cancel')]);
+    expect(cancels).toBeLessThanOrEqual(3);
     const [task] = await tasksOf();
     const final = await medley.tasks.wait(task?.id ?? '');
     expect(final.error?.type).toBe(cancel_on_abort ? 'canceled' : undefined);
