@@ -44,7 +44,10 @@ export type DatabaseOptions = {
   connections_max?: number;
   /** Called with errors of idle connections; the pool replaces them by itself. */
   onError?: (error: Error) => void;
-  /** Nobody else waits for its statements, as in an operator's command: each that is not `brief` may take an hour. */
+  /**
+   * Nobody else waits for its statements, as in an operator's command: each that is not `brief` may take an hour, and a
+   * connection three times as long as usual. A restore on a busy machine failed by the usual time.
+   */
   is_patient?: boolean;
 };
 
@@ -121,6 +124,7 @@ function openPoolOf(
     connections_max: Math.min(connections_max ?? own.connections_max, own.connections_max),
     name: 'medley',
     limit_ms: client_ms,
+    ...(is_patient && { connect_limit_ms: 15_000 }),
     settings,
     onError,
   });

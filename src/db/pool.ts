@@ -7,14 +7,15 @@ export type PoolOptions = {
   name: string;
   /** A statement without an answer after this long has failed, and its connection is destroyed. */
   limit_ms: number;
+  /** A connection that cannot be made in this time leads nowhere: usually 5 s. */
+  connect_limit_ms?: number;
   /** Statements that a new connection begins with. */
   settings?: string;
   /** Called with errors of idle connections; the pool replaces them by itself. */
   onError?: ((error: Error) => void) | undefined;
 };
 
-/** A connection that cannot be made in this time leads nowhere. */
-const connect_limit_ms = 5_000;
+const usual_connect_limit_ms = 5_000;
 
 const idle_max_ms = 60_000;
 
@@ -30,6 +31,7 @@ const keepalive_settings =
  * that was released without its answer is destroyed, and all that are idle with it.
  */
 export function openPool(options: PoolOptions): pg.Pool {
+  const { connect_limit_ms = usual_connect_limit_ms } = options;
   const pool = new pg.Pool({
     ...options.connection,
     max: options.connections_max,
@@ -39,7 +41,7 @@ export function openPool(options: PoolOptions): pg.Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: keepalive_ms,
     query_timeout: options.limit_ms,
-    onConnect: (client) => prepare(client, options.settings ?? ''),
+    onConnect: (client) => prepare(client, options.settings ?? '', connect_limit_ms),
   });
   pool.on('error', (error) => {
     if (!pool.ending) options.onError?.(error); // a server that stops as we do is no news
@@ -51,10 +53,10 @@ export function openPool(options: PoolOptions): pg.Pool {
 }
 
 /** A server that has gone mute since the connection was made has as long for it as for the connection. */
-async function prepare(client: pg.ClientBase, settings: string): Promise<void> {
+async function prepare(client: pg.ClientBase, settings: string, limit_ms: number): Promise<void> {
   const config: pg.QueryConfig & { query_timeout: number } = {
     text: `${keepalive_settings}; ${settings}`,
-    query_timeout: connect_limit_ms,
+    query_timeout: limit_ms,
   };
   await client.query(config);
 }

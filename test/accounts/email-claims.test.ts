@@ -36,7 +36,7 @@ const signIn = async (email: string, word: string) =>
 /** The link of the newest mail to this address. */
 async function linkTo(email: string, count = 1): Promise<URL> {
   const mails = () => server.mails.filter(({ to }) => to.includes(email));
-  await expect.poll(() => mails().length, { timeout: 15_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(() => mails().length).toBeGreaterThanOrEqual(count);
   return new URL(/https?:\S+/.exec(mails().at(-1)?.text ?? '')?.[0] ?? '');
 }
 

@@ -40,7 +40,7 @@ async function attack(email: string): Promise<void> {
 
 async function linkTo(email: string): Promise<URL> {
   const find = () => server.mails.find(({ to, subject }) => to.includes(email) && subject.includes('link to sign in'));
-  const mail = await vi.waitUntil(find, { timeout: 15_000 });
+  const mail = await vi.waitUntil(find, { timeout: 60_000 });
   return new URL(/https?:\S+/.exec(mail.text)?.[0] ?? '');
 }
 
@@ -60,7 +60,7 @@ describe('after 110 wrong tries from many places', () => {
       await browser.post('/auth/sign-out');
     }
     await attack('zoe@example.com');
-  }, 120_000);
+  });
 
   it('the owner signs in from a browser that signed in before', async () => {
     expect((await signIn(known, 'zoe@example.com', 'not my password', elsewhere())).status).toBe(401);

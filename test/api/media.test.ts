@@ -86,7 +86,7 @@ describe('a media call', () => {
     expect(answer.json.error.message).toContain(`GET /v1/tasks/${task_id}`);
     expect(answer.headers.get('x-should-retry')).toBe('false');
     await expect
-      .poll(async () => (await client.call('GET', `/v1/tasks/${task_id}`)).json.status, { timeout: 10_000 })
+      .poll(async () => (await client.call('GET', `/v1/tasks/${task_id}`)).json.status, { timeout: 60_000 })
       .toBe('succeeded');
     expect(await spent()).toBe('0.010000');
   });
@@ -100,11 +100,11 @@ describe('a media call', () => {
       signal: gone.signal,
     });
     await expect
-      .poll(async () => (await tasks()).map(({ status }) => status), { timeout: 10_000 })
+      .poll(async () => (await tasks()).map(({ status }) => status), { timeout: 60_000 })
       .toEqual(['running']);
     gone.abort();
     await expect(call).rejects.toThrow('aborted');
-    await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('succeeded');
+    await expect.poll(async () => (await tasks())[0]?.status).toBe('succeeded');
   });
 
   it('takes whole seconds as wait, which is checked before a task exists', async () => {
@@ -230,7 +230,7 @@ describe('a media call', () => {
 
   it('gets 409 when its task is canceled meanwhile', async () => {
     const call = generate(image('x [[delay 60s]]'));
-    await expect.poll(async () => (await tasks())[0]?.status, { timeout: 10_000 }).toBe('running');
+    await expect.poll(async () => (await tasks())[0]?.status).toBe('running');
     await client.call('POST', `/v1/tasks/${(await tasks())[0]?.id}/cancel`);
     expect(await call).toMatchObject({ status: 409, json: { error: { code: 'canceled' } } });
   });
@@ -281,7 +281,7 @@ describe('a media file', () => {
       expect(answer.status, answer.text.slice(0, 300)).toBe(200);
     }
     const files = () => service.app.db.query('select id from files where account_id = $1', [client.account_id]);
-    await expect.poll(files, { timeout: 5_000 }).toEqual([{ id: uploaded.json.id }]);
+    await expect.poll(files).toEqual([{ id: uploaded.json.id }]);
   });
 
   it("with directives in its hint controls the sandbox's transcript", async () => {
@@ -317,7 +317,7 @@ describe('a video', () => {
   const create = (body: object) => client.call('POST', '/v1/videos', body);
   const finished = async (id: string) => {
     await expect
-      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 20_000 })
+      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 60_000 })
       .toBe('completed');
     return id;
   };
@@ -367,7 +367,7 @@ describe('a video', () => {
     expect(await client.call('GET', `/v1/videos/${id}/content`)).toMatchObject({ status: 409 });
     expect(await client.call('DELETE', `/v1/videos/${id}`)).toMatchObject({ status: 409 });
     await expect
-      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 10_000 })
+      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 60_000 })
       .toBe('in_progress');
     await client.call('POST', `/v1/tasks/${id}/cancel`);
     expect((await client.call('GET', `/v1/videos/${id}`)).json).toMatchObject({

@@ -29,4 +29,4 @@ test('both keys of a rotation show and use one budget, so that a new key is no n
   expect((await chat(keys[0] ?? '', 5_000)).status).toBe(200); // with what is left, which both may use
   for (const key of keys) expect((await chat(key, 5_000)).status).toBe(403);
   await expectExactBooks(app);
-}, 60_000);
+});

@@ -124,7 +124,7 @@ describe('the mail of an invoice', () => {
     await invoiceAll();
     await mailInvoices(test.app, signal);
     expect(told()).toEqual(['last@example.com']);
-  }, 60_000);
+  });
 
   it('is not given up when the server refuses the sender or refuses to relay', async () => {
     const account_id = await newAccount('Relayed');

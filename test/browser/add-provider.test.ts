@@ -41,7 +41,7 @@ afterAll(async () => {
   await images?.stop();
   await comfy?.stop();
   removeFolder(folder);
-}, 60_000);
+});
 
 const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true });
 const dialog = () => page.getByRole('dialog');

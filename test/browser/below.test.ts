@@ -36,7 +36,7 @@ beforeAll(async () => {
   const { id } = await createAccount(service.app.db, account, new Date());
   user_id = await firstOperator(service.app.db, id, new Date());
   chromium = await launchBrowser();
-}, 120_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -52,7 +52,7 @@ async function open(path: string): Promise<Watched> {
   return watched;
 }
 
-describe('the dashboard below a path', { timeout: 120_000 }, () => {
+describe('the dashboard below a path', () => {
   test('signs in by a link, works on each page, and returns after another sign-in', async () => {
     const { page, complaints } = await open((await signInLink()).slice(service.url.length));
     const at = (path: string) => page.waitForURL((url) => url.pathname === `/medley${path}`);

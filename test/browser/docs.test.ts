@@ -9,7 +9,7 @@ let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 beforeAll(async () => {
   service = await startTestApp();
   chromium = await launchBrowser();
-}, 120_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -32,7 +32,7 @@ async function open(path: string): Promise<Opened> {
   return { page, asked, complaints };
 }
 
-describe('/docs', { timeout: 60_000 }, () => {
+describe('/docs', () => {
   test('shows the API reference and loads nothing from elsewhere', async () => {
     const { page, asked, complaints } = await open('/docs');
     await page.getByRole('heading', { name: 'Medley' }).waitFor();

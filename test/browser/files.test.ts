@@ -22,7 +22,7 @@ beforeAll(async () => {
   const executablePath = await chromium.executablePath();
   vi.unstubAllEnvs();
   browser = await playwright.launch({ executablePath, args: ['--no-sandbox'], headless: true });
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser?.close();

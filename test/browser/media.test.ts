@@ -20,7 +20,7 @@ beforeAll(async () => {
   // Somebody else's page; what it shows is set by the tests.
   site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<body></body>'));
   await once(site.listen(0, '127.0.0.1'), 'listening');
-}, 120_000);
+});
 
 afterAll(async () => {
   site.closeAllConnections();
@@ -91,7 +91,7 @@ async function pictureAt(page: Page, seconds: number): Promise<Buffer> {
   return page.locator('video').screenshot();
 }
 
-describe('a video of the sandbox', { timeout: 60_000 }, () => {
+describe('a video of the sandbox', () => {
   test('plays to its end and seeks at its link, by ranges, under its own policy', async () => {
     const url = await make('sandbox/video', { prompt: 'Waves on a beach', duration: 2 });
     const { page, answers, complaints, elsewhere } = await open(url);
@@ -138,7 +138,7 @@ async function changedPixels(before: Buffer, after: Buffer): Promise<number> {
   return a.filter((light, i) => Math.abs(light - (b[i] ?? 0)) > 100).length;
 }
 
-describe('the time code of a video', { timeout: 60_000 }, () => {
+describe('the time code of a video', () => {
   test.each(depth(['adaptive'], ['adaptive', '9:16']))(
     'is above the controls of the player: %s',
     async (aspect_ratio) => {
@@ -154,7 +154,7 @@ describe('the time code of a video', { timeout: 60_000 }, () => {
   );
 });
 
-describe('an image of the sandbox', { timeout: 60_000 }, () => {
+describe('an image of the sandbox', () => {
   test('opens at its link in its size', async () => {
     const { page, complaints, elsewhere } = await open(
       await make('sandbox/image', { prompt: 'Hello', width: 320, height: 200 }),
@@ -165,7 +165,7 @@ describe('an image of the sandbox', { timeout: 60_000 }, () => {
   });
 });
 
-describe('audio of the sandbox', { timeout: 60_000 }, () => {
+describe('audio of the sandbox', () => {
   test('opens at its link, plays to its end and seeks', async () => {
     const { page, complaints } = await open(await make('sandbox/audio', { prompt: 'A lullaby', duration: 1.5 }));
     await expectPlays(page, 1.5);
@@ -192,7 +192,7 @@ describe('audio of the sandbox', { timeout: 60_000 }, () => {
   });
 });
 
-describe('the pages of the service', { timeout: 60_000 }, () => {
+describe('the pages of the service', () => {
   test('lead from / to the API reference at every width and load nothing from elsewhere', async () => {
     const { page, complaints, elsewhere } = await open(`${service.url}/`);
     await page.setViewportSize({ width: 390, height: 844 });

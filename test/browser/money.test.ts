@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
   const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 };
   await client.call('POST', '/v1/chat/completions', chat);
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all(contexts.map((context) => context.close()));
@@ -65,7 +65,7 @@ const textOf = (cells: string[]) => cells.map((cell) => cell.replaceAll(/\s+/g, 
 /** An exact amount without its useless zeros. */
 const shortened = (exact: string) => `$${exact.replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 
-describe('the usage page', { timeout: 90_000 }, () => {
+describe('the usage page', () => {
   it('has the numbers of the API as bars, as a table and as a file, and its address has its settings', async () => {
     const { page, complaints } = await open(owner.user_id, '/usage?group=model');
     const sums = page.getByRole('table', { name: 'Sums by model' });
@@ -115,7 +115,7 @@ describe('the usage page', { timeout: 90_000 }, () => {
 
 const names: Record<string, string> = { topup: 'Top-up', hold: 'Hold', charge: 'Charge', release: 'Release' };
 
-describe('the billing page', { timeout: 90_000 }, () => {
+describe('the billing page', () => {
   it('has every transaction with its cause, and a failed generation returned its money', async () => {
     const { page, complaints } = await open(owner.user_id);
     const keyboard = keyboardOf(page);
@@ -194,7 +194,6 @@ const looks = [
 
 it.each(looks.slice(0, depth(1, looks.length)))(
   'both pages are accessible in %s, %d pixels wide, and scroll one way only',
-  { timeout: 120_000 },
   async (colorScheme, width) => {
     const { page, complaints } = await open(owner.user_id, '/usage', { colorScheme, viewport: { width, height: 800 } });
     for (const path of ['/usage', '/billing', '/billing?tab=details']) {

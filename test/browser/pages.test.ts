@@ -60,7 +60,7 @@ beforeAll(async () => {
     ['admin configuration', '/admin/configuration'],
   ]);
   chrome = await launchBrowser();
-}, 120_000);
+});
 
 afterAll(async () => {
   await chrome.close();
@@ -145,7 +145,7 @@ describe('the dashboard before sign-in', () => {
     expect(loaded_bytes).toBeGreaterThan(50 * 1_024);
     expect(loaded_bytes).toBeLessThanOrEqual(250 * 1_024);
     await page.context().close();
-  }, 60_000);
+  });
 
   it('leads to the sign-in page and from there to the requested page', async () => {
     const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);

@@ -62,7 +62,6 @@ test.each([
     expect((await streaming.finish()).endsWith(done)).toBe(true);
     await expectCharged(streaming);
   },
-  30_000,
 );
 
 test('a hold that cannot be released keeps the sweep from no other hold', async () => {
@@ -102,4 +101,4 @@ test('a stream is charged from the available balance when its node was believed 
     { type: 'release', event: 'close' },
     { type: 'settle', event: 'late' },
   ]);
-}, 30_000);
+});

@@ -52,4 +52,4 @@ test('a call is charged although the database crashes and loses its hold, and th
   const { json } = await stage.client.call('GET', '/v1/balance');
   expect(json).toMatchObject({ held: { amount: '0.00' } });
   await expectExactBooks(app);
-}, 60_000);
+});

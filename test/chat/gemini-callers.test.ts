@@ -360,6 +360,6 @@ test('a caller who leaves is charged as in every style', async () => {
   expect(Buffer.from(value ?? []).toString()).toMatch(/^\[\{/);
   leaving.abort();
   const record = () => stage.client.call('GET', `/v1/chat/${answer.headers.get('x-request-id')}`);
-  await expect.poll(async () => (await record()).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await record()).status).toBe(200);
   expect((await record()).json.cost.exact).not.toBe('0.000000');
 });

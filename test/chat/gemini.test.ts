@@ -329,7 +329,7 @@ describe('an image link of a chat request', () => {
     await expect(left).rejects.toThrow('aborted');
     const last = 'select status, cost from chat_calls where model = $1 order by id desc limit 1';
     const record = () => stage.test.app.db.query(last, ['acme/gem']);
-    await expect.poll(record, { timeout: 5_000 }).toEqual([{ status: 499, cost: 0n }]);
+    await expect.poll(record).toEqual([{ status: 499, cost: 0n }]);
   });
 
   test('that takes too long gets an error that may be retried, because nothing was sent', async () => {
@@ -459,11 +459,11 @@ test('linked files share the memory quota until they are sent, and one account l
     }).catch(() => 'left');
   };
   const calls = Array.from({ length: 8 }, () => call(stage.client.key));
-  await expect.poll(reached, { timeout: 50_000 }).toBe(4); // 57 MB each, of 537
+  await expect.poll(reached).toBe(4); // 57 MB each, of 537
   expect(await untilStill(reached)).toBe(4);
   const other = await stage.test.client();
   calls.push(call(other.key));
-  await expect.poll(reached, { timeout: 50_000 }).toBe(5);
+  await expect.poll(reached).toBe(5);
   leave.abort();
   await Promise.all(calls);
   stage.upstream.letGo();

@@ -73,7 +73,7 @@ type Recorded = { tools?: object; cost: { exact: string } };
 
 async function recordOf(answer: Answered, client: Client = stage.client): Promise<Recorded> {
   const path = `/v1/chat/${answer.headers.get('x-request-id')}`;
-  await expect.poll(async () => (await client.call('GET', path)).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await client.call('GET', path)).status).toBe(200);
   return JSON.parse((await client.call('GET', path)).text) as Recorded;
 }
 

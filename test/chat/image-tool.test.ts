@@ -134,7 +134,7 @@ describe('an image', () => {
     script('completions', false);
     expect(outputOf(await ask('acme/oai'))).toMatchObject([{ status: 'failed' }, { type: 'message' }]);
     expect(lastBody()).toMatch(/as the task task_/);
-    await expect.poll(async () => (await lastTask())?.status, { timeout: 10_000 }).toBe('succeeded');
+    await expect.poll(async () => (await lastTask())?.status).toBe('succeeded');
   });
 
   test('without words is not begun', async () => {
@@ -160,7 +160,7 @@ describe('an image', () => {
     expect(task?.id).not.toBe(before?.id);
     expect(task?.status).toBe('succeeded');
     const path = `/v1/chat/${answer.headers.get('x-request-id')}`;
-    await expect.poll(async () => (await stage.client.call('GET', path)).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await stage.client.call('GET', path)).status).toBe(200);
     expect((await stage.client.call('GET', path)).text).toContain('"exact":"0.000000"');
   });
 
@@ -171,9 +171,9 @@ describe('an image', () => {
     const headers = { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'acme/oai', input: 'Draw', tools, stream: true });
     await fetch(`${stage.test.url}/v1/responses`, { method: 'POST', headers, body, signal: gone.signal });
-    await expect.poll(async () => (await lastTask())?.id, { timeout: 5_000 }).not.toBe(before);
+    await expect.poll(async () => (await lastTask())?.id).not.toBe(before);
     gone.abort();
-    await expect.poll(async () => (await lastTask())?.status, { timeout: 10_000 }).toBe('succeeded');
+    await expect.poll(async () => (await lastTask())?.status).toBe('succeeded');
   });
 
   test('counts with the requests that make media', async () => {

@@ -104,7 +104,7 @@ async function recordOf(client: Client, model: string): Promise<Recorded> {
          from chat_calls where account_id = $1 and model = $2`,
       [client.account_id, model],
     );
-  await expect.poll(async () => (await find()).length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(async () => (await find()).length).toBe(1);
   const [row] = await find();
   if (!row) throw new Error('the record is there');
   return row;

@@ -166,7 +166,7 @@ describe('usage with its cost', () => {
     expect(usages).toHaveLength(1);
     const cost = Number(/"cost":([\d.e-]+)/.exec(usages[0] ?? '')?.[1]);
     const path = `/v1/chat/${answer.headers.get('x-request-id')}`;
-    await expect.poll(async () => (await stage.client.call('GET', path)).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await stage.client.call('GET', path)).status).toBe(200);
     expect(cost.toFixed(6)).toBe((await stage.client.call('GET', path)).json.cost.exact);
   });
 

@@ -116,7 +116,7 @@ test('a model that thinks silently is not cut while its upstream sends signs of 
       })
     ).text,
   ).toContain('at last');
-}, 30_000);
+});
 
 test('a model that has not begun is cut despite signs of life, and so is one that falls silent', async () => {
   stage.upstream.script('slow-y', { stream: [...pings, ...messagesStream(['too late'])] });

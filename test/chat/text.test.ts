@@ -39,7 +39,7 @@ function choicesOf(text: string): Answer['choices'] {
 
 async function costOf(headers: Headers): Promise<string> {
   const record = () => stage.client.call('GET', `/v1/chat/${headers.get('x-request-id')}`);
-  await expect.poll(async () => (await record()).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await record()).status).toBe(200);
   return (await record()).json.cost.exact;
 }
 

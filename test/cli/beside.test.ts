@@ -64,7 +64,7 @@ it('commands in another terminal find the port, the file and the addresses of th
   started.kill('SIGTERM');
   await once(started, 'close');
   expect(existsSync(note)).toBe(false);
-}, 120_000);
+});
 
 it('commands ignore what a killed service left behind', async () => {
   const env = { DATABASE_URL: database.url, MEDLEY_DATA: join(folder, 'data') };
@@ -74,4 +74,4 @@ it('commands ignore what a killed service left behind', async () => {
   expect(new URL((await medley(['login-link'], env)).out.trim()).port).toBe('8080');
   writeFileSync(join(folder, 'data/service.json'), '{"pid":');
   expect((await medley(['login-link'], env)).code).toBe(0);
-}, 60_000);
+});

@@ -75,7 +75,8 @@ describe('commands of an installation with a bucket', () => {
     const said = await commands.text('backup', dir);
     expect(said.out).toContain('a list of 1 file,');
     expect(said.out).toContain(`The files stay in ${place}`);
-    expect(imitation.operations).toHaveLength(before);
+    // The service beside it may look for unfinished uploads at any time.
+    expect(imitation.operations.slice(before).filter((name) => name !== 'ListMultipartUploads')).toEqual([]);
     expect(readFileSync(join(dir, 'files.keys'), 'utf8')).toBe(`${client.account_id}/${task.id}/0.png\n`);
     const checked = await commands.text('restore', dir, '--check', '--json');
     expect(readObject(checked.out)).toMatchObject({

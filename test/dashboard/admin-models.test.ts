@@ -68,7 +68,7 @@ describe('models and routes that change while the service runs', () => {
     const refused = await run();
     expect(refused).toMatchObject({ status: 502, json: { error: { type: 'upstream_error' } } });
     expect(refused.json.error.message).toContain('switched off');
-    await expect.poll(() => statusOf(there), { timeout: 5_000 }).toBe('unavailable');
+    await expect.poll(() => statusOf(there)).toBe('unavailable');
     await node.stop();
     await test.configure(`${yaml}\n# read again`);
     expect(await statusOf()).toBe('unavailable');
@@ -108,14 +108,14 @@ describe('models and routes that change while the service runs', () => {
     const slow = { model, input: { prompt: '[[delay 1s]] x' } };
     const { json: begun } = await client.call('POST', '/v1/generate', slow);
     const now = async () => (await client.call('GET', `/v1/tasks/${begun.id}`)).json.status;
-    await expect.poll(now, { timeout: 10_000 }).toBe('running');
+    await expect.poll(now).toBe('running');
     const drain = (route: string, drained: boolean) =>
       operator.post('/dash/admin/routes/drain', { model, route, drained });
     told(await drain('a', true));
     expect(await modelNamed(model)).toMatchObject({ routes: [{ is_drained: true }, { is_drained: false }] });
     expect(await statusOf()).toBe('degraded');
     expect(await usedBy((await run()).json.id)).toEqual([`${model}#b`]);
-    await expect.poll(now, { timeout: 10_000 }).toBe('succeeded');
+    await expect.poll(now).toBe('succeeded');
     told(await drain('b', true));
     expect(await statusOf()).toBe('unavailable');
     expect((await run()).status).toBe(502);
@@ -148,7 +148,7 @@ describe('a test call of a route', () => {
     expect((await operator.post(path, { ...route, real: true })).status).toBe(409);
     const { id } = told<AdminTestCall>(begun);
     const now = async () => told<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
-    await expect.poll(async () => (await now()).is_running, { timeout: 30_000 }).toBe(false);
+    await expect.poll(async () => (await now()).is_running).toBe(false);
     const { outcome, files, cost } = await now();
     expect({ outcome, cost }).toEqual({ outcome: 'done', cost: '0.040000' });
     const picture = await fetch(test.url + files[0]?.url);

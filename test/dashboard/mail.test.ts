@@ -31,7 +31,7 @@ beforeAll(async () => {
   owner = await ownerOfNew(test, 'Gęś');
   const { status } = await owner.post('/auth/set-up', { email: 'anna@example.com', name: 'Anna', password });
   if (status !== 200) throw new Error(`set-up was answered ${status}`);
-  await vi.waitUntil(() => server.mails.length > 0, { timeout: 15_000 });
+  await vi.waitUntil(() => server.mails.length > 0, { timeout: 60_000 });
   const token = new URL(/https?:\S+/.exec(server.mails[0]?.text ?? '')?.[0] ?? '').searchParams.get('token');
   const confirmed = await owner.post('/auth/confirm-email', { token });
   if (confirmed.status !== 200) throw new Error(`the address was answered ${confirmed.status}`);
@@ -48,7 +48,7 @@ beforeEach(() => {
 });
 
 async function nextMail(): Promise<Received> {
-  await expect.poll(() => server.mails.length, { timeout: 15_000 }).toBeGreaterThan(0);
+  await expect.poll(() => server.mails.length).toBeGreaterThan(0);
   const mail = server.mails.shift();
   if (!mail) throw new Error('there is no mail');
   return mail;
@@ -115,7 +115,7 @@ it('an invoice is created and mailed when its month has ended, and so is the not
   await startWorker(test.app);
   const toAnna = () => server.mails.filter(({ to }) => to.includes('anna@example.com') && to.length === 1);
   const told = () => toAnna().filter(({ subject }) => !subject.includes('password'));
-  await expect.poll(() => told().length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => told().length).toBe(2);
   const mails = told().toSorted((a, b) => a.subject.localeCompare(b.subject));
   expect(mails.map(({ subject }) => subject)).toEqual([
     'Low balance in Gęś',
@@ -141,7 +141,7 @@ it('an address whose mail is deferred delays no other invoice', async () => {
     }
     server.be('fail', 'first@example.com');
     await startWorker(service.app);
-    await expect.poll(() => server.mails.flatMap(({ to }) => to), { timeout: 15_000 }).toEqual(['second@example.com']);
+    await expect.poll(() => server.mails.flatMap(({ to }) => to)).toEqual(['second@example.com']);
     // In the next run it is tried again.
     await expect
       .poll(() => unmailedInvoices(db, new Date(Date.now() - 86_400_000)), { message: 'untold' })

@@ -29,7 +29,7 @@ async function paceOf(id: string) {
   return (answer.json as ModelView).pace;
 }
 
-describe('models in the dashboard', { timeout: 120_000 }, () => {
+describe('models in the dashboard', () => {
   it('are those of the API in the same words and order', async () => {
     const { json } = await client.call('GET', '/v1/models');
     const told = json.data.map(({ id, display_name, input_schema, pricing, status }) => {

@@ -44,7 +44,7 @@ async function final({ json }: Seen): Promise<TaskView> {
   return task;
 }
 
-describe('an estimate of the playground', { timeout: 120_000 }, () => {
+describe('an estimate of the playground', () => {
   it('is that of the API', async () => {
     const { call } = await test.client({ account_id: owner.account_id });
     const { json } = await call('POST', '/v1/estimate', picture);
@@ -81,7 +81,7 @@ describe('an estimate of the playground', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a run of the playground', { timeout: 120_000 }, () => {
+describe('a run of the playground', () => {
   it('holds its estimate, then costs what was made, by a key with its own limit', async () => {
     const task = await final(await owner.post(`${base}/generate`, picture));
     expect(task).toMatchObject({ status: 'succeeded', key: { name: 'Playground' } });
@@ -165,7 +165,7 @@ describe('a run of the playground', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a chat of the playground', { timeout: 120_000 }, () => {
+describe('a chat of the playground', () => {
   it('is streamed, and its record has its cost', async () => {
     const answer = await owner.post(`${base}/chat/completions`, { ...chat, stream: true });
     expect(answer.status).toBe(200);
@@ -244,7 +244,7 @@ const calls: [string, object][] = [
   ['files', {}],
 ];
 
-describe('the rights in the playground', { timeout: 120_000 }, () => {
+describe('the rights in the playground', () => {
   it.each(calls)('exclude viewers from %s and from creating a key', async (path, body) => {
     const viewer = await memberOf(test, await ownerOfNew(test), 'viewer');
     const answer = await viewer.post(`${viewer.base}/${path}`, body);

@@ -40,14 +40,16 @@ afterAll(async () => {
 
 const from = { 'x-forwarded-for': '198.51.100.66' };
 
-/** Guesses of one address, each of a browser that was never here. */
-async function guess(email: string, count: number): Promise<Seen[]> {
-  const answers = [];
-  for (let i = 0; i < count; i++) {
-    const guessed = { email, password: `guess number ${i}` };
-    answers.push(await browserOf(front.url).post('/auth/sign-in/email', guessed, from));
-  }
-  return answers;
+/** A guess of a browser that was never here. */
+const guess = (email: string, i: number): Promise<Seen> =>
+  browserOf(front.url).post('/auth/sign-in/email', { email, password: `guess number ${i}` }, from);
+
+/** Five guesses one after the other, and eight at once: a second later, the next one is free. */
+async function guesses(email: string): Promise<{ free: Seen[]; more: Seen[] }> {
+  const free = [];
+  for (let i = 0; i < 5; i++) free.push(await guess(email, i));
+  const more = await Promise.all(Array.from({ length: 8 }, (_, i) => guess(email, 5 + i)));
+  return { free, more };
 }
 
 /** Ids of requests differ. */
@@ -56,12 +58,15 @@ const withoutId = (answer: string) => answer.replaceAll(/req_\w+/g, 'req');
 it('wrong passwords have to wait on both nodes after five, and of an address that nobody has just the same', async () => {
   const who = { email: 'known@example.com', password };
   told(await owner.post('/auth/set-up', { ...who, name: 'Known' }));
-  const answersOf = async (email: string) =>
-    (await guess(email, 7)).map(({ status, text }) => `${status} ${text.replace(/again in \d+ s/, 'again')}`);
+  const textOf = ({ status, text }: Seen) => withoutId(`${status} ${text.replace(/again in \d+ s/, 'again')}`);
+  const answersOf = async (email: string) => {
+    const { free, more } = await guesses(email);
+    return [free.map(textOf), [...new Set(more.map(textOf).filter((text) => text.startsWith('429')))]];
+  };
   const known = await answersOf(who.email);
-  expect(known.map((answer) => answer.slice(0, 3)).join(' ')).toBe('401 401 401 401 401 429 429');
-  expect(known[5]).toContain('Too many attempts. Try again.');
-  expect((await answersOf('nobody@example.com')).map(withoutId)).toEqual(known.map(withoutId));
+  expect(known[0]?.map((answer) => answer.slice(0, 3)).join(' ')).toBe('401 401 401 401 401');
+  expect(known[1]).toEqual([expect.stringContaining('Too many attempts. Try again.')]);
+  expect(await answersOf('nobody@example.com')).toEqual(known);
   const elsewhere = await browserOf(front.url).post('/auth/sign-in/email', who, { 'x-forwarded-for': '203.0.113.7' });
   expect(elsewhere.status).toBe(200);
 });
@@ -86,23 +91,17 @@ it('a chat of the playground is estimated, streamed and read again on whichever 
   }
 });
 
-it(
-  'a run of the playground is started on one node, seen on both, and canceled on either',
-  { timeout: 60_000 },
-  async () => {
-    for (let turn = 0; turn < 2; turn++) {
-      const input = { prompt: 'Slow [[delay 60s]]', width: 64, height: 64 };
-      const { id } = told<{ id: string }>(
-        await owner.post(`${owner.base}/generate`, { model: 'sandbox/image', input }),
-      );
-      const task = () => owner.get(`${owner.base}/tasks/${id}`);
-      if (turn === 0) await task(); // the next request goes to the other node than in the other turn
-      const cancel = async () => (await owner.post(`${owner.base}/tasks/${id}/cancel`)).status;
-      await expect.poll(cancel, { timeout: 30_000 }).toBe(200);
-      for (let look = 0; look < 2; look++) expect(told(await task())).toMatchObject({ error: { type: 'canceled' } });
-    }
-  },
-);
+it('a run of the playground is started on one node, seen on both, and canceled on either', async () => {
+  for (let turn = 0; turn < 2; turn++) {
+    const input = { prompt: 'Slow [[delay 60s]]', width: 64, height: 64 };
+    const { id } = told<{ id: string }>(await owner.post(`${owner.base}/generate`, { model: 'sandbox/image', input }));
+    const task = () => owner.get(`${owner.base}/tasks/${id}`);
+    if (turn === 0) await task(); // the next request goes to the other node than in the other turn
+    const cancel = async () => (await owner.post(`${owner.base}/tasks/${id}/cancel`)).status;
+    await expect.poll(cancel).toBe(200);
+    for (let look = 0; look < 2; look++) expect(told(await task())).toMatchObject({ error: { type: 'canceled' } });
+  }
+});
 
 it('a reload that one node is asked for reaches both', async () => {
   const client = await nodes[0].client();
@@ -113,31 +112,27 @@ it('a reload that one node is asked for reaches both', async () => {
   for (const node of nodes) expect(await offered(node)).toBe(200);
   for (const node of nodes) writeFileSync(node.app.config.config_file ?? '', `${yaml}sandbox: false\n`);
   nodes[0].app.notifier.notify(reload_channel, 'now');
-  for (const node of nodes) await expect.poll(() => offered(node), { timeout: 5_000 }).toBe(404);
+  for (const node of nodes) await expect.poll(() => offered(node)).toBe(404);
   for (const node of nodes) writeFileSync(node.app.config.config_file ?? '', yaml);
   nodes[1].app.notifier.notify(reload_channel, 'now');
-  for (const node of nodes) await expect.poll(() => offered(node), { timeout: 5_000 }).toBe(200);
+  for (const node of nodes) await expect.poll(() => offered(node)).toBe(200);
 });
 
-it(
-  'a test call of a route that one node makes is followed on both, and its file is served by both',
-  { timeout: 60_000 },
-  async () => {
-    await nodes[0].app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
-    const operator = await signInAs(front, owner.user_id, owner.account_id);
-    const route = { model: 'sandbox/image', route: 'sandbox', real: true };
-    const input = '{"prompt": "[[delay 1s]] A test", "width": 64, "height": 64}';
-    const { id } = told<AdminTestCall>(await operator.post('/dash/admin/routes/test', { ...route, input }));
-    for (let again = 0; again < 2; again++)
-      expect((await operator.post('/dash/admin/routes/test', { ...route, input })).status).toBe(409);
-    const now = async () => told<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
-    await expect.poll(async () => (await now()).is_running, { timeout: 30_000 }).toBe(false);
-    for (let look = 0; look < 2; look++) {
-      const { outcome, files } = await now();
-      expect(outcome).toBe('done');
-      const file = await operator.get(files[0]?.url ?? '');
-      expect([file.status, file.headers.get('content-type')]).toEqual([200, 'image/png']);
-      await operator.get('/dash/me'); // the next look is at the other node
-    }
-  },
-);
+it('a test call of a route that one node makes is followed on both, and its file is served by both', async () => {
+  await nodes[0].app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
+  const operator = await signInAs(front, owner.user_id, owner.account_id);
+  const route = { model: 'sandbox/image', route: 'sandbox', real: true };
+  const input = '{"prompt": "[[delay 1s]] A test", "width": 64, "height": 64}';
+  const { id } = told<AdminTestCall>(await operator.post('/dash/admin/routes/test', { ...route, input }));
+  for (let again = 0; again < 2; again++)
+    expect((await operator.post('/dash/admin/routes/test', { ...route, input })).status).toBe(409);
+  const now = async () => told<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
+  await expect.poll(async () => (await now()).is_running).toBe(false);
+  for (let look = 0; look < 2; look++) {
+    const { outcome, files } = await now();
+    expect(outcome).toBe('done');
+    const file = await operator.get(files[0]?.url ?? '');
+    expect([file.status, file.headers.get('content-type')]).toEqual([200, 'image/png']);
+    await operator.get('/dash/me'); // the next look is at the other node
+  }
+});

@@ -114,7 +114,7 @@ it('a webhook that fails is listed as retrying and can be sent again by hand', a
   await runTask(`${receiver.url}/down`);
   await receiver.nth('/down', 1);
   const find = async () => (await deliveries('?state=retrying')).data.find(({ url }) => url.endsWith('/down'));
-  await expect.poll(find, { timeout: 10_000 }).toMatchObject({ state: 'retrying', attempts: 1, last_status: 500 });
+  await expect.poll(find).toMatchObject({ state: 'retrying', attempts: 1, last_status: 500 });
   const line = await find();
   expect(Date.parse(line?.next_at ?? '')).toBeGreaterThan(Date.now());
 
@@ -123,7 +123,7 @@ it('a webhook that fails is listed as retrying and can be sent again by hand', a
   expect((await owner.post(path)).status).toBe(202);
   const again = await receiver.nth('/down', 2);
   expect(again.body.toString()).toBe((await detail(line?.id ?? '')).body);
-  await expect.poll(async () => (await detail(line?.id ?? '')).state, { timeout: 10_000 }).toBe('delivered');
+  await expect.poll(async () => (await detail(line?.id ?? '')).state).toBe('delivered');
   expect((await detail(line?.id ?? '')).attempt_log.map(({ status }) => status)).toEqual([500, 200]);
 });
 

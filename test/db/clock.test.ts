@@ -52,4 +52,4 @@ it('the time of a node goes on while the database is away', async (context) => {
   await sleep(outage_ms);
   expect(clock.now() - before_ms).toBeGreaterThanOrEqual(outage_ms - 100);
   expect(await offBy_ms()).toBeLessThan(off_ms_max);
-}, 20_000);
+});

@@ -37,7 +37,7 @@ describe.concurrent('a server that no longer responds', () => {
     expect(await db.query('select 1 as n', [], 'brief')).toEqual([{ n: 1 }]);
     expect(performance.now() - begun_ms).toBeLessThan(2_000);
     await context.expect.poll(() => proxy.open()).toBe(1); // nothing is left open
-  }, 30_000);
+  });
 
   it('has its connection destroyed within a transaction, too, without a rollback', async (context) => {
     const { proxy, db } = await setPlace(context);
@@ -52,7 +52,7 @@ describe.concurrent('a server that no longer responds', () => {
     expect(took_ms).toBeLessThan(6_000);
     await context.expect.poll(() => proxy.open()).toBe(0);
     expect(await db.tx((tx) => tx.query('select 3 as n'))).toEqual([{ n: 3 }]);
-  }, 30_000);
+  });
 
   it('ends statements that take too long, and waits for locks no longer than callers do', async (context) => {
     const { database, db } = await setPlace(context);
@@ -67,7 +67,7 @@ describe.concurrent('a server that no longer responds', () => {
       expect(isUnavailable(locked.error)).toBe(true);
       expect(locked.took_ms).toBeLessThan(3_000);
     });
-  }, 30_000);
+  });
 
   it('is unavailable when it only reads, as a primary of yesterday does, and no idle connection is trusted any more', async (context) => {
     const { database, proxy, db } = await setPlace(context);
@@ -95,9 +95,9 @@ describe.concurrent('a server that no longer responds', () => {
     notifier.notify('news', 'one');
     await context.expect.poll(() => heard).toEqual(['one']);
     proxy.mute('all');
-    await context.expect.poll(() => gaps, { timeout: 15_000 }).toBe(1);
+    await context.expect.poll(() => gaps).toBe(1);
     notifier.notify('news', 'two');
     await context.expect.poll(() => heard).toEqual(['one', 'two']);
     expect(gaps).toBe(1);
-  }, 30_000);
+  });
 });

@@ -43,7 +43,7 @@ async function startPgBouncer(mode: { pool_mode: string; server_round_robin?: nu
     rmSync(folder, { recursive: true });
     await database.drop();
   });
-  await expect.poll(() => said, { timeout: 10_000 }).toContain('process up');
+  await expect.poll(() => said).toContain('process up');
   return `postgres://${user}@127.0.0.1:${own_port}/${database.name}?sslmode=disable`;
 }
 

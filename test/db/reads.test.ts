@@ -10,8 +10,10 @@ describe('120 reports of one account at once', () => {
     onTestFinished(stop);
     upstream.script('gpt-x', { json: completion('Hi') });
     const reader = await test.client();
+    let took_ms = 0;
     const reports: Promise<{ status: number }>[] = [];
     await test.app.db.tx(async (tx) => {
+      const begun_ms = performance.now();
       await tx.query('lock table usage_sums in access exclusive mode');
       for (let i = 0; i < 120; i++) reports.push(reader.call('GET', '/v1/usage?group_by=hour,model,key'));
       await expect.poll(() => test.app.limits.reads.waiting(reader.account_id)).toBeGreaterThan(100);
@@ -27,12 +29,14 @@ describe('120 reports of one account at once', () => {
         reader.call('POST', '/v1/chat/completions', chat),
       ]);
       expect(answers.map(({ status }) => status)).toEqual([200, 202, 200, 200, 200, 200]);
+      took_ms = performance.now() - begun_ms;
     });
     const statuses = (await Promise.all(reports)).map(({ status }) => status);
-    // A machine that took more than 4 s for the calls above has ended the first two by their limit of a lock.
-    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(110);
+    // Every 4 s that a busy machine takes for the calls above, some are ended by their limit of a lock.
+    const in_vain = 10 * (1 + Math.floor(took_ms / 4_000));
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(120 - in_vain);
     await expectExactBooks(test.app);
-  }, 60_000);
+  });
 });
 
 describe('a list or a report', () => {

@@ -7,4 +7,4 @@ it('a service that does not start is told with its reason, and nothing waits for
   await expect(checkout.start('MEDLEY_ROLE=cook npm start')).rejects.toThrow('MEDLEY_ROLE must be all, api or worker');
   await checkout.remove();
   expect(existsSync(checkout.folder)).toBe(false);
-}, 60_000);
+});

@@ -19,7 +19,7 @@ describe('medley.example.yaml', () => {
 
   it(`runs: ${start}`, async () => {
     expect(await checkout.start(start)).toContain('Medley is running at http://127.0.0.1:8080 ');
-  }, 60_000);
+  });
 
   it.each(commands)('runs: %s', async (command) => {
     expect(await checkout.run(command)).not.toBe('');
@@ -34,7 +34,7 @@ describe('medley.example.yaml', () => {
       const task = await checkout.call('/v1/generate?wait=60', { model, input });
       expect(task).toMatchObject({ model, status: 'succeeded', output: [{ type: modality }] });
     }
-  }, 60_000);
+  });
 });
 
 /** Compares the stand-in for curl with curl: the documents' lines run with it where there is no curl. */

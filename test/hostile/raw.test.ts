@@ -285,29 +285,25 @@ describe('large and slow', () => {
     expect(elapsed_ms).toBeLessThan(1_000);
   });
 
-  test(
-    '200 MB in chunks: refused at 20 MB, and never more than twice as much is held',
-    { timeout: 60_000 },
-    async () => {
-      const piece = Buffer.alloc(1_000_000, 0x20);
-      const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);
-      const socket = connect(port, '127.0.0.1');
-      socket.on('error', () => {});
-      let answer = '';
-      socket.on('data', (data) => (answer += data.toString()));
-      const closed = new Promise((resolve) => socket.once('close', resolve));
-      const before = heldBytes();
-      let most = 0;
-      socket.write(head('POST /v1/generate HTTP/1.1', json, 'transfer-encoding: chunked'));
-      for (let sent = 0; sent < 200 && !socket.destroyed; sent++) {
-        await new Promise((resolve) => socket.write(chunk, resolve));
-        if (sent % 5 === 0) most = Math.max(most, heldBytes() - before);
-      }
-      await closed;
-      expect(answer).toMatch(/^HTTP\/1.1 413 /);
-      expect(most).toBeLessThan(40_000_000);
-    },
-  );
+  test('200 MB in chunks: refused at 20 MB, and never more than twice as much is held', async () => {
+    const piece = Buffer.alloc(1_000_000, 0x20);
+    const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    let answer = '';
+    socket.on('data', (data) => (answer += data.toString()));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const before = heldBytes();
+    let most = 0;
+    socket.write(head('POST /v1/generate HTTP/1.1', json, 'transfer-encoding: chunked'));
+    for (let sent = 0; sent < 200 && !socket.destroyed; sent++) {
+      await new Promise((resolve) => socket.write(chunk, resolve));
+      if (sent % 5 === 0) most = Math.max(most, heldBytes() - before);
+    }
+    await closed;
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(most).toBeLessThan(40_000_000);
+  });
 
   test('1,000 idle connections and 100 that begin a request keep nobody else from being served', async () => {
     const idle = await Promise.all(Array.from({ length: 1_100 }, () => opened(port)));
@@ -347,7 +343,7 @@ describe('clients that go away', () => {
         const { data } = (await client.call('GET', '/v1/tasks?limit=100')).json;
         expect(data.every(({ status }) => status === 'succeeded')).toBe(true);
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 60_000, interval: 100 },
     );
     await expectExactBooks(service.app);
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);

@@ -151,7 +151,7 @@ describe('a service whose DATABASE_URL names a primary and its standby', () => {
     expect(others).toEqual([]);
   }, 180_000);
 
-  it('is unavailable while both only read, and says so of each', { timeout: 60_000 }, async ({ onTestFinished }) => {
+  it('is unavailable while both only read, and says so of each', async ({ onTestFinished }) => {
     const servers = await startReplicated();
     onTestFinished(() => servers.stop());
     await servers.strike('killed');

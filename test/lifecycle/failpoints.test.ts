@@ -250,7 +250,7 @@ async function createLast(the: Case, url: string): Promise<void> {
 
 async function untilRunning({ service }: Case): Promise<void> {
   const waiting = () => service.app.db.query(`select id from tasks where status <> 'running'`);
-  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 30_000, interval: 50 });
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 60_000, interval: 50 });
 }
 
 async function cancelAll({ client, ids }: Case): Promise<void> {
@@ -273,7 +273,7 @@ async function endAll(the: Case): Promise<void> {
 
 async function expectStopped({ service, ids }: Case): Promise<void> {
   const stopped = () => service.app.db.query(`select task_id from attempts where state = 'canceled'`);
-  await vi.waitFor(async () => expect((await stopped()).length).toBe(ids.length), { timeout: 40_000, interval: 100 });
+  await vi.waitFor(async () => expect((await stopped()).length).toBe(ids.length), { timeout: 60_000, interval: 100 });
 }
 
 async function loseJobs({ service }: Case): Promise<void> {
@@ -302,14 +302,14 @@ async function removeNow({ service }: Case): Promise<void> {
 
 async function expectNoFiles({ service, ids, client }: Case): Promise<void> {
   const removed = () => service.app.db.query('select id from tasks where files_removed_at is not null');
-  await vi.waitFor(async () => expect((await removed()).length).toBe(ids.length), { timeout: 40_000, interval: 100 });
+  await vi.waitFor(async () => expect((await removed()).length).toBe(ids.length), { timeout: 60_000, interval: 100 });
   for (const id of ids) expect(await service.app.storage.list(client.account_id, id)).toEqual([]);
 }
 
 /** The tasks go; the ledger stays, and is exact without them. */
 async function expectGone({ service, ids, client }: Case): Promise<void> {
   const left = () => service.app.db.query('select id from tasks');
-  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 40_000, interval: 100 });
+  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 60_000, interval: 100 });
   for (const id of ids) expect(await service.app.storage.list(client.account_id, id)).toEqual([]);
 }
 

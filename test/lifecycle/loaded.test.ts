@@ -44,4 +44,4 @@ it('an idle service has loaded no module that few requests need', async () => {
   const packages = urls.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? '');
   expect(packages).toEqual(expect.arrayContaining(['find-my-way', 'pg-boss', 'typebox', 'undici']));
   expect(later.filter((name) => packages.includes(name))).toEqual([]);
-}, 120_000);
+});

@@ -81,5 +81,4 @@ test.each(['upload.part', 'upload.stored'])(
       await service.stop();
     }
   },
-  150_000,
 );

@@ -134,7 +134,7 @@ async function stateOf(db: Db, wallets: Wallet[]): Promise<string> {
   return text;
 }
 
-test('a batch of holds has the same effect as the same calls one after the other', { timeout: 60_000 }, async () => {
+test('a batch of holds has the same effect as the same calls one after the other', async () => {
   const { db } = database;
   await fc.assert(
     fc.asyncProperty(rounds, async (batches) => {
@@ -247,51 +247,44 @@ test('members of one account and ref wait for each other: a hold, its end and it
   expect(await standingOf(db, wallet)).toMatchObject({ amount: 93n, held: 10n });
 });
 
-test(
-  'each of many concurrent callers gets its own result, and the sums are those of the results',
-  { timeout: 60_000 },
-  async () => {
-    const { db } = database;
-    const wallets = await Promise.all(
-      Array.from({ length: 20 }, () => openWallet(db, { credit: 2_000n, limit: 1_500n })),
-    );
-    const batchers = [
-      makeHoldBatcher(db, () => noon, { shards: 2 }),
-      makeHoldBatcher(db, () => noon, { batch_max: 7 }),
-    ];
-    const charged = wallets.map(() => 0n);
-    let refused = 0;
-    const caller = async (c: number) => {
-      const batcher = batchers[c % 2];
-      if (!batcher) throw new Error('there are two');
-      for (let round = 0; round < 12; round++) {
-        const w = (c * 7 + round) % wallets.length;
-        const wallet = wallets[w];
-        if (!wallet) throw new Error('there are twenty');
-        const ref = `${c}-${round}`;
-        const held = await batcher.hold(holdOf(wallet, ref, 100n));
-        if (held.outcome !== 'held') {
-          refused += 1;
-          continue;
-        }
-        const answer = await batcher.close(
-          closeOf(wallet, ref, (c + round) % 5 === 0 ? null : BigInt(c % 130), c % 3 === 0),
-        );
-        expect(answer.outcome).not.toBe('closed');
-        charged[w] = (charged[w] ?? 0n) + answer.charged;
+test('each of many concurrent callers gets its own result, and the sums are those of the results', async () => {
+  const { db } = database;
+  const wallets = await Promise.all(
+    Array.from({ length: 20 }, () => openWallet(db, { credit: 2_000n, limit: 1_500n })),
+  );
+  const batchers = [makeHoldBatcher(db, () => noon, { shards: 2 }), makeHoldBatcher(db, () => noon, { batch_max: 7 })];
+  const charged = wallets.map(() => 0n);
+  let refused = 0;
+  const caller = async (c: number) => {
+    const batcher = batchers[c % 2];
+    if (!batcher) throw new Error('there are two');
+    for (let round = 0; round < 12; round++) {
+      const w = (c * 7 + round) % wallets.length;
+      const wallet = wallets[w];
+      if (!wallet) throw new Error('there are twenty');
+      const ref = `${c}-${round}`;
+      const held = await batcher.hold(holdOf(wallet, ref, 100n));
+      if (held.outcome !== 'held') {
+        refused += 1;
+        continue;
       }
-    };
-    await Promise.all(Array.from({ length: 128 }, (_, c) => caller(c)));
-    expect(refused).toBeGreaterThan(0);
-    for (const [w, wallet] of wallets.entries()) {
-      expect(await standingOf(db, wallet)).toMatchObject({
-        amount: 2_000n - (charged[w] ?? 0n),
-        held: 0n,
-        spent: charged[w],
-      });
+      const answer = await batcher.close(
+        closeOf(wallet, ref, (c + round) % 5 === 0 ? null : BigInt(c % 130), c % 3 === 0),
+      );
+      expect(answer.outcome).not.toBe('closed');
+      charged[w] = (charged[w] ?? 0n) + answer.charged;
     }
-  },
-);
+  };
+  await Promise.all(Array.from({ length: 128 }, (_, c) => caller(c)));
+  expect(refused).toBeGreaterThan(0);
+  for (const [w, wallet] of wallets.entries()) {
+    expect(await standingOf(db, wallet)).toMatchObject({
+      amount: 2_000n - (charged[w] ?? 0n),
+      held: 0n,
+      spent: charged[w],
+    });
+  }
+});
 
 test('the first concurrent calls of a new account and key are exact', async () => {
   const { db } = database;

@@ -128,55 +128,51 @@ test('a hold or a top-up that is requested twenty times at once happens once', a
 
 const everything_ms = depth(1_500, 10_000);
 
-test(
-  'batches, single calls, credits and limit changes over shared accounts never deadlock',
-  { timeout: 60_000 },
-  async () => {
-    const { db } = database;
-    const wallets = await Promise.all(
-      Array.from({ length: 12 }, () => openWallet(db, { credit: 5_000n, limit: 4_000n })),
-    );
-    const nth = (i: number) => wallets[i % wallets.length] ?? Promise.reject(new Error('there are twelve'));
-    const deadline = performance.now() + everything_ms;
-    const busy = () => performance.now() < deadline;
-    const fails = (error: Error) => expect.fail(`${error.message} ${'detail' in error ? String(error.detail) : ''}`);
-    const once: Db = { ...db, query: (text, values) => db.query<never>(text, values).catch(fails) };
-    let n = 0;
-    let pairs = 0;
+test('batches, single calls, credits and limit changes over shared accounts never deadlock', async () => {
+  const { db } = database;
+  const wallets = await Promise.all(
+    Array.from({ length: 12 }, () => openWallet(db, { credit: 5_000n, limit: 4_000n })),
+  );
+  const nth = (i: number) => wallets[i % wallets.length] ?? Promise.reject(new Error('there are twelve'));
+  const deadline = performance.now() + everything_ms;
+  const busy = () => performance.now() < deadline;
+  const fails = (error: Error) => expect.fail(`${error.message} ${'detail' in error ? String(error.detail) : ''}`);
+  const once: Db = { ...db, query: (text, values) => db.query<never>(text, values).catch(fails) };
+  let n = 0;
+  let pairs = 0;
 
-    const batched = async (reversed: boolean) => {
-      const batcher = makeHoldBatcher(once, () => noon);
-      while (busy()) {
-        const chosen = Array.from({ length: 40 }, (_, i) => (reversed ? 40 - i : i));
-        await Promise.all(
-          chosen.map(async (i) => {
-            const wallet = await nth(i);
-            const ref = `b${n++}`;
-            if ((await batcher.hold(holdOf(wallet, ref, 9n))).outcome !== 'held') return;
-            await batcher.close(closeOf(wallet, ref, i % 3 === 0 ? null : 1n, true));
-            pairs += 1;
-          }),
-        );
-      }
-    };
-    const single = async (from: number) => {
-      for (let i = from; busy(); i++) {
-        const wallet = await nth(i);
-        const ref = `s${n++}`;
-        await hold(once, holdOf(wallet, ref, 9n), noon);
-        await close(once, closeOf(wallet, ref, 2n, true), noon);
-      }
-    };
-    const office = async () => {
-      for (let i = 0; busy(); i++) {
-        const { account_id, key_id } = await nth(i * 5);
-        const movement = { account_id, type: 'topup', amount: 3n, ref: `t${i}`, reason: 'x' } as const;
-        await credit(once, movement, noon);
-        await once.query('select money_limit($1, $2)', [key_id, i % 2 === 0 ? 4_000n : null]);
-      }
-    };
-    await Promise.all([batched(false), batched(true), single(0), single(3), single(7), single(11), office()]);
-    expect(pairs).toBeGreaterThan(100);
-    for (const wallet of wallets) expect(await standingOf(db, wallet)).toMatchObject({ held: 0n, key_held: 0n });
-  },
-);
+  const batched = async (reversed: boolean) => {
+    const batcher = makeHoldBatcher(once, () => noon);
+    while (busy()) {
+      const chosen = Array.from({ length: 40 }, (_, i) => (reversed ? 40 - i : i));
+      await Promise.all(
+        chosen.map(async (i) => {
+          const wallet = await nth(i);
+          const ref = `b${n++}`;
+          if ((await batcher.hold(holdOf(wallet, ref, 9n))).outcome !== 'held') return;
+          await batcher.close(closeOf(wallet, ref, i % 3 === 0 ? null : 1n, true));
+          pairs += 1;
+        }),
+      );
+    }
+  };
+  const single = async (from: number) => {
+    for (let i = from; busy(); i++) {
+      const wallet = await nth(i);
+      const ref = `s${n++}`;
+      await hold(once, holdOf(wallet, ref, 9n), noon);
+      await close(once, closeOf(wallet, ref, 2n, true), noon);
+    }
+  };
+  const office = async () => {
+    for (let i = 0; busy(); i++) {
+      const { account_id, key_id } = await nth(i * 5);
+      const movement = { account_id, type: 'topup', amount: 3n, ref: `t${i}`, reason: 'x' } as const;
+      await credit(once, movement, noon);
+      await once.query('select money_limit($1, $2)', [key_id, i % 2 === 0 ? 4_000n : null]);
+    }
+  };
+  await Promise.all([batched(false), batched(true), single(0), single(3), single(7), single(11), office()]);
+  expect(pairs).toBeGreaterThan(100);
+  for (const wallet of wallets) expect(await standingOf(db, wallet)).toMatchObject({ held: 0n, key_held: 0n });
+});

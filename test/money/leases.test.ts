@@ -87,29 +87,25 @@ async function leasedTo(wallet: Wallet, resource = 'money'): Promise<Map<string,
   return new Map(rows.map(({ node_id, amount }) => [node_id, amount]));
 }
 
-test(
-  '200 calls over three nodes race for money, or a limit, that pays for exactly 100',
-  { timeout: 60_000 },
-  async () => {
-    for (const by of ['balance', 'limit'] as const) {
-      for (const is_leased of [true, false]) {
-        const exactly = 700n;
-        const wallet = await openWallet(
-          database.db,
-          by === 'balance' ? { credit: exactly } : { credit: 1_000_000n, limit: exactly },
-        );
-        const three = await openThree();
-        if (is_leased) await Promise.all(three.map((node) => lease(node, wallet)));
-        const racing = Array.from({ length: 200 }, (_, i) => callOn(three[i % 3] ?? three[0], wallet, 7n));
-        const outcomes = await Promise.all(racing);
-        expect(outcomes.filter((outcome) => outcome === 'held')).toHaveLength(100);
-        const refusal = by === 'balance' ? 'insufficient' : 'over_limit';
-        expect(outcomes.filter((outcome) => outcome === refusal)).toHaveLength(100);
-        expect(await standingOf(database.db, wallet)).toMatchObject({ spent: exactly, held: 0n, key_held: 0n });
-      }
+test('200 calls over three nodes race for money, or a limit, that pays for exactly 100', async () => {
+  for (const by of ['balance', 'limit'] as const) {
+    for (const is_leased of [true, false]) {
+      const exactly = 700n;
+      const wallet = await openWallet(
+        database.db,
+        by === 'balance' ? { credit: exactly } : { credit: 1_000_000n, limit: exactly },
+      );
+      const three = await openThree();
+      if (is_leased) await Promise.all(three.map((node) => lease(node, wallet)));
+      const racing = Array.from({ length: 200 }, (_, i) => callOn(three[i % 3] ?? three[0], wallet, 7n));
+      const outcomes = await Promise.all(racing);
+      expect(outcomes.filter((outcome) => outcome === 'held')).toHaveLength(100);
+      const refusal = by === 'balance' ? 'insufficient' : 'over_limit';
+      expect(outcomes.filter((outcome) => outcome === refusal)).toHaveLength(100);
+      expect(await standingOf(database.db, wallet)).toMatchObject({ spent: exactly, held: 0n, key_held: 0n });
     }
-  },
-);
+  }
+});
 
 test('what is leased to all nodes together is never more than there is, and each gets a share', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000_000n, limit: 500_000n });
@@ -156,48 +152,40 @@ test('a task takes money that chat has leased and not reserved', async () => {
   expect((await node.holds.settle(closeOf(wallet, 'chat', 100n, true))).charged).toBe(100n);
 });
 
-test(
-  'the lease of a node that died ends within 10 s, but what it had reserved stays reserved',
-  { timeout: 30_000 },
-  async () => {
-    const wallet = await openWallet(database.db, { credit: 1_000n });
-    const [dead, alive] = await openTwo();
-    await lease(dead, wallet);
-    await dead.holds.hold(holdOf(wallet, 'a', 100n));
-    dead.liveness.skewed_ms += 241_000;
-    await callOn(dead, wallet, 0n); // renews, and says what it has reserved
-    dead.is_deaf = true;
-    dead.holds.stop();
-    await dead.liveness.die();
-    const begun_ms = performance.now();
-    expect((await alive.holds.hold(holdOf(wallet, 'all', 1_000n))).outcome).toBe('insufficient');
-    expect((await alive.holds.hold(holdOf(wallet, 'rest', 900n))).outcome).toBe('held');
-    expect(performance.now() - begun_ms).toBeLessThan(20_000);
-    // It comes back, or its journal is read: its call pays.
-    expect((await dead.holds.settle(closeOf(wallet, 'a', 100n, true))).charged).toBe(100n);
-  },
-);
+test('the lease of a node that died ends within 10 s, but what it had reserved stays reserved', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n });
+  const [dead, alive] = await openTwo();
+  await lease(dead, wallet);
+  await dead.holds.hold(holdOf(wallet, 'a', 100n));
+  dead.liveness.skewed_ms += 241_000;
+  await callOn(dead, wallet, 0n); // renews, and says what it has reserved
+  dead.is_deaf = true;
+  dead.holds.stop();
+  await dead.liveness.die();
+  const begun_ms = performance.now();
+  expect((await alive.holds.hold(holdOf(wallet, 'all', 1_000n))).outcome).toBe('insufficient');
+  expect((await alive.holds.hold(holdOf(wallet, 'rest', 900n))).outcome).toBe('held');
+  expect(performance.now() - begun_ms).toBeLessThan(20_000);
+  // It comes back, or its journal is read: its call pays.
+  expect((await dead.holds.settle(closeOf(wallet, 'a', 100n, true))).charged).toBe(100n);
+});
 
-test(
-  'a node that stood still beyond its lease sends no call whose money others have taken',
-  { timeout: 30_000 },
-  async () => {
-    const wallet = await openWallet(database.db, { credit: 1_000n });
-    const [frozen, other] = await openTwo();
-    await lease(frozen, wallet);
-    const request = holdOf(wallet, 'a', 100n); // too little to renew the lease
-    frozen.is_deaf = true;
-    expect((await frozen.holds.hold(request)).outcome).toBe('held');
-    frozen.holds.stop(); // it writes nothing meanwhile
-    expect(await frozen.holds.confirm(request)).toBe(true);
-    await frozen.liveness.lapse();
-    expect((await other.holds.hold(holdOf(wallet, 'all', 1_000n))).outcome).toBe('held');
-    await frozen.liveness.ensure();
-    expect(await frozen.holds.confirm(request)).toBe(false);
-    expect((await frozen.holds.hold(holdOf(wallet, 'b', 1n))).outcome).toBe('insufficient');
-    expect((await frozen.holds.settle(closeOf(wallet, 'a', null))).state).toBe('released');
-  },
-);
+test('a node that stood still beyond its lease sends no call whose money others have taken', async () => {
+  const wallet = await openWallet(database.db, { credit: 1_000n });
+  const [frozen, other] = await openTwo();
+  await lease(frozen, wallet);
+  const request = holdOf(wallet, 'a', 100n); // too little to renew the lease
+  frozen.is_deaf = true;
+  expect((await frozen.holds.hold(request)).outcome).toBe('held');
+  frozen.holds.stop(); // it writes nothing meanwhile
+  expect(await frozen.holds.confirm(request)).toBe(true);
+  await frozen.liveness.lapse();
+  expect((await other.holds.hold(holdOf(wallet, 'all', 1_000n))).outcome).toBe('held');
+  await frozen.liveness.ensure();
+  expect(await frozen.holds.confirm(request)).toBe(false);
+  expect((await frozen.holds.hold(holdOf(wallet, 'b', 1n))).outcome).toBe('insufficient');
+  expect((await frozen.holds.settle(closeOf(wallet, 'a', null))).state).toBe('released');
+});
 
 test('a node that may have missed messages spends nothing that it had leased of a limit which is lower since', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 500n });

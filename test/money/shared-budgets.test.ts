@@ -100,4 +100,4 @@ test('keys of one budget reserve from it also in memory: no call is lost and no 
   holds.stop();
   expect(charged).toBe(1_000n);
   expect(await budgetOf(first)).toEqual({ limit: 1_000n, spent: 1_000n, held: 0n });
-}, 60_000);
+});

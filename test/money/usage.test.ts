@@ -106,7 +106,7 @@ describe('the usage report', () => {
       { numRuns: 40 },
     );
     await expectExactBooks(db);
-  }, 60_000);
+  });
 
   it('is added up for accounts that are far behind, by several nodes at once', async () => {
     const { db } = database;

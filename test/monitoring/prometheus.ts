@@ -95,7 +95,7 @@ test('Prometheus loads every alert, evaluates each, and none fires on a service 
       expect(text.match(/"health":"ok"/g)).toHaveLength(text.match(/"alert"|"type":"alerting"/g)?.length ?? 0);
       expect(text).toContain('MedleyBooksDiffer');
     },
-    { timeout: 30_000, interval: 500 },
+    { timeout: 60_000, interval: 500 },
   );
   expect(await values('ALERTS{alertstate="firing"}')).toEqual([]);
 });

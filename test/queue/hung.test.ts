@@ -31,7 +31,7 @@ it('a scheduled job that hangs is taken from its node and runs again, although t
     message: 'engine: a job of duty.upkeep was lost',
     details: { reason: 'it was not over after 1 s' },
   });
-}, 60_000);
+});
 
 it('a scheduled job whose connection goes silent fails and runs again, and so do heartbeats and fetches', async ({
   onTestFinished,
@@ -59,4 +59,4 @@ it('a scheduled job whose connection goes silent fails and runs again, and so do
   await engine.send(database.db, 'quick', {});
   await until('the duty runs again', 25_000, () => runs > runs_before + 2);
   await until('a job that was sent meanwhile is done', 25_000, () => done === 1);
-}, 60_000);
+});

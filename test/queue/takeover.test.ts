@@ -62,7 +62,7 @@ describe.concurrent('a worker', () => {
     expect([...attempts]).toEqual([1]);
     await engine.stop();
     expect(engine.lines).toEqual([]);
-  }, 60_000);
+  });
 
   /** More than twice the heartbeat that this job is given. */
   const long_job_ms = 9_000;
@@ -88,7 +88,7 @@ describe.concurrent('a worker', () => {
     expect(begun).toBe(1);
     await Promise.all(engines.map((engine) => engine.stop()));
     expect(engines.flatMap((engine) => engine.lines)).toEqual([]);
-  }, 60_000);
+  });
 
   it('that is killed ten times over the same job is followed by an eleventh, which knows it and ends it', async (context) => {
     const { database, children } = await prepare(context);
@@ -114,5 +114,5 @@ describe.concurrent('a worker', () => {
     await until('the job is done', 60_000, async () => (await countJobs(database.db, 'deadly')) === 0);
     expect(attempts).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     await engine.stop();
-  }, 75_000);
+  });
 });

@@ -98,7 +98,7 @@ describe.concurrent('a worker', () => {
     expect(done).toBe(20_000);
     await engine.stop();
     await other.drop();
-  }, 90_000);
+  });
 
   it('starts a job that another node sent within milliseconds of its wake', async () => {
     const sender = await testEngine(database.db, ['woken']);

@@ -269,7 +269,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
       leave.abort();
       expect(await asked).toBe('aborted');
       if (!stream) sdk.upstream.letGo();
-      await expect.poll(() => sdk.upstream.open(), { timeout: 5_000 }).toBe(0);
+      await expect.poll(() => sdk.upstream.open()).toBe(0);
     },
   );
 });

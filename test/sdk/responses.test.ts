@@ -238,7 +238,7 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       for await (const _event of stream) if (++seen === 5) leave.abort();
       expect(seen).toBeLessThan(100);
       const held = async () => (await stage.client.call('GET', '/v1/balance')).json.held.exact;
-      await expect.poll(held, { timeout: 5_000 }).toBe('0.000000');
+      await expect.poll(held).toBe('0.000000');
     });
 
     test("fail with the SDK's own errors", async () => {

@@ -111,10 +111,10 @@ test('a caller who leaves while the service searches pays for what was done, and
   const response = await asked;
   const id = response.headers.get('x-request-id');
   const before = search.asked.length;
-  await expect.poll(() => search.asked.length, { timeout: 5_000 }).toBeGreaterThanOrEqual(Math.max(1, before));
+  await expect.poll(() => search.asked.length).toBeGreaterThanOrEqual(Math.max(1, before));
   gone.abort();
   await expect
-    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 5_000 })
+    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 60_000 })
     .toBe(200);
   const record = JSON.parse((await stage.client.call('GET', `/v1/chat/${id}`)).text) as {
     cost: object;

@@ -157,7 +157,7 @@ test('CVE-2026-44284 an address that was allowed when it was given is judged aga
     const [first] = await vi.waitUntil(async () => {
       const list = await attempts();
       return list[0]?.ended_at ? list : undefined;
-    }, 20_000);
+    });
     expect(first).toMatchObject({ status: null, error: expect.stringMatching(/private|internet/) });
     expect(connections).toBe(0);
   } finally {

@@ -294,7 +294,7 @@ it('D-chat-27 a stream whose routes all fail after pings gets the error event of
   expect(await failAfterSign('/v1/chat/completions')).toMatch(
     /^: keep-alive\n\ndata: \{"error":\{.*"type":"upstream_error".*\n\n$/,
   );
-}, 20_000);
+});
 
 const half = [
   messageStart(),

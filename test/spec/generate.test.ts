@@ -194,15 +194,15 @@ it('D-wait-6 a caller that disconnects while it waits does not cancel the task',
   });
   request.catch(() => undefined);
   const tasks = async () => (await client.call('GET', '/v1/tasks')).json.data;
-  await vi.waitUntil(async () => (await tasks())[0]?.status === 'running', { interval: 20, timeout: 5_000 });
+  await vi.waitUntil(async () => (await tasks())[0]?.status === 'running', { interval: 20, timeout: 60_000 });
   dropped.abort();
-  await vi.waitUntil(async () => (await tasks())[0]?.completed_at, { interval: 20, timeout: 5_000 });
+  await vi.waitUntil(async () => (await tasks())[0]?.completed_at, { interval: 20, timeout: 60_000 });
   expect(await tasks()).toMatchObject([{ status: 'succeeded' }]);
 });
 
 it('D-wait-7 waiting calls hold no database connection', async () => {
   const waiting = Array.from({ length: 30 }, () => post(quiet, order('x'), '?wait=3'));
-  await vi.waitUntil(async () => (await count(quiet)) === 30, { interval: 20, timeout: 3_000 });
+  await vi.waitUntil(async () => (await count(quiet)) === 30, { interval: 20, timeout: 60_000 });
   const started_ms = performance.now();
   expect(await held(quiet)).toBe('0.300000');
   expect(performance.now() - started_ms).toBeLessThan(1_500);

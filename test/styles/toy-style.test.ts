@@ -44,7 +44,7 @@ async function streamed(path: string, body: object): Promise<{ events: Event[]; 
 
 async function costOf(id: string): Promise<string> {
   const record = () => stage.client.call('GET', `/v1/chat/${id}`);
-  await expect.poll(async () => (await record()).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await record()).status).toBe(200);
   return (await record()).json.cost.exact;
 }
 

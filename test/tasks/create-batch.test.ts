@@ -115,7 +115,7 @@ describe('a batch of tasks', () => {
     maxLength: 12,
   });
 
-  it('has the same effect as the same calls one after the other', { timeout: 60_000 }, async () => {
+  it('has the same effect as the same calls one after the other', async () => {
     await fc.assert(
       fc.asyncProperty(plans, async (plan) => {
         const [apart, joined] = [await openClients(), await openClients()];

@@ -55,9 +55,9 @@ afterAll(async () => {
 
 async function start(): Promise<{ id: string; path: string }> {
   const { json } = await client.call('POST', '/v1/generate', { model: 'test/slow', input: {} });
-  await expect.poll(() => urls.get(json.id), { timeout: 10_000 }).toBeDefined();
+  await expect.poll(() => urls.get(json.id)).toBeDefined();
   await expect
-    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 10_000 })
+    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 60_000 })
     .toBe('running');
   return { id: json.id, path: (urls.get(json.id) ?? '').replace(public_url, '') };
 }
@@ -105,7 +105,7 @@ describe('a callback of an upstream', () => {
       const answer = await tell(path, { body, headers });
       expect([answer.status, await answer.text()]).toEqual([200, '{}']);
     }
-    await expect.poll(() => pollsOf(id).length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => pollsOf(id).length).toBeGreaterThan(0);
     expect((await client.call('GET', `/v1/tasks/${id}`)).json.status).toBe('running');
   });
 

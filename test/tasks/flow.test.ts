@@ -70,8 +70,8 @@ describe('a task on the sandbox', () => {
       cost: { amount: '0.00' },
     });
     const statusNow = async () => (await client.call('GET', `/v1/tasks/${queued.id}`)).json.status;
-    await expect.poll(statusNow, { timeout: 3_000, interval: 50 }).toBe('running');
-    await expect.poll(statusNow, { timeout: 6_000, interval: 50 }).toBe('succeeded');
+    await expect.poll(statusNow, { timeout: 60_000, interval: 50 }).toBe('running');
+    await expect.poll(statusNow, { timeout: 60_000, interval: 50 }).toBe('succeeded');
   });
 
   it.each([
@@ -103,7 +103,7 @@ describe('a task on the sandbox', () => {
     const ran_ms = Date.parse(task.completed_at ?? '') - Date.parse(task.started_at ?? '');
     expect(ran_ms).toBeGreaterThanOrEqual(20_000);
     expect(ran_ms).toBeLessThan(23_000);
-  }, 40_000);
+  });
 
   it('is returned in its current state when the wait ends first', async () => {
     const started_ms = performance.now();

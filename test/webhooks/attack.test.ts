@@ -140,4 +140,4 @@ test('two nodes that stop, start and lose the database midway lose no delivery, 
     await client.end();
     for (const part of [...nodes, service, ...hosts]) await part.stop();
   }
-}, 60_000);
+});

@@ -221,7 +221,7 @@ describe.concurrent('kept-alive connections', () => {
     expect(upstream_raw.sockets).toHaveLength(2);
     await provider.close?.();
     await upstream_raw.stop();
-  }, 15_000);
+  });
 
   it('are reused for as long as the upstream permits', async () => {
     const head = 'keep-alive: timeout=20\r\n';
@@ -233,7 +233,7 @@ describe.concurrent('kept-alive connections', () => {
     expect(upstream_raw.sockets).toHaveLength(1);
     await provider.close?.();
     await upstream_raw.stop();
-  }, 15_000);
+  });
 
   it('bodies that are sent piece by piece arrive whole', async () => {
     upstream.script('large', { json: {} });
