@@ -81,7 +81,7 @@ it('a backup has every row as it was at its moment, whatever happens before its 
   const ids: string[] = [];
   for (let seed = 0; seed < 7; seed++) ids.push(await work(client, seed));
   await untilQuiet();
-  const slow = await work(client, 7, '[[delay 10s]] slow');
+  const slow = await work(client, 7, '[[delay 20s]] slow');
   await expect.poll(() => app.db.query(`select from chat_calls`)).toHaveLength(8);
   await expect.poll(() => app.db.query(`select from attempts where ended_at is null`)).toHaveLength(1);
 
