@@ -80,7 +80,7 @@ it('a mail that the server rejects for good is not tried again', async () => {
   expect(server.connections() - before).toBe(1);
 });
 
-/** How long the mailer waits for a server that hangs. */
+/** The time that the mailer waits for a server that hangs. */
 const hang_ms = 1_000;
 
 it('a server that hangs delays nobody: the caller has its response, and other mails follow', async () => {

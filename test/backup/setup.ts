@@ -27,7 +27,7 @@ export const yaml = `
 version: 1
 ${limits({ chat_per_minute: 100_000 })}
 net: { allow: ["127.0.0.0/8"] }
-webhooks: { retry_delays: [1s, 1s, 1s, 1s, 1s] }
+webhooks: { retry_delays: [1s, 1s, 1s, 1s, 1s], timeout: 60s }
 `;
 
 export async function generate(client: Client, model: string, input: object, more: object = {}, wait = 0) {
