@@ -18,7 +18,8 @@ import {
   writeResponsesAnswer,
   type ResponseOptions,
 } from './response.ts';
-import { ResponsesReader, ResponsesWriter } from './stream.ts';
+import { ResponsesReader } from './read-stream.ts';
+import { ResponsesWriter } from './stream.ts';
 import { responses_images } from './images.ts';
 import { responses_search } from './searches.ts';
 import { callerTools, isFunctionLike } from './tools.ts';

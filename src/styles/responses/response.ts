@@ -66,7 +66,7 @@ export function errorIn(error: Json): JsonObject {
   };
 }
 
-function readItem(item: JsonObject): Part[] {
+export function readItem(item: JsonObject): Part[] {
   const { type, content, call_id, name, arguments: args, input } = item;
   if (type === 'function_call' || type === 'custom_tool_call') {
     const text = typeof args === 'string' ? args : input;
@@ -90,7 +90,7 @@ function readReasoning({ summary, content, encrypted_content: encrypted }: JsonO
   return text === '' && !('signature' in signed) ? [] : [{ type: 'thinking', text, ...signed }];
 }
 
-function listOf(value: Json | undefined): JsonObject[] {
+export function listOf(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 

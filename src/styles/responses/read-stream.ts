@@ -1,0 +1,155 @@
+import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { SseFrame } from '../../net/sse.ts';
+import type { ChatEvent } from '../conversation.ts';
+import { isObject } from '../fields.ts';
+import { cut, errorEventOf, objectOf, start, type StreamReader } from '../stream.ts';
+import { errorIn, listOf, readItem, readResponsesFinish } from './response.ts';
+import { usage_format } from './usage.ts';
+
+/** A call, and the arguments that have come of it. */
+type OpenCall = { index: number; id: string; json: string };
+
+/**
+ * Reads a stream of the responses style into what happens in it. Some servers send an item, or the whole output, at its
+ * end only: what has not come before is read from there.
+ */
+export class ResponsesReader implements StreamReader {
+  #call_count = 0;
+  /** By their places in the output: items may be written at the same time. */
+  readonly #calls = new Map<Json, OpenCall>();
+  readonly #calls_by_id = new Map<string, OpenCall>();
+  /** Places of the messages and thoughts that come piece by piece; null for pieces without a place. */
+  readonly #places = new Set<Json>();
+  #has_content = false;
+  #has_thought = false;
+  #has_refusal = false;
+  #is_done = false;
+
+  read({ data, raw }: SseFrame): ChatEvent[] {
+    if (data === undefined || data.trim() === '' || data.startsWith('[DONE]'))
+      return raw.length > 0 ? [{ type: 'ping' }] : [];
+    const event = objectOf(data);
+    const { type, delta, item, response, output_index: place = null } = event;
+    switch (type) {
+      case 'response.created':
+        return isObject(response) ? [start(response['id'])] : [];
+      case 'response.output_text.delta':
+        return this.#piece('text', delta, place);
+      case 'response.refusal.delta':
+        return this.#piece('refusal', delta, place);
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        return this.#piece('thinking', delta, place);
+      case 'response.reasoning_summary_part.added':
+        return event['summary_index'] === 0 || !this.#has_thought ? [] : [{ type: 'thinking', text: '\n\n' }];
+      case 'response.output_item.added':
+        return isObject(item) && item['type'] === 'function_call' ? this.#begin(item, place) : [];
+      case 'response.function_call_arguments.delta':
+        return this.#arguments(this.#calls.get(place), delta);
+      case 'response.output_item.done':
+        return isObject(item) ? this.#finishItem(item, place) : [];
+      case 'response.completed':
+      case 'response.incomplete':
+        return isObject(response) ? this.#end(response) : [];
+      case 'response.failed':
+        return [errorEventOf(errorIn(isObject(response) ? (response['error'] ?? null) : null))];
+      case 'error':
+        return [errorEventOf(errorIn(isObject(event['error']) ? event['error'] : event))];
+      default:
+        return [];
+    }
+  }
+
+  end(): ChatEvent[] {
+    return this.#is_done ? [] : [cut];
+  }
+
+  #piece(type: 'text' | 'refusal' | 'thinking', text: Json | undefined, place: Json): ChatEvent[] {
+    if (typeof text !== 'string' || text === '') return [];
+    this.#places.add(place);
+    return this.#say(type, text);
+  }
+
+  #say(type: 'text' | 'refusal' | 'thinking', text: string): ChatEvent[] {
+    if (text === '') return [];
+    this.#has_content = true;
+    if (type === 'thinking') this.#has_thought = true;
+    if (type === 'refusal') this.#has_refusal = true;
+    return [{ type, text }];
+  }
+
+  #begin({ call_id: id, name }: JsonObject, place: Json): ChatEvent[] {
+    if (typeof id !== 'string' || typeof name !== 'string') return [];
+    const call = { index: this.#call_count++, id, json: '' };
+    this.#calls.set(place, call);
+    this.#calls_by_id.set(id, call);
+    return [{ type: 'tool_call', index: call.index, id, name }];
+  }
+
+  #arguments(call: OpenCall | undefined, json: Json | undefined): ChatEvent[] {
+    if (!call || typeof json !== 'string' || json === '') return [];
+    call.json += json;
+    return [{ type: 'tool_arguments', index: call.index, json }];
+  }
+
+  #finishItem(item: JsonObject, place: Json): ChatEvent[] {
+    const { type } = item;
+    if (type !== 'message' && type !== 'reasoning' && type !== 'function_call' && type !== 'custom_tool_call')
+      return [];
+    return readItem(item).flatMap((part): ChatEvent[] => {
+      if (part.type === 'tool_call') return this.#finishCall(item, place, part.arguments);
+      if (part.type !== 'text' && part.type !== 'refusal' && part.type !== 'thinking') return [];
+      const text = this.#cameInPieces(place) ? [] : this.#say(part.type, part.text);
+      if (part.type !== 'thinking' || part.signature === undefined) return text;
+      this.#has_content = true;
+      return [...text, { type: 'signature', signature: part.signature }];
+    });
+  }
+
+  #cameInPieces(place: Json): boolean {
+    return this.#places.has(place) || this.#places.has(null) || (place === null && this.#places.size > 0);
+  }
+
+  /** Sends what the whole arguments have beyond those that came. */
+  #finishCall(item: JsonObject, place: Json, json: string): ChatEvent[] {
+    const begun = this.#callOf(item, place);
+    const beginning = begun ? [] : this.#begin(item, place);
+    const call = begun ?? this.#callOf(item, place);
+    if (!call) return [];
+    const rest = json.startsWith(call.json) ? json.slice(call.json.length) : '';
+    return [...beginning, ...this.#arguments(call, rest === '' && call.json === '' ? '{}' : rest)];
+  }
+
+  #callOf({ call_id: id }: JsonObject, place: Json): OpenCall | undefined {
+    const at_place = this.#calls.get(place);
+    if (at_place && (at_place.id === id || place !== null)) return at_place;
+    return typeof id === 'string' ? this.#calls_by_id.get(id) : undefined;
+  }
+
+  #end(response: JsonObject): ChatEvent[] {
+    if (this.#is_done) return [];
+    this.#is_done = true;
+    const missing = this.#missingOf(response);
+    const usage = usage_format.read(response['usage']);
+    const seen = { has_calls: this.#call_count > 0, has_refusal: this.#has_refusal };
+    return [
+      ...missing,
+      ...(usage ? [{ type: 'usage' as const, usage }] : []),
+      { type: 'finish', reason: readResponsesFinish(response, seen) },
+      { type: 'end' },
+    ];
+  }
+
+  /** Places and ids are not always the same here: an item is read only where nothing of its kind has come, or by its id. */
+  #missingOf({ output }: JsonObject): ChatEvent[] {
+    const has_content = this.#has_content;
+    const has_calls = this.#call_count > 0;
+    return listOf(output).flatMap((item, index) => {
+      const { type, call_id: id } = item;
+      if (type === 'message' || type === 'reasoning') return has_content ? [] : this.#finishItem(item, index);
+      const is_begun = typeof id === 'string' && this.#calls_by_id.has(id);
+      if (is_begun) return this.#finishItem(item, null);
+      return has_calls ? [] : this.#finishItem(item, index);
+    });
+  }
+}

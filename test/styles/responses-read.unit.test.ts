@@ -1,0 +1,108 @@
+import { expect, it } from 'vitest';
+import type { JsonObject } from '../../src/catalog/model.ts';
+import { meaningOfStream } from '../corpora/meaning.ts';
+
+/** Streams of servers that leave out pieces of an answer and send them whole at its end. */
+
+const created = { type: 'response.created', response: { id: 'resp_1' } };
+const completed = (output: JsonObject[] = []) => ({
+  type: 'response.completed',
+  response: { status: 'completed', output, usage: { input_tokens: 3, output_tokens: 2 } },
+});
+const done = (item: JsonObject, output_index?: number) => ({
+  type: 'response.output_item.done',
+  item,
+  ...(output_index !== undefined && { output_index }),
+});
+const added = (item: JsonObject, output_index: number) => ({ type: 'response.output_item.added', item, output_index });
+const message = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] });
+const call = (call_id: string, json: string) => ({ type: 'function_call', call_id, name: 'look', arguments: json });
+const textDelta = (delta: string, output_index: number) => ({
+  type: 'response.output_text.delta',
+  delta,
+  output_index,
+});
+const argumentsDelta = (delta: string, output_index: number) => ({
+  type: 'response.function_call_arguments.delta',
+  delta,
+  output_index,
+});
+
+function meaningOf(events: readonly JsonObject[]): Record<string, unknown> {
+  const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+  const meaning = meaningOfStream('responses', text);
+  return Object.fromEntries([...meaning].map(([path, value]) => [path, JSON.parse(value)]));
+}
+
+const usage = { 'usage.input_tokens': 3, 'usage.output_tokens': 2 };
+const nothing = { text: '', thinking: '', signature: '', refusal: '', end: true, ...usage };
+const thought = { type: 'reasoning', summary: [{ text: 'One.' }, { text: 'Two.' }], encrypted_content: 'c2ln' };
+
+it.each<[what: string, events: JsonObject[], expected: Record<string, unknown>]>([
+  ['a message that comes with its end only', [done(message('Hi'), 0)], { text: 'Hi', finish: 'stop' }],
+  ['a message that comes in the last event only', [completed([message('Hi')])], { text: 'Hi', finish: 'stop' }],
+  [
+    'two messages, of which one came piece by piece',
+    [textDelta('A', 0), done(message('A'), 0), done(message('B'), 1), completed([message('A'), message('B')])],
+    { text: 'AB', finish: 'stop' },
+  ],
+  [
+    'a message whose place is another in the last event',
+    [textDelta('Hi', 1), completed([message('Hi')])],
+    { text: 'Hi', finish: 'stop' },
+  ],
+  [
+    'a message whose end has no place',
+    [textDelta('Hi', 1), done(message('Hi')), completed([message('Hi')])],
+    { text: 'Hi', finish: 'stop' },
+  ],
+  [
+    'a thought that comes whole',
+    [done(thought, 0)],
+    { thinking: 'One.\n\nTwo.', signature: 'responses:c2ln', finish: 'stop' },
+  ],
+  [
+    'a refusal that comes whole',
+    [done({ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }, 0)],
+    { refusal: 'No.', finish: 'refusal' },
+  ],
+  [
+    'a call that comes with its end only',
+    [done(call('call_1', '{"a":1}'), 0)],
+    { 'calls.0': 'call_1 look {"a":1}', finish: 'tool_calls' },
+  ],
+  [
+    'calls that come in the last event only',
+    [completed([call('call_1', '{"a":1}'), call('call_2', '')])],
+    { 'calls.0': 'call_1 look {"a":1}', 'calls.1': 'call_2 look {}', finish: 'tool_calls' },
+  ],
+  [
+    'a call whose name comes with its end only',
+    [added({ type: 'function_call', call_id: 'call_1' }, 0), done(call('call_1', '{}'), 0)],
+    { 'calls.0': 'call_1 look {}', finish: 'tool_calls' },
+  ],
+  [
+    'arguments that stop half-way, and are whole in the last event',
+    [
+      added(call('call_1', ''), 0),
+      added(call('call_2', ''), 1),
+      argumentsDelta('{"a"', 0),
+      argumentsDelta('{"b":2}', 1),
+      completed([call('call_1', '{"a":1}'), call('call_2', '{"b":2}')]),
+    ],
+    { 'calls.0': 'call_1 look {"a":1}', 'calls.1': 'call_2 look {"b":2}', finish: 'tool_calls' },
+  ],
+  [
+    'parts of a thought without numbers',
+    [
+      { type: 'response.reasoning_summary_part.added' },
+      { type: 'response.reasoning_summary_text.delta', delta: 'One.' },
+      { type: 'response.reasoning_summary_part.added' },
+      { type: 'response.reasoning_summary_text.delta', delta: 'Two.' },
+    ],
+    { thinking: 'One.\n\nTwo.', finish: 'stop' },
+  ],
+])('%s is read once and whole', (_, events, expected) => {
+  const end = events.at(-1)?.['type'] === 'response.completed' ? [] : [completed()];
+  expect(meaningOf([created, ...events, ...end])).toEqual({ ...nothing, ...expected });
+});
