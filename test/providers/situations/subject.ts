@@ -19,7 +19,7 @@ export const situations = [
 
 export type Situation = (typeof situations)[number];
 
-/** What a provider answers in a situation: replies by the part that is asked, or another imitation of it. */
+/** Answers of a provider in a situation: replies by the part that is asked, or another imitation of it. */
 export type Answers = { poll?: Reply[]; result?: Reply[]; imitate?: () => Promise<Imitation> };
 
 /** A row of the table: a provider, and its own words for each situation. One that is left out does not occur there. */
