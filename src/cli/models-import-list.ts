@@ -66,8 +66,7 @@ async function importList(form: ListForm, source: string | undefined, options: O
     }),
   );
   const entries = drafts.filter((one) => one !== undefined);
-  if (entries.length === 0)
-    throw new CommandError(`${place} has no model that was asked for, of a kind that can be imported.`);
+  if (entries.length === 0) throw new CommandError(`${place} has no model for chat or embeddings that was asked for.`);
   const changes = entries.map((one) => file.text.putModel(one, provider));
   const unpriced = entries.filter(({ price }) => price === undefined).map(({ id }) => id);
   const { warnings } = options.write === true ? await file.save() : { warnings: [] };

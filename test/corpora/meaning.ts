@@ -32,18 +32,27 @@ export function translateRequest(caller: CallerStyle, upstream: CallerStyle, sen
   return upstreamBody(request, { style: upstream, model: 'm', max_tokens, quirks: {} }).body;
 }
 
-/** The answer that this service gives a caller for an upstream's. */
-export function translateAnswer(upstream: CallerStyle, caller: CallerStyle, sent: JsonObject): JsonObject {
-  const request = readAsk(caller, structuredClone(plainest[caller]));
-  const { bytes } = renderAnswer(request, upstream, Buffer.from(JSON.stringify(sent)), answer_options);
+/** The answer that this service gives a caller for an upstream's. `request` has the caller's tools, if that matters. */
+export function translateAnswer(
+  upstream: CallerStyle,
+  caller: CallerStyle,
+  sent: JsonObject,
+  request: JsonObject = {},
+): JsonObject {
+  const ask = { ...readAsk(caller, structuredClone(plainest[caller])), body: request };
+  const { bytes } = renderAnswer(ask, upstream, Buffer.from(JSON.stringify(sent)), answer_options);
   return JSON.parse(bytes.toString()) as JsonObject;
 }
 
-/** The stream that this service gives a caller for an upstream's. Throws for one that it calls broken. */
-export function translateStream(upstream: CallerStyle, caller: CallerStyle, sent: string): string {
-  const relay = openRelay({ ...answer_options, line_bytes_max, caller, upstream, wants_usage: true });
+/** The stream that this service gives a caller for an upstream's, up to where that one is broken. */
+export function translateStream(
+  upstream: CallerStyle,
+  caller: CallerStyle,
+  sent: string,
+  request: JsonObject = {},
+): string {
+  const relay = openRelay({ ...answer_options, line_bytes_max, caller, upstream, wants_usage: true, body: request });
   const pieces = [relay.push(Buffer.from(sent)), relay.end()];
-  if (relay.failure) throw new Error(relay.failure.message);
   return Buffer.concat(pieces.filter((piece) => piece !== undefined)).toString();
 }
 

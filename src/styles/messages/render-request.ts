@@ -10,7 +10,7 @@ import { isForeign } from '../thought-signatures.ts';
 import { describedSchema, planJson, type JsonPlan } from '../structured.ts';
 import { opening, placeSystem } from '../turns.ts';
 import { answer_tokens_min, budget_tokens_min, budgetOf, effortOfBudget } from '../thinking.ts';
-import { nativeSchema } from './schema.ts';
+import { nativeSchema, withoutUnions } from './schema.ts';
 
 type PartOf<T extends Part['type']> = Extract<Part, { type: T }>;
 
@@ -174,7 +174,7 @@ function writeTool({ name, description, schema, cache_control }: Tool, names: To
   return {
     name: names.forUpstream(name),
     ...(description !== undefined && description !== '' && { description }),
-    input_schema: is_empty ? { type: 'object', properties: {} } : { ...schema, type: 'object' },
+    input_schema: is_empty ? { type: 'object', properties: {} } : { ...withoutUnions(schema), type: 'object' },
     ...(cache_control !== undefined && { cache_control }),
   };
 }

@@ -44,6 +44,57 @@ export function nativeSchema(schema: JsonObject): JsonObject | undefined {
   return shaped(schema);
 }
 
+/** Keywords that the schema of a tool may not have at its top: "does not support oneOf, allOf, or anyOf at the top level". */
+const unions = ['allOf', 'anyOf', 'oneOf'] as const;
+
+/**
+ * The schema of a tool without a union at its top, which upstreams of messages style answer with a 400 for the whole
+ * request (seen in 2025 and 2026). The members of all its branches become members of the schema. Required is what the
+ * schema requires, all branches of `allOf`, and each branch of the others; the union itself stands in the description.
+ */
+export function withoutUnions(schema: JsonObject): JsonObject {
+  if (unions.every((union) => schema[union] === undefined)) return schema;
+  const flat: JsonObject = { ...schema };
+  const properties = new Map<string, Json>();
+  const required = new Set<Json>(listOf(schema['required']));
+  const notes: string[] = [];
+  for (const union of unions) {
+    const value = flat[union];
+    if (value === undefined) continue;
+    delete flat[union];
+    notes.push(`${union}: ${JSON.stringify(value)}`);
+    const branches = listOf(value).filter(isObject);
+    for (const branch of branches) mergeProperties(properties, branch['properties'] ?? null);
+    const lists = branches.map((branch) => listOf(branch['required']));
+    const [first = [], ...others] = lists;
+    const shared =
+      union === 'allOf' ? lists.flat() : first.filter((name) => others.every((list) => list.includes(name)));
+    for (const name of shared) required.add(name);
+  }
+  mergeProperties(properties, schema['properties'] ?? null);
+  const before = typeof schema['description'] === 'string' ? `${schema['description']}\n` : '';
+  return {
+    ...flat,
+    description: `${before}{${notes.join(', ')}}`,
+    properties: Object.fromEntries(properties),
+    ...(required.size > 0 && { required: [...required] }),
+  };
+}
+
+/** Two forms of one member become a union, below the top. */
+function mergeProperties(properties: Map<string, Json>, added: Json): void {
+  if (!isObject(added)) return;
+  for (const [name, form] of Object.entries(added)) {
+    const before = properties.get(name);
+    const is_same = before === undefined || JSON.stringify(before) === JSON.stringify(form);
+    properties.set(name, is_same ? form : { anyOf: [before, form] });
+  }
+}
+
+function listOf(value: Json | undefined): Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
 function canBeNative(value: Json): boolean {
   if (Array.isArray(value)) return value.every(canBeNative);
   if (!isObject(value)) return true;

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
+import { append } from '../../lib/append.ts';
 import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
@@ -34,13 +35,45 @@ export function readResponses(body: JsonObject): Conversation {
 function readItems(items: readonly Json[], turns: Turn[]): void {
   const calls = new OpenCalls();
   const thought_signatures = thoughtSignaturesIn(items);
-  for (const [index, value] of items.entries()) {
-    const at = `input[${index}]`;
-    const item = needObject(value, at);
+  const read = items.map((value, index) => ({ at: `input[${index}]`, item: needObject(value, `input[${index}]`) }));
+  for (const { at, item } of resultsFirst(read)) {
     if (isReference(item)) continue; // of reasoning; others are refused before
     readItem(item, at, turns, calls, thought_signatures);
   }
   calls.checkAnswered();
+}
+
+type Placed = { at: string; item: JsonObject };
+
+const call_types: readonly (Json | undefined)[] = ['function_call', 'custom_tool_call'];
+const result_types: readonly (Json | undefined)[] = ['function_call_output', 'custom_tool_call_output'];
+
+/**
+ * Puts messages to the model that stand between a call and its result behind the result: this style allows them there
+ * (Codex writes them so when a person steers while a tool runs), the others do not.
+ */
+function resultsFirst(items: readonly Placed[]): Placed[] {
+  const results = new Map<Json | undefined, number>();
+  for (const [index, { item }] of items.entries())
+    if (result_types.includes(item['type'])) results.set(item['call_id'], index);
+  const open = new Set<Json | undefined>();
+  const ordered: Placed[] = [];
+  let later: Placed[] = [];
+  for (const [index, placed] of items.entries()) {
+    const { type = 'message', role, call_id } = placed.item;
+    if (type === 'message' && role !== 'assistant' && open.size > 0) {
+      later.push(placed);
+      continue;
+    }
+    ordered.push(placed);
+    if (call_types.includes(type) && (results.get(call_id) ?? -1) > index) open.add(call_id);
+    if (result_types.includes(type)) open.delete(call_id);
+    if (open.size === 0 && later.length > 0) {
+      append(ordered, later);
+      later = [];
+    }
+  }
+  return [...ordered, ...later];
 }
 
 type Signatures = ReadonlyMap<Json | undefined, string>;

@@ -24,6 +24,15 @@ export const completions_settings: readonly Row[] = [
     get: { tools: [{ name: 'f', input_schema: { type: 'object', properties: {} } }] },
   },
   {
+    field: 'tools: parameters that are a union (anyOf, oneOf, allOf at the top)',
+    how: 'one object with the members of all branches, and the union in its description: the style refuses the whole request otherwise',
+    what: 'changed',
+    give: { tools: [{ type: 'function', function: { name: 'f', parameters: { anyOf: [parameters] } } }] },
+    get: {
+      tools: [{ name: 'f', input_schema: { ...parameters, description: `{anyOf: ${JSON.stringify([parameters])}}` } }],
+    },
+  },
+  {
     field: 'tools: strict',
     how: 'the same, for the first 20; left out where `structured_output` is not native',
     what: 'carried',

@@ -1,4 +1,5 @@
-import { disagreements } from '../../corpora/disagreements.ts';
+import { differences_from_cliproxyapi } from '../../corpora/cliproxyapi-disagreements.ts';
+import { disagreements, type Disagreement } from '../../corpora/disagreements.ts';
 import { answers_of_completions, answers_of_messages, type AnswerRow } from './answers.ts';
 import { completions_history } from './completions-history.ts';
 import { completions_said } from './completions-said.ts';
@@ -68,6 +69,8 @@ The options of a route in these tables describe how its model differs from other
 const others = `\`test/corpora/\` has requests, answers and streams with what another gateway makes of them. Each is compared with ours by
 its meaning. They differ in these points, and in no other:`;
 
+const others_for_agents = `The same holds for what a proxy for coding agents makes of the cases of its own tests:`;
+
 /** docs/chat-translation.md as the rows of the tests have it. */
 export function translationDocument(): string {
   return `${[
@@ -102,7 +105,9 @@ export function translationDocument(): string {
     contentsTable(),
     '## Where another gateway does otherwise',
     others,
-    disagreementTable(),
+    disagreementTable(disagreements),
+    others_for_agents,
+    disagreementTable(differences_from_cliproxyapi),
   ].join('\n\n')}\n`;
 }
 
@@ -125,8 +130,8 @@ function contentsTable(): string {
   return [...head_lines, ...lines, ...failures].join('\n');
 }
 
-function disagreementTable(): string {
-  const lines = disagreements.map(({ what, why }) => `| ${cell(what)} | ${cell(why)} |`);
+function disagreementTable(reasons: readonly Disagreement[]): string {
+  const lines = reasons.map(({ what, why }) => `| ${cell(what)} | ${cell(why)} |`);
   return ['| Here | Why |', '|---|---|', ...lines].join('\n');
 }
 

@@ -102,6 +102,15 @@ export const from_responses: readonly Row[] = [
     get: { messages: [hi, { role: 'assistant', tool_calls: [call] }, result('a', '7')] },
   },
   {
+    field: 'messages between a call and its result',
+    how: 'behind the result',
+    what: 'changed',
+    give: { input: [hi, called, { role: 'user', content: 'Wait' }, answered] },
+    get: {
+      messages: [hi, { role: 'assistant', tool_calls: [call] }, result('a', '7'), { role: 'user', content: 'Wait' }],
+    },
+  },
+  {
     field: 'calls without a result, results without a call',
     how: 'all styles forbid it',
     what: 'refused',
