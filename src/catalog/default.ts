@@ -24,6 +24,7 @@ const model_files = [
   'flux',
   'video',
   'audio',
+  'gemini-interactions',
   ...vendor_files,
 ] as const;
 

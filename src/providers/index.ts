@@ -9,6 +9,7 @@ import { cohere } from './adapters/cohere/adapter.ts';
 import { elevenlabs } from './adapters/elevenlabs/adapter.ts';
 import { fal } from './adapters/fal/adapter.ts';
 import { gemini } from './adapters/gemini/adapter.ts';
+import { gemini_interactions } from './adapters/gemini-interactions/adapter.ts';
 import { http_queue } from './adapters/http-queue/adapter.ts';
 import { jina } from './adapters/jina/adapter.ts';
 import { kling } from './adapters/kling/adapter.ts';
@@ -30,6 +31,7 @@ export const adapters: Record<string, Adapter> = {
   'anthropic-vertex': anthropic_vertex,
   bedrock,
   gemini,
+  'gemini-interactions': gemini_interactions,
   replicate,
   fal,
   bfl,

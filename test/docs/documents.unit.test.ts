@@ -175,7 +175,7 @@ describe('the tables of the guides', () => {
     const providers = readDocument('docs/providers.md');
     const there = Object.values(defaultProviders()).map(keyName);
     const shown = tableRows(providers, 'Key').map(([name = '']) => name);
-    expect(shown.toSorted()).toEqual(there.toSorted());
+    expect(shown.toSorted()).toEqual([...new Set(there)].toSorted()); // Google has two providers for one key
     expect(providers.text).toContain(` ${defaultModels().length} current models`);
     expect(readDocument('README.md').text).toContain(`**Models**: ${defaultModels().length} that need`);
   });

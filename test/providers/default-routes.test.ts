@@ -15,6 +15,7 @@ import { runOf, runToEnd } from './conformance.ts';
 import { startBfl } from './imitations/bfl.ts';
 import { startElevenlabs } from './imitations/elevenlabs.ts';
 import { startFal } from './imitations/fal.ts';
+import { startGeminiInteractions } from './imitations/gemini-interactions.ts';
 import { startGemini } from './imitations/gemini.ts';
 import { sampleFile, type Imitation } from './imitations/imitation.ts';
 import { startKling } from './imitations/kling.ts';
@@ -32,6 +33,7 @@ import { prober } from '../helpers/prober.ts';
 const imitations: Record<string, (now: () => number) => Promise<Imitation>> = {
   openai: startOpenai,
   gemini: startGemini,
+  'gemini-interactions': startGeminiInteractions,
   elevenlabs: startElevenlabs,
   replicate: startReplicate,
   fal: startFal,

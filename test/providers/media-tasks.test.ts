@@ -4,24 +4,27 @@ import { expectExactBooks, startTestApp, type Client, type TestApp } from '../he
 import { wav } from '../storage/samples.ts';
 import { startElevenlabs } from './imitations/elevenlabs.ts';
 import { done, operation, startGemini } from './imitations/gemini.ts';
+import { interaction, startGeminiInteractions } from './imitations/gemini-interactions.ts';
 import { sampleFile, type Imitation } from './imitations/imitation.ts';
 import { refusal, startOpenai, transcript } from './imitations/openai.ts';
 
 /** The adapters whose answer is the result, and the one whose files want the key, in the whole service. */
 
-let upstreams: { openai: Imitation; gemini: Imitation; elevenlabs: Imitation };
+let upstreams: { openai: Imitation; gemini: Imitation; interactions: Imitation; elevenlabs: Imitation };
 let service: TestApp;
 let client: Client;
 
 const text = '{ type: string, maxLength: 1000 }';
 const file = (kind: string) => `{ type: string, x-media: ${kind} }`;
 
-const fileOf = ({ openai, gemini, elevenlabs }: typeof upstreams) => `
+const fileOf = ({ openai, gemini, interactions, elevenlabs }: typeof upstreams) => `
 version: 1
 sandbox: false
 providers:
   openai: { adapter: openai, base_url: "${openai.url}/v1", api_key: env:TEST_MEDIA_KEY, allow_private: true }
   gemini: { adapter: gemini, base_url: "${gemini.url}", api_key: env:TEST_MEDIA_KEY, allow_private: true }
+  interactions:
+    { adapter: gemini-interactions, base_url: "${interactions.url}", api_key: env:TEST_MEDIA_KEY, allow_private: true }
   elevenlabs: { adapter: elevenlabs, base_url: "${elevenlabs.url}", api_key: env:TEST_MEDIA_KEY, allow_private: true }
 models:
   - id: paint
@@ -60,13 +63,28 @@ models:
     estimate: { second: 8 }
     routes:
       - { provider: gemini, upstream_model: veo-3.1-generate-preview, poll: { first: 50ms, max: 100ms } }
+  - id: omni
+    kind: video
+    input_schema: { type: object, required: [prompt], properties: { prompt: ${text}, image: ${file('image')} } }
+    price: [{ unit: second, amount: "0.07" }]
+    estimate: { second: 8 }
+    routes:
+      - provider: interactions
+        upstream_model: gemini-omni-1.2-flash
+        poll: { first: 50ms, max: 100ms }
+        options: { token_prices: { text_input: "1.50", text_output: "9.00", video_output: "12.00" } }
 `;
 
 beforeAll(async () => {
   process.env['TEST_MEDIA_KEY'] = 'sk-upstream';
   const now = () => 0;
-  const [openai, gemini, elevenlabs] = await Promise.all([startOpenai(now), startGemini(now), startElevenlabs(now)]);
-  upstreams = { openai, gemini, elevenlabs };
+  const [openai, gemini, interactions, elevenlabs] = await Promise.all([
+    startOpenai(now),
+    startGemini(now),
+    startGeminiInteractions(now),
+    startElevenlabs(now),
+  ]);
+  upstreams = { openai, gemini, interactions, elevenlabs };
   service = await startTestApp({ yaml: fileOf(upstreams) });
   client = await service.client();
 });
@@ -191,5 +209,63 @@ describe('a video task', () => {
     const task = await generate('film', { prompt: 'Unfit' });
     expect(task).toMatchObject({ status: 'failed', error: { type: 'content_policy_violation', message: 'Unfit.' } });
     expect(task.cost.exact).toBe('0.000000');
+  });
+});
+
+describe('a video task of the Interactions API', () => {
+  const image = async () => writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
+
+  it('is polled, fetches its video with the key, and costs the tokens that the upstream counted', async () => {
+    const task = await generate('omni', { prompt: 'A wave', image: await image() });
+    expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'video', duration: 1 }] });
+    expect(task.cost.exact).toBe('0.070000');
+    expect(await costsOf(task.id)).toEqual(['0.069624 USD']); // 20 × 1.5 + 10 × 9 + 5,792 × 12, by the million
+    expect(upstreams.interactions.askedFor('submit')).toHaveLength(1);
+  });
+
+  it('that is refused in words costs its caller nothing, and its cost is on record', async () => {
+    const content = [{ type: 'text', text: 'This violates our safety policy.' }];
+    const usage = { total_input_tokens: 10, total_output_tokens: 0, total_thought_tokens: 5 };
+    upstreams.interactions.instead(
+      'poll',
+      interaction('x', 'completed', { steps: [{ type: 'model_output', content }], usage }),
+    );
+    const task = await generate('omni', { prompt: 'Unfit' });
+    const error = { type: 'content_policy_violation', message: 'This violates our safety policy.' };
+    expect(task).toMatchObject({ status: 'failed', error, cost: { exact: '0.000000' } });
+    expect(await costsOf(task.id)).toEqual(['0.00006 USD']);
+  });
+
+  it('whose submit is lost is not submitted again', async () => {
+    const before = upstreams.interactions.askedFor('submit').length;
+    upstreams.interactions.instead('submit', 'cut');
+    const task = await generate('omni', { prompt: 'Lost' });
+    expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+    expect(upstreams.interactions.askedFor('submit').length - before).toBe(1);
+  });
+
+  it.each([
+    ['in_progress', 409, 'succeeded'],
+    ['queued', 200, 'failed'],
+  ])('is cancelled while it is %s: %i', async (status, expected, end) => {
+    const before = upstreams.interactions.askedFor('cancel').length;
+    const polled = upstreams.interactions.nextAsked('poll');
+    upstreams.interactions.instead('poll', ...Array.from({ length: 4 }, () => interaction('x', status)));
+    const created = await client.call('POST', '/v1/generate', { model: 'omni', input: { prompt: 'A wave' } });
+    await polled;
+    const canceled = await client.call('POST', `/v1/tasks/${created.json.id}/cancel`);
+    expect(canceled.status, canceled.text).toBe(expected);
+    expect(upstreams.interactions.askedFor('cancel').length - before).toBe(status === 'queued' ? 1 : 0);
+    await expect
+      .poll(async () => (await client.call('GET', `/v1/tasks/${created.json.id}`)).json.status, {
+        timeout: 30_000,
+      })
+      .toBe(end);
+  });
+
+  it('that is full waits as Retry-After says, and succeeds', async () => {
+    const full = { status: 429, headers: { 'retry-after': '1' }, json: { error: { code: 'x', message: 'Full.' } } };
+    upstreams.interactions.instead('submit', full);
+    expect(await generate('omni', { prompt: 'A wave' })).toMatchObject({ status: 'succeeded' });
   });
 });

@@ -78,6 +78,7 @@ export const token_kinds = [
   'text_output',
   'image_output',
   'audio_output',
+  'video_output',
 ] as const;
 
 export type TokenKind = (typeof token_kinds)[number];
