@@ -57,6 +57,15 @@ it.each<[what: string, events: JsonObject[], expected: Record<string, unknown>]>
     { text: 'Hi', finish: 'stop' },
   ],
   [
+    'a message whose id changes between its events',
+    [
+      { type: 'response.output_text.delta', item_id: 'msg_1', delta: 'Hi' },
+      done({ id: 'msg_2', ...message('Hi') }),
+      completed([{ id: 'msg_3', ...message('Hi') }]),
+    ],
+    { text: 'Hi', finish: 'stop' },
+  ],
+  [
     'a thought that comes whole',
     [done(thought, 0)],
     { thinking: 'One.\n\nTwo.', signature: 'responses:c2ln', finish: 'stop' },

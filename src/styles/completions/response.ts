@@ -102,8 +102,8 @@ export function readFinish(
   reason: Json | undefined,
   { has_calls, has_refusal }: { has_calls: boolean; has_refusal: boolean },
 ): FinishReason {
-  if (has_refusal || reason === 'content_filter') return 'refusal';
   if (reason === 'length') return 'length';
+  if (has_refusal || reason === 'content_filter') return 'refusal';
   return has_calls ? 'tool_calls' : 'stop';
 }
 

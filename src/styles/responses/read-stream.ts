@@ -15,10 +15,10 @@ type OpenCall = { index: number; id: string; json: string };
  */
 export class ResponsesReader implements StreamReader {
   #call_count = 0;
-  /** By their places in the output: items may be written at the same time. */
+  /** By their places: items may be written at the same time. */
   readonly #calls = new Map<Json, OpenCall>();
   readonly #calls_by_id = new Map<string, OpenCall>();
-  /** Places of the messages and thoughts that come piece by piece; null for pieces without a place. */
+  /** Places of the messages and thoughts that come piece by piece. */
   readonly #places = new Set<Json>();
   #has_content = false;
   #has_thought = false;
@@ -29,7 +29,8 @@ export class ResponsesReader implements StreamReader {
     if (data === undefined || data.trim() === '' || data.startsWith('[DONE]'))
       return raw.length > 0 ? [{ type: 'ping' }] : [];
     const event = objectOf(data);
-    const { type, delta, item, response, output_index: place = null } = event;
+    const { type, delta, item, response } = event;
+    const place = placeOf(event);
     switch (type) {
       case 'response.created':
         return isObject(response) ? [start(response['id'])] : [];
@@ -106,8 +107,10 @@ export class ResponsesReader implements StreamReader {
     });
   }
 
+  /** Ids of one item differ between the events of some servers: without a number, any piece counts. */
   #cameInPieces(place: Json): boolean {
-    return this.#places.has(place) || this.#places.has(null) || (place === null && this.#places.size > 0);
+    const is_sure = typeof place === 'number' && [...this.#places].every((each) => typeof each === 'number');
+    return is_sure ? this.#places.has(place) : this.#places.size > 0;
   }
 
   /** Sends what the whole arguments have beyond those that came. */
@@ -122,7 +125,7 @@ export class ResponsesReader implements StreamReader {
 
   #callOf({ call_id: id }: JsonObject, place: Json): OpenCall | undefined {
     const at_place = this.#calls.get(place);
-    if (at_place && (at_place.id === id || place !== null)) return at_place;
+    if (at_place && (at_place.id === id || typeof place === 'number')) return at_place;
     return typeof id === 'string' ? this.#calls_by_id.get(id) : undefined;
   }
 
@@ -152,4 +155,9 @@ export class ResponsesReader implements StreamReader {
       return has_calls ? [] : this.#finishItem(item, index);
     });
   }
+}
+
+/** The place of an event's item in the output: its number, else its id, else null. */
+function placeOf({ output_index, item_id, item }: JsonObject): Json {
+  return output_index ?? item_id ?? (isObject(item) ? item['id'] : null) ?? null;
 }

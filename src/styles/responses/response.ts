@@ -37,8 +37,8 @@ export function readResponsesFinish(
   { has_calls, has_refusal }: { has_calls: boolean; has_refusal: boolean },
 ): FinishReason {
   const finish = finishOf(response);
+  if (finish === 'max_output_tokens' || finish === 'incomplete') return 'length';
   if (has_refusal || finish === 'content_filter') return 'refusal';
-  if (finish === 'max_output_tokens') return 'length';
   return has_calls ? 'tool_calls' : 'stop';
 }
 

@@ -1,4 +1,5 @@
 import { differences_from_cliproxyapi } from '../../corpora/cliproxyapi-disagreements.ts';
+import { differences_from_litellm } from '../../corpora/litellm-differences.ts';
 import { disagreements, type Disagreement } from '../../corpora/disagreements.ts';
 import { answers_of_completions, answers_of_messages, type AnswerRow } from './answers.ts';
 import { completions_history } from './completions-history.ts';
@@ -71,6 +72,8 @@ its meaning. They differ in these points, and in no other:`;
 
 const others_for_agents = `The same holds for what a proxy for coding agents makes of the cases of its own tests:`;
 
+const others_in_facts = `And for streams of which LiteLLM’s tests say what they must become:`;
+
 /** docs/chat-translation.md as the rows of the tests have it. */
 export function translationDocument(): string {
   return `${[
@@ -108,6 +111,8 @@ export function translationDocument(): string {
     disagreementTable(disagreements),
     others_for_agents,
     disagreementTable(differences_from_cliproxyapi),
+    others_in_facts,
+    disagreementTable(differences_from_litellm),
   ].join('\n\n')}\n`;
 }
 
@@ -130,7 +135,7 @@ function contentsTable(): string {
   return [...head_lines, ...lines, ...failures].join('\n');
 }
 
-function disagreementTable(reasons: readonly Disagreement[]): string {
+function disagreementTable(reasons: readonly Pick<Disagreement, 'what' | 'why'>[]): string {
   const lines = reasons.map(({ what, why }) => `| ${cell(what)} | ${cell(why)} |`);
   return ['| Here | Why |', '|---|---|', ...lines].join('\n');
 }
