@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { encryptContentAgain, type ContentKeys, type StoredContent } from '../db/content.ts';
-import type { Db } from '../db/database.ts';
+import { patient, type Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { placeOfContent } from './background.ts';
 import { placeOfConversation } from './conversations.ts';
@@ -92,6 +92,9 @@ async function inBatches(
 
 const encrypt_batch_max = 100;
 
+/** Bytes of content that are read at once; a row that is larger is read alone. */
+const encrypt_bytes_max = 4_000_000;
+
 type EncryptParts = { readonly db: Db; readonly content_keys: ContentKeys; readonly log: Logger };
 
 /**
@@ -99,25 +102,42 @@ type EncryptParts = { readonly db: Db; readonly content_keys: ContentKeys; reado
  * stored plainly again. Answers how many. What is damaged is removed: nobody can read it, and it would keep all the others
  * from their new key.
  */
-export async function encryptAgain(parts: EncryptParts, stopped?: AbortSignal): Promise<number> {
-  const { db, content_keys } = parts;
+export async function encryptAgain({ db: impatient, ...others }: EncryptParts, stopped?: AbortSignal): Promise<number> {
+  const db = patient(impatient); // a row of tens of megabytes takes seconds
+  const parts = { db, ...others };
+  const { content_keys } = parts;
   const current = content_keys.current?.id ?? null;
   const readable = content_keys.readable.map(({ id }) => id).filter((id) => id !== current);
   let changed = 0;
   for (const content of contents) {
     for (;;) {
-      const rows = await db.query<EncryptedRow>(
-        `select account_id, ${content.parent} as parent, id, key_id, content from ${content.table}
-          where key_id = any($1) or ($2 and key_id is null) limit ${encrypt_batch_max}`,
-        [readable, current !== null],
-      );
-      for (const row of rows) await encryptRow(parts, content, row);
-      changed += rows.length;
+      const rows = await readBatch(db, content, readable, current);
+      let changed_here = 0;
+      for (const row of rows) if (await encryptRow(parts, content, row)) changed_here += 1;
+      changed += changed_here;
       if (stopped?.aborted) return changed;
-      if (rows.length < encrypt_batch_max) break;
+      if (changed_here === 0) break; // what another node changes meanwhile is its own
     }
   }
   return changed;
+}
+
+/** Reads rows with another key, and no more of them than fit; a window function does not read the contents themselves. */
+function readBatch(
+  db: Db,
+  { table, parent }: Content,
+  readable: readonly string[],
+  current: string | null,
+): Promise<EncryptedRow[]> {
+  return db.query<EncryptedRow>(
+    `select account_id, parent, id, key_id, content from (
+       select *, coalesce(sum(octet_length(content)) over (rows between unbounded preceding and current row), 0) as bytes,
+              row_number() over () as position
+         from (select account_id, ${parent} as parent, id, key_id, content from ${table}
+                where key_id = any($1) or ($2 and key_id is null) limit ${encrypt_batch_max}) batch) measured
+      where bytes <= $3 or position = 1`,
+    [readable, current !== null, encrypt_bytes_max],
+  );
 }
 
 type EncryptedRow = StoredContent & { readonly account_id: string; readonly parent: string; readonly id: string };
@@ -129,16 +149,18 @@ type Content = {
   /** Columns that say how large it is. */
   sizes?: string;
   placeOf(row: EncryptedRow): string;
-  remove(db: Db, row: EncryptedRow): Promise<unknown>;
+  /** False if it was not there any more. */
+  remove(db: Db, row: EncryptedRow): Promise<boolean>;
 };
 
 function removeFrom(table: string): Content['remove'] {
-  return (db, { account_id, id, key_id }) =>
-    db.query(`delete from ${table} where account_id = $1 and id = $2 and key_id is not distinct from $3`, [
-      account_id,
-      id,
-      key_id,
-    ]);
+  return async (db, { account_id, id, key_id }) => {
+    const removed = await db.query(
+      `delete from ${table} where account_id = $1 and id = $2 and key_id is not distinct from $3 returning id`,
+      [account_id, id, key_id],
+    );
+    return removed.length > 0;
+  };
 }
 
 const contents: readonly Content[] = [
@@ -159,35 +181,39 @@ const contents: readonly Content[] = [
     table: 'conversation_items',
     parent: 'conversation_id',
     placeOf: ({ account_id, parent, id }) => placeOfItem({ account_id, id: parent }, id),
-    remove: (db, { account_id, parent, id }) => removeItem({ db }, { account_id, id: parent }, id, null),
+    remove: async (db, { account_id, parent, id }) =>
+      (await removeItem({ db }, { account_id, id: parent }, id, null)) === 'removed',
   },
   {
     table: 'background_contents',
     parent: 'response_id',
     placeOf: ({ account_id, parent, id }) => placeOfContent({ account_id, id: parent }, id),
-    remove: (db, { account_id, parent, id }) =>
-      db.query('delete from background_contents where account_id = $1 and response_id = $2 and id = $3', [
-        account_id,
-        parent,
-        id,
-      ]),
+    remove: async (db, { account_id, parent, id, key_id }) => {
+      const removed = await db.query(
+        `delete from background_contents
+          where account_id = $1 and response_id = $2 and id = $3 and key_id is not distinct from $4 returning id`,
+        [account_id, parent, id, key_id],
+      );
+      return removed.length > 0;
+    },
   },
 ];
 
-async function encryptRow({ db, content_keys, log }: EncryptParts, kind: Content, row: EncryptedRow): Promise<void> {
+/** False if nothing was changed: another node was faster. */
+async function encryptRow({ db, content_keys, log }: EncryptParts, kind: Content, row: EncryptedRow): Promise<boolean> {
   const { account_id, parent, id, key_id } = row;
   let again: StoredContent | undefined;
   try {
     again = encryptContentAgain(content_keys, kind.placeOf(row), row);
   } catch (error) {
     log.error({ error, account_id, table: kind.table, id }, 'A stored response is damaged and was removed');
-    await kind.remove(db, row);
-    return;
+    return kind.remove(db, row);
   }
-  if (!again) return;
-  await db.query(
+  if (!again) return false;
+  const updated = await db.query(
     `update ${kind.table} set key_id = $5, content = $6::bytea${kind.sizes ?? ''}
-      where account_id = $1 and ${kind.parent} = $2 and id = $3 and key_id is not distinct from $4`,
+      where account_id = $1 and ${kind.parent} = $2 and id = $3 and key_id is not distinct from $4 returning id`,
     [account_id, parent, id, key_id, again.key_id, again.content],
   );
+  return updated.length > 0;
 }
