@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import type { CallerStyle } from '../styles/by-name.ts';
-import { differences_from_litellm } from './litellm-differences.ts';
+import { testComparisons } from './compared.ts';
+import { requests_unlike_litellm, streams_unlike_litellm } from './litellm-differences.ts';
 import { meaningOfStream, translateStream } from './meaning.ts';
+import { requestsIn } from './samples.ts';
 
 /**
  * Streams that another gateway once translated wrongly, by the cases of its tests (BerriAI/litellm, tests of the
@@ -238,7 +240,13 @@ it.each(of_responses)('the responses style for a caller of messages style: $fact
   expect(meaningFor('responses', fact)).toMatchObject({ ...used, ...fact.means, end: true });
 });
 
-it.each(differences_from_litellm)('differs from that gateway: $what', ({ sent, gets }) => {
+it.each(streams_unlike_litellm)('differs from that gateway: $what', ({ sent, gets }) => {
   const events = sent.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
   expect(translateStream('completions', 'messages', events)).toMatch(gets);
 });
+
+testComparisons(
+  'a request means what LiteLLM makes of it, but where a reason is stated',
+  requestsIn('litellm'),
+  requests_unlike_litellm,
+);

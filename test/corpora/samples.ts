@@ -29,13 +29,17 @@ function read<Text>(folder: string, name: string): Sample<Text>[] {
   return JSON.parse(readFileSync(new URL(`${folder}/${name}.json`, import.meta.url), 'utf8')) as Sample<Text>[];
 }
 
-/** The translations in a folder, each beside ours. */
-export function samplesIn(folder: string): Comparison[] {
-  const requests = read<JsonObject>(folder, 'requests').map(({ name, caller, upstream, sent, theirs }): Comparison => {
+/** The translations of requests in a folder, each beside ours. */
+export function requestsIn(folder: string): Comparison[] {
+  return read<JsonObject>(folder, 'requests').map(({ name, caller, upstream, sent, theirs }): Comparison => {
     const meaning = (body: JsonObject) => meaningOfRequest(upstream, body);
     const ours = () => translateRequest(caller, upstream, sent);
     return { name: `request ${name}`, differences: () => compareTexts(ours, meaning, () => meaning(theirs)) };
   });
+}
+
+/** The translations of requests, answers and streams in a folder, each beside ours. */
+export function samplesIn(folder: string): Comparison[] {
   const answers = read<JsonObject>(folder, 'answers').map(
     ({ name, caller, upstream, request, sent, theirs }): Comparison => {
       const meaning = (body: JsonObject) => meaningOfAnswer(caller, body);
@@ -50,5 +54,5 @@ export function samplesIn(folder: string): Comparison[] {
       return { name: `stream ${name}`, differences: () => compareTexts(ours, meaning, () => meaning(theirs)) };
     },
   );
-  return [...requests, ...answers, ...streams];
+  return [...requestsIn(folder), ...answers, ...streams];
 }

@@ -1,5 +1,5 @@
 import { differences_from_cliproxyapi } from '../../corpora/cliproxyapi-disagreements.ts';
-import { differences_from_litellm } from '../../corpora/litellm-differences.ts';
+import { requests_unlike_litellm, streams_unlike_litellm } from '../../corpora/litellm-differences.ts';
 import { disagreements, type Disagreement } from '../../corpora/disagreements.ts';
 import { answers_of_completions, answers_of_messages, type AnswerRow } from './answers.ts';
 import { completions_history } from './completions-history.ts';
@@ -72,7 +72,7 @@ its meaning. They differ in these points, and in no other:`;
 
 const others_for_agents = `The same holds for what a proxy for coding agents makes of the cases of its own tests:`;
 
-const others_in_facts = `And for streams of which LiteLLM’s tests say what they must become:`;
+const others_in_facts = `And for streams of which LiteLLM’s tests say what they must become, and requests of messages style as it translates them:`;
 
 /** docs/chat-translation.md as the rows of the tests have it. */
 export function translationDocument(): string {
@@ -112,7 +112,7 @@ export function translationDocument(): string {
     others_for_agents,
     disagreementTable(differences_from_cliproxyapi),
     others_in_facts,
-    disagreementTable(differences_from_litellm),
+    disagreementTable([...streams_unlike_litellm, ...requests_unlike_litellm]),
   ].join('\n\n')}\n`;
 }
 
