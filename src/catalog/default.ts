@@ -13,7 +13,17 @@ import type { CatalogFile, ModelEntry, ProviderEntry } from './schema.ts';
  */
 
 /** Providers by http-queue, each with a file of its own. */
-const vendor_files = ['stability', 'ideogram', 'xai-video', 'wan', 'seedance', 'recraft', 'assemblyai'] as const;
+const vendor_files = [
+  'stability',
+  'ideogram',
+  'xai-video',
+  'wan',
+  'seedance',
+  'recraft',
+  'assemblyai',
+  'deepgram',
+  'cartesia',
+] as const;
 
 const model_files = [
   'chat',

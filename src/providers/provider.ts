@@ -56,7 +56,10 @@ export type RunRequest = {
 };
 
 /** Facts about a run that exists: all but its input, which may have megabytes. */
-export type RunContext = Omit<RunRequest, 'input' | 'files'>;
+export type RunContext = Omit<RunRequest, 'input' | 'files'> & {
+  /** Its task ends whatever the upstream does: a run that costs all the same may be stopped, too. */
+  is_given_up?: true;
+};
 
 /** One produced file, or where the upstream keeps it. What it is gets measured from the bytes. */
 export type RunFile = { bytes: Buffer } | RemoteFile | TextFile;
@@ -181,7 +184,10 @@ export type Provider = {
    * start: another route may have it. Any other error says nothing about the run: ask again.
    */
   poll(run: RunContext, ref: Json, signal: AbortSignal): Promise<RunState>;
-  /** `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. */
+  /**
+   * Stops a run. `stopped`: confirmed and unbilled. `billed`: it goes on or is charged anyway. A run whose task goes on
+   * after `billed` is not told to stop unless that is free: its task would fail for a cancel that was refused.
+   */
   cancel?(run: RunContext, ref: Json, signal: AbortSignal): Promise<'stopped' | 'billed'>;
   /**
    * Stops a run whose `start` has not answered yet, or does nothing if it is not at work. Only upstreams that bill

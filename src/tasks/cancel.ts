@@ -36,7 +36,7 @@ export async function cancelTask(parts: CancelParts, ref: TaskRef): Promise<stri
 }
 
 async function stopAndFinish(parts: CancelParts, ref: TaskRef, { task, open }: TaskAtWork) {
-  if (open && open.state !== 'submitting' && (await stopAttempt(parts, task, open)) === 'billed') {
+  if (open && open.state !== 'submitting' && (await stopAttempt(parts, task, open, 'if unbilled')) === 'billed') {
     throw conflict('The task is running and its model provider cannot stop it unbilled.');
   }
   await failpoint('task.canceling');

@@ -57,12 +57,18 @@ export function refusalOf(error: NotStarted): { state: 'not_started'; reason: st
   return { state: 'not_started', reason: isFull(error) ? full_reason : error.reason, message: error.message };
 }
 
-/** Stops the run of an attempt, whose provider may be configured no more. */
-export async function stopAttempt(parts: RunParts, task: Task, attempt: Attempt): Promise<'stopped' | 'billed'> {
+/** Stops the run of an attempt, whose provider may be configured no more; `if unbilled`: else its task goes on. */
+export async function stopAttempt(
+  parts: RunParts,
+  task: Task,
+  attempt: Attempt,
+  when: 'always' | 'if unbilled' = 'always',
+): Promise<'stopped' | 'billed'> {
   const provider = parts.providers.get(attempt.provider);
   if (!provider || attempt.run_ref === null) return 'billed';
   const run = runContext(task, routeOf(attempt), parts.clock.now());
-  return stopRun(provider, run, JSON.parse(attempt.run_ref), unconfirmed(parts, task.id));
+  const context: RunContext = when === 'always' ? { ...run, is_given_up: true } : run;
+  return stopRun(provider, context, JSON.parse(attempt.run_ref), unconfirmed(parts, task.id));
 }
 
 /** Returns what stops the run of an attempt that is being submitted; undefined if its provider cannot. */

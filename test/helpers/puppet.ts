@@ -1,4 +1,4 @@
-import type { Adapter, Json, Provider, RunState } from '../../src/providers/provider.ts';
+import type { Adapter, Json, Provider, RunContext, RunState } from '../../src/providers/provider.ts';
 
 /** A call that the service has made and that waits for the test to answer it. */
 export type PuppetCall = {
@@ -6,6 +6,8 @@ export type PuppetCall = {
   task_id: string;
   model: string;
   ref?: Json;
+  /** Of a cancel: its task ends whatever is answered. */
+  is_given_up?: boolean;
   answer(state: RunState | 'stopped' | 'billed'): void;
   fail(error: Error): void;
 };
@@ -25,13 +27,15 @@ export function makePuppet(options: { idempotent?: boolean } = {}): Puppet {
   const calls: PuppetCall[] = [];
   const fresh: PuppetCall[] = [];
   const waiting: (() => void)[] = [];
-  const ask = <T>(verb: PuppetCall['verb'], task_id: string, model: string, signal: AbortSignal, ref?: Json) => {
+  const ask = <T>(verb: PuppetCall['verb'], run: RunContext, signal: AbortSignal, ref?: Json) => {
+    const { task_id, model, is_given_up = false } = run;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const call: PuppetCall = {
       verb,
       task_id,
       model,
       ...(ref !== undefined && { ref }),
+      ...(verb === 'cancel' && { is_given_up }),
       answer: (state) => resolve(state as T), // the test knows what it was asked
       fail: reject,
     };
@@ -43,9 +47,9 @@ export function makePuppet(options: { idempotent?: boolean } = {}): Puppet {
   };
   const provider: Provider = {
     ...(options.idempotent && { idempotent: true }),
-    start: (run, signal) => ask<RunState>('start', run.task_id, run.model, signal),
-    poll: (run, ref, signal) => ask<RunState>('poll', run.task_id, run.model, signal, ref),
-    cancel: (run, ref, signal) => ask<'stopped' | 'billed'>('cancel', run.task_id, run.model, signal, ref),
+    start: (run, signal) => ask<RunState>('start', run, signal),
+    poll: (run, ref, signal) => ask<RunState>('poll', run, signal, ref),
+    cancel: (run, ref, signal) => ask<'stopped' | 'billed'>('cancel', run, signal, ref),
   };
   return {
     adapter: { serves: (kind) => kind !== 'chat', open: () => provider },

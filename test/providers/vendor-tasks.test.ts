@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
@@ -8,6 +8,7 @@ import { basePathOf, vendors, type Vendor } from './vendors.ts';
 
 /** The presets of `http-queue` in the whole service: their shipped models and prices, at imitations of the providers. */
 
+const names = [...new Set(vendors.map(({ name }) => name))];
 const upstreams = new Map<string, Imitation>();
 let service: TestApp;
 let client: Client;
@@ -16,9 +17,9 @@ const yamlOf = () => `
 version: 1
 sandbox: false
 ${limits()}
-catalog: { default: [${vendors.map(({ name }) => name).join(', ')}] }
-providers:${vendors
-  .map(({ name }) => {
+catalog: { default: [${names.join(', ')}] }
+providers:${names
+  .map((name) => {
     const base_url = `${upstreams.get(name)?.url}${basePathOf(name)}`;
     return `\n  ${name}: { adapter: http-queue, base_url: "${base_url}", api_key: env:TEST_VENDOR_KEY, allow_private: true }`;
   })
@@ -28,7 +29,7 @@ models: []
 
 beforeAll(async () => {
   process.env['TEST_VENDOR_KEY'] = 'sk-upstream-0123456789';
-  for (const { name, imitate } of vendors) upstreams.set(name, await imitate());
+  for (const { name, imitate } of vendors) if (!upstreams.has(name)) upstreams.set(name, await imitate());
   service = await startTestApp({ yaml: yamlOf() });
   client = await service.client();
 });
@@ -63,85 +64,106 @@ function upstreamOf({ name }: Vendor): Imitation {
   return upstream;
 }
 
-/** Costs of a run of each by the shipped price: the imitations make a second of video, and an image. */
-const costs: Record<string, [charge: string, upstream: string]> = {
-  stability: ['0.030000', '0.03 USD'],
-  ideogram: ['0.060000', '0.06 USD'],
-  recraft: ['0.035000', '0.035 USD'],
-  'xai-video': ['0.072000', '0.07 USD'],
-  wan: ['0.100000', '0.1 USD'],
-  seedance: ['0.052200', '0.0522 USD'],
-  assemblyai: ['0.000042', '0.000042 USD'],
+/** Costs of a run of each model by the shipped price: the imitations make a second of video, and an image. */
+const costs: Record<string, string> = {
+  'stability/stable-image-core': '0.030000',
+  'ideogram/ideogram-3-remix': '0.060000',
+  'recraft/v4.1': '0.035000',
+  'xai/grok-imagine-video/image-to-video': '0.072000',
+  'alibaba/wan-2.7': '0.100000',
+  'bytedance/seedance-1.5-pro': '0.052200',
+  'assemblyai/universal-2': '0.000042',
+  'deepgram/nova-3': '0.000072',
+  'deepgram/aura-2': '0.000390', // 13 characters
+  'cartesia/sonic-3.5': '0.000650',
+  'cartesia/voice-changer': '0.000750',
 };
-
-const each = vendors.map((vendor) => [vendor.title, vendor] as const);
 
 /** A health that a test left behind is no business of the next. */
 const heal = () => service.app.db.query('delete from route_health');
 
+/** Does it with all of them at once; those of one provider, which share its imitation, one after the other. */
+async function withEach(some: readonly Vendor[], act: (vendor: Vendor) => Promise<void>): Promise<void> {
+  const inTurn = async (name: string) => {
+    for (const vendor of some.filter((one) => one.name === name))
+      await act(vendor).catch((cause: unknown) => {
+        throw new Error(`${vendor.title} fails`, { cause });
+      });
+  };
+  await Promise.all(names.map(inTurn));
+}
+
+/** Makes a task whose submit or poll is answered so. */
+async function createWith(vendor: Vendor, role: 'submit' | 'poll', reply: Reply) {
+  upstreamOf(vendor).instead(role, reply);
+  return create(vendor);
+}
+
+const failed = (type: string) => ({ status: 'failed', error: { type }, cost: { exact: '0.000000' } });
+
 describe('a task of a preset', () => {
-  it.each(each)('succeeds, is measured and costs what its page says: %s', async (_, vendor) => {
-    const task = await create(vendor);
-    expect(task).toMatchObject({ status: 'succeeded', cost: { exact: costs[vendor.name]?.[0] } });
-    expect(task.output.length).toBeGreaterThan(0);
-    expect(upstreamOf(vendor).askedFor('other')).toEqual([]);
-  });
+  afterEach(heal);
 
-  const unfit = each.flatMap(([title, vendor]): [string, Vendor, 'submit' | 'poll', Reply][] => [
-    [`${title} at the submit`, vendor, 'submit', vendor.moderated],
-    ...(vendor.moderated_later ? [[`${title} at a poll`, vendor, 'poll', vendor.moderated_later] satisfies Unfit] : []),
-  ]);
-  it.each(unfit)('that is moderated costs nothing: %s', async (_, vendor, role, reply) => {
-    upstreamOf(vendor).instead(role, reply);
-    const task = await create(vendor);
-    const error = { type: 'content_policy_violation' };
-    expect(task).toMatchObject({ status: 'failed', error, cost: { exact: '0.000000' } });
-  });
-
-  const failing = vendors.flatMap((vendor): [string, Vendor, Reply][] =>
-    vendor.fails ? [[vendor.title, vendor, vendor.fails]] : [],
-  );
-  it.each(failing)(
-    'that fails costs nothing, and its caller reads nothing of the provider: %s',
-    async (_, vendor, reply) => {
-      upstreamOf(vendor).instead('poll', reply);
+  it('succeeds, is measured and costs what its page says', async () => {
+    expect(Object.keys(costs)).toEqual(vendors.map(({ model }) => model));
+    await withEach(vendors, async (vendor) => {
       const task = await create(vendor);
-      expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
+      expect(task).toMatchObject({ status: 'succeeded', cost: { exact: costs[vendor.model] } });
+      expect(task.output.length).toBeGreaterThan(0);
+      expect(upstreamOf(vendor).askedFor('other')).toEqual([]);
+    });
+  });
+
+  it('that is moderated costs nothing', async () => {
+    await withEach(vendors, async (vendor) => {
+      const { moderated, moderated_later } = vendor;
+      const unfit = failed('content_policy_violation');
+      const tasks = [
+        ...(moderated ? [await createWith(vendor, 'submit', moderated)] : []),
+        ...(moderated_later ? [await createWith(vendor, 'poll', moderated_later)] : []),
+      ];
+      for (const task of tasks) expect(task).toMatchObject(unfit);
+    });
+  });
+
+  it('that fails costs nothing, and its caller reads nothing of the provider', async () => {
+    const failing = vendors.filter(({ fails }) => fails);
+    await withEach(failing, async (vendor) => {
+      const task = await createWith(vendor, 'poll', vendor.fails ?? {});
+      expect(task).toMatchObject(failed('upstream_error'));
       expect(task.error?.message).toMatch(/^The model provider/);
-      await heal();
-    },
-  );
-
-  it.each(each)('waits where the provider is full, as Retry-After says, and succeeds: %s', async (_, vendor) => {
-    const before = upstreamOf(vendor).askedFor('submit').length;
-    upstreamOf(vendor).instead('submit', { status: 429, headers: { 'retry-after': '1' }, json: {} });
-    const task = await create(vendor);
-    expect(task).toMatchObject({ status: 'succeeded' });
-    expect(upstreamOf(vendor).askedFor('submit').length - before).toBe(2);
-    await heal();
+    });
   });
 
-  it.each(each)('whose provider has no credit left, or is broken, costs nothing: %s', async (_, vendor) => {
-    for (const reply of [vendor.no_credit, { status: 500, json: {} }]) {
-      upstreamOf(vendor).instead('submit', reply);
-      const task = await create(vendor);
-      expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
-      await heal();
-    }
+  it('waits where the provider is full, as Retry-After says, and succeeds', async () => {
+    await withEach(vendors, async (vendor) => {
+      const before = upstreamOf(vendor).askedFor('submit').length;
+      upstreamOf(vendor).instead('submit', { status: 429, headers: { 'retry-after': '1' }, json: {} });
+      expect(await create(vendor)).toMatchObject({ status: 'succeeded' });
+      expect(upstreamOf(vendor).askedFor('submit').length - before).toBe(2);
+    });
   });
 
-  const stoppable = vendors.filter(({ cancels }) => cancels).map((vendor) => [vendor.title, vendor] as const);
-  it.each(stoppable)('is cancelled in the queue of the provider and costs nothing: %s', async (_, vendor) => {
-    const upstream = upstreamOf(vendor);
-    upstream.instead('poll', ...Array.from({ length: 100 }, () => vendor.queued ?? {}));
-    const polled = upstream.nextAsked('poll');
-    const { id } = await create(vendor, 0);
-    await polled;
-    const cancelled = await client.call('POST', `/v1/tasks/${id}/cancel`, {});
-    expect(cancelled.status, cancelled.text).toBe(200);
-    expect(cancelled.json).toMatchObject({ error: { type: 'canceled' }, cost: { exact: '0.000000' } });
-    expect(upstream.askedFor('cancel').length).toBeGreaterThan(0);
+  it.each(['has no credit left', 'is broken'])('whose provider %s costs nothing', async (why) => {
+    await withEach(vendors, async (vendor) => {
+      const reply: Reply = why === 'is broken' ? { status: 500, json: {} } : vendor.no_credit;
+      expect(await createWith(vendor, 'submit', reply)).toMatchObject(failed('upstream_error'));
+    });
+  });
+
+  it('is cancelled in the queue of the provider and costs nothing', async () => {
+    const stoppable = vendors.filter(({ cancels }) => cancels);
+    expect(stoppable.length).toBeGreaterThan(0);
+    await withEach(stoppable, async (vendor) => {
+      const upstream = upstreamOf(vendor);
+      upstream.instead('poll', ...Array.from({ length: 100 }, () => vendor.queued ?? {}));
+      const polled = upstream.nextAsked('poll');
+      const { id } = await create(vendor, 0);
+      await polled;
+      const cancelled = await client.call('POST', `/v1/tasks/${id}/cancel`, {});
+      expect(cancelled.status, cancelled.text).toBe(200);
+      expect(cancelled.json).toMatchObject({ error: { type: 'canceled' }, cost: { exact: '0.000000' } });
+      expect(upstream.askedFor('cancel').length).toBeGreaterThan(0);
+    });
   });
 });
-
-type Unfit = [string, Vendor, 'submit' | 'poll', Reply];

@@ -12,6 +12,7 @@ import {
   startWan,
   startXaiVideo,
 } from './imitations/vendors.ts';
+import { startCartesia, startDeepgram } from './imitations/voices.ts';
 import type { Conformance } from './conformance.ts';
 
 /** A provider that is only a preset of `http-queue`: its imitation, and its own words for what may happen. */
@@ -23,8 +24,8 @@ export type Vendor = {
   input: JsonObject;
   /** It answers the submit with the files. */
   synchronous?: true;
-  /** Answers to the submit. */
-  moderated: Reply;
+  /** Answers to the submit. One without `moderated` moderates nothing. */
+  moderated?: Reply;
   no_credit: Reply;
   /** Answers to polls. */
   fails?: Reply;
@@ -61,6 +62,7 @@ type RunParts = Pick<RunRequest, 'options' | 'output'>;
 const film = { prompt: 'A quiet bay', aspect_ratio: '16:9', resolution: '720p', duration: 5 };
 const picture = 'data:image/png;base64,iVBORw0KGgo=';
 const sound = 'data:audio/wav;base64,UklGRiQAAABXQVZF';
+const voice = 'e07c00bc-4134-4eae-9ea4-1a55fb45746b';
 const wan = (task_status: string, more: object = {}): Reply => ({
   json: { output: { task_id: 'x', task_status, ...more } },
 });
@@ -182,5 +184,63 @@ export const vendors: readonly Vendor[] = [
     queued: { json: { id: 'x', status: 'queued' } },
     working: { json: { id: 'x', status: 'processing' } },
     unknown: { status: 404, json: { error: 'Transcript lookup error, transcript id not found' } },
+  },
+  {
+    name: 'deepgram',
+    title: 'Deepgram',
+    model: 'deepgram/nova-3',
+    imitate: startDeepgram,
+    input: { audio: sound },
+    synchronous: true,
+    no_credit: {
+      status: 402,
+      json: { err_code: 'ASR_PAYMENT_REQUIRED', err_msg: 'Project does not have enough credits.', request_id: 'r' },
+    },
+  },
+  {
+    name: 'deepgram',
+    title: 'Deepgram speech',
+    model: 'deepgram/aura-2',
+    imitate: startDeepgram,
+    input: { text: 'Good morning.', voice: 'thalia-en' },
+    synchronous: true,
+    no_credit: {
+      status: 402,
+      json: { err_code: 'PAYMENT_REQUIRED', err_msg: 'Project does not have enough credits.', request_id: 'r' },
+    },
+  },
+  {
+    name: 'cartesia',
+    title: 'Cartesia',
+    model: 'cartesia/sonic-3.5',
+    imitate: startCartesia,
+    input: { text: 'Good morning.', voice, language: 'en', speed: 1, volume: 1, emotion: 'neutral' },
+    synchronous: true,
+    no_credit: {
+      status: 402,
+      json: {
+        error_code: 'quota_exceeded',
+        title: 'No credits',
+        message: 'You have no credits left.',
+        request_id: 'r',
+      },
+    },
+  },
+  {
+    name: 'cartesia',
+    title: 'Cartesia voice changer',
+    model: 'cartesia/voice-changer',
+    imitate: startCartesia,
+    input: { audio: sound, voice },
+    synchronous: true,
+    no_credit: {
+      status: 402,
+      json: {
+        error_code: 'quota_exceeded',
+        title: 'No credits',
+        message: 'You have no credits left.',
+        request_id: 'r',
+      },
+    },
   },
 ];

@@ -232,7 +232,9 @@ describe('a task with a faulty upstream', () => {
   it('gives its run up and stops it after ten failed polls', async () => {
     const { ref } = await submitted(running(50));
     const given_up = pollTask(service.app, job(ref, 10));
-    (await once.next('cancel')).answer('stopped');
+    const stop = await once.next('cancel');
+    expect(stop.is_given_up).toBe(true);
+    stop.answer('stopped');
     expect(await given_up).toBe('done');
     expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'internal_error' });
     expect(await counted(ref)).toBe(false);

@@ -1,22 +1,16 @@
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/catalog/model.ts';
-import { openGuard } from '../../../src/net/guard.ts';
+import { expect } from 'vitest';
 import { http_queue } from '../../../src/providers/adapters/http-queue/adapter.ts';
-import { InputRefused, NotStarted, type Json, type RunState } from '../../../src/providers/provider.ts';
-import { prober } from '../../helpers/prober.ts';
-import { readDocument, repository } from '../../docs/document.ts';
-import { conformance, runOf, type Conformance } from '../conformance.ts';
-import type { Imitation, Reply } from '../imitations/imitation.ts';
-import { configOf, never, secret } from '../upstreams.ts';
-import { basePathOf, runOfVendor, vendors, type Vendor } from '../vendors.ts';
+import { conformance, type Conformance } from '../conformance.ts';
+import type { Reply } from '../imitations/imitation.ts';
+import { secret } from '../upstreams.ts';
+import { basePathOf, runOfVendor, vendors } from '../vendors.ts';
 
-/** The presets of `http-queue`: what every adapter promises, and what each of them does in each situation. */
+/** The presets of `http-queue`: what every adapter promises. */
 
 const bearer = { authorization: `Bearer ${secret}` };
 const a_form = expect.stringMatching(/^multipart\/form-data; boundary=medley-\w{30}$/);
 
-/** The submit of each as its documentation has it. */
+/** The submit of each as its documentation has it, by its name, or by its model where it has several. */
 const submits: Record<string, Conformance['submit']> = {
   stability: {
     method: 'POST',
@@ -76,11 +70,42 @@ const submits: Record<string, Conformance['submit']> = {
     headers: { authorization: secret },
     json: { audio_url: expect.stringContaining('/cdn/1'), speech_models: ['universal-2'], language_code: 'en' },
   },
+  'deepgram/nova-3': {
+    method: 'POST',
+    path: '/v1/listen',
+    query: { model: 'nova-3', language: 'en', smart_format: 'true' },
+    headers: { authorization: `Token ${secret}`, 'content-type': 'audio/wav' },
+  },
+  'deepgram/aura-2': {
+    method: 'POST',
+    path: '/v1/speak',
+    query: { model: 'aura-2-thalia-en', encoding: 'mp3' },
+    headers: { authorization: `Token ${secret}`, 'content-type': 'application/json' },
+    json: { text: 'Good morning.' },
+  },
+  'cartesia/sonic-3.5': {
+    method: 'POST',
+    path: '/tts/bytes',
+    headers: { ...bearer, 'cartesia-version': '2026-08-14', 'content-type': 'application/json' },
+    json: {
+      model_id: 'sonic-3.5',
+      transcript: 'Good morning.',
+      voice: { id: 'e07c00bc-4134-4eae-9ea4-1a55fb45746b' },
+      language: 'en',
+      output_format: { container: 'mp3', bit_rate: 128_000, sample_rate: 44_100 },
+      generation_config: { speed: 1, volume: 1, emotion: 'neutral' },
+    },
+  },
+  'cartesia/voice-changer': {
+    method: 'POST',
+    path: '/voice-changer/bytes',
+    headers: { ...bearer, 'cartesia-version': '2026-08-14', 'content-type': a_form },
+  },
 };
 
 for (const vendor of vendors) {
-  const { name, title, synchronous, moderated, no_credit, fails, moderated_later, queued, unknown } = vendor;
-  const submit = submits[name];
+  const { name, title, model, synchronous, moderated, no_credit, fails, moderated_later, queued, unknown } = vendor;
+  const submit = submits[model] ?? submits[name];
   if (!submit) throw new Error(`the submit of ${name} is missing`);
   const poll = (reply: Reply | undefined) => ({ poll: reply === undefined ? [] : [reply] });
   conformance({
@@ -92,7 +117,7 @@ for (const vendor of vendors) {
     submit,
     ...(synchronous && { synchronous }),
     refusals: [
-      ['moderated', moderated, { refused: 'content_policy_violation' }],
+      ...(moderated ? [['moderated', moderated, { refused: 'content_policy_violation' }] satisfies Refusal] : []),
       ['no credit', no_credit, { not_started: 'rejected_credentials' }],
     ],
     polls: [
@@ -110,6 +135,7 @@ for (const vendor of vendors) {
 }
 
 type Case = NonNullable<Conformance['polls']>[number];
+type Refusal = Conformance['refusals'][number];
 
 function cancelsOf(name: string): NonNullable<Conformance['cancels']> {
   if (name === 'wan') {
@@ -123,145 +149,4 @@ function cancelsOf(name: string): NonNullable<Conformance['cancels']> {
     ];
   }
   return [[name === 'seedance' ? 'its state is asked first, and it runs' : 'there is none', {}, 'billed']];
-}
-
-const situations = [
-  'ok',
-  'fails',
-  'moderated',
-  '429 with Retry-After',
-  '429 without',
-  '5xx at submit',
-  'hangs queued',
-  'hangs working',
-  'cancel queued',
-  'cancel working',
-  'unknown run',
-  'result link dead',
-] as const;
-
-type Situation = (typeof situations)[number];
-
-describe('the presets of http-queue in each situation', () => {
-  const rows = new Map<string, Record<Situation, string>>();
-  let imitations: Imitation[] = [];
-  beforeAll(async () => {
-    imitations = await Promise.all(vendors.map(async ({ imitate }) => imitate()));
-  });
-  afterAll(() => Promise.all(imitations.map((imitation) => imitation.stop())));
-
-  it.each(vendors.map((vendor, at) => [vendor.title, vendor, at] as const))('%s', async (title, vendor, at) => {
-    const imitation = imitations[at];
-    if (!imitation) throw new Error('it was not started');
-    const row = await rowOf(vendor, imitation);
-    expect(Object.keys(row)).toEqual([...situations]);
-    rows.set(title, row);
-  });
-
-  it('are in docs/providers.md (vitest -u writes the table again)', async () => {
-    const lines = [...rows].map(([title, row]) => `| ${title} | ${situations.map((name) => row[name]).join(' | ')} |`);
-    const head = [`| Preset | ${situations.join(' | ')} |`, `|${'---|'.repeat(situations.length + 1)}`];
-    const { text } = readDocument('docs/providers.md');
-    const table = /(?<=<!-- situations -->\n).*?(?=\n\n)/s;
-    expect(text).toMatch(table);
-    await expect(text.replace(table, [...head, ...lines].join('\n'))).toMatchFileSnapshot(
-      join(repository, 'docs/providers.md'),
-    );
-  });
-});
-
-async function rowOf(vendor: Vendor, imitation: Imitation): Promise<Record<Situation, string>> {
-  const guard = openGuard();
-  const config = configOf('http-queue', imitation.url + basePathOf(vendor.name));
-  const provider = http_queue.open(config, {
-    guard,
-    prober,
-    rate_clock: { now: () => performance.now(), sleep: async () => undefined },
-  });
-  const run = runOf(runOfVendor(vendor));
-  const start = (...replies: Reply[]) => {
-    imitation.instead('submit', ...replies);
-    return inWords(provider.start(run, never));
-  };
-  const begin = async (): Promise<Json> => {
-    const state = await provider.start(run, never);
-    if ('ref' in state) return state.ref;
-    throw new Error(`it is ${state.phase}`);
-  };
-  const poll = async (reply: Reply | undefined, ref?: Json, now_ms = run.now_ms) => {
-    if (vendor.synchronous || reply === undefined) return 'does not occur';
-    const known = ref ?? (await begin());
-    imitation.instead('poll', reply);
-    return inWords(provider.poll({ ...run, now_ms }, known, never));
-  };
-  const cancel = async (reply: Reply | undefined) => {
-    if (vendor.synchronous) return 'does not occur';
-    const state = await provider.poll(run, (imitation.instead('poll', reply ?? {}), await begin()), never);
-    if (!('ref' in state)) throw new Error('it is over');
-    if (reply && vendor.looks_first) imitation.instead('poll', reply);
-    const end = await provider.cancel?.(run, state.ref, never);
-    return end === 'stopped' ? 'stopped, unbilled' : 'goes on';
-  };
-  const at_the_end = async () => {
-    const first = await provider.start(run, never);
-    if (!('ref' in first)) return [first, first];
-    await provider.poll(run, first.ref, never);
-    return [await provider.poll(run, first.ref, never), await provider.poll(run, first.ref, never)];
-  };
-  const [end, again] = await at_the_end();
-  const files = end?.phase === 'done' ? end.files : [];
-  const is_linked = files.some((file) => 'url' in file);
-  expect(again).toEqual(end);
-  const moderations = new Set([await start(vendor.moderated), await poll(vendor.moderated_later)]);
-  moderations.delete('does not occur');
-  const lost = await inWordsOfLoss(poll, begin, vendor, run.now_ms);
-  const row: Record<Situation, string> = {
-    ok: files.length > 0 ? 'succeeds' : 'gives nothing',
-    fails: await poll(vendor.fails),
-    moderated: [...moderations].join(', '),
-    '429 with Retry-After': await start({ status: 429, headers: { 'retry-after': '7' }, json: {} }),
-    '429 without': await start({ status: 429, json: {} }),
-    '5xx at submit': await start({ status: 500, json: {} }),
-    'hangs queued': await poll(vendor.queued),
-    'hangs working': await poll(vendor.working),
-    'cancel queued': await cancel(vendor.queued),
-    'cancel working': await cancel(vendor.working),
-    'unknown run': lost,
-    'result link dead': is_linked
-      ? vendor.synchronous
-        ? 'fetched again for a minute'
-        : 'fetched again at each poll'
-      : 'has no link',
-  };
-  await provider.close?.();
-  return row;
-}
-
-async function inWordsOfLoss(
-  poll: (reply: Reply | undefined, ref?: Json, now_ms?: number) => Promise<string>,
-  begin: () => Promise<Json>,
-  { synchronous, unknown }: Vendor,
-  now_ms: number,
-): Promise<string> {
-  if (synchronous || !unknown) return 'does not occur';
-  const first = await poll(unknown);
-  const ref = await begin();
-  const missing = { ...Object(ref), missing_since_ms: now_ms } satisfies JsonObject;
-  const last = await poll(unknown, missing, now_ms + 120_000);
-  return first === 'stays queued' && last === 'upstream_error' ? 'lost after 2 min' : `${first}, then ${last}`;
-}
-
-/** Names the outcome of a call as an operator would. */
-async function inWords(work: Promise<RunState>): Promise<string> {
-  try {
-    const state = await work;
-    if (state.phase === 'waiting') return 'stays queued';
-    if (state.phase === 'running') return 'stays running';
-    return state.phase === 'failed' ? state.type : 'succeeds';
-  } catch (error) {
-    if (error instanceof InputRefused) return error.type;
-    if (!(error instanceof NotStarted)) return 'asked again';
-    if (error.reason !== 'rate_limited') return 'next route';
-    return error.wait_basis === 'guess' ? 'full' : `full for ${(error.retry_after_ms ?? 0) / 1_000} s`;
-  }
 }

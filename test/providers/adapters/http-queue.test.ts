@@ -249,6 +249,24 @@ describe('http-queue', () => {
     expect(await provider(url).cancel?.(request, second.ref, never)).toBe('billed');
   });
 
+  it('does not stop a run at work that costs all the same, unless its task ends anyway', async () => {
+    const { url } = await imitate(
+      () => ({ json: { id: 'a' } }),
+      () => ({ json: { state: 'working' } }),
+      () => ({ json: {} }),
+    );
+    const cancel = { path: '/stop', method: 'PUT' };
+    const request = run({ submit: { path: '/runs', id: '$.id' }, status, cancel }, { files: '$.x' });
+    const first = await provider(url).start(request, never);
+    if (!('ref' in first)) throw new Error('it is over');
+    const second = await provider(url).poll(request, first.ref, never);
+    if (!('ref' in second)) throw new Error('it is over');
+    expect(await provider(url).cancel?.(request, second.ref, never)).toBe('billed');
+    expect(imitation.asked.map(({ method }) => method)).not.toContain('PUT');
+    expect(await provider(url).cancel?.({ ...request, is_given_up: true }, second.ref, never)).toBe('billed');
+    expect(imitation.asked.map(({ method }) => method)).toContain('PUT');
+  });
+
   it('starts nothing with invalid options', async () => {
     const { url } = await imitate();
     await expectOutcome(provider(url).start(run({}), never), { not_started: 'refused' });

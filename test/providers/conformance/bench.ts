@@ -27,7 +27,7 @@ export async function closeBench({ imitation, provider }: Bench): Promise<void> 
 }
 
 export function openProvider(
-  { name, adapter, base_path = '', config = {} }: Conformance,
+  { name, adapter, base_path = '', config = {} }: Pick<Conformance, 'name' | 'adapter' | 'base_path' | 'config'>,
   url: string,
   rate_clock = wide_awake,
 ): Provider {

@@ -66,7 +66,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
       return start(talk(run, signal), run);
     },
     poll: async (run, ref, signal) => poll(talk(run, signal), readPollState(ref)),
-    cancel: async (run, ref, signal) => cancel(talk(run, signal), readPollState(ref)),
+    cancel: async (run, ref, signal) => cancel(talk(run, signal), readPollState(ref), run.is_given_up === true),
     close: () => upstream.close(),
   };
 }
@@ -251,13 +251,14 @@ async function isWaiting(talk: Talk, state: PollState): Promise<boolean> {
   return !troubleIn(answer, errors) && status.states.waiting.includes(stateAt(answer, status));
 }
 
-async function cancel(talk: Talk, state: PollState): Promise<'stopped' | 'billed'> {
+async function cancel(talk: Talk, state: PollState, is_given_up: boolean): Promise<'stopped' | 'billed'> {
   const { plan } = talk;
   if (!plan.cancel) return 'billed';
+  const { unbilled } = plan.cancel;
+  const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && state.seen_running !== true);
+  if (!is_unbilled && !is_given_up) return 'billed';
   if (plan.cancel.looks_first && !(await isWaiting(talk, state))) return 'billed';
   const answer = await call(talk, plan.cancel, { is_read: false, ...valuesOf(state) });
   if (troubleIn(answer, plan.errors)) return 'billed';
-  const { unbilled } = plan.cancel;
-  const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && state.seen_running !== true);
   return is_unbilled ? 'stopped' : 'billed';
 }
