@@ -12,10 +12,12 @@ import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
+import type { Guard } from '../net/guard.ts';
 import { reconcile } from '../money/reconciliation.ts';
 import { readJournals } from '../storage/journal.ts';
 import { examineStorage } from '../storage/examine.ts';
 import type { Storage } from '../storage/storage.ts';
+import { examineSearch } from '../web-search/examine.ts';
 import { service_rules } from '../chat/books.ts';
 import { says, withEngine, type CommandResult } from './command.ts';
 
@@ -26,6 +28,7 @@ type DoctorParts = {
   readonly clock: Clock;
   readonly storage: Storage;
   readonly catalog: CatalogHolder;
+  readonly guard: Guard;
   base_url(): string;
 };
 
@@ -38,7 +41,8 @@ const skew_ms_max = 2_000;
 const journal_wait_ms = 30_000;
 
 export function doctorCommand(doctor: Command): void {
-  says(doctor, () => withEngine(examine));
+  doctor.option('--search', 'ask the search API once, also where a search costs');
+  says(doctor, () => withEngine((app) => examine(app, doctor.opts()['search'] === true)));
 }
 
 export function migrateCommand(migration: Command): void {
@@ -51,11 +55,11 @@ export function migrateCommand(migration: Command): void {
   );
 }
 
-async function examine(app: DoctorParts): Promise<CommandResult> {
+async function examine(app: DoctorParts, may_search: boolean): Promise<CommandResult> {
   const checks: Check[] = [];
   for (const [name, examineOne] of Object.entries(examinations)) {
     try {
-      checks.push({ name, ...(await examineOne(app)) });
+      checks.push({ name, ...(await examineOne(app, may_search)) });
     } catch (error) {
       checks.push({ name, ok: false, detail: error instanceof Error ? error.message : String(error) });
     }
@@ -65,7 +69,9 @@ async function examine(app: DoctorParts): Promise<CommandResult> {
   return { json: { ok, checks }, text, exit_code: ok ? 0 : 1 };
 }
 
-const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; detail: string }>> = {
+type Examine = (app: DoctorParts, may_search: boolean) => Promise<{ ok: boolean; detail: string }>;
+
+const examinations: Record<string, Examine> = {
   node: async () => ({ ok: Number(process.versions.node.split('.')[0]) >= 24, detail: process.version }),
   database: async (app) => {
     const rows = await app.db.query<{ version: string; fsync: string; sync: string; place: string | null }>(
@@ -127,6 +133,11 @@ const examinations: Record<string, (app: DoctorParts) => Promise<{ ok: boolean; 
     const health = await backupHealth(app.db, app.catalog.current.settings, now_ms);
     if (!health) return { ok: true, detail: 'none are scheduled (backup in medley.yaml)' };
     return { ok: health.failures === 0 && !health.is_late, detail: healthText(health, now_ms) };
+  },
+  search: async ({ catalog, guard }, may_search) => {
+    const { web_search } = catalog.current.settings.tools;
+    if (!web_search) return { ok: true, detail: 'none is configured (tools.web_search in medley.yaml)' };
+    return examineSearch(guard, web_search, { may_cost: may_search, signal: new AbortController().signal });
   },
   address: async (app) => {
     const url = app.base_url();

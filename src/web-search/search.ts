@@ -2,7 +2,7 @@ import { isObject, type Json, type WebSearchSettings } from '../catalog/model.ts
 import { resolveSecret } from '../config.ts';
 import { checkShape } from '../lib/json-shape.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
-import { rawResults, searchRequest, type Query, type RawResult } from './search-apis.ts';
+import { rawResults, searchRequest, type Query, type RawResult, type SearchRequest } from './search-apis.ts';
 
 /** A page that was found; every text is bounded, and comes from a stranger. */
 export type SearchResult = {
@@ -51,33 +51,46 @@ export async function searchWeb(
   if (text.length > query_length_max) return { failure: 'query_too_long', reason: 'the search is too long' };
   const key = settings.api_key === undefined ? '' : resolveSecret(settings.api_key);
   if (key === undefined) return { failure: 'unavailable', reason: 'the key of the search API is not set' };
-  const { method, url, headers, body } = searchRequest(settings, query, key);
   try {
-    const { status, answer } = await guard.send(url, {
-      method,
-      headers: {
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        'user-agent': 'Medley',
-        ...(body && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body && { body: Buffer.from(JSON.stringify(body)) }),
-      answer_bytes_max,
-      rules: { allow: [], allow_private: settings.allow_private },
-      connect_timeout_ms: Math.min(connect_timeout_ms, settings.timeout_ms),
-      timeout_ms: settings.timeout_ms,
-      signal,
-    });
+    const { status, answer } = await sendToApi(guard, settings, searchRequest(settings, query, key), signal);
     if (status === 429) return { failure: 'too_many_requests', reason: 'the search API answered 429' };
     if (status !== 200) return { failure: 'unavailable', reason: `the search API answered ${status}` };
     if (answer.length === answer_bytes_max) return { failure: 'unavailable', reason: 'the answer is too large' };
     return readAnswer(settings, query, answer);
   } catch (error) {
     if (signal.aborted) throw error;
-    const reason = error instanceof GuardError ? error.message : 'the search API could not be asked';
-    return { failure: 'unavailable', reason };
+    return { failure: 'unavailable', reason: reasonOf(error) };
   }
+}
+
+/** Sends one request to the search API, within its time and the bounds of every answer. */
+export function sendToApi(
+  guard: Guard,
+  settings: WebSearchSettings,
+  { method, url, headers, body }: SearchRequest,
+  signal: AbortSignal,
+): Promise<{ status: number; answer: Buffer }> {
+  return guard.send(url, {
+    method,
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'Medley',
+      ...(body && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body && { body: Buffer.from(JSON.stringify(body)) }),
+    answer_bytes_max,
+    rules: { allow: [], allow_private: settings.allow_private },
+    connect_timeout_ms: Math.min(connect_timeout_ms, settings.timeout_ms),
+    timeout_ms: settings.timeout_ms,
+    signal,
+  });
+}
+
+/** The reason of a request that was not answered, without secrets. */
+export function reasonOf(error: unknown): string {
+  return error instanceof GuardError ? error.message : 'the search API could not be asked';
 }
 
 function readAnswer(settings: WebSearchSettings, query: Query, bytes: Buffer): Searched {
