@@ -7,6 +7,7 @@ import { checkDefaults, openCatalog, surveyCatalog, type CatalogOptions } from '
 import { defaultModels, defaultProviders, keyName } from '../../src/catalog/default.ts';
 import { mapInput } from '../../src/catalog/input.ts';
 import { isMediaKind, isObject, kinds, type Json, type JsonObject, type Model } from '../../src/catalog/model.ts';
+import { shippedTitle } from '../../src/catalog/presets.ts';
 import { estimateUnits, freezePricing, holdAmount } from '../../src/catalog/price.ts';
 import { sampleInput } from '../../src/catalog/sample.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
@@ -45,6 +46,11 @@ describe('the default catalogue', () => {
     expect(new Set(models.map(({ kind }) => kind))).toEqual(new Set(kinds));
     for (const { routes } of defaultModels())
       for (const { provider } of routes) expect(defaultProviders()).toHaveProperty(provider);
+  });
+
+  it('has a name for people for every provider', () => {
+    const nameless = Object.keys(defaultProviders()).filter((name) => name !== 'fal' && shippedTitle(name) === name);
+    expect(nameless).toEqual([]);
   });
 
   it('leaves addresses to the adapters, which recognize the provider itself by that, except for presets without code', () => {
