@@ -185,9 +185,10 @@ export function relayChoices(
     noteReasons(state, received);
     state.is_ending ||= ended.size > 0 && [...ended.values()].every(Boolean);
     const shown = style.showChoices?.(choices) ?? choices;
-    const { usage, ...rest } = chunk;
+    const { usage } = chunk;
     if (isObject(usage)) {
-      if (!options.wants_usage) return choices.length === 0 ? undefined : chunkOf({ ...rest, ...own, choices: shown });
+      if (!options.wants_usage)
+        return choices.length === 0 ? undefined : chunkOf({ ...withoutUsage(chunk), ...own, choices: shown });
       reported_usage = usage;
       const charged = chargedIn(state, options);
       const is_wrong = state.is_ending && !usage_format.reports(usage, charged);
@@ -199,7 +200,7 @@ export function relayChoices(
     if (shown !== received)
       return shown.length === 0
         ? undefined
-        : chunkOf({ ...(options.wants_usage ? chunk : rest), ...own, choices: shown });
+        : chunkOf({ ...(options.wants_usage ? chunk : withoutUsage(chunk)), ...own, choices: shown });
     const named = rename(frame);
     return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
   };
@@ -219,6 +220,11 @@ export function relayChoices(
 function noteReasons(state: StreamState, choices: readonly JsonObject[]): void {
   for (const { finish_reason: reason } of choices)
     if (typeof reason === 'string' && reason !== '') state.finish = reason;
+}
+
+function withoutUsage(chunk: JsonObject): JsonObject {
+  const { usage: _, ...rest } = chunk;
+  return rest;
 }
 
 function chunkOf(chunk: JsonObject): Buffer {
