@@ -122,6 +122,13 @@ it('parts of allOf become one schema, in which the first value wins and the othe
   });
 });
 
+it('descriptions of allOf that are no texts are left out, whatever they are', () => {
+  const hostile: JsonObject = { toString: null, valueOf: null };
+  expect(geminiSchema({ description: 'A name', allOf: [{ description: hostile }, { description: null }] })).toEqual({
+    description: 'A name',
+  });
+});
+
 it('parts of allOf take time in proportion to their number', () => {
   const allOf = list(8_000, (i) => ({ properties: { [`p${i}`]: {} }, required: [`p${i}`], [`x${i}`]: 1 }));
   expect(timed(() => geminiSchema({ allOf })).took_ms).toBeLessThan(patience_ms);

@@ -164,6 +164,10 @@ export function relayChoices(
     const chunk = { ...own, created, object: style.object, choices: [], usage };
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
   };
+  const rewritten = (chunk: JsonObject, choices: JsonObject[]): Buffer | undefined =>
+    choices.length === 0
+      ? undefined
+      : chunkOf({ ...(options.wants_usage ? chunk : withoutUsage(chunk)), ...own, choices });
   const take = (frame: SseFrame): Buffer | undefined => {
     const { raw, data } = frame;
     if (data === undefined) return raw;
@@ -187,8 +191,7 @@ export function relayChoices(
     const shown = style.showChoices?.(choices) ?? choices;
     const { usage } = chunk;
     if (isObject(usage)) {
-      if (!options.wants_usage)
-        return choices.length === 0 ? undefined : chunkOf({ ...withoutUsage(chunk), ...own, choices: shown });
+      if (!options.wants_usage) return rewritten(chunk, shown);
       reported_usage = usage;
       const charged = chargedIn(state, options);
       const is_wrong = state.is_ending && !usage_format.reports(usage, charged);
@@ -197,10 +200,7 @@ export function relayChoices(
         return chunkOf({ ...chunk, ...own, choices: shown, usage: reported_usage });
       }
     }
-    if (shown !== received)
-      return shown.length === 0
-        ? undefined
-        : chunkOf({ ...(options.wants_usage ? chunk : withoutUsage(chunk)), ...own, choices: shown });
+    if (shown !== received) return rewritten(chunk, shown);
     const named = rename(frame);
     return options.wants_usage || chunk['usage'] !== null ? named : withoutNull(named);
   };

@@ -126,7 +126,10 @@ function flattened(schema: JsonObject): Flattened {
     const [one, ...others] = values;
     if (others.length === 0) whole[key] = one ?? null;
     else if (key === 'required' && values.every((names) => Array.isArray(names))) whole[key] = united(values.flat());
-    else if (key === 'description') whole[key] = united(values).map(String).join('\n');
+    else if (key === 'description')
+      whole[key] = united(values)
+        .filter((each) => typeof each === 'string')
+        .join('\n');
     else if (named.has(key) && values.every(isObject)) whole[key] = mergedMembers(values);
     else {
       const [kept_one = null, ...rest] = united(values);
