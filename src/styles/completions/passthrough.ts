@@ -164,10 +164,8 @@ export function relayChoices(
     const chunk = { ...own, created, object: style.object, choices: [], usage };
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), end]);
   };
-  const rewritten = (chunk: JsonObject, choices: JsonObject[]): Buffer | undefined =>
-    choices.length === 0
-      ? undefined
-      : chunkOf({ ...(options.wants_usage ? chunk : withoutUsage(chunk)), ...own, choices });
+  const rewritten = (chunk: JsonObject, choices: JsonObject[]) =>
+    chunkWith(options.wants_usage ? chunk : withoutUsage(chunk), { ...own, choices });
   const take = (frame: SseFrame): Buffer | undefined => {
     const { raw, data } = frame;
     if (data === undefined) return raw;
@@ -225,6 +223,11 @@ function noteReasons(state: StreamState, choices: readonly JsonObject[]): void {
 function withoutUsage(chunk: JsonObject): JsonObject {
   const { usage: _, ...rest } = chunk;
   return rest;
+}
+
+/** A chunk of which nothing is left is not sent. */
+function chunkWith(chunk: JsonObject, own: { choices: JsonObject[] }): Buffer | undefined {
+  return own.choices.length === 0 ? undefined : chunkOf({ ...chunk, ...own });
 }
 
 function chunkOf(chunk: JsonObject): Buffer {
