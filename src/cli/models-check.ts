@@ -1,19 +1,13 @@
 import type { Command } from 'commander';
 import { dayOf } from '../catalog/dated.ts';
-import { compareWithList, type Difference } from '../catalog/lists/compare.ts';
+import { compareWithList, type Difference, type Unlisted } from '../catalog/lists/compare.ts';
+import { sortExplained } from '../catalog/lists/explained.ts';
 import { list_forms, type ListForm } from '../catalog/lists/index.ts';
 import { counted } from '../lib/counted.ts';
 import { systemClock } from '../lib/clock.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 import { readListAt } from './list-source.ts';
 import { survey } from './model-survey.ts';
-
-/** Names of our providers in lists that have others for them. */
-const names_in_lists: { readonly [provider: string]: string } = {
-  zai: 'zai',
-  together: 'together_ai',
-  fireworks: 'fireworks_ai',
-};
 
 export function checkCommand(models: Command): void {
   const forms = Object.keys(list_forms).join(', ');
@@ -28,28 +22,30 @@ async function compare(form: string, source: string): Promise<CommandResult> {
     throw new CommandError(`${form} is no form of list. There are: ${Object.keys(list_forms).join(', ')}.`, 2);
   const list = await readListAt(form, source, undefined);
   const { surveyed } = await survey();
-  const listed_names = new Set(list.map(({ provider }) => provider));
-  const { compared, differences, unlisted } = compareWithList(
+  const comparison = compareWithList(
     surveyed.map(({ model }) => model),
     list,
-    {
-      day: dayOf(systemClock.now()),
-      providerOf: ({ provider }) => {
-        const name = names_in_lists[provider] ?? provider;
-        return listed_names.has(name) ? name : undefined;
-      },
-    },
+    { day: dayOf(systemClock.now()), form },
   );
+  const { compared, unlisted } = comparison;
+  const { explained, unexplained: differences } = sortExplained(comparison, form);
   const lines = [
     ...differences.map(showDifference),
     `${counted(compared, 'route')} compared, ${counted(differences.length, 'difference')}.`,
-    ...(unlisted.length === 0 ? [] : [`Not in the list: ${unlisted.join(', ')}.`]),
+    ...(explained.length === 0
+      ? []
+      : [`${counted(explained.length, 'difference')} of the default catalogue has a known reason.`]),
+    ...(unlisted.length === 0 ? [] : [`Not in the list: ${unlisted.map(nameOf).join(', ')}.`]),
   ];
   return {
-    json: { compared, differences, unlisted },
+    json: { compared, differences, explained, unlisted: unlisted.map(nameOf) },
     text: lines.join('\n'),
     exit_code: differences.length === 0 ? 0 : 1,
   };
+}
+
+function nameOf({ model, upstream_model }: Unlisted): string {
+  return `${model} (${upstream_model})`;
 }
 
 function isForm(form: string): form is ListForm {

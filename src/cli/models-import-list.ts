@@ -66,7 +66,8 @@ async function importList(form: ListForm, source: string | undefined, options: O
     }),
   );
   const entries = drafts.filter((one) => one !== undefined);
-  if (entries.length === 0) throw new CommandError(`${place} has no model for chat or embeddings that was asked for.`);
+  if (entries.length === 0)
+    throw new CommandError(`${place} has no model that was asked for, of a kind that can be imported.`);
   const changes = entries.map((one) => file.text.putModel(one, provider));
   const unpriced = entries.filter(({ price }) => price === undefined).map(({ id }) => id);
   const { warnings } = options.write === true ? await file.save() : { warnings: [] };

@@ -73,7 +73,7 @@ function shippedView({ prefix }: AddedProvider, entry: ModelEntry, added: Readon
 }
 
 /** Kinds that a model of a list may be: a list of OpenAI's style says nothing of them. */
-const choosable_kinds = ['chat', 'embedding', 'image'] as const;
+const choosable_kinds = ['chat', 'embedding', 'rerank', 'moderation', 'image'] as const;
 
 function offeredView(provider: AddedProvider, model: OfferedModel, added: ReadonlySet<string>): OfferedModelView {
   const { upstream_model, name, kind, context_tokens } = model;

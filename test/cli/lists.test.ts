@@ -96,7 +96,7 @@ describe('medley provider add and models import', () => {
     [['openrouter', join(tmpdir(), 'medley-no-such-list.json')], 'could not be read: ENOENT'],
     [['openrouter', 'http://127.0.0.1:9/models'], 'could not be read: '],
     [['litellm', litellm, '--from', 'groq', '--provider', 'nobody'], 'There is no provider nobody in'],
-    [['litellm', litellm, '--from', 'groq', '--only', 'x*'], 'has no model for chat or embeddings'],
+    [['litellm', litellm, '--from', 'groq', '--only', 'x*'], 'has no model that was asked for'],
   ])('say what is wrong: %j', async (words, message) => {
     const file = join(folder, 'none.yaml');
     const provider = words.includes('--provider') || words[0] !== 'litellm' ? [] : ['--provider', 'groq'];

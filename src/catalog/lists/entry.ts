@@ -62,6 +62,8 @@ export function entryOf(
 const units_of: { readonly [kind in Exclude<ListedModel['kind'], 'other'>]: readonly Unit[] } = {
   chat: [...token_units, 'request'],
   embedding: ['input_token', 'request'],
+  rerank: ['search_unit', 'input_token', 'request'],
+  moderation: ['input_token', 'request'],
   image: ['image', 'request'],
 };
 

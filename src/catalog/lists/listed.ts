@@ -1,13 +1,23 @@
 import { rational } from '../../money/money.ts';
 import { isObject, type Json, type JsonObject, type PriceRow, type Unit } from '../model.ts';
 
-/** A model as somebody else's list has it. Prices are in US dollars, by the million tokens. */
+/** `other`: of a kind that a list does not describe well enough to add it. Its prices may be compared. */
+export type ListedKind = (typeof listed_kinds)[number] | 'other';
+
+const listed_kinds = ['chat', 'embedding', 'rerank', 'moderation', 'image'] as const;
+
+/** Says whether a list describes models of this kind well enough. */
+export function isListedKind(kind: string): kind is (typeof listed_kinds)[number] {
+  return listed_kinds.some((each) => each === kind);
+}
+
+/** A model as somebody else's list has it. Prices are in US dollars, those of tokens by the million. */
 export type ListedModel = {
   /** The name by which its provider is asked. */
   upstream_model: string;
   /** The provider, as the list names it; absent: the list has one only. */
   provider?: string;
-  kind: 'chat' | 'embedding' | 'image' | 'other';
+  kind: ListedKind;
   name?: string;
   description?: string;
   /** Days. */
@@ -48,6 +58,14 @@ export function tokenRows(prices: TokenPrices, places: 0 | 6, above_input_tokens
     if (amount === undefined) return [];
     return [{ unit, amount, per: million, ...(above_input_tokens !== undefined && { above_input_tokens }) }];
   });
+}
+
+/** The row of a price of one, at one resolution or at any; none for what is no price above zero. */
+export function unitRow(unit: Unit, price: Json | undefined, resolution?: string): PriceRow[] {
+  const amount = movedDecimal(price, 0);
+  return amount === undefined
+    ? []
+    : [{ unit, amount, per: 1, ...(resolution !== undefined && { when: { resolution } }) }];
 }
 
 /**

@@ -33,8 +33,7 @@ function readOne(provider: string, id: string, entry: JsonObject): ListedModel {
   return {
     upstream_model: textOf(entry['id']) ?? id,
     provider,
-    kind:
-      makes?.length === 0 || makes?.includes('text') === true ? (/embed/i.test(id) ? 'embedding' : 'chat') : 'other',
+    kind: makes?.length === 0 || makes?.includes('text') === true ? kindOf(id) : 'other',
     ...(name !== undefined && { name }),
     ...(created !== undefined && { created }),
     ...(context_tokens !== undefined && { context_tokens }),
@@ -49,6 +48,12 @@ function readOne(provider: string, id: string, entry: JsonObject): ListedModel {
     }),
     price: [...tokenRows(pricesOf(cost), 0), ...tokenRows(pricesOf(objectOf(cost['context_over_200k'])), 0, 200_000)],
   };
+}
+
+/** Says by the name what the list tells no other way. */
+function kindOf(id: string): ListedModel['kind'] {
+  if (/rerank/i.test(id)) return 'rerank';
+  return /embed/i.test(id) ? 'embedding' : 'chat';
 }
 
 function pricesOf(cost: JsonObject): TokenPrices {

@@ -36,6 +36,8 @@ const image_names =
 
 /** Guesses the kind by the name, which is all that there is. */
 function kindOf(id: string): ListedModel['kind'] {
+  if (/rerank/i.test(id)) return 'rerank';
   if (/embed/i.test(id)) return 'embedding';
+  if (/moderation/i.test(id)) return 'moderation';
   return image_names.test(id) ? 'image' : 'chat';
 }

@@ -1,6 +1,6 @@
 import { entryOf, type EntryOptions } from '../../catalog/lists/entry.ts';
 import type { ListForm } from '../../catalog/lists/index.ts';
-import type { ListedModel } from '../../catalog/lists/listed.ts';
+import { isListedKind, type ListedKind, type ListedModel } from '../../catalog/lists/listed.ts';
 import type { Kind, ProviderConfig } from '../../catalog/model.ts';
 import type { ModelEntry } from '../../catalog/schema.ts';
 import type { Guard } from '../../net/guard.ts';
@@ -55,7 +55,7 @@ export function offeredOf(listed: readonly ListedModel[]): OfferedModel[] {
       ...(context_tokens !== undefined && { context_tokens }),
       kind: model.kind === 'other' ? undefined : model.kind,
       entry: (naming, kind) => {
-        if (kind !== 'chat' && kind !== 'embedding' && kind !== 'image') return undefined;
+        if (!isListedKind(kind)) return undefined;
         return entryOf({ ...model, kind }, { ...naming, margin: '1', options: {} });
       },
     };
@@ -63,7 +63,7 @@ export function offeredOf(listed: readonly ListedModel[]): OfferedModel[] {
 }
 
 /** A model that no list names: all that is known of it is what the operator says. */
-export function unlistedModel(upstream_model: string, kind: 'chat' | 'embedding' | 'image'): OfferedModel {
+export function unlistedModel(upstream_model: string, kind: Exclude<ListedKind, 'other'>): OfferedModel {
   const [model] = offeredOf([{ upstream_model, kind, capabilities: ['streaming'], price: [] }]);
   return model ?? { upstream_model, kind, entry: () => undefined };
 }

@@ -142,6 +142,35 @@ describe('a list', () => {
     ]);
   });
 
+  it('has models for rerank and moderation', () => {
+    const list = JSON.stringify({
+      'rerank-v4.0-pro': { litellm_provider: 'cohere', mode: 'rerank', input_cost_per_query: 0.0025 },
+      'voyage/rerank-3': {
+        litellm_provider: 'voyage',
+        mode: 'rerank',
+        input_cost_per_token: 5e-8,
+        max_input_tokens: 32_000,
+      },
+      'omni-moderation-latest': { litellm_provider: 'openai', mode: 'moderation', input_cost_per_token: 0 },
+    });
+    const drafts = readList('litellm', list).map((one) => entryOf(one, { ...options, prefix: 'x/' }));
+    expect(drafts).toMatchObject([
+      { id: 'x/rerank-v4.0-pro', kind: 'rerank', price: [{ unit: 'search_unit', per: 1, amount: '0.0025' }] },
+      { id: 'x/rerank-3', kind: 'rerank', limits: { context_tokens: 32_000 }, price: [row('input_token', '0.05')] },
+      { id: 'x/omni-moderation-latest', kind: 'moderation' },
+    ]);
+    const data = ['bge-reranker-v2-m3', 'omni-moderation-latest', 'nomic-embed-text'].map((id) => ({ id }));
+    const server = readList('openai-compatible', JSON.stringify({ data })).map(({ kind }) => kind);
+    expect(server).toEqual(['rerank', 'moderation', 'embedding']);
+    const models = { 'qwen3-reranker-8b': { modalities: { input: ['text'], output: ['text'] }, cost: { input: 0.2 } } };
+    expect(readList('models.dev', JSON.stringify({ maker: { models } }))).toMatchObject([{ kind: 'rerank' }]);
+    const text = new CatalogText('');
+    text.addProvider('openai', { adapter: 'openai', api_key: 'env:SET' });
+    for (const draft of drafts) if (draft) text.putModel(draft, 'openai');
+    const facts = { adapters: ['openai'], canServe: () => true, secret: () => 'x' };
+    expect(readCatalogFile(text.toString(), 'medley.yaml', facts)).toMatchObject({ ok: true });
+  });
+
   const forms = ['litellm', 'openrouter', 'models.dev', 'openai-compatible'] as const;
 
   it.each(['{', '[]', 'null', '{}', '{"data":[]}', '7'])('that is none is refused: %s', (text) => {

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { OfferedModelView } from '../../../../src/dashboard/views/admin-providers.ts';
 import type { Choice } from './offer-choice.ts';
 
-const kinds = ['chat', 'embedding', 'image'];
+const kinds = ['chat', 'embedding', 'rerank', 'moderation', 'image'];
 
 /** Adds a model that the provider's list does not name. */
 export function TypeModel({ add }: { add: (model: OfferedModelView, choice: Choice) => void }) {

@@ -15,6 +15,8 @@ const units_of: Record<string, readonly TypedUnit[]> = {
     { unit: 'output_token', per: million, label: 'Output, per million tokens' },
   ],
   embedding: [{ unit: 'input_token', per: million, label: 'Input, per million tokens' }],
+  rerank: [{ unit: 'request', per: 1_000, label: 'Per thousand requests' }],
+  moderation: [{ unit: 'request', per: 1_000, label: 'Per thousand requests' }],
   image: [{ unit: 'image', per: 1, label: 'Per image' }],
   video: [{ unit: 'request', per: 1, label: 'Per video' }],
   audio: [{ unit: 'request', per: 1, label: 'Per audio file' }],
