@@ -28,7 +28,7 @@ export type List = { form: ListForm; place: string; text: string };
 export const stored_list = new URL('litellm-defaults.json', import.meta.url);
 
 /** Addresses of the lists. Read in November 2026. */
-export const public_lists = {
+const public_lists = {
   litellm: 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json',
   openrouter: 'https://openrouter.ai/api/v1/models',
   'models.dev': 'https://models.dev/api.json',
