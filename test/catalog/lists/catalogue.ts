@@ -25,7 +25,7 @@ import { adapters } from '../../../src/providers/index.ts';
 export type List = { form: ListForm; place: string; text: string };
 
 /** The models of LiteLLM's list that the default catalogue has too. `npm run catalogue -- --write` makes it again. */
-export const stored_list = new URL('litellm-defaults.json', import.meta.url);
+const stored_list = new URL('litellm-defaults.json', import.meta.url);
 
 /** Addresses of the lists. Read in November 2026. */
 const public_lists = {
