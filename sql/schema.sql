@@ -727,6 +727,16 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (number)
 );
 
+create table model_checks (
+  id smallint not null,
+  due_at timestamptz not null,
+  checked_at timestamptz,
+  result jsonb,
+  constraint model_checks_pkey PRIMARY KEY (id),
+  constraint model_checks_check CHECK (((checked_at IS NULL) = (result IS NULL))),
+  constraint model_checks_id_check CHECK ((id = 1))
+);
+
 create table model_overrides (
   model text not null,
   is_off boolean not null default false,

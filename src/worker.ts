@@ -26,6 +26,7 @@ import { removeOldUploads } from './files/upload-sessions.ts';
 import { removeEndedLeases } from './leases/leases.ts';
 import { removeOldTries } from './limits/backoff.ts';
 import { reconcile } from './money/reconciliation.ts';
+import { runModelCheck } from './monitoring/model-check.ts';
 import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
@@ -55,6 +56,9 @@ const add_up_all_every_ms = 120_000;
 const check_every_ms = 300_000;
 /** The first check of a large service reads everything. */
 const check_ms_max = 4 * 3_600_000;
+
+/** Time between two looks at whether the daily check of models is due. */
+const model_check_every_ms = 300_000;
 
 /** Time between two looks at what is due. */
 const backups_every_ms = 60_000;
@@ -95,6 +99,7 @@ export async function startWorker(app: App): Promise<void> {
     (stopped) => runScheduledBackup(upkeep, package_json.version, stopped),
     { limit_ms: backup_ms_max },
   );
+  await app.engine.schedule('models.check', model_check_every_ms, (stopped) => runModelCheck(upkeep, stopped));
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
   await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(upkeep, stopped));
 }

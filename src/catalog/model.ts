@@ -345,6 +345,8 @@ export type Settings = {
     readonly invitations_ms: number;
   };
   readonly storage: StorageSettings;
+  /** The daily comparison with lists of others; absent: there is none. */
+  readonly model_check?: { readonly price_list: string };
   /** Backups by the service itself; `to`: a folder, or s3://BUCKET/PREFIX. */
   readonly backup?: { readonly every_ms: number; readonly keep: number; readonly to: string };
   /** Of callers. */

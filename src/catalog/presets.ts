@@ -46,6 +46,12 @@ export function providerPresets(): { readonly [name: string]: ProviderEntry } {
   return Object.fromEntries(Object.entries(knownPresets()).map(([name, { provider }]) => [name, provider]));
 }
 
+/** Returns the preset with this address; undefined if there is none. */
+export function presetAt(base_url: string | undefined): Preset | undefined {
+  const plain = (url: string | undefined) => url?.replace(/\/+$/, '');
+  return Object.values(knownPresets()).find(({ provider }) => plain(provider.base_url) === plain(base_url));
+}
+
 /** Options that all servers of OpenAI's style need that are not OpenAI's own. */
 const common_options = { max_tokens_field: 'max_tokens', developer_role: false };
 
@@ -53,12 +59,7 @@ type RouteOptions = NonNullable<RouteEntry['options']>;
 
 /** Options of routes over a provider: those of the style, and those of the preset with this address. */
 export function routeOptions(entry: ProviderEntry): RouteOptions {
-  const plain = (url: string | undefined) => url?.replace(/\/+$/, '');
-  const presets = Object.values(knownPresets());
-  return optionsOf(
-    entry,
-    presets.find(({ provider }) => plain(provider.base_url) === plain(entry.base_url)),
-  );
+  return optionsOf(entry, presetAt(entry.base_url));
 }
 
 /** The same where the preset is known by its name, whatever the address is. */

@@ -9,7 +9,6 @@ import {
   freeObject,
   httpUrl,
   mapOf,
-  margin_pattern,
   rate,
   section,
   text,
@@ -18,6 +17,7 @@ import {
 import { provider } from './provider-schema.ts';
 import { responses } from './responses-schema.ts';
 import { backup } from './backup-schema.ts';
+import { catalog } from './default-schema.ts';
 import { retention } from './retention-schema.ts';
 import { storage } from './storage-schema.ts';
 import { tools } from './tools-schema.ts';
@@ -118,31 +118,6 @@ const outputs = section(
 const tasks = section(
   { keep: Type.Optional(duration('3650d', { description: 'Lifetime of finished tasks.', default: '90d' })) },
   { description: 'Records of tasks.' },
-);
-
-const catalog = section(
-  {
-    default: Type.Optional(
-      Type.Unsafe<boolean | string[]>({
-        type: ['boolean', 'array'],
-        items: { type: 'string' },
-        uniqueItems: true,
-        default: false,
-        errorMessage: 'must be true, false or a list of providers',
-        description:
-          'Models of the default catalogue: of all providers with a key in the environment, of the listed ones, or none. Without a file: all.',
-      }),
-    ),
-    margin: Type.Optional(
-      Type.String({
-        pattern: margin_pattern,
-        errorMessage: 'must be a positive decimal in quotes, such as "1.2"',
-        default: '1',
-        description: 'Factor on the prices of the default catalogue, which are those of the upstreams.',
-      }),
-    ),
-  },
-  { description: 'The default catalogue.' },
 );
 
 const files = section(

@@ -3,6 +3,7 @@ import type { Issuer } from '../billing/invoice.ts';
 import { parseDuration } from '../lib/duration.ts';
 import type { SearchApi, Settings, WebSearchSettings } from './model.ts';
 import type { StorageSettings } from '../storage/settings.ts';
+import { default_price_list } from './default-schema.ts';
 import type { CatalogFile, IssuerEntry } from './schema.ts';
 import type { BucketEntry } from './storage-schema.ts';
 import type { WebSearchEntry } from './tools-schema.ts';
@@ -39,6 +40,9 @@ export function settingsOf(file: CatalogFile): Settings {
     tasks: { keep_ms: milliseconds(tasks?.keep ?? default_keep) },
     retention: retentionOf(tasks?.keep ?? default_keep, retention),
     storage: storage?.s3 ? bucketOf(storage.s3) : { type: 'disk', shared: storage?.shared ?? false },
+    ...((file.catalog?.check ?? true) && {
+      model_check: { price_list: file.catalog?.price_list ?? default_price_list },
+    }),
     ...(file.backup && {
       backup: {
         every_ms: Math.max(60_000, milliseconds(file.backup.every)),

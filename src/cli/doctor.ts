@@ -13,6 +13,7 @@ import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
 import type { Guard } from '../net/guard.ts';
+import { modelCheckLines } from '../monitoring/model-check.ts';
 import { reconcile } from '../money/reconciliation.ts';
 import { readJournals } from '../storage/journal.ts';
 import { examineStorage } from '../storage/examine.ts';
@@ -111,7 +112,9 @@ const examinations: Record<string, Examine> = {
     const missing = stranded([...settings.currencies.keys()], await currenciesInUse(app.db));
     const problems = [...missing.map((message) => `currencies: ${message}`), ...warnings.map(showProblem)];
     const ending = endingSoon(models.values(), app.clock.now());
-    return { ok: problems.length === 0, detail: [counted(models.size, 'model'), ...problems, ...ending].join('; ') };
+    const lists = await modelCheckLines(app.db, settings);
+    const details = [counted(models.size, 'model'), ...problems, ...ending, ...lists];
+    return { ok: problems.length === 0, detail: details.join('; ') };
   },
   certificates: async (app) => {
     const { ended, soon } = endingCertificates(app.catalog.current.providers.values(), app.clock.now());

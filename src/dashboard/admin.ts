@@ -18,6 +18,7 @@ import type { NodeView } from '../queue/queue.ts';
 import { lastCheck, type BooksCheck } from '../money/reconciliation.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
+import { modelCheckLines } from '../monitoring/model-check.ts';
 import { openRoutes } from '../routing/health.ts';
 import { readJournals, type JournalEntry } from '../storage/journal.ts';
 import { tasksOverview } from '../tasks/overview.ts';
@@ -132,11 +133,12 @@ function shareLight(name: string, failed: number, all: number): Light {
 export const admin_configuration = session_endpoint('GET', '/dash/admin/configuration', 'operator', async (app) => {
   const { settings, models, providers, warnings } = app.catalog.current;
   const ending = endingSoon(models.values(), app.clock.now());
-  const [applied, pending, overrides, version] = await Promise.all([
+  const [applied, pending, overrides, version, lists] = await Promise.all([
     appliedMigrations(app.db),
     pendingMigrations(app.db),
     listOverrides(app.db),
     app.db.query<{ version: string }>('select version()'),
+    modelCheckLines(app.db, settings),
   ]);
   const view: AdminConfiguration = {
     file: app.config.config_file ?? null,
@@ -149,7 +151,7 @@ export const admin_configuration = session_endpoint('GET', '/dash/admin/configur
       const key = api_key !== undefined ? 'present' : needsKey(provider) ? 'missing' : 'not_needed';
       return { name, adapter, base_url, key };
     }),
-    warnings: [...warnings.map(showProblem), ...strayOverrides(overrides, models), ...ending],
+    warnings: [...warnings.map(showProblem), ...strayOverrides(overrides, models), ...ending, ...lists],
     settings: [
       { name: 'Address', value: app.base_url() },
       { name: 'Currencies', value: [...settings.currencies.keys()].join(', ') },

@@ -45,6 +45,7 @@ async function openTestDatabase(state: 'empty' | 'migrated'): Promise<TestDataba
 
 /** Tables that came later. */
 const later_tables = [
+  'model_checks',
   'sign_in_tries',
   'test_calls',
   'full_routes',

@@ -1,0 +1,183 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { checkModels, lastModelCheck, modelCheckLines, runModelCheck } from '../../src/monitoring/model-check.ts';
+import { commandsOf, medleySoon } from '../cli/medley.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { testClock } from '../helpers/clock.ts';
+
+/** Answers of the price list and of the provider's own list. */
+type Answer = (response: ServerResponse) => void;
+const json =
+  (value: unknown): Answer =>
+  (response) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+
+const talker = { litellm_provider: 'maker', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 3e-6 };
+const good_prices = json({ 'maker/talker': talker, 'maker/other': talker });
+const good_models = json({ data: [{ id: 'talker-2026-01-01' }, { id: 'embedder' }] });
+
+let prices: Answer = good_prices;
+let own: Answer = good_models;
+let asked: string[] = [];
+const server = createServer((request, response) => {
+  asked.push(`${request.url} ${request.headers.authorization ?? 'no key'}`);
+  if (request.url === '/prices.json?x=1') prices(response);
+  else own(response);
+});
+const clock = testClock();
+const never = new AbortController().signal;
+let service: TestApp;
+let url = '';
+
+const yaml = (catalog: object = {}) => `
+version: 1
+currencies: { USD: "1" }
+catalog: ${JSON.stringify({ price_list: `${url}/prices.json?x=1`, ...catalog })}
+providers:
+  maker: { adapter: openai, base_url: "${url}/v1", api_key: env:MAKER_KEY, allow_private: true }
+  own: { adapter: sandbox }
+models:
+  - id: maker/talker
+    kind: chat
+    price: &price [{ unit: input_token, per: 1000000, amount: "1" }, { unit: output_token, per: 1000000, amount: "3" }]
+    routes: [{ provider: maker, upstream_model: talker, cost: *price }]
+`;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  process.env['MAKER_KEY'] = 'sk-secret';
+  service = await startTestApp({ yaml: yaml(), clock, worker: false });
+});
+afterAll(async () => {
+  await service.stop();
+  server.closeAllConnections();
+  server.close();
+  delete process.env['MAKER_KEY'];
+});
+beforeEach(async () => {
+  [prices, own, asked] = [good_prices, good_models, []];
+  await service.app.db.query('delete from model_checks');
+  await service.configure(yaml());
+});
+
+const check = (signal: AbortSignal = never) => checkModels(service.app, `${url}/prices.json?x=1`, signal);
+const hour_ms = 3_600_000;
+
+describe('the check of models', () => {
+  it('finds nothing where nothing differs, and shows the key to the provider alone', async () => {
+    expect(await check()).toEqual({ compared: 1, differences: [], unread: [] });
+    expect(asked).toEqual(['/prices.json?x=1 no key', '/v1/models Bearer sk-secret']);
+  });
+
+  it('says which price differs, which end, and which model the provider lists no longer', async () => {
+    prices = json({ 'maker/talker': { ...talker, output_cost_per_token: 4e-6, deprecation_date: '2027-03-01' } });
+    own = json({ data: [{ id: 'walker' }] });
+    expect(await check()).toEqual({
+      compared: 1,
+      differences: [
+        'maker/talker (maker) output_token: 3 here, 4 in the price list',
+        'maker/talker (maker) retires: nothing here, 2027-03-01 in the price list',
+        "maker/talker (maker): talker is not in the provider's own list",
+      ],
+      unread: [],
+    });
+  });
+
+  it.each<[string, Answer, RegExp]>([
+    ['HTML', (response) => response.writeHead(200).end('<html>hello</html>'), /is no JSON/],
+    ['an empty list', json({}), /has no models/],
+    ['numbers where texts belong', json({ data: [{ id: 7 }], x: 1 }), /has no models/],
+    ['429', (response) => response.writeHead(429, { 'retry-after': '1' }).end('{}'), /no more requests/],
+    [
+      '500 with the key in it',
+      (response) => response.writeHead(500).end(JSON.stringify({ error: response.req.headers.authorization ?? 'no' })),
+      /answered 500/,
+    ],
+    ['a redirect', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), /leads elsewhere/],
+    ['17 MB', (response) => response.writeHead(200).end(Buffer.alloc(17_000_000, 32)), /could not be read/],
+    [
+      'half an answer',
+      (response) => response.writeHead(200, { 'content-length': '99' }).write('{', () => response.destroy()),
+      /could not be read/,
+    ],
+  ])('is not hurt by a list that is %s', async (_what, answer, reason) => {
+    prices = answer;
+    own = answer;
+    const { compared, differences, unread } = await check();
+    expect({ compared, differences }).toEqual({ compared: 0, differences: [] });
+    expect(unread).toHaveLength(2);
+    for (const line of unread) {
+      expect(line).toMatch(/^The (price list|list of maker) could not be read: /);
+      expect(line).toMatch(reason);
+      expect(line).not.toContain('sk-secret');
+    }
+  });
+
+  it('is not held up by a list that never comes, and reads the others', async () => {
+    prices = () => undefined;
+    const { unread } = await check(AbortSignal.timeout(500));
+    expect(unread).toEqual([expect.stringMatching(/^The price list could not be read: .*did not send its list/)]);
+  });
+
+  it('takes a price that is none, or is absurd, for no price', async () => {
+    prices = json({
+      'maker/talker': { ...talker, output_cost_per_token: '9'.repeat(100_000), input_cost_per_token: -1 },
+    });
+    const { differences } = await check();
+    expect(differences).toHaveLength(2);
+    for (const line of differences) expect(line.length).toBeLessThanOrEqual(300);
+  });
+});
+
+describe('the daily check', () => {
+  const run = () => runModelCheck(service.app, never);
+  const lines = () => modelCheckLines(service.app.db, service.app.catalog.current.settings);
+
+  it('begins a while after the first start, then once a day, and its result is shown', async () => {
+    prices = json({ 'maker/talker': { ...talker, output_cost_per_token: 4e-6 } });
+    await run();
+    expect(asked).toEqual([]);
+    expect(await lines()).toEqual([]);
+    clock.pass(hour_ms);
+    await run();
+    await run();
+    expect(asked).toHaveLength(2);
+    const day = new Date(clock.now()).toISOString().slice(0, 10);
+    const line = `Lists of ${day}: maker/talker (maker) output_token: 3 here, 4 in the price list`;
+    expect(await lines()).toEqual([line]);
+    const { config } = service.app;
+    const env = {
+      DATABASE_URL: config.database_url ?? '',
+      MEDLEY_DATA: config.data_dir,
+      MEDLEY_CONFIG: config.config_file ?? '',
+    };
+    expect((await commandsOf(env, medleySoon).text('doctor')).out).toContain(` models; ${line}\n`);
+    expect(service.app.catalog.current.models.get('maker/talker')?.price[1]?.amount).toBe('3');
+    clock.pass(23 * hour_ms);
+    await run();
+    expect(asked).toHaveLength(2);
+    clock.pass(hour_ms);
+    prices = good_prices;
+    await run();
+    expect(asked).toHaveLength(4);
+    expect(await lines()).toEqual([]);
+  });
+
+  it('asks nobody where it is off, where nothing is bought, or twice at once', async () => {
+    await run();
+    clock.pass(25 * hour_ms);
+    await service.configure(yaml({ check: false }));
+    await run();
+    expect(asked).toEqual([]);
+    await service.configure('version: 1\n');
+    await run();
+    expect(asked).toEqual([]);
+    expect(await lastModelCheck(service.app.db)).toMatchObject({ compared: 0, differences: [], unread: [] });
+    await service.configure(yaml());
+    clock.pass(25 * hour_ms);
+    await Promise.all([run(), run(), run()]);
+    expect(asked).toHaveLength(2);
+  });
+});
