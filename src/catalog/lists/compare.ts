@@ -29,6 +29,7 @@ export type Comparison = {
 /** The names of our providers in lists that have others for them. */
 const provider_names: { readonly [form in ListForm]: { readonly [provider: string]: string } } = {
   litellm: {
+    'gemini-interactions': 'gemini',
     together: 'together_ai',
     fireworks: 'fireworks_ai',
     jina: 'jina_ai',
@@ -43,6 +44,7 @@ const provider_names: { readonly [form in ListForm]: { readonly [provider: strin
   },
   'models.dev': {
     gemini: 'google',
+    'gemini-interactions': 'google',
     together: 'togetherai',
     fireworks: 'fireworks-ai',
     moonshot: 'moonshotai',
