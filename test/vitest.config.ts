@@ -78,9 +78,9 @@ export default defineConfig({
     // With four workers, 30 % of two cores were idle.
     maxWorkers: Math.max(6, Math.floor(availableParallelism() / 2)),
     // What takes two seconds alone took a minute beside eight busy loops and a second run. Who waits in vain fails late.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     reporters: ['default'],
     // Node reads the sources itself, as in the service: 0.3 s of a core less for each process of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },

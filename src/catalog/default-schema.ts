@@ -1,9 +1,6 @@
 import { Type } from 'typebox';
+import { default_price_list } from './price-list.ts';
 import { margin_pattern, section } from './schema-parts.ts';
-
-/** LiteLLM's own copy, which its releases have too (seen in November 2026, version 1.110.2). */
-export const default_price_list =
-  'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json';
 
 /** The section `catalog` of `medley.yaml`. */
 export const catalog = section(

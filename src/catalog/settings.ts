@@ -3,10 +3,10 @@ import type { Issuer } from '../billing/invoice.ts';
 import { parseDuration } from '../lib/duration.ts';
 import type { SearchApi, Settings, WebSearchSettings } from './model.ts';
 import type { StorageSettings } from '../storage/settings.ts';
-import { default_price_list } from './default-schema.ts';
 import type { CatalogFile, IssuerEntry } from './schema.ts';
 import type { BucketEntry } from './storage-schema.ts';
 import type { WebSearchEntry } from './tools-schema.ts';
+import { default_price_list } from './price-list.ts';
 
 export const default_currencies = { USD: '1', PLN: '3.65' };
 

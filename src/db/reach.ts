@@ -8,7 +8,7 @@ import { UnreachableError } from './servers.ts';
  * refuses company, it would look like a command that uses the database.
  */
 export async function reach({ connection }: Pick<Db, 'connection'>): Promise<void> {
-  const settings = { ...connection, application_name: 'look', connectionTimeoutMillis: 10_000, query_timeout: 10_000 };
+  const settings = { ...connection, application_name: 'look', connectionTimeoutMillis: 15_000, query_timeout: 15_000 };
   const open = async () => {
     const other = openClient(settings);
     await other.connect();

@@ -46,7 +46,7 @@ const isIn = async (browser: Browser) => (await browser.get('/dash/me')).status 
 
 async function mailTo(email: string, subject: string): Promise<string> {
   const find = () => server.mails.find((mail) => mail.to.includes(email) && mail.subject === subject);
-  return (await vi.waitUntil(find, { timeout: 60_000 })).text;
+  return (await vi.waitUntil(find, { timeout: 120_000 })).text;
 }
 
 describe('a code of an authenticator', () => {

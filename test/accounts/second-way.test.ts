@@ -40,7 +40,7 @@ async function attack(email: string): Promise<void> {
 
 async function linkTo(email: string): Promise<URL> {
   const find = () => server.mails.find(({ to, subject }) => to.includes(email) && subject.includes('link to sign in'));
-  const mail = await vi.waitUntil(find, { timeout: 60_000 });
+  const mail = await vi.waitUntil(find, { timeout: 120_000 });
   return new URL(/https?:\S+/.exec(mail.text)?.[0] ?? '');
 }
 

@@ -319,7 +319,7 @@ describe('a client of /files', () => {
     // Nobody reads on: the files stay open, and what is in memory stays far below their size.
     expect(await open_files()).toHaveLength(5);
     for (const socket of sockets) socket.destroy();
-    await vi.waitFor(async () => expect(await open_files()).toEqual([]), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await open_files()).toEqual([]), { timeout: 120_000 });
   });
 
   test('leaves no file open after HEAD, 304, 416 and ranges', async () => {
@@ -329,7 +329,7 @@ describe('a client of /files', () => {
     await call(url, { 'if-none-match': etag });
     await call(url, { range: 'bytes=100-' });
     await call(url, { range: 'bytes=1-2' });
-    await vi.waitFor(async () => expect(await open_files()).toEqual([]), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await open_files()).toEqual([]), { timeout: 120_000 });
   });
 
   test('gets the whole file although it is removed meanwhile', async () => {

@@ -45,7 +45,7 @@ function send(megabytes: number, options: SendOptions = {}): ReturnType<Harness[
   return harness.send('POST', '/v1/chat/completions', { body, ...options });
 }
 
-const untilOpen = (count: number) => vi.waitUntil(() => open.length === count, { timeout: 60_000, interval: 5 });
+const untilOpen = (count: number) => vi.waitUntil(() => open.length === count, { timeout: 120_000, interval: 5 });
 
 function end(at: number): void {
   open[at]?.answer();
@@ -144,7 +144,7 @@ test('memory stays reserved while the endpoint goes on, also without its caller'
   leaving.abort();
   expect(await Promise.all(held)).toEqual(['left', 'left']);
   await vi.waitUntil(() => harness.log.filter(({ fields }) => fields['aborted'] === true).length === 2, {
-    timeout: 60_000,
+    timeout: 120_000,
   });
   const next = send(2.5);
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -173,9 +173,9 @@ test.each([
   );
   socket.write(is_whole ? body : body.subarray(0, 1_000));
   if (is_whole) await untilOpen(2);
-  else await vi.waitUntil(() => harness.authenticated() === before + 1, { timeout: 60_000 });
+  else await vi.waitUntil(() => harness.authenticated() === before + 1, { timeout: 120_000 });
   socket.destroy();
-  await vi.waitUntil(() => harness.log.some(({ fields }) => fields['aborted'] === true), { timeout: 60_000 });
+  await vi.waitUntil(() => harness.log.some(({ fields }) => fields['aborted'] === true), { timeout: 120_000 });
   const seen = open.length;
   for (let at = 0; at < seen; at += 1) end(at);
   await Promise.all(held);

@@ -80,13 +80,13 @@ const tasks = async () => (await client.call('GET', '/v1/tasks')).json.data;
 
 describe('a media call', () => {
   it('that does not finish in time gets a 504 that names its task and says not to retry, and the task goes on', async () => {
-    const answer = await generate(image('x [[delay 2s]]'), {}, '?wait=1');
+    const answer = await generate(image('x [[delay 6s]]'), {}, '?wait=1');
     const task_id = answer.headers.get('x-task-id') ?? '';
     expect(answer).toMatchObject({ status: 504, json: { error: { type: 'timeout', param: null, code: null } } });
     expect(answer.json.error.message).toContain(`GET /v1/tasks/${task_id}`);
     expect(answer.headers.get('x-should-retry')).toBe('false');
     await expect
-      .poll(async () => (await client.call('GET', `/v1/tasks/${task_id}`)).json.status, { timeout: 60_000 })
+      .poll(async () => (await client.call('GET', `/v1/tasks/${task_id}`)).json.status, { timeout: 120_000 })
       .toBe('succeeded');
     expect(await spent()).toBe('0.010000');
   });
@@ -100,7 +100,7 @@ describe('a media call', () => {
       signal: gone.signal,
     });
     await expect
-      .poll(async () => (await tasks()).map(({ status }) => status), { timeout: 60_000 })
+      .poll(async () => (await tasks()).map(({ status }) => status), { timeout: 120_000 })
       .toEqual(['running']);
     gone.abort();
     await expect(call).rejects.toThrow('aborted');
@@ -317,7 +317,7 @@ describe('a video', () => {
   const create = (body: object) => client.call('POST', '/v1/videos', body);
   const finished = async (id: string) => {
     await expect
-      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 60_000 })
+      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 120_000 })
       .toBe('completed');
     return id;
   };
@@ -367,7 +367,7 @@ describe('a video', () => {
     expect(await client.call('GET', `/v1/videos/${id}/content`)).toMatchObject({ status: 409 });
     expect(await client.call('DELETE', `/v1/videos/${id}`)).toMatchObject({ status: 409 });
     await expect
-      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 60_000 })
+      .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 120_000 })
       .toBe('in_progress');
     await client.call('POST', `/v1/tasks/${id}/cancel`);
     expect((await client.call('GET', `/v1/videos/${id}`)).json).toMatchObject({

@@ -130,6 +130,9 @@ describe('a backup under load', patience, () => {
       { webhook_url: `${receiver.url}/waiting` },
       60,
     );
+    const hanging = { prompt: 'Hang', width: 64, height: 64 };
+    receiver.answer('/hanging', 'hang');
+    await generate(client, 'sandbox/image', hanging, { webhook_url: `${receiver.url}/hanging` }, 60);
     await generate(
       client,
       'sandbox/image',
@@ -198,7 +201,7 @@ describe('a backup under load', patience, () => {
       }
       await receiver.nth('/slow', 2); // once by the original, once by the copy
       const unfinished = () => app.db.query(`select id from tasks where completed_at is null`);
-      await expect.poll(unfinished, { timeout: 60_000 }).toEqual([]);
+      await expect.poll(unfinished, { timeout: 120_000 }).toEqual([]);
       await expectExactBooks(app);
     } finally {
       await app.stop();
@@ -210,8 +213,12 @@ describe('a backup of a quiet service', patience, () => {
   const folder = place.path('quiet');
 
   it('has every row of every table and every file', async () => {
+    receiver.answer('/hanging', 204);
+    receiver.release('/hanging', 204);
+    const waiting = () => service.app.db.query(`select from deliveries where state = 'waiting'`);
+    await expect.poll(waiting).toEqual([]);
     await expect
-      .poll(() => service.app.db.query(`select from tasks where completed_at is null`), { timeout: 60_000 })
+      .poll(() => service.app.db.query(`select from tasks where completed_at is null`), { timeout: 120_000 })
       .toEqual([]);
     await generate(client, 'sandbox/image', { prompt: '[[delay 60s]]', width: 64, height: 64 });
     receiver.answer('/told', 500);

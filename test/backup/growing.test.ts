@@ -65,7 +65,7 @@ async function untilQuiet(): Promise<void> {
     db.query(`select id from tasks where completed_at is null union all select id from deliveries where state = 'waiting'
       union all select ref from open_holds union all
       select ref from ledger_entries e where kind = 'chat' and event = 'close' and not exists (select from chat_calls c where c.id = ref)`);
-  await expect.poll(unfinished, { timeout: 60_000 }).toEqual([]);
+  await expect.poll(unfinished, { timeout: 120_000 }).toEqual([]);
 }
 
 /** Tables that calls and tasks write. */
@@ -99,7 +99,7 @@ it('a backup has every row as it was at its moment, whatever happens before its 
     const late = await service.client();
     for (const each of [client, late]) await work(each, 8);
     const finished = () => app.db.query(`select from tasks where completed_at is null`);
-    await expect.poll(finished, { timeout: 60_000 }).toEqual([]);
+    await expect.poll(finished, { timeout: 120_000 }).toEqual([]);
   };
   const folder = place.path('moment');
   const manifest = await backUp(folder, { rows_at_once: 3, onMoment });
@@ -129,11 +129,12 @@ async function transactionsSeen(signal: AbortSignal): Promise<Set<string>> {
 it('a backup beside calls and tasks has many short snapshots, and is restored with exact books', patience, async () => {
   const ended = new AbortController();
   const working = clients.map(async (client, i) => {
-    for (let seed = 100; !ended.signal.aborted; seed++) await work(client, seed * 10 + i);
+    // As much as a backup needs: on a busy machine one that others outgrow has no end.
+    for (let seed = 100; seed < 200 && !ended.signal.aborted; seed++) await work(client, seed * 10 + i);
   });
   const { db } = service.app;
   const entries = () => db.query<{ count: bigint }>('select count(*) as count from ledger_entries');
-  await expect.poll(async () => Number((await entries())[0]?.count), { timeout: 60_000 }).toBeGreaterThan(200);
+  await expect.poll(async () => Number((await entries())[0]?.count), { timeout: 120_000 }).toBeGreaterThan(200);
   const seeing = transactionsSeen(ended.signal);
   const folder = place.path('beside');
   const manifest = await backUp(folder, { rows_at_once: 10 });

@@ -54,7 +54,7 @@ async function create(client: Client, content: string, url: Endpoint = endpoint)
 
 async function ended(client: Client, batch_id: string) {
   const isOver = async () => (await sdkOf(client).batches.retrieve(batch_id)).status;
-  await expect.poll(isOver, { timeout: 60_000, interval: 100 }).toMatch(/^(?:completed|failed|expired|cancelled)$/);
+  await expect.poll(isOver, { timeout: 120_000, interval: 100 }).toMatch(/^(?:completed|failed|expired|cancelled)$/);
   return sdkOf(client).batches.retrieve(batch_id);
 }
 

@@ -16,7 +16,7 @@ let complaints: string[];
 let keyboard: Keyboard;
 
 /** For a machine that has much else to do. */
-const patience = { timeout: 60_000 };
+const patience = { timeout: 120_000 };
 
 beforeAll(async () => {
   service = await startTestApp();

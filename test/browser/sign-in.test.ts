@@ -81,7 +81,7 @@ async function expectHomeOf(name: string): Promise<void> {
 /** The newest link of the mails to this address, of this page. */
 async function mailedTo(email: string, path = '/'): Promise<string> {
   const newest = () => server.mails.findLast(({ to, text }) => to.includes(email) && text.includes(path))?.text;
-  await vi.waitUntil(newest, { timeout: 60_000 }); // also before the first test
+  await vi.waitUntil(newest, { timeout: 120_000 }); // also before the first test
   return /https?:\S+/.exec(newest() ?? '')?.[0] ?? '';
 }
 

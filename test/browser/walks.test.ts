@@ -30,7 +30,7 @@ ${limits()}
 `;
 
 /** For a machine that has much else to do. */
-const patience = { timeout: 60_000 };
+const patience = { timeout: 120_000 };
 const limit = { timeout: 150_000 };
 
 beforeAll(async () => {

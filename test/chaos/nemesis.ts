@@ -268,7 +268,7 @@ export async function runCommand({ database_url, folder }: Place, words: readonl
     MEDLEY_DATA: join(folder, 'data'),
     MEDLEY_CONFIG: join(folder, 'commands.yaml'),
   };
-  return (await command(process.execPath, [cli, ...words, '--json'], { env, timeout: 60_000 })).stdout;
+  return (await command(process.execPath, [cli, ...words, '--json'], { env, timeout: 120_000 })).stdout;
 }
 
 /** Waits while the database is away. */

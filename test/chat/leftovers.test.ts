@@ -166,7 +166,7 @@ test.each(['acme/oai', 'acme/ant', 'acme/gem'])(
     const sockets = [first];
     for (let i = 0; i < count; i++) sockets.push(await ask(body, model));
     stage.upstream.asked.length = 0;
-    await expect.poll(() => memory() - before, { timeout: 60_000, interval: 200 }).toBeLessThan(count * 1_000_000);
+    await expect.poll(() => memory() - before, { timeout: 120_000, interval: 200 }).toBeLessThan(count * 1_000_000);
     for (const socket of sockets) socket.destroy();
     await expect.poll(() => stage.upstream.open()).toBe(0);
   },

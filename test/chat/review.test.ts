@@ -57,7 +57,7 @@ function post(
 async function recordOf(response: Response): Promise<Record<string, unknown>> {
   const id = response.headers.get('x-request-id') ?? '';
   await expect
-    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 60_000 })
+    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 120_000 })
     .toBe(200);
   return JSON.parse((await stage.client.call('GET', `/v1/chat/${id}`)).text) as Record<string, unknown>;
 }

@@ -53,8 +53,8 @@ test('T13, T23: 1,000 streams that lose their callers at random moments leave no
   await Promise.all(Array.from({ length: 48 }, (_, i) => loop(clients[i % clients.length] ?? stage.client)));
   const { app } = stage.test;
   const openHolds = async () => (await app.db.query('select from open_holds')).length;
-  await expect.poll(openHolds, { timeout: 60_000, message: `seed ${seed}` }).toBe(0);
-  await expect.poll(() => stage.upstream.open(), { timeout: 60_000, message: `seed ${seed}` }).toBe(0);
+  await expect.poll(openHolds, { timeout: 120_000, message: `seed ${seed}` }).toBe(0);
+  await expect.poll(() => stage.upstream.open(), { timeout: 120_000, message: `seed ${seed}` }).toBe(0);
   const unwritten = `select count(*)::int as count from ledger_entries e
     where event = 'close' and kind = 'chat' and not exists (select from chat_calls c where c.id = e.ref)`;
   await expect.poll(() => app.db.query(unwritten)).toEqual([{ count: 0 }]);

@@ -49,7 +49,7 @@ type Record_ = {
 
 async function recordOf(id: string): Promise<Record_> {
   await expect
-    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 60_000 })
+    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 120_000 })
     .toBe(200);
   return JSON.parse((await stage.client.call('GET', `/v1/chat/${id}`)).text) as Record_;
 }

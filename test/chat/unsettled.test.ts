@@ -79,7 +79,7 @@ test('a stream that ends while the database refuses is charged once with its rec
     const started = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'ignore'] });
     child = started;
     started.stdout.on('data', (chunk_: Buffer) => (output += chunk_.toString()));
-    await vi.waitFor(() => expect(output).toContain('hello.png'), { timeout: 60_000, interval: 50 });
+    await vi.waitFor(() => expect(output).toContain('hello.png'), { timeout: 120_000, interval: 50 });
   };
   onTestFinished(async () => {
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -95,7 +95,7 @@ test('a stream that ends while the database refuses is charged once with its rec
   expect((await rest()).endsWith(done)).toBe(true);
   expect(performance.now() - begun_ms).toBeLessThan(12_000); // the caller does not wait for the database
   const waiting = () => readJournals(data_dir);
-  await vi.waitFor(async () => expect((await waiting()).length).toBe(2), { timeout: 60_000, interval: 50 });
+  await vi.waitFor(async () => expect((await waiting()).length).toBe(2), { timeout: 120_000, interval: 50 });
   expect((await waiting()).map((entry) => entry.id)).toEqual([`end ${id}`, `record ${id}`]);
   const [file = ''] = readdirSync(join(data_dir, 'journal'));
   expect(statSync(join(data_dir, 'journal', file)).mode & 0o777).toBe(0o600);
@@ -109,7 +109,7 @@ test('a stream that ends while the database refuses is charged once with its rec
   expect(await journalSaid(env)).toContain('2 entries wait to be booked, the oldest since');
 
   await start();
-  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 60_000, interval: 50 });
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 120_000, interval: 50 });
   const { db } = database;
   const record = await fetch(`${url}/v1/chat/${id}`, { headers: { authorization: `Bearer ${key}` } });
   expect(await record.json()).toMatchObject({ cost: { exact: '2.010000' } });
@@ -156,7 +156,7 @@ test('a service that stops while the database is away journals its open settleme
   proxy.refuse(false);
   const next = await startTestApp({ ...options, env: { ...options.env, MEDLEY_DATA: data_dir } });
   onTestFinished(() => next.stop());
-  await vi.waitFor(async () => expect(await readJournals(data_dir)).toEqual([]), { timeout: 60_000, interval: 50 });
+  await vi.waitFor(async () => expect(await readJournals(data_dir)).toEqual([]), { timeout: 120_000, interval: 50 });
   const entries = await database.db.query(`select type from ledger_entries where ref = $1 and event = 'close'`, [id]);
   expect(entries).toEqual([{ type: 'settle' }]);
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
@@ -200,7 +200,7 @@ test('a record whose end another process still has to settle releases no hold, a
   const { id: first, rest } = await begin(service.url, client.key);
   await rest();
   const rows = () => db.query<{ record: Record<string, unknown> }>('select to_jsonb(c) as record from chat_calls c');
-  await vi.waitFor(async () => expect((await rows()).length).toBe(1), { timeout: 60_000, interval: 50 });
+  await vi.waitFor(async () => expect((await rows()).length).toBe(1), { timeout: 120_000, interval: 50 });
   const [row] = await rows();
   const ref = `${first}-2`;
   const { account_id } = client;
@@ -222,8 +222,8 @@ test('a record whose end another process still has to settle releases no hold, a
 
   await app.holds.settle({ account_id, ref, cost: 1_500_000n, beyond_hold: true });
   const recorded = () => db.query('select cost from chat_calls where id = $1', [ref]);
-  await vi.waitFor(async () => expect(await recorded()).toEqual([{ cost: 1_500_000n }]), { timeout: 60_000 });
-  await vi.waitFor(() => expect(app.journal.pending()).toEqual([]), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await recorded()).toEqual([{ cost: 1_500_000n }]), { timeout: 120_000 });
+  await vi.waitFor(() => expect(app.journal.pending()).toEqual([]), { timeout: 120_000 });
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 });
@@ -244,11 +244,11 @@ test('a stream whose end the journal cannot take waits for the database, and is 
   const close = () =>
     database.db.query(`select type, revenue from ledger_entries where ref = $1 and event = 'close'`, [id]);
   await vi.waitFor(async () => expect(await close()).toEqual([{ type: 'settle', revenue: 2_010_000n }]), {
-    timeout: 60_000,
+    timeout: 120_000,
     interval: 50,
   });
   const records = () => database.db.query('select cost from chat_calls where id = $1', [id]);
-  await vi.waitFor(async () => expect(await records()).toEqual([{ cost: 2_010_000n }]), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await records()).toEqual([{ cost: 2_010_000n }]), { timeout: 120_000 });
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 });
@@ -277,11 +277,11 @@ test('a stream whose reserved hold the database refused pays what its key still 
   const charges = () =>
     database.db.query(`select revenue + loss as charged from ledger_entries where ref = $1 and event = 'close'`, [id]);
   await vi.waitFor(async () => expect(await charges()).toEqual([{ charged: 1_000n }]), {
-    timeout: 60_000,
+    timeout: 120_000,
     interval: 50,
   });
   const records = () => database.db.query('select cost from chat_calls where id = $1', [id]);
-  await vi.waitFor(async () => expect(await records()).toEqual([{ cost: 1_000n }]), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await records()).toEqual([{ cost: 1_000n }]), { timeout: 120_000 });
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
 });

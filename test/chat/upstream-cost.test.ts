@@ -119,7 +119,7 @@ test('a refusal has no upstream cost, and a response that breaks off before cont
   stage.upstream.script('costly', 'cut');
   const { headers } = await ask('acme/costly');
   await expect
-    .poll(() => booked(headers), { timeout: 60_000 })
+    .poll(() => booked(headers), { timeout: 120_000 })
     .toEqual([by_second, { ...close('acme/costly#oai', 'unknown', 0n), event: 'upstream 1' }]);
 });
 

@@ -43,7 +43,7 @@ it('commands in another terminal find the port, the file and the addresses of th
   let output = '';
   service = started;
   started.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await vi.waitUntil(() => output.includes('Make an image'), { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(() => output.includes('Make an image'), { interval: 20, timeout: 120_000 });
   const url = /running at (\S+)/.exec(output)?.[1] ?? '';
   const note = join(folder, 'data/service.json');
   expect(readFileSync(note, 'utf8')).not.toContain('a secret');

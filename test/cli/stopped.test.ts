@@ -40,7 +40,7 @@ it.each([
 ] as const)('a command that %s ends stops its PostgreSQL', async (signal, code) => {
   let stop: (signal: NodeJS.Signals) => void = () => undefined;
   const said = medley(['books'], { MEDLEY_DATA: data_dir }, (kill) => (stop = kill));
-  await vi.waitUntil(() => postmaster() !== undefined, { interval: 5, timeout: 60_000 });
+  await vi.waitUntil(() => postmaster() !== undefined, { interval: 5, timeout: 120_000 });
   stop(signal);
   expect(await said).toEqual({ code, out: '', error: '' });
   expect(postmaster()).toBeUndefined();
@@ -53,7 +53,7 @@ it('webhook listen that started first lets the service start on its data folder 
   const env = { MEDLEY_DATA: data_dir };
   const listening = medley(['webhook', 'listen', '--port', String(port), '--count', '2', '--json'], env);
   const forge = async () => (await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: 'x' })).status;
-  await vi.waitFor(async () => expect(await forge()).toBe(401), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await forge()).toBe(401), { timeout: 120_000 });
   const started = spawn(process.execPath, [main], {
     env: { ...process.env, ...env, PORT: '0', MEDLEY_ALLOW_PRIVATE: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -61,7 +61,7 @@ it('webhook listen that started first lets the service start on its data folder 
   service = started;
   let output = '';
   started.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await vi.waitUntil(() => output.includes('Make an image'), { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(() => output.includes('Make an image'), { interval: 20, timeout: 120_000 });
   const { accounts } = readObject((await medley(['account', 'list', '--json'], env)).out);
   const words = ['webhook', 'test', '--account', accounts[0]?.id ?? '', '--url', `http://127.0.0.1:${port}/`];
   expect(await medley(words, env)).toMatchObject({ code: 0, error: '' });

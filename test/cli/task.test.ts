@@ -79,7 +79,7 @@ describe('task fail', () => {
     // The worker stops the run upstream when it would have asked for it the next time.
     const attempts = async () => (await commands.ok('task', 'show', id)).attempts;
     await expect
-      .poll(attempts, { timeout: 60_000 })
+      .poll(attempts, { timeout: 120_000 })
       .toMatchObject([{ state: 'canceled', reason: 'operator: stuck upstream' }]);
     expect(await commands.fails(1, 'task', 'fail', id, '--reason', 'again')).toBe(`${id} is failed already.`);
   });

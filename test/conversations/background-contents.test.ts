@@ -79,7 +79,7 @@ test('a change of the secret encrypts waiting responses again, a few megabytes a
   await startWorker(service.app);
   for (const id of ids) {
     const state = async () => String((await client.call('GET', `/v1/responses/${id}`)).json.status);
-    await expect.poll(state, { timeout: 60_000, interval: 100 }).toBe('completed');
+    await expect.poll(state, { timeout: 120_000, interval: 100 }).toBe('completed');
   }
 }, 120_000);
 

@@ -423,7 +423,7 @@ describe("the service on the operator's pages", () => {
         const rows = await db.query<{ id: string }>(spoil, [json.id]);
         return rows.length === 1 && rows;
       },
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     );
     const mine = async () => (await queue()).troubled.filter(({ key }) => key === json.id);
     expect(await mine()).toMatchObject([{ id: job?.id, attempts: 3, reason: 'broken', state: 'later' }]);

@@ -31,7 +31,7 @@ beforeAll(async () => {
   owner = await ownerOfNew(test, 'Gęś');
   const { status } = await owner.post('/auth/set-up', { email: 'anna@example.com', name: 'Anna', password });
   if (status !== 200) throw new Error(`set-up was answered ${status}`);
-  await vi.waitUntil(() => server.mails.length > 0, { timeout: 60_000 });
+  await vi.waitUntil(() => server.mails.length > 0, { timeout: 120_000 });
   const token = new URL(/https?:\S+/.exec(server.mails[0]?.text ?? '')?.[0] ?? '').searchParams.get('token');
   const confirmed = await owner.post('/auth/confirm-email', { token });
   if (confirmed.status !== 200) throw new Error(`the address was answered ${confirmed.status}`);

@@ -65,7 +65,7 @@ describe('models in the dashboard', () => {
     expect((await client.call('POST', '/v1/chat/completions', body)).status).toBe(200);
     const wrong = { ...body, messages: [{ role: 'user', content: 'Hello [[fail before start]]' }] };
     expect((await client.call('POST', '/v1/chat/completions', wrong)).status).toBeGreaterThanOrEqual(500);
-    await expect.poll(() => paceOf('sandbox/chat'), { timeout: 60_000 }).toMatchObject({ ended: 2, succeeded: 1 });
+    await expect.poll(() => paceOf('sandbox/chat'), { timeout: 120_000 }).toMatchObject({ ended: 2, succeeded: 1 });
     const pace = await paceOf('sandbox/chat');
     expect(pace?.p50_ms).toBeGreaterThanOrEqual(pace?.first_p50_ms ?? Infinity);
   });

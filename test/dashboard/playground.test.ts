@@ -37,7 +37,7 @@ async function final({ json }: Seen): Promise<TaskView> {
   let task: TaskView | undefined;
   await expect
     .poll(async () => (task = (await owner.get(`${base}/tasks/${id}`)).json as TaskView).completed_at, {
-      timeout: 60_000,
+      timeout: 120_000,
     })
     .not.toBeNull();
   if (!task) throw new Error('there is no task');
@@ -107,7 +107,7 @@ describe('a run of the playground', () => {
     const { id } = begun.json as { id: string };
     // 409 while it is being handed to the provider
     const cancel = async () => (await owner.post(`${base}/tasks/${id}/cancel`)).status;
-    await expect.poll(cancel, { timeout: 60_000 }).toBe(200);
+    await expect.poll(cancel, { timeout: 120_000 }).toBe(200);
     expect(await final(begun)).toMatchObject({ status: 'failed', error: { type: 'canceled' } });
   });
 

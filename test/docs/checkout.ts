@@ -160,7 +160,7 @@ export class Checkout {
 
 const curl = 'test/docs/curl.mjs';
 
-const ready_ms_max = 45_000;
+const ready_ms_max = 150_000;
 
 /** Returns the output of the service once it says how to make an image. Throws when it ends before, or hangs. */
 function untilReady(service: Service): Promise<string> {

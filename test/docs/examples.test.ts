@@ -149,7 +149,7 @@ async function expectDirectives(session: Session): Promise<void> {
 /** However fast the machine is: the run ends after 20 s. */
 async function untilHangEnded({ checkout, hanging }: Session): Promise<void> {
   const status = async () => (await checkout.call<Task>(`/v1/tasks/${hanging}`)).status;
-  await expect.poll(status, { timeout: 60_000, interval: 100 }).toBe('failed');
+  await expect.poll(status, { timeout: 120_000, interval: 100 }).toBe('failed');
 }
 
 async function expectHangEnded(session: Session): Promise<void> {

@@ -103,7 +103,7 @@ describe('after a kill -9', () => {
     const home = join(data_dir, 'postgres');
     const draft = () => (existsSync(home) ? readdirSync(home) : []).find((name) => name.startsWith('new-'));
     await expect
-      .poll(() => existsSync(join(home, draft() ?? 'none', 'data', 'PG_VERSION')), { timeout: 60_000, interval: 1 })
+      .poll(() => existsSync(join(home, draft() ?? 'none', 'data', 'PG_VERSION')), { timeout: 120_000, interval: 1 })
       .toBe(true);
     child.kill('SIGKILL');
     await once(child, 'exit');
@@ -121,7 +121,7 @@ describe('a command', () => {
   test('waits for a service that is just starting', async () => {
     const starting = startChild(data_dir);
     await expect
-      .poll(() => existsSync(join(data_dir, 'postgres', 'owner.json')), { timeout: 60_000, interval: 5 })
+      .poll(() => existsSync(join(data_dir, 'postgres', 'owner.json')), { timeout: 120_000, interval: 5 })
       .toBe(true);
     const opened = await openEmbedded({ data_dir, settings: quick });
     const child = await starting;

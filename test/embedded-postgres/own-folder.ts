@@ -25,5 +25,5 @@ export function start(in_folder = data_dir): Promise<Embedded> {
 
 /** Resolves when the log has a line that fits. */
 export async function logged(pattern: RegExp): Promise<void> {
-  await expect.poll(() => log.join('\n'), { timeout: 60_000, interval: 20 }).toMatch(pattern);
+  await expect.poll(() => log.join('\n'), { timeout: 120_000, interval: 20 }).toMatch(pattern);
 }

@@ -42,7 +42,7 @@ function request(
 const eight = ['1', '2', '3', '4', '5', '6', '7', '8'];
 /** So many events, once they have happened. */
 async function first(count: number): Promise<string[]> {
-  await vi.waitUntil(() => events.length >= count, { timeout: 60_000 });
+  await vi.waitUntil(() => events.length >= count, { timeout: 120_000 });
   return events;
 }
 

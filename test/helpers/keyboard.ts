@@ -46,7 +46,7 @@ export function keyboardOf(page: Page): Keyboard {
           if (!(await hasFocus(target))) await page.keyboard.press('ArrowDown');
           if (!(await hasFocus(target))) throw new Error(`Arrows do not lead to ${role} ${name}`);
         },
-        { timeout: 60_000, interval: 200 },
+        { timeout: 120_000, interval: 200 },
       );
       await expectSeen(page, `${role} ${name}`);
     },
@@ -78,7 +78,7 @@ function expectSeen(page: Page, name: string): Promise<void> {
       const fault: string | null = await page.evaluate(`(${fault_of_focus})(document.activeElement)`);
       if (fault !== null) throw new Error(`The focus on ${name} ${fault}`);
     },
-    { timeout: 60_000, interval: 50 },
+    { timeout: 120_000, interval: 50 },
   );
 }
 

@@ -156,7 +156,7 @@ export class Run {
         if (match) return match;
         throw new Error(`waited for ${pattern}, and it only said: ${this.out}${this.error}`);
       },
-      { timeout: 60_000, interval: 10 },
+      { timeout: 120_000, interval: 10 },
     );
   }
 

@@ -31,7 +31,7 @@ test(`${count} hostile requests made from the reference, seed ${seed}`, async ()
   // A campaign that only ever meets the first check proves little.
   expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 202, 400, 401, 404, 405, 415, 422]));
   await place.expectForeignUntouched();
-  await vi.waitFor(async () => expect(await unfinished()).toEqual([]), { timeout: 60_000, interval: 200 });
+  await vi.waitFor(async () => expect(await unfinished()).toEqual([]), { timeout: 120_000, interval: 200 });
   await expectExactBooks(service.app);
   expect((await fetch(`${service.url}/livez`)).status).toBe(200);
 });

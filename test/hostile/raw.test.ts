@@ -343,7 +343,7 @@ describe('clients that go away', () => {
         const { data } = (await client.call('GET', '/v1/tasks?limit=100')).json;
         expect(data.every(({ status }) => status === 'succeeded')).toBe(true);
       },
-      { timeout: 60_000, interval: 100 },
+      { timeout: 120_000, interval: 100 },
     );
     await expectExactBooks(service.app);
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);

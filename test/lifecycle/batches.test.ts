@@ -97,7 +97,7 @@ test.concurrent(
       stage.upstream.script('gpt-x', 'hang');
       const { sdk, id, db } = await createBatch(stage);
       const child = startChild(stage, '');
-      await expect.poll(() => stage.upstream.open(), { timeout: 60_000, interval: 50 }).toBe(4);
+      await expect.poll(() => stage.upstream.open(), { timeout: 120_000, interval: 50 }).toBe(4);
       child.kill('SIGTERM');
       await once(child, 'exit');
       expect(child.exitCode).toBe(0);
@@ -123,7 +123,7 @@ test.concurrent(
       stage.upstream.script('gpt-x', { json: completion('Hi'), after });
       const { sdk, id } = await createBatch(stage);
       child = startChild(stage, '');
-      await expect.poll(() => stage.upstream.open(), { timeout: 60_000, interval: 50 }).toBe(4);
+      await expect.poll(() => stage.upstream.open(), { timeout: 120_000, interval: 50 }).toBe(4);
       child.kill('SIGSTOP');
       stage.upstream.script('gpt-x', { json: completion('Hi') });
       await startWorker(stage.test.app);

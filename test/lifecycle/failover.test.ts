@@ -7,6 +7,7 @@ import { completion, hello, yamlOf } from '../chat/setup.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { startChatUpstream } from '../helpers/chat-upstream.ts';
 import { startReplicated, type Replicated } from '../helpers/replicated.ts';
+import { byNight, depth } from '../helpers/depth.ts';
 
 type Stage = { servers: Replicated; test: TestApp };
 
@@ -86,7 +87,7 @@ async function setWork(context: TestContext) {
 }
 
 describe('a service whose DATABASE_URL names a primary and its standby', () => {
-  it.for(['killed', 'frozen'] as const)(
+  it.for(depth(['killed'] as const, ['killed', 'frozen'] as const))(
     'finds the standby that is promoted for a primary that was %s, with all that was acknowledged, and exact books',
     { timeout: 180_000 },
     async (how, context) => {
@@ -117,39 +118,41 @@ describe('a service whose DATABASE_URL names a primary and its standby', () => {
     },
   );
 
-  it('goes on with what the standby has, where nobody waited for that: what it did not hear never was, and money is exact', async (context) => {
-    const { stage, client, done, end } = await setWork(context);
-    const { servers, test } = stage;
-    await servers.cutOff();
-    const lost = await test.client();
-    const lost_task = await lost.call('POST', '/v1/generate', { model: 'sandbox/image', input: { prompt: 'a' } });
-    expect(lost_task.status).toBe(202);
-    const heard = { chats: done.chats, tasks: done.tasks.length };
-    await expect
-      .poll(() => Math.min(done.chats - heard.chats, done.tasks.length - heard.tasks), soon)
-      .toBeGreaterThan(20);
+  byNight(() => {
+    it('goes on with what the standby has, where nobody waited for that: what it did not hear never was, and money is exact', async (context) => {
+      const { stage, client, done, end } = await setWork(context);
+      const { servers, test } = stage;
+      await servers.cutOff();
+      const lost = await test.client();
+      const lost_task = await lost.call('POST', '/v1/generate', { model: 'sandbox/image', input: { prompt: 'a' } });
+      expect(lost_task.status).toBe(202);
+      const heard = { chats: done.chats, tasks: done.tasks.length };
+      await expect
+        .poll(() => Math.min(done.chats - heard.chats, done.tasks.length - heard.tasks), soon)
+        .toBeGreaterThan(20);
 
-    await servers.strike('killed');
-    await expect.poll(() => readiness(stage), soon).toBe(503);
-    await servers.promote();
-    const before = { chats: done.chats, tasks: done.tasks.length };
-    await expect.poll(() => done.tasks.length, back).toBeGreaterThan(before.tasks);
-    await expect.poll(() => done.chats, back).toBeGreaterThan(before.chats);
-    await end();
+      await servers.strike('killed');
+      await expect.poll(() => readiness(stage), soon).toBe(503);
+      await servers.promote();
+      const before = { chats: done.chats, tasks: done.tasks.length };
+      await expect.poll(() => done.tasks.length, back).toBeGreaterThan(before.tasks);
+      await expect.poll(() => done.chats, back).toBeGreaterThan(before.chats);
+      await end();
 
-    await expect.poll(async () => (await lost.call('GET', '/v1/balance')).status, soon).toBe(401);
-    const kept = [{ status: 'succeeded', n: expect.any(Number) }];
-    await expect.poll(() => statesOf(stage, done.tasks), soon).toEqual(kept);
-    expect((await statesOf(stage, done.tasks))[0]?.['n']).toBeLessThan(done.tasks.length);
-    expect(await countCharges(stage)).toBeLessThan(done.chats);
-    await expect.poll(async () => (await client.call('GET', '/v1/balance')).json.held.amount, soon).toBe('0.00');
-    // A record is written behind its charge: one of the two may have been lost.
-    const report = await checkBooks(test.app.db, { full: true, more: service_rules });
-    const others = report.findings.filter(
-      ({ rule }) => rule !== 'the record of a chat call tells what its hold was settled at',
-    );
-    expect(others).toEqual([]);
-  }, 180_000);
+      await expect.poll(async () => (await lost.call('GET', '/v1/balance')).status, soon).toBe(401);
+      const kept = [{ status: 'succeeded', n: expect.any(Number) }];
+      await expect.poll(() => statesOf(stage, done.tasks), soon).toEqual(kept);
+      expect((await statesOf(stage, done.tasks))[0]?.['n']).toBeLessThan(done.tasks.length);
+      expect(await countCharges(stage)).toBeLessThan(done.chats);
+      await expect.poll(async () => (await client.call('GET', '/v1/balance')).json.held.amount, soon).toBe('0.00');
+      // A record is written behind its charge: one of the two may have been lost.
+      const report = await checkBooks(test.app.db, { full: true, more: service_rules });
+      const others = report.findings.filter(
+        ({ rule }) => rule !== 'the record of a chat call tells what its hold was settled at',
+      );
+      expect(others).toEqual([]);
+    }, 180_000);
+  });
 
   it('is unavailable while both only read, and says so of each', async ({ onTestFinished }) => {
     const servers = await startReplicated();

@@ -180,7 +180,7 @@ async function expectNothingLost(point: Failpoint, action: 'kill' | 'throw', way
 /** Every task final; a failed one because nobody knows whether the upstream took it; none submitted twice. */
 async function expectAllWell({ service, upstream }: Case): Promise<void> {
   const unfinished = () => service.app.db.query('select id from tasks where completed_at is null');
-  await vi.waitFor(async () => expect(await unfinished()).toEqual([]), { timeout: 60_000, interval: 200 });
+  await vi.waitFor(async () => expect(await unfinished()).toEqual([]), { timeout: 120_000, interval: 200 });
   const submits = upstream.submits.map(({ route, task_id }) => `${route} ${task_id}`);
   expect(submits.toSorted()).toEqual([...new Set(submits)].toSorted());
   const failed = await service.app.db.query<{ error_message: string }>(
@@ -214,7 +214,7 @@ function startNode(app: App, failpoint: string, role: 'worker' | 'api' = 'worker
 }
 
 async function untilDead({ child, said }: Node): Promise<void> {
-  const patience = setTimeout(() => child.kill('SIGTERM'), 60_000);
+  const patience = setTimeout(() => child.kill('SIGTERM'), 150_000);
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   clearTimeout(patience);
   expect(child.signalCode, said()).toBe('SIGKILL');
@@ -222,7 +222,7 @@ async function untilDead({ child, said }: Node): Promise<void> {
 
 async function untilStumbled({ child, said }: Node, point: Failpoint): Promise<void> {
   try {
-    await vi.waitFor(() => expect(said()).toContain(`failpoint ${point}`), { timeout: 60_000, interval: 50 });
+    await vi.waitFor(() => expect(said()).toContain(`failpoint ${point}`), { timeout: 120_000, interval: 50 });
   } finally {
     child.kill('SIGTERM');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -250,7 +250,7 @@ async function createLast(the: Case, url: string): Promise<void> {
 
 async function untilRunning({ service }: Case): Promise<void> {
   const waiting = () => service.app.db.query(`select id from tasks where status <> 'running'`);
-  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 60_000, interval: 50 });
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 120_000, interval: 50 });
 }
 
 async function cancelAll({ client, ids }: Case): Promise<void> {
@@ -273,7 +273,7 @@ async function endAll(the: Case): Promise<void> {
 
 async function expectStopped({ service, ids }: Case): Promise<void> {
   const stopped = () => service.app.db.query(`select task_id from attempts where state = 'canceled'`);
-  await vi.waitFor(async () => expect((await stopped()).length).toBe(ids.length), { timeout: 60_000, interval: 100 });
+  await vi.waitFor(async () => expect((await stopped()).length).toBe(ids.length), { timeout: 120_000, interval: 100 });
 }
 
 async function loseJobs({ service }: Case): Promise<void> {
@@ -302,20 +302,20 @@ async function removeNow({ service }: Case): Promise<void> {
 
 async function expectNoFiles({ service, ids, client }: Case): Promise<void> {
   const removed = () => service.app.db.query('select id from tasks where files_removed_at is not null');
-  await vi.waitFor(async () => expect((await removed()).length).toBe(ids.length), { timeout: 60_000, interval: 100 });
+  await vi.waitFor(async () => expect((await removed()).length).toBe(ids.length), { timeout: 120_000, interval: 100 });
   for (const id of ids) expect(await service.app.storage.list(client.account_id, id)).toEqual([]);
 }
 
 /** The tasks go; the ledger stays, and is exact without them. */
 async function expectGone({ service, ids, client }: Case): Promise<void> {
   const left = () => service.app.db.query('select id from tasks');
-  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 60_000, interval: 100 });
+  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 120_000, interval: 100 });
   for (const id of ids) expect(await service.app.storage.list(client.account_id, id)).toEqual([]);
 }
 
 async function expectDelivered({ service, ids, received }: Case): Promise<void> {
   const waiting = () => service.app.db.query(`select id from deliveries where state = 'waiting'`);
-  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 60_000, interval: 200 });
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 120_000, interval: 200 });
   expect([...new Set(received)].toSorted()).toEqual(ids.toSorted());
 }
 

@@ -203,7 +203,7 @@ describe.concurrent('kill -9', () => {
         (answer) => answer.status,
         () => 0,
       );
-    await vi.waitFor(async () => expect(await ready()).toBe(200), { timeout: 60_000, interval: 100 });
+    await vi.waitFor(async () => expect(await ready()).toBe(200), { timeout: 120_000, interval: 100 });
     const final = await expectAllWell(service, ids.length);
     expect(final.filter((status) => status === 'succeeded').length).toBe(ids.length);
   }, 240_000);

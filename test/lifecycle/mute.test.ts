@@ -115,7 +115,7 @@ describe.concurrent('silent connections to the database', () => {
             (await Promise.all(clients.map((client) => client.call('GET', '/v1/balance')))).map(
               ({ json }) => json.held.amount,
             ),
-          { timeout: 60_000 },
+          { timeout: 120_000 },
         )
         .toEqual(clients.map(() => '0.00'));
       const rows = await test.app.db.query<{ n: bigint }>(

@@ -50,7 +50,7 @@ afterEach(async () => {
       const { findings } = await checkBooks(database.db, { full: true, more: service_rules });
       if (findings.length > 0) throw new Error(JSON.stringify(findings));
     },
-    { timeout: 60_000, interval: 200 },
+    { timeout: 120_000, interval: 200 },
   );
 });
 
@@ -100,7 +100,7 @@ async function start(role: string): Promise<Node> {
   children.push(child);
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await vi.waitUntil(() => /running at \S+:\d+/.test(output), { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(() => /running at \S+:\d+/.test(output), { interval: 20, timeout: 120_000 });
   const port = /running at \S+:(\d+)/.exec(output)?.[1];
   return { child, url: `http://127.0.0.1:${port}`, is_ready: true };
 }

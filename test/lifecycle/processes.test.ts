@@ -59,7 +59,7 @@ function apiProcesses(): number[] {
 
 test('two API processes serve one port, and make an image with the worker that started them', async () => {
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-  await vi.waitFor(() => expect(apiProcesses()).toHaveLength(2), { timeout: 60_000 });
+  await vi.waitFor(() => expect(apiProcesses()).toHaveLength(2), { timeout: 120_000 });
   const created = await call('/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'waves' } });
   expect(await created.json()).toMatchObject({ status: 'succeeded', output: [{ url: expect.stringContaining(url) }] });
   const messages = [{ role: 'user', content: 'Hello' }];
@@ -81,8 +81,8 @@ test('each process has its metrics on a port of its own, the API processes behin
 test('an API process that is killed is replaced, and the other one serves meanwhile', async () => {
   const [first] = apiProcesses();
   process.kill(first ?? 0, 'SIGKILL');
-  await vi.waitFor(async () => expect((await call('/v1/balance')).status).toBe(200), { timeout: 60_000 });
-  await vi.waitFor(() => expect(apiProcesses().filter((pid) => pid !== first)).toHaveLength(2), { timeout: 60_000 });
+  await vi.waitFor(async () => expect((await call('/v1/balance')).status).toBe(200), { timeout: 120_000 });
+  await vi.waitFor(() => expect(apiProcesses().filter((pid) => pid !== first)).toHaveLength(2), { timeout: 120_000 });
   expect((await call('/v1/balance')).status).toBe(200);
 });
 

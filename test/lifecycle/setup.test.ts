@@ -89,7 +89,7 @@ describe('simultaneous first starts', () => {
   test('are not delayed by one that was killed -9 with its npm', async () => {
     repository.holdInstall();
     const first = repository.run('start');
-    await expect.poll(() => repository.installations(), { timeout: 60_000, interval: 10 }).toBe(1);
+    await expect.poll(() => repository.installations(), { timeout: 120_000, interval: 10 }).toBe(1);
     process.kill(first.pid, 'SIGKILL');
     process.kill(Number(readFileSync(join(repository.folder, 'installations'), 'utf8')), 'SIGKILL');
     repository.letInstall();
@@ -100,7 +100,7 @@ describe('simultaneous first starts', () => {
   test('wait for an npm that survived its start, and use its work', async () => {
     repository.holdInstall();
     const first = repository.run('start');
-    await expect.poll(() => repository.installations(), { timeout: 60_000, interval: 10 }).toBe(1);
+    await expect.poll(() => repository.installations(), { timeout: 120_000, interval: 10 }).toBe(1);
     process.kill(first.pid, 'SIGKILL');
     const npm = readFileSync(join(repository.folder, 'installations'), 'utf8').trim();
     const second = repository.run('start');
@@ -167,7 +167,7 @@ describe('signals to the start', () => {
   test('end it during the installation and free the lock', async () => {
     repository.holdInstall();
     const run = repository.run('start');
-    await expect.poll(() => repository.installations(), { timeout: 60_000, interval: 10 }).toBe(1);
+    await expect.poll(() => repository.installations(), { timeout: 120_000, interval: 10 }).toBe(1);
     run.process.kill('SIGINT');
     expect(await run.ended()).toBe(130);
     expect(run.out).toBe('');

@@ -26,7 +26,7 @@ async function startDoomed({ app }: TestApp, failpoint: string) {
       ({ status }) => status,
       () => 0,
     );
-  await expect.poll(isReady, { timeout: 60_000, interval: 100 }).toBe(200);
+  await expect.poll(isReady, { timeout: 120_000, interval: 100 }).toBe(200);
   return {
     url,
     untilDead: async () => {

@@ -319,7 +319,7 @@ test('a busy account returns to reservations in memory after its cache is droppe
   let turn = 0;
   const turning = setInterval(() => (turn += 1), 0);
   const callers = Array.from({ length: 64 }, caller);
-  const more = (by: number, from = n) => vi.waitUntil(() => n - from >= by, { timeout: 60_000, interval: 5 });
+  const more = (by: number, from = n) => vi.waitUntil(() => n - from >= by, { timeout: 120_000, interval: 5 });
   await more(1_000);
   holds.invalidate();
   await more(1_000);

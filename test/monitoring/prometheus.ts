@@ -49,7 +49,7 @@ beforeAll(async () => {
   server.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
   await makeTraffic();
   const isRead = async () => (await values('medley_chat_calls_total').catch(() => [])).length > 0;
-  await vi.waitUntil(isRead, { timeout: 60_000, interval: 500 });
+  await vi.waitUntil(isRead, { timeout: 120_000, interval: 500 });
 }, 120_000);
 
 afterAll(async () => {
@@ -95,7 +95,7 @@ test('Prometheus loads every alert, evaluates each, and none fires on a service 
       expect(text.match(/"health":"ok"/g)).toHaveLength(text.match(/"alert"|"type":"alerting"/g)?.length ?? 0);
       expect(text).toContain('MedleyBooksDiffer');
     },
-    { timeout: 60_000, interval: 500 },
+    { timeout: 120_000, interval: 500 },
   );
   expect(await values('ALERTS{alertstate="firing"}')).toEqual([]);
 });

@@ -348,7 +348,7 @@ test('200 requests that hang delay no other', async () => {
   const patient = { ...sending, connect_timeout_ms: 60_000, timeout_ms: 60_000 };
   let ended = 0;
   const all = Array.from({ length: 200 }, () => failureOf(guard.send(hanging, patient)).then(() => (ended += 1)));
-  await vi.waitFor(() => expect(sockets).toHaveLength(200), { timeout: 60_000 });
+  await vi.waitFor(() => expect(sockets).toHaveLength(200), { timeout: 120_000 });
   expect((await guard.send(url, patient)).status).toBe(200);
   expect(ended).toBe(0);
   for (const socket of sockets) socket.destroy();

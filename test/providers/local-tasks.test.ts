@@ -115,7 +115,7 @@ const read = async (id: string) => (await client.call('GET', `/v1/tasks/${id}`))
 const cancel = (id: string) => client.call('POST', `/v1/tasks/${id}/cancel`);
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  await expect.poll(holds, { timeout: 60_000, interval: 10 }).toBe(true);
+  await expect.poll(holds, { timeout: 120_000, interval: 10 }).toBe(true);
 }
 
 async function balance(): Promise<string> {

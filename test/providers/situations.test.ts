@@ -15,7 +15,7 @@ describe('the table of situations', () => {
     expect(all.filter((adapter) => !here.has(adapter)).length).toBe(1); // the sandbox, which is no provider
   });
 
-  it('is in docs/providers.md as the adapters do it (vitest -u writes it again)', { timeout: 60_000 }, async () => {
+  it('is in docs/providers.md as the adapters do it (vitest -u writes it again)', { timeout: 120_000 }, async () => {
     const rows: string[] = [];
     for (const subject of subjects) {
       const cells = await Promise.all(situations.map((situation) => cellOf(subject, situation)));

@@ -37,7 +37,7 @@ async function untilEnded(id: string, on = client): Promise<OpenAI.Responses.Res
         last = await on.responses.retrieve(id);
         return last.status;
       },
-      { timeout: 60_000, interval: 50 },
+      { timeout: 120_000, interval: 50 },
     )
     .not.toMatch(/queued|in_progress/);
   if (!last) throw new Error('there is no answer');

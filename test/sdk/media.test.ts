@@ -215,7 +215,7 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
       expect(created).toMatchObject({ error: null, completed_at: null, expires_at: null });
       expect(['queued', 'in_progress']).toContain(created.status);
       await expect
-        .poll(async () => (await videos.retrieve(created.id)).status, { timeout: 60_000, interval: 200 })
+        .poll(async () => (await videos.retrieve(created.id)).status, { timeout: 120_000, interval: 200 })
         .toBe('completed');
       const done = await videos.retrieve(created.id);
       expect(done).toMatchObject({ progress: 100, seconds: '4', size: '1280x720', completed_at: expect.any(Number) });

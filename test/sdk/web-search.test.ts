@@ -114,7 +114,7 @@ test('a caller who leaves while the service searches pays for what was done, and
   await expect.poll(() => search.asked.length).toBeGreaterThanOrEqual(Math.max(1, before));
   gone.abort();
   await expect
-    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 60_000 })
+    .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 120_000 })
     .toBe(200);
   const record = JSON.parse((await stage.client.call('GET', `/v1/chat/${id}`)).text) as {
     cost: object;

@@ -84,9 +84,9 @@ function order(prompt: string): object {
 
 test('the log of a process has no key, secret, prompt, link, header, query or body', async () => {
   const links = await useEverything();
-  await vi.waitUntil(() => calls > 0, { timeout: 60_000 });
+  await vi.waitUntil(() => calls > 0, { timeout: 120_000 });
   await breakTheDatabase();
-  await vi.waitUntil(() => service.log().includes('unexpected error'), { timeout: 60_000 });
+  await vi.waitUntil(() => service.log().includes('unexpected error'), { timeout: 120_000 });
   await service.stop();
   const log = service.log();
   // What must be there, or the test proves nothing.

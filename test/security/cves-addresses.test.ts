@@ -137,6 +137,8 @@ test('CVE-2026-45401 a redirect is not followed by a webhook, and judged anew by
   elsewhere.close();
 });
 
+const patience = { timeout: 120_000 };
+
 test('CVE-2026-44284 an address that was allowed when it was given is judged again when it is dialled', async () => {
   const allowing = 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n';
   const changing = await startTestApp({ yaml: allowing });
@@ -157,7 +159,7 @@ test('CVE-2026-44284 an address that was allowed when it was given is judged aga
     const [first] = await vi.waitUntil(async () => {
       const list = await attempts();
       return list[0]?.ended_at ? list : undefined;
-    });
+    }, patience);
     expect(first).toMatchObject({ status: null, error: expect.stringMatching(/private|internet/) });
     expect(connections).toBe(0);
   } finally {

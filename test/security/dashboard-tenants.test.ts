@@ -29,7 +29,7 @@ beforeAll(async () => {
   const made = await Promise.all(['x', '[[fail]] x'].map((prompt) => create(prompt, '?wait=60')));
   const running = await create('[[delay 600s]] x', '');
   await vi.waitUntil(async () => (await client.call('GET', `/v1/tasks/${running}`)).json.status === 'running', {
-    timeout: 60_000,
+    timeout: 120_000,
   });
   const chat = await client.call('POST', '/v1/chat/completions', {
     model: 'sandbox/chat',
@@ -38,7 +38,7 @@ beforeAll(async () => {
   // Its record is written a moment later; a state from before that would differ from every later one.
   const request_id = chat.headers.get('x-request-id') ?? '';
   await vi.waitUntil(async () => (await victim.get(`${victim.base}/chats`)).text.includes(request_id), {
-    timeout: 60_000,
+    timeout: 120_000,
   });
   const rows = await service.app.db.query<{ id: string }>('select id from deliveries where account_id = $1', [
     victim.account_id,

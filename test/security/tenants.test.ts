@@ -35,7 +35,7 @@ beforeAll(async () => {
   const failed = await create(victim, '[[fail]]');
   const running = await victim.call('POST', '/v1/generate', order('[[delay 600s]]'));
   const status = async () => (await victim.call('GET', `/v1/tasks/${running.json.id}`)).json.status;
-  await vi.waitUntil(async () => (await status()) === 'running', { timeout: 60_000 });
+  await vi.waitUntil(async () => (await status()) === 'running', { timeout: 120_000 });
   tasks = [done, failed, running].map(({ json }) => json.id);
   link = done.json.output[0]?.url ?? '';
   upload = await uploadOf(victim);

@@ -87,7 +87,7 @@ const red = { model: 'sandbox/image', prompt: 'red', size: '32x16' };
 async function film(): Promise<string> {
   const { json } = await client.call('POST', '/v1/videos', { model: 'sandbox/video', prompt: 'waves', seconds: '1' });
   await expect
-    .poll(async () => (await client.call('GET', `/v1/videos/${json.id}`)).json.status, { timeout: 60_000 })
+    .poll(async () => (await client.call('GET', `/v1/videos/${json.id}`)).json.status, { timeout: 120_000 })
     .toBe('completed');
   return json.id;
 }

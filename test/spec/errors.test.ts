@@ -188,7 +188,7 @@ it('S7.3-1 a generation that starts and fails gets 202, and its task becomes fai
   const { status, json: task } = await generate({ model: 'sandbox/image', input: { prompt: '[[fail]] x' } });
   expect([status, task.status]).toEqual([202, 'queued']);
   const ended = () => client.call('GET', `/v1/tasks/${task.id}`);
-  await expect.poll(async () => (await ended()).json.status, { interval: 20, timeout: 60_000 }).toBe('failed');
+  await expect.poll(async () => (await ended()).json.status, { interval: 20, timeout: 120_000 }).toBe('failed');
   expect((await ended()).json).toMatchObject({ error: { type: 'upstream_error' }, cost: { amount: '0.00' } });
   const { json: balance } = await client.call('GET', '/v1/balance');
   expect([balance.held.exact, balance.available.exact]).toEqual(['0.000000', '100.000000']);

@@ -189,20 +189,20 @@ it('D-wait-6 a caller that disconnects while it waits does not cancel the task',
   const request = fetch(`${service.url}/v1/generate?wait=20`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(order('[[delay 1s]] x')),
+    body: JSON.stringify(order('[[delay 6s]] x')),
     signal: dropped.signal,
   });
   request.catch(() => undefined);
   const tasks = async () => (await client.call('GET', '/v1/tasks')).json.data;
-  await vi.waitUntil(async () => (await tasks())[0]?.status === 'running', { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(async () => (await tasks())[0]?.status === 'running', { interval: 20, timeout: 120_000 });
   dropped.abort();
-  await vi.waitUntil(async () => (await tasks())[0]?.completed_at, { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(async () => (await tasks())[0]?.completed_at, { interval: 20, timeout: 120_000 });
   expect(await tasks()).toMatchObject([{ status: 'succeeded' }]);
 });
 
 it('D-wait-7 waiting calls hold no database connection', async () => {
   const waiting = Array.from({ length: 30 }, () => post(quiet, order('x'), '?wait=3'));
-  await vi.waitUntil(async () => (await count(quiet)) === 30, { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(async () => (await count(quiet)) === 30, { interval: 20, timeout: 120_000 });
   const started_ms = performance.now();
   expect(await held(quiet)).toBe('0.300000');
   expect(performance.now() - started_ms).toBeLessThan(1_500);

@@ -193,7 +193,9 @@ it('D-money-11 the price of a task is frozen at its creation', async () => {
   });
   await service.configure(yaml('0.01'));
   const { json: later } = await hold({}, client);
-  await expect.poll(async () => (await taskOf(created.id)).status, { interval: 20, timeout: 60_000 }).toBe('succeeded');
+  await expect
+    .poll(async () => (await taskOf(created.id)).status, { interval: 20, timeout: 120_000 })
+    .toBe('succeeded');
   await service.configure(usual);
   expect((await taskOf(created.id)).cost.exact).toBe('0.020000');
   expect(later.estimated_cost.exact).toBe('0.010000');

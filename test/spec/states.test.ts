@@ -84,7 +84,7 @@ const get = async (id: string, by = client) => (await by.call('GET', `/v1/tasks/
 const cancel = (id: string, by = client): Promise<Answered> => by.call('POST', `/v1/tasks/${id}/cancel`);
 const submitsOf = (id: string) => upstream.submits.filter(({ task_id }) => task_id === id).map(({ route }) => route);
 const reaches = (id: string, status: string) =>
-  vi.waitUntil(async () => (await get(id)).status === status, { interval: 20, timeout: 60_000 });
+  vi.waitUntil(async () => (await get(id)).status === status, { interval: 20, timeout: 120_000 });
 
 async function money(by = client): Promise<{ available: string; held: string }> {
   const { json } = await by.call('GET', '/v1/balance');
@@ -123,7 +123,7 @@ async function expectOneEnding({ app }: TestApp, by: Client, id: string): Promis
     const cancels = Array.from({ length: 4 }, () => cancel(id, by));
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     // One waits for the row; the others of the account wait for that one, and take no connection meanwhile.
-    await vi.waitUntil(async () => (await app.db.query(waiting)).length >= 1, { interval: 10, timeout: 60_000 });
+    await vi.waitUntil(async () => (await app.db.query(waiting)).length >= 1, { interval: 10, timeout: 120_000 });
     return cancels;
   });
   const answers = await Promise.all(racing);
@@ -212,7 +212,7 @@ it('D-task-5 a task is running when its upstream has started, not when it has on
   routes(['queue'], ['done']);
   const before = upstream.polls.length;
   const { json: waiting } = await generate({}, 0);
-  await vi.waitUntil(() => upstream.polls.length >= before + 3, { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(() => upstream.polls.length >= before + 3, { interval: 20, timeout: 120_000 });
   expect(await get(waiting.id)).toMatchObject({ status: 'queued', started_at: null });
   await cancel(waiting.id);
   routes(['run forever'], ['done']);
@@ -256,7 +256,7 @@ it('D-task-19 error.type is internal_error when the fault is ours', async () => 
   const { json: task } = await generate({}, 0, 'test/pair', by);
   const node = await idle.beside({ yaml: 'version: 1\n' }); // the model was taken out of the configuration
   await startWorker(node.app);
-  await vi.waitUntil(async () => (await get(task.id, by)).status === 'failed', { timeout: 60_000 });
+  await vi.waitUntil(async () => (await get(task.id, by)).status === 'failed', { timeout: 120_000 });
   await node.stop();
   expect((await get(task.id, by)).error).toMatchObject({ type: 'internal_error' });
 });
@@ -307,7 +307,7 @@ it('D-fail-4 a task whose worker dies while submitting is not submitted again an
   const ids = [await orphan(), await orphan()];
   const node = await idle.beside({ yaml: yaml(upstream.url), adapters: { scripted } });
   await startWorker(node.app);
-  for (const id of ids) await vi.waitUntil(async () => (await get(id, by)).completed_at, { timeout: 60_000 });
+  for (const id of ids) await vi.waitUntil(async () => (await get(id, by)).completed_at, { timeout: 120_000 });
   await node.stop();
   for (const id of ids) {
     expect(await get(id, by)).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });

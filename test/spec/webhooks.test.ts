@@ -63,7 +63,7 @@ async function listed(at: Stage, task: string, count = 1, client = at.client) {
 /** Waits until a task whose webhook nobody receives is final. */
 async function final(at: Stage, task: string): Promise<void> {
   const there = () => deliveryOf(at.app, at.client, task).catch(() => false);
-  await vi.waitUntil(there, { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(there, { interval: 20, timeout: 120_000 });
 }
 
 /** Sends a delivery again, and answers what came. */
@@ -120,7 +120,7 @@ it('S6-1 the only webhook events are those of finished tasks', async () => {
   expect((await client.call('POST', '/v1/estimate', body)).status).toBe(200);
   const { json: task } = await client.call('POST', '/v1/generate', body);
   const status = async () => (await client.call('GET', `/v1/tasks/${task.id}`)).json.status;
-  await vi.waitUntil(async () => (await status()) === 'running', { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(async () => (await status()) === 'running', { interval: 20, timeout: 120_000 });
   await client.call('POST', `/v1/tasks/${task.id}/cancel`);
   expect(header(await receiver.nth('/only', 1), 'x-service-event')).toBe('task.failed');
   await listed(real, task.id);
@@ -438,7 +438,7 @@ it('D-webhooks-11 webhook-signature carries only that of the new secret 24 hours
 // These take seconds, so they run beside one another: real time, and operator commands.
 
 /** An operator command starts a process, which a busy machine lets wait. */
-const in_a_process = { concurrent: true, timeout: 60_000 };
+const in_a_process = { concurrent: true, timeout: 120_000 };
 
 it('D-webhooks-12 a delivery may take 5 s to connect', { concurrent: true }, async () => {
   const deaf = await startDeafHost('127.0.0.21');
@@ -484,7 +484,7 @@ it('S6.3-3 our example receiver answers 401 to a signature that does not match',
   const { id } = await deliveryOf(real.app, real.client, (await tell(real)).task);
   const headers = { 'x-service-delivery': id, 'x-service-signature': `sha256=${'0'.repeat(64)}` };
   const forged = () => fetch(`${spare.url}/`, { method: 'POST', body: '{}', headers }).then(({ status }) => status);
-  expect(await vi.waitFor(forged, { interval: 50, timeout: 60_000 })).toBe(401);
+  expect(await vi.waitFor(forged, { interval: 50, timeout: 120_000 })).toBe(401);
   expect(JSON.parse((await listening).out)).toMatchObject({ received: [{ delivery: id, verified: false }] });
 });
 
@@ -605,7 +605,7 @@ async function throttledAt(receiver: Receiver): Promise<number> {
 /** Waits until so many attempts are being answered and so many deliveries wait for a slot. */
 async function expectFlying(receiver: Receiver, path: string, open: number, throttled: number): Promise<void> {
   const reached = async () => receiver.open(path) === open && (await throttledAt(receiver)) === throttled;
-  await vi.waitUntil(reached, { interval: 20, timeout: 60_000 });
+  await vi.waitUntil(reached, { interval: 20, timeout: 120_000 });
 }
 
 it('D-webhooks-25 at most 4 deliveries are in flight to one URL', () =>
@@ -653,7 +653,7 @@ it('D-webhooks-29 the 64 deliveries to a host are shared fairly: an account with
     await expectFlying(receiver, '', 64, 4);
     receiver.release(receiver.received[0]?.path ?? '', 204);
     await expectFlying(receiver, '', 64, 3);
-    await vi.waitUntil(() => receiver.received.length > 64, { timeout: 60_000 }); // the slot is taken before it is heard
+    await vi.waitUntil(() => receiver.received.length > 64, { timeout: 120_000 }); // the slot is taken before it is heard
     expect(receiver.received[64]?.path).toBe('/small');
   }));
 
@@ -682,9 +682,9 @@ it('D-webhooks-31 first attempts never wait behind retries', () =>
     for (const task of tasks) await listed(stage, task);
     receiver.answer('/a', 'hang');
     await pass(stage, 10 * second);
-    await vi.waitUntil(async () => receiver.open('/a') + (await throttledAt(receiver)) === 6, { timeout: 60_000 });
+    await vi.waitUntil(async () => receiver.open('/a') + (await throttledAt(receiver)) === 6, { timeout: 120_000 });
     const first = await finishTask(stage.client, url(receiver, '/a'));
-    await vi.waitUntil(() => receiver.received.at(-1)?.body.toString().includes(first), { timeout: 60_000 });
+    await vi.waitUntil(() => receiver.received.at(-1)?.body.toString().includes(first), { timeout: 120_000 });
     expect(receiver.open('/a')).toBe(4);
   }));
 

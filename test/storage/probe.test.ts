@@ -383,7 +383,7 @@ describe('the processes that measure files', () => {
     expect(children).toHaveLength(1);
     service.kill('SIGKILL');
     await vi.waitFor(async () => expect(await Promise.all(children.map(isAlive))).toEqual([false]), {
-      timeout: 60_000,
+      timeout: 120_000,
     });
   });
 

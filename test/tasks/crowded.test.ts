@@ -86,7 +86,7 @@ it('an upstream that delays a hundred submits delays the start of no other task'
   await Promise.all(
     Array.from({ length: 100 }, () => patient.call('POST', '/v1/generate', { model: 'test/hangs', input: {} })),
   );
-  await expect.poll(() => hanging.length, { timeout: 60_000 }).toBe(100);
+  await expect.poll(() => hanging.length, { timeout: 120_000 }).toBe(100);
   const { json } = await quick.call('POST', '/v1/generate?wait=60', { model: 'test/takes', input: {} });
   expect(json.status).toBe('succeeded');
   for (const end of hanging.splice(0)) end();
@@ -115,7 +115,7 @@ it('an account whose submits all hang leaves half of the slots to others and get
     const { json: list } = await patient.call('GET', '/v1/balance');
     return list.held.amount;
   };
-  await expect.poll(ended, { timeout: 60_000, interval: 200 }).toBe('0.00');
+  await expect.poll(ended, { timeout: 120_000, interval: 200 }).toBe('0.00');
   const rows = await service.app.db.query<{ count: string }>(
     `select count(*) from tasks where account_id = $1 and status = 'succeeded'`,
     [patient.account_id],
@@ -136,7 +136,7 @@ it('a reload while the files of an input are fetched breaks nothing', async () =
   expect(other.json.status).toBe('succeeded'); // by a provider that was opened behind the reload
   answer();
   await expect
-    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 60_000 })
+    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 120_000 })
     .toBe('succeeded');
   server.close();
 });

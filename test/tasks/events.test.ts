@@ -57,7 +57,7 @@ async function start(): Promise<{ id: string; path: string }> {
   const { json } = await client.call('POST', '/v1/generate', { model: 'test/slow', input: {} });
   await expect.poll(() => urls.get(json.id)).toBeDefined();
   await expect
-    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 60_000 })
+    .poll(async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 120_000 })
     .toBe('running');
   return { id: json.id, path: (urls.get(json.id) ?? '').replace(public_url, '') };
 }

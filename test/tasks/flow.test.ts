@@ -70,8 +70,8 @@ describe('a task on the sandbox', () => {
       cost: { amount: '0.00' },
     });
     const statusNow = async () => (await client.call('GET', `/v1/tasks/${queued.id}`)).json.status;
-    await expect.poll(statusNow, { timeout: 60_000, interval: 50 }).toBe('running');
-    await expect.poll(statusNow, { timeout: 60_000, interval: 50 }).toBe('succeeded');
+    await expect.poll(statusNow, { timeout: 120_000, interval: 50 }).toBe('running');
+    await expect.poll(statusNow, { timeout: 120_000, interval: 50 }).toBe('succeeded');
   });
 
   it.each([

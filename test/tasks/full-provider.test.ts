@@ -72,7 +72,7 @@ async function untilFinal(client: Client, id: string, limit_ms = 20_000) {
 async function untilWaits(id: string): Promise<void> {
   const waits = () =>
     service.app.db.query('select 1 from throttled_tasks where task_id = $1 and promoted_at is null', [id]);
-  await vi.waitUntil(async () => (await waits()).length > 0, { timeout: 60_000, interval: 20 });
+  await vi.waitUntil(async () => (await waits()).length > 0, { timeout: 120_000, interval: 20 });
 }
 
 /** Every route of the crowded provider answers so to the next submits. */

@@ -73,7 +73,7 @@ beforeEach(() => {
 afterEach(async () => {
   await expectExactBooks(service.app);
   const spooled = () => readdir(join(service.app.config.data_dir, 'spool'));
-  await vi.waitUntil(async () => (await spooled()).length === 0, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await spooled()).length === 0, { timeout: 120_000 });
 });
 
 const silence = Buffer.alloc(250_000);
@@ -149,7 +149,7 @@ it('a disk that cannot be written is reported as that, and results are fetched a
   sings.answer = () => ({ phase: 'done', files: [{ url: `${site.url}/short` }] });
   const result = generate('test/hum', {});
   await vi.waitUntil(() => logged.mock.lastCall?.[1] === 'output could not be stored, will try again', {
-    timeout: 60_000,
+    timeout: 120_000,
   });
   await rm(folder);
   expect((await result).json.status).toBe('succeeded');
@@ -165,7 +165,7 @@ async function upload(): Promise<number> {
 it('a burst of requests with links waits for its eight slots, and an upload meanwhile is refused', async () => {
   const clips = (n: number) => [`${site.url}/short?${n}`, `${site.url}/slow?${n}`];
   const answers = Array.from({ length: 20 }, (_, n) => generate('test/sing', { clips: clips(n) }, 0));
-  await vi.waitUntil(async () => (await upload()) === 429, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await upload()) === 429, { timeout: 120_000 });
   slow.resolve();
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
   expect(statuses).toEqual(Array.from({ length: 20 }, () => 202));
@@ -180,9 +180,9 @@ it('callers who disconnect while they wait for their links release their slots',
     fetch(`${service.url}/v1/generate`, { method: 'POST', headers, body, signal: leaving.signal }).catch(() => 'left');
   const fetching = [1, 2].map((n) => generate('test/sing', { clips: [`${site.url}/slow?${n}`] }, 0));
   const waiting = Array.from({ length: 6 }, generateAndLeave);
-  await vi.waitUntil(async () => (await upload()) === 429, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await upload()) === 429, { timeout: 120_000 });
   leaving.abort();
-  await vi.waitUntil(async () => (await upload()) === 200, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await upload()) === 200, { timeout: 120_000 });
   slow.resolve();
   expect((await Promise.all(fetching)).map(({ status }) => status)).toEqual([202, 202]);
   expect(await Promise.all(waiting)).toEqual(Array.from({ length: 6 }, () => 'left'));

@@ -427,7 +427,7 @@ it('a file that is deleted before the run fails the task, free and not counted',
   await there.call('DELETE', `/v1/files/${uploaded.id}`);
   await startWorker(quiet.app);
   await expect
-    .poll(async () => (await there.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 60_000 })
+    .poll(async () => (await there.call('GET', `/v1/tasks/${json.id}`)).json.status, { timeout: 120_000 })
     .toBe('failed');
   const { error, cost } = (await there.call('GET', `/v1/tasks/${json.id}`)).json;
   expect(error).toEqual({

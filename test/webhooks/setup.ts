@@ -94,9 +94,9 @@ export async function pass({ app, clock }: Pick<Stage, 'app' | 'clock'>, duratio
   app.engine.wake('delivery.retry');
 }
 
-/** Waits until `condition` is true; says what it waited for when it takes more than a minute. */
+/** Waits until `condition` is true; says what it waited for when it takes more than two minutes. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const give_up_at_ms = Date.now() + 60_000;
+  const give_up_at_ms = Date.now() + 120_000;
   while (!(await condition())) {
     if (Date.now() > give_up_at_ms) throw new Error(`waited in vain: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -267,7 +267,7 @@ describe('a run', () => {
     const second_state = await provider().poll(context, first_state.ref, never);
     if (!('ref' in second_state)) throw new Error('it is over');
     expect(await provider().poll(context, second_state.ref, never)).toMatchObject({ phase: 'done' });
-    await provider().cancel?.(context, second_state.ref, never);
+    await provider().cancel?.({ ...context, is_given_up: true }, second_state.ref, never);
     expect(imitation.asked.map(({ method, path, query }) => `${method} ${path} ${JSON.stringify(query)}`)).toEqual([
       'POST /v1/runs {}',
       'GET /v1/runs/eu/r%2F1/t%3F1 {}',
