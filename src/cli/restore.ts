@@ -5,8 +5,12 @@ import { silent, withDatabase } from '../app/data.ts';
 import type { Manifest } from '../backup/manifest.ts';
 import { fetchBackup } from '../backup/places.ts';
 import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts';
+import { readAdded } from '../catalog/added/rows.ts';
 import { openCatalog } from '../catalog/catalog.ts';
 import { service_rules } from '../chat/books.ts';
+import type { Config } from '../config.ts';
+import { contentKeys } from '../db/content.ts';
+import type { Db } from '../db/database.ts';
 import { readCommandConfig } from '../app/running.ts';
 import { openStorage } from '../app/storage.ts';
 import { counted } from '../lib/counted.ts';
@@ -65,7 +69,7 @@ async function restoreFrom(dir: string): Promise<CommandResult> {
 /** Reports the restored data, and what the service does with it at its next start. */
 async function lookAt(
   app: SweepParts &
-    RescueParts & { readonly storage: Storage; readonly config: { readonly secret?: string | undefined } },
+    RescueParts & { readonly storage: Storage; readonly config: Pick<Config, 'secret' | 'secret_before'> },
   dir: string,
   manifest: Manifest,
   restored: Restored | undefined,
@@ -75,14 +79,13 @@ async function lookAt(
   const { queued, running } = await tasksOverview(app.db, new Date(app.clock.now()));
   const waiting_deliveries = await countWaiting(app.db);
   const secret_is_missing = manifest.secret_in_environment && app.config.secret === undefined;
+  const unreadable_keys = await unreadableKeys(app.db, app.config);
   const { migrated = [], left_out = [] } = restored ?? {};
   const text = [
     `Restored: ${contentSummary(manifest)}`,
     books.ok ? 'The ledger is reconciled.' : 'THE LEDGER IS NOT RECONCILED: see `medley books`.',
     ...goesOn(queued + running, waiting_deliveries),
-    ...(secret_is_missing
-      ? ['MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sessions stop working.']
-      : []),
+    ...aboutSecret(secret_is_missing, unreadable_keys),
     ...elsewhere(manifest, app.storage.place),
     ...(left_out.length > 0 ? [`Not part of Medley and not restored: ${left_out.join(', ')}.`] : []),
   ];
@@ -94,9 +97,32 @@ async function lookAt(
     unfinished_tasks: queued + running,
     waiting_deliveries,
     secret_is_missing,
+    unreadable_keys,
     books,
   };
   return { json, text: text.join('\n'), exit_code: books.ok ? 0 : 1 };
+}
+
+/** Names the providers of the dashboard whose keys the secrets of this environment do not open. The rows stay as they are. */
+async function unreadableKeys(db: Db, secrets: Pick<Config, 'secret' | 'secret_before'>): Promise<string[]> {
+  const { secret, secret_before } = secrets;
+  const { keys } = await readAdded(db, contentKeys({ secret, secret_before }));
+  return [...keys].flatMap(([name, key]) => (key === undefined ? [name] : []));
+}
+
+function aboutSecret(is_missing: boolean, unreadable: readonly string[]): string[] {
+  const names = unreadable.join(', ');
+  if (is_missing) {
+    const keys = unreadable.length > 0 ? `, and the keys of these providers of the dashboard: ${names}` : '';
+    return [
+      `MEDLEY_SECRET was set where the backup was made: set the same one, or its links and sessions stop working${keys}.`,
+    ];
+  }
+  if (unreadable.length === 0) return [];
+  return [
+    `MEDLEY_SECRET is not the one of the place where the backup was made: the keys of these providers of the dashboard cannot be read: ${names}.`,
+    'Set that secret, as MEDLEY_SECRET_BEFORE if it shall change, or paste the keys again. They stay in the database until then.',
+  ];
 }
 
 /** Files that were in a bucket are there still, or nowhere. */
