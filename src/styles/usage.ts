@@ -70,8 +70,8 @@ export function usageFormat({ read, write, must, may, judge }: FormatParts): Usa
   };
 }
 
-/** Costs in the `usage` object of OpenRouter and xAI: what the operator pays is not the caller's. */
-const cost_names: readonly string[] = ['cost', 'cost_details', 'is_byok', 'cost_in_usd_ticks'];
+/** Costs in the `usage` object of OpenRouter, Perplexity, xAI and DeepInfra: what the operator pays is not the caller's. */
+const cost_names: readonly string[] = ['cost', 'cost_details', 'is_byok', 'cost_in_usd_ticks', 'estimated_cost'];
 
 /** True if an upstream's `usage` object says what the call costs the operator. */
 export function tellsCost(fields: Json | undefined): boolean {

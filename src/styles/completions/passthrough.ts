@@ -23,7 +23,7 @@ import { tellsCost, withCost } from '../usage.ts';
 import { choicesShown, reasoningShown, withEffort } from './openrouter.ts';
 import { plainChoices, textOf } from './plain-choice.ts';
 import { answerId } from './response.ts';
-import { usage_format } from './usage.ts';
+import { usageIn, usage_format } from './usage.ts';
 
 /**
  * The caller's body for an upstream of the same style: a shallow copy with the few fields changed that must
@@ -173,7 +173,7 @@ export function relayChoices(
     if (data.startsWith('[DONE]')) return complete(state, withUsage(raw));
     const chunk = objectOf(data);
     if (chunk['error'] !== undefined && chunk['error'] !== null) return refuse(state, chunk['error']);
-    learnUsage(state, usage_format.read(chunk['usage']));
+    learnUsage(state, usage_format.read(usageIn(chunk)));
     created = chunk['created'] ?? null;
     state.upstream_id ??= upstreamIdOf(chunk['id']);
     const received = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject) : [];

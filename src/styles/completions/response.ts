@@ -9,7 +9,7 @@ import { citationsIn } from '../citations.ts';
 import type { ReasoningShown } from './openrouter.ts';
 import { plainChoices, textOf } from './plain-choice.ts';
 import { annotationsOf } from './searches.ts';
-import { usage_format } from './usage.ts';
+import { usageIn, usage_format } from './usage.ts';
 
 /**
  * Reads an answer of chat-completions style: one answer per choice, in the order of their indexes. Throws
@@ -21,7 +21,7 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
   const { choices } = value;
   const list = plainChoices(Array.isArray(choices) ? choices.filter(isObject) : [], 'message');
   if (list.length === 0) throw new Error('The answer has no choices.');
-  const usage = usage_format.read(value['usage']);
+  const usage = usage_format.read(usageIn(value));
   const id = value['id'];
   return list
     .toSorted((a, b) => Number(a['index'] ?? 0) - Number(b['index'] ?? 0))

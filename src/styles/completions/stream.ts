@@ -12,7 +12,7 @@ import type { ReasoningShown } from './openrouter.ts';
 import { plainChoice, textOf } from './plain-choice.ts';
 import { annotationsOf } from './searches.ts';
 import { answerId, readFinish, readThinking, thoughtMembers, writeFinish } from './response.ts';
-import { usage_format } from './usage.ts';
+import { usageIn, usage_format } from './usage.ts';
 
 /** Only the first choice: the other style has no more. */
 export class CompletionsReader implements StreamReader {
@@ -43,7 +43,7 @@ export class CompletionsReader implements StreamReader {
     const choice_events = choice ? this.#readChoice(plainChoice(choice, 'delta')) : [];
     this.#has_content ||= choice_events.some(({ type }) => type !== 'ending');
     events.push(...choice_events);
-    const usage = usage_format.read(chunk['usage']);
+    const usage = usage_format.read(usageIn(chunk));
     if (usage) events.push({ type: 'usage', usage });
     return events;
   }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../catalog/model.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { beyond, count, firstCount, hourOf, outputOf, tokens_max, usageFormat } from '../usage.ts';
@@ -11,7 +11,21 @@ export const usage_format = usageFormat({
   may: ['total_tokens'],
 });
 
-/** `prompt_tokens` includes what was cached, under one of four names by vendor. */
+/**
+ * Returns the `usage` of an answer or of a piece of a stream, which some servers put elsewhere. Moonshot: within the last
+ * choice. Groq: within `x_groq`, in streams of callers that do not ask for it and of older versions.
+ * Sources: platform.kimi.ai, "Create chat completion"; `x_groq` of `groq-sdk` (`ChatCompletionChunk.XGroq`); both November 2026.
+ */
+export function usageIn(body: JsonObject): Json | undefined {
+  const { usage, x_groq, choices } = body;
+  if (isObject(usage)) return usage;
+  if (isObject(x_groq) && isObject(x_groq['usage'])) return x_groq['usage'];
+  if (!Array.isArray(choices)) return usage;
+  const choice = choices.findLast((each) => isObject(each) && isObject(each['usage']));
+  return isObject(choice) ? choice['usage'] : usage;
+}
+
+/** `prompt_tokens` includes what was cached, under one of five names by vendor. `cached_tokens` beside the others: Moonshot. */
 function readCounts(fields: JsonObject): Partial<Usage> {
   const usage: Partial<Usage> = {};
   const details = isObject(fields['prompt_tokens_details']) ? fields['prompt_tokens_details'] : {};
@@ -19,6 +33,7 @@ function readCounts(fields: JsonObject): Partial<Usage> {
     details['cached_tokens'],
     fields['prompt_cache_hit_tokens'],
     fields['cache_read_input_tokens'],
+    fields['cached_tokens'],
   );
   const written = firstCount(
     details['cache_write_tokens'],
