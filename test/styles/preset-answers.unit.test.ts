@@ -100,7 +100,7 @@ type Chunk = {
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null;
 };
 
-/** What a caller of chat completions reads; reasoning in either of its fields. */
+/** Returns the content that a caller of chat completions reads; reasoning in either of its fields. */
 function chunksRead(events: JsonObject[]) {
   const chunks: Chunk[] = JSON.parse(JSON.stringify(events));
   const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
@@ -121,7 +121,7 @@ type Event = {
   usage?: { output_tokens: number };
 };
 
-/** What a caller of messages reads. */
+/** Returns the content that a caller of messages reads. */
 function eventsRead(events: JsonObject[]) {
   const read: Event[] = JSON.parse(JSON.stringify(events));
   return {
