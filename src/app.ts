@@ -48,6 +48,7 @@ import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
 import type { Adapter } from './providers/provider.ts';
 import { openRouteHealth, type RouteHealth } from './routing/health.ts';
+import { makeRouteSpeeds, type RouteSpeeds } from './routing/speeds.ts';
 import type { Codec } from './styles/codec.ts';
 import { styles as built_in_styles } from './styles/index.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
@@ -81,6 +82,8 @@ export type App = {
   /** Wire formats of chat. */
   readonly styles: readonly Codec[];
   readonly health: RouteHealth;
+  /** Speeds of routes, as this node measured them. */
+  readonly speeds: RouteSpeeds;
   readonly windows: Windows;
   readonly address_windows: LocalWindows;
   /** Calls at once of each key, on all nodes. */
@@ -259,6 +262,7 @@ async function openParts(
     ...upstreams,
     styles: [...built_in_styles, ...(options.styles ?? [])],
     health: openRouteHealth(db, clock),
+    speeds: makeRouteSpeeds(() => clock.now()),
     ...rates,
     limits,
     ...watched,

@@ -52,6 +52,15 @@ export const chat_headers = {
     description: 'Types of tools that a provider would run and that the model was not given.',
     schema: { type: 'string' },
   },
+  'x-route': {
+    description: 'Route that answered: the model, and which of its routes, as in `acme/smart#provider`.',
+    schema: { type: 'string' },
+  },
+  'x-route-reason': {
+    description:
+      'Why it was that route: `default` (first in the order of the operator), `provider.order`, `provider.sort=…`, `provider.only`, `provider.ignore`, `provider.data_collection`; with `, fallback` if routes before it failed.',
+    schema: { type: 'string' },
+  },
   'x-max-tokens': {
     description: 'Maximum output tokens of each answer, if lower than requested and than the limit of the model.',
     schema: { type: 'integer' },
@@ -265,7 +274,12 @@ function rendered(record: ChatRecord): object {
     usage: { ...input, output_tokens, reasoning_tokens, ...(search_units !== undefined && { search_units }) },
     ...(shown_tools && { tools: shown_tools }),
     cost: costView(cost, currency),
-    attempts: attempts.map(({ route, outcome, duration_ms }) => ({ route, outcome, duration_ms })),
+    attempts: attempts.map(({ route, outcome, why, duration_ms }) => ({
+      route,
+      outcome,
+      ...(why !== undefined && { why }),
+      duration_ms,
+    })),
     created_at: created_at.toISOString(),
   };
 }

@@ -223,6 +223,7 @@ export function buildProvider(
     ...texts,
     allow_private: entry.allow_private ?? false,
     ...(entry.links !== undefined && { links: entry.links }),
+    ...(entry.data_collection !== undefined && { data_collection: entry.data_collection }),
     ...(published.label !== undefined && { label: published.label }),
     ...(max_active !== undefined && { max_active }),
     ...(per_minute !== undefined && { per_minute }),

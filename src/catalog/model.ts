@@ -268,6 +268,8 @@ export type ProviderConfig = {
   allow_private: boolean;
   /** Without it links are fetched by us where `allow_private` is set, else passed. */
   links?: LinkPolicy;
+  /** By the operator's word: `deny` collects nothing of what callers send. */
+  data_collection?: DataCollection;
 } & ProviderLimits;
 
 /** Runs of media that an upstream lets one key have. What is absent has no limit, or one that nobody knows. */
@@ -282,6 +284,11 @@ export type ProviderLimits = {
 
 /** Policy for links in chat: the upstream follows them, we download them, or neither. */
 export type LinkPolicy = (typeof link_policies)[number];
+
+export const data_collections = ['allow', 'deny'] as const;
+
+/** Whether a provider may keep and use what callers send, as callers ask for it in `provider.data_collection`. */
+export type DataCollection = (typeof data_collections)[number];
 
 export const hsts_scopes = ['host', 'subdomains', 'off'] as const;
 

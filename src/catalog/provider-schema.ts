@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { google_scope, hmac_algorithms, hmac_encodings, hmac_timestamps, link_policies } from './model.ts';
+import {
+  google_scope,
+  hmac_algorithms,
+  hmac_encodings,
+  hmac_timestamps,
+  data_collections,
+  link_policies,
+} from './model.ts';
 import { httpUrl, mapOf, secretText, section, text } from './schema-parts.ts';
 
 /** An upstream in `medley.yaml`. */
@@ -174,6 +181,12 @@ export const provider = section(
       Type.Enum([...link_policies], {
         description:
           'Links of callers in chat: given to the upstream (pass), fetched by the service and sent as files (fetch), or refused. Default: fetch if allow_private is set, else pass.',
+      }),
+    ),
+    data_collection: Type.Optional(
+      Type.Enum([...data_collections], {
+        description:
+          'Whether the upstream may keep and use what callers send; deny: by your contract with it, it does not. Callers who ask for deny get such providers alone. Default: allow.',
       }),
     ),
     max_active: Type.Optional(

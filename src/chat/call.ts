@@ -5,6 +5,7 @@ import type { Shares } from '../leases/shares.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
+import type { RouteSpeeds, Speed } from '../routing/speeds.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
@@ -27,8 +28,9 @@ const heartbeat_ms = 15_000;
 export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
 
 /** The parts of the app that a call takes, without those that its attempts take. */
-export type CallParts = RoutingParts &
-  HoldParts &
+export type CallParts = RoutingParts & {
+  readonly speeds: RouteSpeeds;
+} & HoldParts &
   SettleParts &
   RecordParts &
   LostCostParts & {
@@ -97,7 +99,7 @@ export async function runCall<Priced extends PricedRequest>(
         await confirmHold(parts, priced, hold);
         return attemptRoute(paid, route, caller, outcome, writer);
       };
-      whole = await tryRoutes(parts, paid, routes, attempt, caller, outcome);
+      whole = await tryRoutes(parts, paid, routes, attempt, caller, outcome, writer);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(parts.log, priced, error);
     }
@@ -193,7 +195,29 @@ async function reserve(parts: ReserveParts, priced: PricedRequest, [first]: read
   }
 }
 
-type TryParts = LostCostParts & Pick<CallParts, 'health' | 'track'>;
+type TryParts = LostCostParts & Pick<CallParts, 'health' | 'speeds' | 'track'>;
+
+const route_header = 'x-route';
+const route_reason_header = 'x-route-reason';
+
+/** Says why a route is asked: its place in the order, and whether others failed before it. */
+function whyOf({ route_reason = 'default' }: PricedRequest, { attempts }: ChatOutcome): string {
+  return attempts.length === 0 ? route_reason : `${route_reason}, fallback`;
+}
+
+/** Returns how fast a complete answer came: its first content where it was streamed, and its tokens. */
+function speedOf({ request }: PricedRequest, outcome: ChatOutcome, begun_at_ms: number): Speed {
+  const { is_complete, is_gone, usage, first_content_ms } = outcome;
+  if (!is_complete || is_gone) return {};
+  const elapsed_ms = performance.now() - begun_at_ms;
+  const waited_ms = (first_content_ms ?? 0) - (begun_at_ms - outcome.started_at_ms);
+  const writing_ms = request.stream ? elapsed_ms - waited_ms : elapsed_ms;
+  const tokens = usage?.output_tokens ?? 0;
+  return {
+    ...(request.stream && first_content_ms !== undefined && { first_content_ms: waited_ms }),
+    ...(tokens > 0 && writing_ms > 0 && { tokens_per_s: tokens / (writing_ms / 1000) }),
+  };
+}
 
 async function tryRoutes(
   parts: TryParts,
@@ -202,11 +226,13 @@ async function tryRoutes(
   attempt: (route: NamedRoute) => Promise<Attempted>,
   caller: ChatCaller,
   outcome: ChatOutcome,
+  writer: StreamWriter,
 ): Promise<Buffer | undefined> {
   const failures: RouteFailure[] = [];
   for (const named of routes) {
     const { name, route } = named;
     const begun_at_ms = performance.now();
+    const why = whyOf(priced, outcome);
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
     if (caller.gone.aborted) {
       await parts.health.releaseProbe(name, priced.caller.account.id);
@@ -214,10 +240,12 @@ async function tryRoutes(
     }
     let attempted;
     try {
+      writer.headers[route_header] = name;
+      writer.headers[route_reason_header] = why;
       attempted = await traceAttempt(priced, named, outcome, () => attempt(named));
     } catch (error) {
       // The caller's own mistake says nothing about the route.
-      outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
+      outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', why, duration_ms: since_ms() });
       await parts.health.releaseProbe(name, priced.caller.account.id);
       throw error;
     }
@@ -228,14 +256,16 @@ async function tryRoutes(
         route: name,
         outcome: 'answered',
         ...(upstream_id !== undefined && { upstream_id }),
+        why,
         duration_ms: since_ms(),
       });
+      parts.speeds.note(name, speedOf(priced, outcome, begun_at_ms));
       await noteAnswer(parts.health, priced, name, outcome, attempted.is_not_route_fault);
       return attempted.whole;
     }
     const { failure } = attempted;
     failures.push(failure);
-    outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
+    outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, why, duration_ms: since_ms() });
     if (failure.may_cost) parts.track(noteLost(parts, priced, route, outcome.attempts.length));
     if (caller.gone.aborted) {
       await parts.health.releaseProbe(name, priced.caller.account.id);

@@ -26,6 +26,7 @@ import {
 import { ownImages, type OwnImages } from './own-images.ts';
 import { function_tokens, ownSearch, withSearchPrice, type OwnSearch } from './own-search.ts';
 import { hostedTools } from './tools.ts';
+import { checkMaxPrice, preferredRoutes, takePreferences, type ChoiceParts, type RouteReason } from './preferences.ts';
 
 /** The style of a call, as far as all kinds of calls have one: only chat is streamed. */
 export type CallStyle = {
@@ -38,7 +39,10 @@ export type PricedRequest = {
   caller: Caller;
   request_id: string;
   request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
+  /** With the routes that may be tried, in their order. */
   model: Model;
+  /** Why its routes are in this order; absent: it is the operator's. */
+  route_reason?: RouteReason;
   pricing: Pricing;
   /** Of these the ones that the request can cause, for the hold. */
   hold_pricing: Pricing;
@@ -80,7 +84,7 @@ export type PricedChatRequest = PricedRequest & {
 };
 
 /** The parts of the app that pricing a chat request takes. */
-export type PricingParts = {
+export type PricingParts = ChoiceParts & {
   readonly catalog: CatalogHolder;
   readonly styles: readonly Codec[];
   addressRules(): AddressRules;
@@ -92,8 +96,12 @@ export function priceChatRequest(
   style: CallerCodec,
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined; echo?: JsonObject },
 ): PricedChatRequest {
-  const request = { ...readChatRequest(style, call.body ?? {}), ...(call.echo && { echo: call.echo }) };
-  const model = findModel(parts.catalog, request.model, 'chat');
+  const read = readChatRequest(style, call.body ?? {});
+  const named = findModel(parts.catalog, read.model, 'chat');
+  const { body, preferences } = takePreferences(read.body, named, parts.catalog.current);
+  const request = { ...read, body, ...(call.echo && { echo: call.echo }) };
+  const preferred = preferences && preferredRoutes(parts, named, preferences);
+  const model = preferred ? { ...named, routes: preferred.routes } : named;
   const links = findLinks(request.body);
   judgeLinks(links, parts.addressRules());
   const { settings } = parts.catalog.current;
@@ -108,7 +116,8 @@ export function priceChatRequest(
     if (own_calls_max > 0) return inputWithResults(tokens + function_tokens, own_calls_max);
     return sold ? inputWithResults(tokens, sold.calls_max) : tokens;
   };
-  const usual = pricingOf(model, call.caller.account.currency, settings);
+  const usual = pricingOf(named, call.caller.account.currency, settings);
+  if (preferences) checkMaxPrice(model, usual, preferences);
   const pricing = search ? withSearchPrice(usual, search) : usual;
   return {
     caller: call.caller,
@@ -116,6 +125,7 @@ export function priceChatRequest(
     request,
     links,
     model,
+    ...(preferred && { route_reason: preferred.why }),
     pricing,
     hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
     ...(hosted && { hosted }),

@@ -74,16 +74,17 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
   const names = await keyNames(app.db, account.id);
   const { cache_write_tokens, reasoning_tokens, counted_here } = record;
-  const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, duration_ms }, index) =>
+  const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, why, duration_ms }, index) =>
     person.user.is_operator
       ? {
           route,
           outcome,
           duration_ms,
+          ...(why !== undefined && { why }),
           ...(reason !== undefined && { reason }),
           ...(upstream_id !== undefined && { upstream_id }),
         }
-      : { route: `Route ${index + 1}`, outcome, duration_ms },
+      : { route: `Route ${index + 1}`, outcome, duration_ms, ...(why !== undefined && { why }) },
   );
   const search_units = record.tools?.calls?.search_unit ?? null;
   const facts = { cache_write_tokens, reasoning_tokens, counted_here, search_units, attempts };

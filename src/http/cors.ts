@@ -13,6 +13,8 @@ const exposed = [
   'x-cost-currency',
   'x-ignored-fields',
   'x-max-tokens',
+  'x-route',
+  'x-route-reason',
   'x-tools-left-out',
   'x-task-id',
   'idempotency-replayed',

@@ -204,7 +204,6 @@ describe('usage with its cost', () => {
 
 describe('wishes of OpenRouter', () => {
   const wishes = {
-    provider: { order: ['dear'], allow_fallbacks: false },
     models: ['dear/model'],
     route: 'fallback',
     plugins: [{ id: 'web' }],

@@ -111,5 +111,12 @@ export type ChatView = ChatLineView & {
   counted_here: boolean;
   /** Of a reranker; null if it is billed by other units. */
   search_units: number | null;
-  attempts: { route: string; outcome: string; reason?: string; upstream_id?: string; duration_ms?: number }[];
+  attempts: {
+    route: string;
+    outcome: string;
+    reason?: string;
+    upstream_id?: string;
+    why?: string;
+    duration_ms?: number;
+  }[];
 };

@@ -78,6 +78,11 @@ function Whole({ call }: { call: ChatView }) {
               <Table.Td>{attempt.route}</Table.Td>
               <Table.Td>
                 {attempt.outcome}
+                {attempt.why !== undefined && attempt.why !== 'default' && (
+                  <Text size="xs" c="dimmed">
+                    Chosen by {attempt.why}
+                  </Text>
+                )}
                 {attempt.upstream_id !== undefined && (
                   <Text size="xs" c="dimmed">
                     The upstream’s id: <span className="figure">{attempt.upstream_id}</span>
