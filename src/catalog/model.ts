@@ -287,7 +287,7 @@ export type LinkPolicy = (typeof link_policies)[number];
 
 export const data_collections = ['allow', 'deny'] as const;
 
-/** Whether a provider may keep and use what callers send, as callers ask for it in `provider.data_collection`. */
+/** The use that a provider may make of what callers send, as callers ask for it in `provider.data_collection`. */
 export type DataCollection = (typeof data_collections)[number];
 
 export const hsts_scopes = ['host', 'subdomains', 'off'] as const;

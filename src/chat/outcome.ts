@@ -8,7 +8,7 @@ export type ChatAttempt = {
   outcome: 'answered' | 'failed';
   reason?: string;
   upstream_id?: string;
-  /** Why this route was asked at this place. */
+  /** The reason for which this route was asked at this place. */
   why?: string;
   duration_ms: number;
 };

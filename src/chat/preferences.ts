@@ -46,7 +46,7 @@ const not_offered = ['zdr', 'enforce_distillable_text', 'quantizations'];
 /** The routes that a caller wants, in its order, and why this order. */
 export type PreferredRoutes = { routes: readonly Route[]; why: RouteReason };
 
-/** Why the first of the routes stands first. */
+/** The reason why the first of the routes stands first. */
 export type RouteReason =
   | 'default'
   | `provider.sort=${(typeof sorts)[number]}`
@@ -119,9 +119,9 @@ function readSort(provider: JsonObject): Preferences['sort'] {
   const { sort = null } = provider;
   const value: Json = isObject(sort) ? (sort['by'] ?? null) : sort;
   if (value === null) return undefined;
-  const known = sorts.find((each) => each === value);
-  if (!known) throw mistake('provider.sort', `must be one of ${sorts.join(', ')}, not ${showValue(value)}`);
-  return known;
+  const sort_name = sorts.find((each) => each === value);
+  if (!sort_name) throw mistake('provider.sort', `must be one of ${sorts.join(', ')}, not ${showValue(value)}`);
+  return sort_name;
 }
 
 function readMaxPrice(provider: JsonObject): MaxPrice | undefined {
@@ -138,7 +138,7 @@ function readMaxPrice(provider: JsonObject): MaxPrice | undefined {
   return { ...amount('prompt'), ...amount('completion'), ...amount('request') };
 }
 
-/** What choosing among the routes of a model takes. */
+/** The parts of the app that choosing among the routes of a model takes. */
 export type ChoiceParts = {
   readonly catalog: { readonly current: Pick<Catalog, 'providers'> };
   readonly speeds: RouteSpeeds;
@@ -164,13 +164,15 @@ export function preferredRoutes(
     'provider.only',
     has,
   );
-  const kept = left(
+  const unignored = left(
     allowed.filter(({ provider }) => !ignore.includes(provider)),
     'provider.ignore',
     has,
   );
   const discreet = left(
-    collects_nothing ? kept.filter(({ provider }) => providers.get(provider)?.data_collection === 'deny') : kept,
+    collects_nothing
+      ? unignored.filter(({ provider }) => providers.get(provider)?.data_collection === 'deny')
+      : unignored,
     'provider.data_collection',
     `the operator says of no provider of ${model.id} that it collects nothing`,
   );
@@ -180,7 +182,7 @@ export function preferredRoutes(
   const named = order.flatMap((name) => sorted.filter(({ provider }) => provider === name));
   const ordered = [...new Set([...named, ...sorted])];
   const first = model.routes[0];
-  const limit = first && limitOf(first, { allowed, kept, discreet });
+  const limit = first && limitOf(first, { allowed, unignored, discreet });
   const why = named.length > 0 ? 'provider.order' : sort ? (`provider.sort=${sort}` as const) : (limit ?? 'default');
   if (allows_fallbacks) return { routes: ordered, why };
   if (order.length === 0) return { routes: ordered.slice(0, 1), why };
@@ -190,10 +192,10 @@ export function preferredRoutes(
 /** Returns the field that took away the route which is the operator's first. */
 function limitOf(
   first: Route,
-  { allowed, kept, discreet }: { [step in 'allowed' | 'kept' | 'discreet']: readonly Route[] },
+  { allowed, unignored, discreet }: { [step in 'allowed' | 'unignored' | 'discreet']: readonly Route[] },
 ): RouteReason | undefined {
   if (!allowed.includes(first)) return 'provider.only';
-  if (!kept.includes(first)) return 'provider.ignore';
+  if (!unignored.includes(first)) return 'provider.ignore';
   return discreet.includes(first) ? undefined : 'provider.data_collection';
 }
 

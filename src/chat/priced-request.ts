@@ -41,7 +41,7 @@ export type PricedRequest = {
   request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   /** With the routes that may be tried, in their order. */
   model: Model;
-  /** Why its routes are in this order; absent: it is the operator's. */
+  /** The reason for this order; absent: it is the operator's. */
   route_reason?: RouteReason;
   pricing: Pricing;
   /** Of these the ones that the request can cause, for the hold. */

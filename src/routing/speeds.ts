@@ -1,4 +1,4 @@
-/** How fast routes answered lately, as this node saw it: for callers who want the fastest first. */
+/** Speeds at which routes answered lately, as this node saw them: for callers who want the fastest first. */
 
 export const speed_measures = ['latency', 'throughput'] as const;
 

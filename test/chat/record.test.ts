@@ -54,7 +54,13 @@ test('each value of a record is in the column of its name', async () => {
     error_type: null,
     finish: 'length',
     attempts: [
-      { route: 'acme/oai#oai', outcome: 'answered', upstream_id: 'chatcmpl-1', duration_ms: expect.any(Number) },
+      {
+        route: 'acme/oai#oai',
+        outcome: 'answered',
+        upstream_id: 'chatcmpl-1',
+        why: 'default',
+        duration_ms: expect.any(Number),
+      },
     ],
     input_tokens: 800,
     cached_input_tokens: 200,

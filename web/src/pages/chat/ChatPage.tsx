@@ -78,11 +78,7 @@ function Whole({ call }: { call: ChatView }) {
               <Table.Td>{attempt.route}</Table.Td>
               <Table.Td>
                 {attempt.outcome}
-                {attempt.why !== undefined && attempt.why !== 'default' && (
-                  <Text size="xs" c="dimmed">
-                    Chosen by {attempt.why}
-                  </Text>
-                )}
+                <ChosenBy why={attempt.why} />
                 {attempt.upstream_id !== undefined && (
                   <Text size="xs" c="dimmed">
                     The upstream’s id: <span className="figure">{attempt.upstream_id}</span>
@@ -102,5 +98,15 @@ function Whole({ call }: { call: ChatView }) {
         </ListTable>
       </Card>
     </Stack>
+  );
+}
+
+/** The reason why a route was asked, where it is not the order of the operator. */
+function ChosenBy({ why = 'default' }: { why: string | undefined }) {
+  if (why === 'default') return null;
+  return (
+    <Text size="xs" c="dimmed">
+      Chosen by {why}
+    </Text>
   );
 }
