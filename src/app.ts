@@ -214,6 +214,10 @@ async function tieToDatabase(
   return { clock, content_keys };
 }
 
+function openRouting(db: Db, clock: Clock): Pick<App, 'health' | 'speeds'> {
+  return { health: openRouteHealth(db, clock), speeds: makeRouteSpeeds(() => clock.now()) };
+}
+
 async function openParts(
   config: Config,
   options: AppOptions,
@@ -261,7 +265,7 @@ async function openParts(
     ...watchers,
     ...upstreams,
     styles: [...built_in_styles, ...(options.styles ?? [])],
-    ...{ health: openRouteHealth(db, clock), speeds: makeRouteSpeeds(() => clock.now()) },
+    ...openRouting(db, clock),
     ...rates,
     limits,
     ...watched,
