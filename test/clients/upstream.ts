@@ -80,7 +80,7 @@ function answerOf(style: Style, step: Step, body: string): Answer {
   const next = results[seen.length];
   if (next === undefined) return { text: `Done: ${seen.join(', ')}.` };
   const name = new RegExp(`"name":\\s*"([^"]*${tool_name}[^"]*)"`).exec(body)?.[1];
-  if (name === undefined) return searchForTool(body);
+  if (name === undefined) return searchForTool(body, seen.length);
   const namespace = style === 'responses' ? namespaceIn(body) : undefined;
   return { call: { id: `call_${seen.length}`, name, input: { number: seen.length }, namespace } };
 }
@@ -92,11 +92,15 @@ function namespaceIn(body: string): string | undefined {
 }
 
 /** Some agents send the names of tools alone, and a tool that finds them; it takes \`select:NAME\`. */
-function searchForTool(body: string): Answer {
+function searchForTool(body: string, number: number): Answer {
   const search = /"name":\s*"(tool_?search)"/i.exec(body)?.[1];
   const name = new RegExp(`mcp__[a-z]+__${tool_name}`).exec(body)?.[0];
   if (search === undefined || name === undefined) return { text: 'There is no such tool.' };
-  return { call: { id: 'call_search', name: search, input: { query: `select:${name}` } } };
+  const searching = { query: `select:${name}` };
+  // Qwen Code's tools stay where they are when they are found: another tool of its own calls them by their name.
+  if (/"name":\s*"tool_call"/.test(body) && body.includes('call_search'))
+    return { call: { id: `call_${number}`, name: 'tool_call', input: { name, arguments: { number } } } };
+  return { call: { id: 'call_search', name: search, input: searching } };
 }
 
 /** Google's API takes both alphabets of base64, and gets the caller's. */

@@ -1,5 +1,5 @@
 /** Agents of the command line, each asked once per step; the word after the file is the agent. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { dirname, join } from 'node:path';
@@ -20,6 +20,47 @@ class AgentError extends Error {}
 function write(path, content) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+}
+
+/** Reads an event in the form of Claude Code, which Qwen Code shares. */
+function readClaudeEvent(event) {
+  if (event.type === 'stream_event') return { piece: event.event.delta?.text };
+  if (event.type !== 'result') return {};
+  return event.is_error ? { error: event.result ?? event.error?.message ?? 'an error' } : { text: event.result };
+}
+
+const cline_program = '@cline/cli-linux-x64/bin/cline';
+
+/** Cline with one of its providers. */
+function cline(provider) {
+  const env = {
+    CLINE_SESSION_BACKEND_MODE: 'local', // no process that outlives it
+    CLINE_GLOBAL_SETTINGS_PATH: join(home, 'global-settings.json'),
+    CLINE_MCP_SETTINGS_PATH: join(home, 'mcp.json'),
+  };
+  return {
+    program: cline_program,
+    env,
+    prepare() {
+      const transport = { type: 'stdio', command: process.execPath, args: mcp };
+      write(env.CLINE_GLOBAL_SETTINGS_PATH, { telemetryOptOut: true, autoUpdateEnabled: false });
+      write(env.CLINE_MCP_SETTINGS_PATH, { mcpServers: { results: { transport } } });
+      const args = ['auth', '-p', provider, '-k', key, '-m', models[0], '-b', `${url}/v1`];
+      spawnSync(join(here, 'node_modules', cline_program), args, { env: { ...process.env, ...env } });
+    },
+    args: (model, prompt, has_image) => [
+      '--json',
+      '--provider',
+      provider,
+      '--model',
+      model,
+      has_image ? `${prompt} @${picture}` : prompt,
+    ],
+    read(event) {
+      if (event.type !== 'run_result') return {};
+      return event.finishReason === 'error' ? { error: event.text } : { text: event.text };
+    },
+  };
 }
 
 /**
@@ -77,11 +118,7 @@ const agents = {
       return `${JSON.stringify({ type: 'user', message: { role: 'user', content } })}\n`;
     },
     has_pieces: true,
-    read(event) {
-      if (event.type === 'stream_event') return { piece: event.event.delta?.text };
-      if (event.type !== 'result') return {};
-      return event.is_error ? { error: event.result ?? 'an error' } : { text: event.result };
-    },
+    read: readClaudeEvent,
   },
   gemini: {
     program: '@google/gemini-cli/bundle/gemini.js',
@@ -107,6 +144,30 @@ const agents = {
       return event.type === 'result' && event.status !== 'success' ? { error: event.error?.message ?? 'an error' } : {};
     },
   },
+  qwen: {
+    program: '@qwen-code/qwen-code/cli.js',
+    prepare: () =>
+      write(join(home, '.qwen/settings.json'), {
+        mcpServers,
+        privacy: { usageStatisticsEnabled: false },
+        security: { auth: { selectedType: 'openai' }, folderTrust: { enabled: false } },
+      }),
+    env: { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${url}/v1` },
+    args: (model, prompt, has_image) => [
+      '-m',
+      model,
+      '--yolo',
+      '--output-format',
+      'stream-json',
+      '--include-partial-messages',
+      '-p',
+      has_image ? `${prompt} @picture.png` : prompt,
+    ],
+    has_pieces: true,
+    read: readClaudeEvent,
+  },
+  cline_native: cline('openai-native'),
+  cline_compatible: cline('openai-compatible'),
   opencode: {
     program: 'opencode-linux-x64/bin/opencode',
     prepare() {
