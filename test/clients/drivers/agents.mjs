@@ -22,11 +22,12 @@ function write(path, content) {
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-/** Reads an event in the form of Claude Code, which Qwen Code shares. */
+/** Reads an event in the form of Claude Code, which Qwen Code shares; Qwen Code stays for a minute after the last. */
 function readClaudeEvent(event) {
   if (event.type === 'stream_event') return { piece: event.event.delta?.text };
   if (event.type !== 'result') return {};
-  return event.is_error ? { error: event.result ?? event.error?.message ?? 'an error' } : { text: event.result };
+  if (event.is_error) return { error: event.result ?? event.error?.message ?? 'an error' };
+  return { text: event.result, is_last: true };
 }
 
 const cline_program = '@cline/cli-linux-x64/bin/cline';
@@ -65,7 +66,7 @@ function cline(provider) {
 
 /**
  * `program` and `args(model, prompt, has_image)` start it, `env` and `prepare` are what a person sets, `read` takes an
- * event of its output; `has_pieces` says whether the output comes in pieces.
+ * event of its output; `has_pieces` says whether the output comes in pieces, and `is_last` that no more is read.
  */
 const agents = {
   codex: {
@@ -202,15 +203,18 @@ const agents = {
 };
 const agent = agents[process.argv[2]];
 
+/** Becomes the agent, beside a process of its group that ends the group when this driver is gone, however it went. */
+const guarded = '(read -r _ <&3; kill -9 -$$) >/dev/null 2>&1 & exec "$@" 3<&-';
+
 /** Starts the agent, and yields what its events say; it is stopped when the reader leaves. */
 async function* ask(model, prompt, base64) {
   const program = join(here, 'node_modules', agent.program);
-  const by_node = program.endsWith('.js') ? [program] : [];
-  const args = [...by_node, ...agent.args(model, prompt, base64 !== undefined)];
-  const child = spawn(by_node.length > 0 ? process.execPath : program, args, {
+  const words_before = program.endsWith('.js') ? [process.execPath, program] : [program];
+  const args = [...words_before, ...agent.args(model, prompt, base64 !== undefined)];
+  const child = spawn('/bin/sh', ['-c', guarded, 'sh', ...args], {
     cwd: work,
     env: { ...process.env, ...agent.env },
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     detached: true, // some start themselves again: all are killed together
   });
   const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -224,6 +228,7 @@ async function* ask(model, prompt, base64) {
       const { error, ...more } = agent.read(JSON.parse(line));
       if (error) throw new AgentError(error);
       yield more;
+      if (more.is_last) return;
     }
     const code = await ended;
     if (code !== 0) throw new AgentError(`it ended with ${code}: ${words}`);
