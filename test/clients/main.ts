@@ -23,7 +23,7 @@ import { clients, type Client } from './list.ts';
 import { programmeFor } from './programme.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 
-const driver_ms_max = 480_000;
+const driver_ms_max = 1_800_000;
 const settle_ms_max = 20_000;
 
 /** The cost of an answer by its usage, in millionths: 10 tokens in, 5 out. */

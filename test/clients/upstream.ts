@@ -98,7 +98,7 @@ function searchForTool(body: string, number: number): Answer {
   if (search === undefined || name === undefined) return { text: 'There is no such tool.' };
   const searching = { query: `select:${name}` };
   // Qwen Code's tools stay where they are when they are found: another tool of its own calls them by their name.
-  if (/"name":\s*"tool_call"/.test(body) && body.includes('call_search'))
+  if (/"name":\s*"tool_call"/.test(body) && body.includes(searching.query))
     return { call: { id: `call_${number}`, name: 'tool_call', input: { name, arguments: { number } } } };
   return { call: { id: 'call_search', name: search, input: searching } };
 }

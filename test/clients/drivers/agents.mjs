@@ -13,7 +13,7 @@ const mcp = [join(here, 'results_mcp.mjs'), tool_name];
 const mcpServers = { results: { command: process.execPath, args: mcp, trust: true } };
 
 /** Less than what the programme allows for a step. */
-const ask_ms_max = 60_000;
+const ask_ms_max = 150_000;
 
 class AgentError extends Error {}
 
@@ -22,7 +22,7 @@ function write(path, content) {
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-/** Reads an event in the form of Claude Code, which Qwen Code shares; Qwen Code stays for a minute after the last. */
+/** Reads an event in the form of Claude Code, which Qwen Code shares; Qwen Code stays after the last. */
 function readClaudeEvent(event) {
   if (event.type === 'stream_event') return { piece: event.event.delta?.text };
   if (event.type !== 'result') return {};
@@ -57,9 +57,11 @@ function cline(provider) {
       model,
       has_image ? `${prompt} @${picture}` : prompt,
     ],
-    read(event) {
-      if (event.type !== 'run_result') return {};
-      return event.finishReason === 'error' ? { error: event.text } : { text: event.text };
+    has_pieces: true,
+    read({ type, event, finishReason, text }) {
+      if (event?.type === 'content_start' && event.contentType === 'text') return { piece: event.text };
+      if (type !== 'run_result') return {};
+      return finishReason === 'error' ? { error: text || 'an error' } : { text, is_last: true };
     },
   };
 }
@@ -150,6 +152,7 @@ const agents = {
     prepare: () =>
       write(join(home, '.qwen/settings.json'), {
         mcpServers,
+        model: { generationConfig: { modalities: { image: true } } }, // by itself it knows this by a model's name
         privacy: { usageStatisticsEnabled: false },
         security: { auth: { selectedType: 'openai' }, folderTrust: { enabled: false } },
       }),

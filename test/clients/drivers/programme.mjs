@@ -6,7 +6,7 @@
 export const { models, steps, tool_name, image_base64 } = JSON.parse(process.env.PROGRAMME);
 export const url = process.env.MEDLEY_URL;
 export const key = process.env.MEDLEY_KEY;
-const step_ms_max = 90_000; // an agent takes twenty seconds to start where its two cores have other work
+const step_ms_max = 180_000; // Qwen Code ends an answer up to a hundred seconds after its text
 const pieces_before_leaving = 3;
 
 const tool = {
