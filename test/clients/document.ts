@@ -8,7 +8,7 @@ export type Report = { client: Client } & ({ verdicts: Verdict[]; books: string 
 
 const beginning = `# Clients
 
-"Point the SDK that you have at it": these clients were installed and run against this service by \`npm run clients\`, which writes this page. A person changes the base URL and the key, and nothing else; every other setting is the client's default, but opencode and Qwen Code need a setting that says that a model takes images.
+"Point the SDK that you have at it": these clients were installed and run against this service by \`npm run clients\`, which writes this page. A person changes the base URL and the key, and nothing else; every other setting is the client's default, but opencode needs a setting that says that a model takes images.
 
 Each client asks four models, whose upstreams speak the four styles: chat completions, messages, responses, and Gemini's. With each it runs six steps:
 

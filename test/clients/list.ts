@@ -132,7 +132,7 @@ export const clients: readonly Client[] = [
   agent('Codex', 'codex', '`openai_base_url = "…/v1"`, `CODEX_API_KEY`', '@openai/codex@0.171.0'),
   agent('Claude Code', 'claude', '`ANTHROPIC_BASE_URL=…`, `ANTHROPIC_API_KEY`', '@anthropic-ai/claude-code@2.1.332'),
   agent('Gemini CLI', 'gemini', '`GOOGLE_GEMINI_BASE_URL=…`, `GEMINI_API_KEY`', '@google/gemini-cli@0.61.0'),
-  agent('Qwen Code', 'qwen', '`OPENAI_BASE_URL=…/v1`, `OPENAI_API_KEY`, `modalities`', '@qwen-code/qwen-code@0.24.4'),
+  agent('Qwen Code', 'qwen', '`OPENAI_BASE_URL=…/v1`, `OPENAI_API_KEY`', '@qwen-code/qwen-code@0.24.4'),
   agent('Cline, openai-native', 'cline_native', '`--baseurl …/v1`, `--apikey`', 'cline@3.0.65'),
   agent('Cline, openai-compatible', 'cline_compatible', '`--baseurl …/v1`, `--apikey`', 'cline@3.0.65'),
   agent('opencode', 'opencode', '`options.baseURL: …/v1`, `apiKey`', 'opencode-ai@1.18.33'),

@@ -68,7 +68,8 @@ function cline(provider) {
 
 /**
  * `program` and `args(model, prompt, has_image)` start it, `env` and `prepare` are what a person sets, `read` takes an
- * event of its output; `has_pieces` says whether the output comes in pieces, and `is_last` that no more is read.
+ * event of its output; `has_pieces` says whether the output comes in pieces, and `is_last` that no more is read;
+ * `lacks_images`, that it sends none to these models.
  */
 const agents = {
   codex: {
@@ -152,7 +153,6 @@ const agents = {
     prepare: () =>
       write(join(home, '.qwen/settings.json'), {
         mcpServers,
-        model: { generationConfig: { modalities: { image: true } } }, // by itself it knows this by a model's name
         privacy: { usageStatisticsEnabled: false },
         security: { auth: { selectedType: 'openai' }, folderTrust: { enabled: false } },
       }),
@@ -168,6 +168,7 @@ const agents = {
       has_image ? `${prompt} @picture.png` : prompt,
     ],
     has_pieces: true,
+    lacks_images: true, // it sends images to models alone whose names it knows
     read: readClaudeEvent,
   },
   cline_native: cline('openai-native'),
@@ -272,5 +273,5 @@ await run({
   plain: textOf,
   ...(agent.has_pieces && { stream: piecesOf }),
   tools: textOf,
-  image: textOf,
+  ...(!agent.lacks_images && { image: textOf }),
 });
