@@ -5,16 +5,41 @@ import { sortExplained } from '../catalog/lists/explained.ts';
 import { list_forms, type ListForm } from '../catalog/lists/index.ts';
 import { counted } from '../lib/counted.ts';
 import { systemClock } from '../lib/clock.ts';
-import { CommandError, says, type CommandResult } from './command.ts';
+import { default_price_list } from '../catalog/price-list.ts';
+import { checkModels } from '../monitoring/model-check.ts';
+import { CommandError, says, withEngine, type CommandResult } from './command.ts';
 import { readListAt } from './list-source.ts';
 import { survey } from './model-survey.ts';
 
 export function checkCommand(models: Command): void {
   const forms = Object.keys(list_forms).join(', ');
   const check = models
-    .command('check <form> <source>')
-    .description(`compare costs and ends of models with a list of others; exit 1 if they differ. Forms: ${forms}`);
-  says(check, (form = '', source = '') => compare(form, source));
+    .command('check [form] [source]')
+    .description(
+      `compare costs and ends of models with a list of others, or as the daily check does with all lists; exit 1 if they differ. Forms: ${forms}`,
+    );
+  says(check, (form, source) => {
+    if (form === undefined) return compareAll();
+    if (source === undefined) throw new CommandError('Name the file or the URL of the list too, or neither.', 2);
+    return compare(form, source);
+  });
+}
+
+const check_ms_max = 120_000;
+
+/** Makes the daily check now, without its record. Exits with 1 for a list that cannot be read too. */
+function compareAll(): Promise<CommandResult> {
+  return withEngine(async (app) => {
+    const { model_check } = app.catalog.current.settings;
+    const price_list = model_check?.price_list ?? default_price_list;
+    const { compared, differences, unread } = await checkModels(app, price_list, AbortSignal.timeout(check_ms_max));
+    const summary = `${counted(compared, 'route')} compared, ${counted(differences.length, 'difference')}.`;
+    return {
+      json: { compared, differences, unread },
+      text: [...differences, ...unread, summary].join('\n'),
+      exit_code: differences.length + unread.length === 0 ? 0 : 1,
+    };
+  });
 }
 
 async function compare(form: string, source: string): Promise<CommandResult> {

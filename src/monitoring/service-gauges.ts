@@ -10,6 +10,7 @@ import type { Engine } from '../queue/queue.ts';
 import { openRoutes } from '../routing/health.ts';
 import { unfinishedTasks } from '../tasks/overview.ts';
 import { countWaiting } from '../webhooks/delivery.ts';
+import { lastModelCheck } from './model-check.ts';
 
 /** The state of the whole service, which each of its processes reads in the database. */
 export type ServiceGauges = { readonly metrics: readonly Gauge[]; read(app: ServiceParts): Promise<void> };
@@ -64,6 +65,16 @@ export function openServiceGauges({
       'Scheduled backups that failed since the last one that succeeded.',
       [],
     ),
+    lists_differ: new Gauge(
+      'medley_model_list_differences',
+      'Differences between models and lists of others at the last daily check, at most 100.',
+      [],
+    ),
+    lists_unread: new Gauge(
+      'medley_model_lists_unread',
+      'Lists of models that could not be read at the last daily check.',
+      [],
+    ),
     nodes: new Gauge('medley_nodes', 'Processes of the service that are alive.', ['role']),
   };
   let read_at_ms = Number.NEGATIVE_INFINITY;
@@ -114,12 +125,15 @@ type Gauges = Record<
   | 'backup_age'
   | 'backup_late'
   | 'backup_failures'
+  | 'lists_differ'
+  | 'lists_unread'
   | 'nodes',
   Gauge
 >;
 
 async function readFacts({ db, clock, engine, catalog }: ServiceParts) {
-  const [tasks, queues, deliveries, circuits, leases, low, books, nodes, backups] = await Promise.all([
+  const { settings } = catalog.current;
+  const [tasks, queues, deliveries, circuits, leases, low, books, nodes, backups, lists] = await Promise.all([
     unfinishedTasks(db),
     engine.backlog(),
     countWaiting(db),
@@ -128,13 +142,14 @@ async function readFacts({ db, clock, engine, catalog }: ServiceParts) {
     countLowBalances(db),
     lastCheck(db),
     engine.nodes(),
-    backupHealth(db, catalog.current.settings, clock.now()),
+    backupHealth(db, settings, clock.now()),
+    settings.model_check ? lastModelCheck(db) : undefined,
   ]);
-  return { tasks, queues, deliveries, circuits, leases, low, books, nodes, backups };
+  return { tasks, queues, deliveries, circuits, leases, low, books, nodes, backups, lists };
 }
 
 function show(gauges: Gauges, facts: Awaited<ReturnType<typeof readFacts>>, now_ms: number): void {
-  const { tasks, queues, circuits, books, nodes, backups } = facts;
+  const { tasks, queues, circuits, books, nodes, backups, lists } = facts;
   const seconds = (from: Date) => Math.max(0, (now_ms - from.getTime()) / 1000);
   gauges.tasks.set({ status: 'queued' }, tasks.queued);
   gauges.tasks.set({ status: 'running' }, tasks.running);
@@ -159,6 +174,10 @@ function show(gauges: Gauges, facts: Awaited<ReturnType<typeof readFacts>>, now_
     if (backups.last) gauges.backup_age.set({}, seconds(backups.last.started_at));
     gauges.backup_late.set({}, backups.is_late ? 1 : 0);
     gauges.backup_failures.set({}, backups.failures);
+  }
+  if (lists) {
+    gauges.lists_differ.set({}, Math.min(lists.differences.length, 100));
+    gauges.lists_unread.set({}, Math.min(lists.unread.length, 100));
   }
   for (const { role, silent_ms } of nodes) if (silent_ms <= silent_ms_max) gauges.nodes.add({ role });
 }

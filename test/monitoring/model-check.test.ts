@@ -2,6 +2,10 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkModels, lastModelCheck, modelCheckLines, runModelCheck } from '../../src/monitoring/model-check.ts';
+import { render } from '../../src/metrics/registry.ts';
+import { openServiceGauges } from '../../src/monitoring/service-gauges.ts';
+import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
+import { ownerOfNew, told } from '../dashboard/people.ts';
 import { commandsOf, medleySoon } from '../cli/medley.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
@@ -131,6 +135,40 @@ describe('the check of models', () => {
   });
 });
 
+describe('the command', () => {
+  it('compares with all lists at once, exits with 1 for a difference or an unread list, and records nothing', async () => {
+    const { config } = service.app;
+    const commands = commandsOf(
+      {
+        DATABASE_URL: config.database_url ?? '',
+        MEDLEY_DATA: config.data_dir,
+        MEDLEY_CONFIG: config.config_file ?? '',
+        MAKER_KEY: 'sk-secret',
+      },
+      medleySoon,
+    );
+    expect(await commands.text('models', 'check')).toMatchObject({
+      code: 0,
+      out: '1 route compared, 0 differences.\n',
+      error: '',
+    });
+    prices = json({ 'maker/talker': { ...talker, output_cost_per_token: 4e-6 } });
+    own = (response) => void response.writeHead(500).end();
+    const { code, out } = await commands.text('models', 'check', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      compared: 1,
+      differences: ['maker/talker (maker) output_token: 3 here, 4 in the price list'],
+      unread: [expect.stringMatching(/^The list of maker could not be read/)],
+    });
+    expect(out).not.toContain('sk-secret');
+    expect(await commands.fails(2, 'models', 'check', 'litellm')).toBe(
+      'Name the file or the URL of the list too, or neither.',
+    );
+    expect(await lastModelCheck(service.app.db)).toBeUndefined();
+  });
+});
+
 describe('the daily check', () => {
   const run = () => runModelCheck(service.app, never);
   const lines = () => modelCheckLines(service.app.db, service.app.catalog.current.settings);
@@ -163,6 +201,38 @@ describe('the daily check', () => {
     await run();
     expect(asked).toHaveLength(4);
     expect(await lines()).toEqual([]);
+  });
+
+  it('is a line of the configuration page of operators, and a number for Prometheus', async () => {
+    const node = await service.beside({ yaml: yaml() }); // by the real time, which sign-ins need
+    const operator = await ownerOfNew(node, 'Operating');
+    await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
+    const warnings = async () =>
+      told<AdminConfiguration>(await operator.get('/dash/admin/configuration')).warnings.filter((line) =>
+        line.startsWith('Lists of'),
+      );
+    const numbers = async () => {
+      const gauges = openServiceGauges();
+      await gauges.read(service.app);
+      return [...render(gauges.metrics).matchAll(/^medley_model_list.*$/gm)].map(String);
+    };
+    expect(await numbers()).toEqual([]);
+    await run();
+    clock.pass(hour_ms);
+    prices = json({ 'maker/talker': { ...talker, output_cost_per_token: 4e-6 } });
+    own = (response) => void response.writeHead(500).end();
+    await run();
+    expect(await numbers()).toEqual(['medley_model_list_differences 1', 'medley_model_lists_unread 1']);
+    expect(await warnings()).toEqual([
+      expect.stringMatching(/^Lists of .*: maker\/talker \(maker\) output_token: 3 here, 4 in the price list$/),
+      expect.stringMatching(/^Lists of .*: The list of maker could not be read: /),
+    ]);
+    clock.pass(24 * hour_ms);
+    [prices, own] = [good_prices, good_models];
+    await run();
+    expect(await numbers()).toEqual(['medley_model_list_differences 0', 'medley_model_lists_unread 0']);
+    expect(await warnings()).toEqual([]);
+    await node.stop();
   });
 
   it('asks nobody where it is off, where nothing is bought, or twice at once', async () => {
