@@ -65,16 +65,7 @@ export function openServiceGauges({
       'Scheduled backups that failed since the last one that succeeded.',
       [],
     ),
-    lists_differ: new Gauge(
-      'medley_model_list_differences',
-      'Differences between models and lists of others at the last daily check, at most 100.',
-      [],
-    ),
-    lists_unread: new Gauge(
-      'medley_model_lists_unread',
-      'Lists of models that could not be read at the last daily check.',
-      [],
-    ),
+    ...listGauges(),
     nodes: new Gauge('medley_nodes', 'Processes of the service that are alive.', ['role']),
   };
   let read_at_ms = Number.NEGATIVE_INFINITY;
@@ -108,6 +99,22 @@ export function openServiceGauges({
     for (const gauge of Object.values(gauges)) gauge.clear();
   };
   return { metrics: [up, ...Object.values(gauges)], read };
+}
+
+/** Gauges of the daily check of models. */
+function listGauges() {
+  return {
+    lists_differ: new Gauge(
+      'medley_model_list_differences',
+      'Differences between models and lists of others at the last daily check, at most 100.',
+      [],
+    ),
+    lists_unread: new Gauge(
+      'medley_model_lists_unread',
+      'Lists of models that could not be read at the last daily check.',
+      [],
+    ),
+  };
 }
 
 type Gauges = Record<
