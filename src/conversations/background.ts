@@ -120,6 +120,7 @@ export async function readBackground(
   const [row] = await db.query<StoredContent>(
     'select key_id, content from background_contents where account_id = $1 and response_id = $2 and id = $3',
     [name.account_id, name.id, id],
+    'long', // tens of megabytes take seconds on a busy machine
   );
   return row && (await readContent(content_keys, placeOfContent(name, id), row, stored_bytes_max));
 }
@@ -288,6 +289,7 @@ export async function readEvents(
     `select id, first_event, last_event, key_id, content from background_contents
       where account_id = $1 and response_id = $2 and last_event > $3 order by last_event limit 1`,
     [name.account_id, name.id, after],
+    'long',
   );
   if (!row) return undefined;
   const json = await readContent(content_keys, placeOfContent(name, row.id), row, stored_bytes_max);
