@@ -339,6 +339,8 @@ export type Settings = {
   };
   /** The place that answers the hold of a chat call: `memory`, where the money leaves no doubt. */
   readonly money: { readonly reservations: 'memory' | 'database' };
+  /** True if callers choose among the routes of a chat model, and read which one answered. */
+  readonly routing: { readonly by_caller: boolean };
   readonly net_allow: readonly string[];
   readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
   readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };

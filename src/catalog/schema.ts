@@ -81,6 +81,19 @@ const money = section(
   { description: 'How money is held.' },
 );
 
+const routing = section(
+  {
+    by_caller: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether callers of chat may choose among a model's routes by the field provider, and are told which provider answered. Without it the names of providers stay with the operator.",
+        default: true,
+      }),
+    ),
+  },
+  { description: 'How routes are chosen.' },
+);
+
 const net = section(
   {
     allow: Type.Optional(
@@ -425,6 +438,7 @@ const catalog_schema = section(
     server: Type.Optional(server),
     limits: Type.Optional(limits),
     money: Type.Optional(money),
+    routing: Type.Optional(routing),
     net: Type.Optional(net),
     webhooks: Type.Optional(webhooks),
     outputs: Type.Optional(outputs),

@@ -31,6 +31,7 @@ export function settingsOf(file: CatalogFile): Settings {
       waiting_tasks: limits?.waiting_tasks ?? 1_000,
     },
     money: { reservations: money?.reservations ?? 'memory' },
+    routing: { by_caller: file.routing?.by_caller ?? true },
     net_allow: net?.allow ?? [],
     webhooks: {
       retry_delays_ms: (webhooks?.retry_delays ?? ['10s', '1m', '5m', '30m', '2h']).map(milliseconds),

@@ -240,8 +240,10 @@ async function tryRoutes(
     }
     let attempted;
     try {
-      writer.headers[route_header] = name;
-      writer.headers[route_reason_header] = why;
+      if (priced.route_reason !== undefined) {
+        writer.headers[route_header] = name;
+        writer.headers[route_reason_header] = why;
+      }
       attempted = await traceAttempt(priced, named, outcome, () => attempt(named));
     } catch (error) {
       // The caller's own mistake says nothing about the route.

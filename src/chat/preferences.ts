@@ -62,11 +62,13 @@ export type WithPreferences = { body: JsonObject; preferences: Preferences | und
 export function takePreferences(
   body: JsonObject,
   model: Model,
-  { providers }: Pick<Catalog, 'providers'>,
+  { providers, settings }: Pick<Catalog, 'providers' | 'settings'>,
 ): WithPreferences {
   const value = memberOf(body, 'provider');
   if (value === undefined || model.routes.some(({ options }) => allowanceOf(options).pass.has('provider')))
     return { body, preferences: undefined };
+  if (!settings.routing.by_caller)
+    throw mistake('provider', 'is not offered here: the operator chooses the route', 'unsupported_field');
   const { provider: _, ...rest } = body;
   const names = new Map([...providers.keys()].map((name) => [name.toLowerCase(), name]));
   return { body: rest, preferences: readPreferences(readObject(body, 'provider', 'provider') ?? {}, model, names) };

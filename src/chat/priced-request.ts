@@ -41,7 +41,7 @@ export type PricedRequest = {
   request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   /** With the routes that may be tried, in their order. */
   model: Model;
-  /** The reason for this order; absent: it is the operator's. */
+  /** The reason for this order; absent where a caller is not told of routes. */
   route_reason?: RouteReason;
   pricing: Pricing;
   /** Of these the ones that the request can cause, for the hold. */
@@ -125,7 +125,7 @@ export function priceChatRequest(
     request,
     links,
     model,
-    ...(preferred && { route_reason: preferred.why }),
+    ...(settings.routing.by_caller && { route_reason: preferred?.why ?? 'default' }),
     pricing,
     hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
     ...(hosted && { hosted }),

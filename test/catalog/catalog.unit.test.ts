@@ -64,6 +64,7 @@ describe('the catalogue without a file', () => {
         waiting_tasks: 1_000,
       },
       money: { reservations: 'memory' },
+      routing: { by_caller: true },
       webhooks: { retry_delays_ms: [10_000, 60_000, 300_000, 1_800_000, 7_200_000], timeout_ms: 10_000 },
       outputs: { link_ttl_ms: 86_400_000, keep_ms: 7 * 86_400_000 },
       tasks: { keep_ms: 90 * 86_400_000 },
@@ -128,6 +129,7 @@ currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
 limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4, waiting_tasks: 9 }
 money: { reservations: database }
+routing: { by_caller: false }
 catalog: { price_list: "https://mirror.example/prices.json" }
 net: { allow: [127.0.0.0/8] }
 webhooks: { retry_delays: [1s], timeout: 2s }
@@ -153,6 +155,7 @@ tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5
         waiting_tasks: 9,
       },
       money: { reservations: 'database' },
+      routing: { by_caller: false },
       model_check: { price_list: 'https://mirror.example/prices.json' },
       net_allow: ['127.0.0.0/8'],
       webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },

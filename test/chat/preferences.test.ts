@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered } from '../helpers/app.ts';
-import { completion, generated, hello, message, setStage, type Stage } from './setup.ts';
+import { completion, generated, hello, message, setStage, yamlOf, type Stage } from './setup.ts';
 import { completionsStream } from './streams.ts';
 
 /** Preferences of callers for the routes of a model (`provider`). */
@@ -159,4 +159,33 @@ describe('preferences for providers', () => {
     expect((await ask(provider, { model: 'acme/passes' })).status).toBe(200);
     expect(stage.upstream.asked.at(-1)?.body['provider']).toEqual(provider);
   });
+});
+
+test('an operator who chooses the routes alone refuses the field, and names no provider', async () => {
+  scriptAll();
+  const node = await stage.test.beside({
+    yaml: `${yamlOf(stage.upstream, more, providers)}routing: { by_caller: false }\n`,
+    worker: false,
+  });
+  try {
+    const askThere = (body: object) =>
+      fetch(`${node.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'acme/three', messages: hello, ...body }),
+      });
+    const refused = await askThere({ provider: { order: ['oai'] } });
+    const text = await refused.text();
+    expect([refused.status, text]).toEqual([400, expect.stringContaining('the operator chooses the route')]);
+    expect(text).not.toMatch(/oai|quiet|gem/);
+    const answered = await askThere({});
+    expect([answered.status, answered.headers.get('x-route'), answered.headers.get('x-route-reason')]).toEqual([
+      200,
+      null,
+      null,
+    ]);
+    await answered.arrayBuffer();
+  } finally {
+    await node.stop();
+  }
 });
