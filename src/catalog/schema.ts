@@ -86,7 +86,7 @@ const routing = section(
     by_caller: Type.Optional(
       Type.Boolean({
         description:
-          "Whether callers of chat may choose among a model's routes by the field provider, and are told which provider answered. Without it the names of providers stay with the operator.",
+          "Whether callers of chat may choose among a model's routes by the field provider, and are told which one answered by the header x-route.",
         default: true,
       }),
     ),

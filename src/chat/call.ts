@@ -28,13 +28,13 @@ const heartbeat_ms = 15_000;
 export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
 
 /** The parts of the app that a call takes, without those that its attempts take. */
-export type CallParts = RoutingParts & {
-  readonly speeds: RouteSpeeds;
-} & HoldParts &
+export type CallParts = RoutingParts &
+  HoldParts &
   SettleParts &
   RecordParts &
   LostCostParts & {
     readonly catalog: CatalogHolder;
+    readonly speeds: RouteSpeeds;
     readonly limits: { readonly chat_calls: Semaphore };
     readonly shares: Shares;
     /** Writes down what a call has come to, before it is booked; false: nothing is charged for it. Absent: nobody does. */

@@ -107,13 +107,12 @@ function readNames(
   return list?.map((value, index) => {
     const name = typeof value === 'string' ? names.get(value.toLowerCase()) : undefined;
     if (name !== undefined) return name;
-    const problem = `is no provider: ${showValue(value)}. ${providersOf(model)}`;
-    throw mistake(`${at}[${index}]`, problem.replace(/\.$/, ''));
+    throw mistake(`${at}[${index}]`, `is no provider: ${showValue(value)}. ${providersOf(model)}`);
   });
 }
 
 function providersOf({ id, routes }: Model): string {
-  return `${id} has ${[...new Set(routes.map(({ provider }) => provider))].join(', ') || 'none now'}.`;
+  return `${id} has ${[...new Set(routes.map(({ provider }) => provider))].join(', ') || 'none now'}`;
 }
 
 /** A name, or an object that has it in `by`. */
@@ -160,7 +159,7 @@ export function preferredRoutes(
     throw mistake(field, `leaves no route: ${why}`, 'no_route');
   };
   const { providers } = catalog.current;
-  const has = providersOf(model).replace(/\.$/, '');
+  const has = providersOf(model);
   const allowed = left(
     model.routes.filter(({ provider }) => !only || only.includes(provider)),
     'provider.only',
@@ -203,9 +202,9 @@ function limitOf(
 
 /** Throws ApiError 400 if the caller pays more for the model than it wants. */
 export function checkMaxPrice({ id }: Model, pricing: Pricing, { max_price }: Pick<Preferences, 'max_price'>): void {
-  for (const [name, most] of Object.entries(max_price ?? {})) {
-    const unit = Object.entries(priced_units).find(([each]) => each === name)?.[1];
-    if (!unit) continue;
+  for (const name of ['prompt', 'completion', 'request'] as const) {
+    const [unit, most] = [priced_units[name], max_price?.[name]];
+    if (!most) continue;
     const price = times(priceIn(pricing, unit), { numerator: unit === 'request' ? 1n : 1_000_000n, denominator: 1n });
     if (price.numerator * most.denominator <= most.numerator * price.denominator) continue;
     const shown = Number(price.numerator) / Number(price.denominator);

@@ -6,7 +6,7 @@ import { list_forms, type ListForm } from '../catalog/lists/index.ts';
 import { counted } from '../lib/counted.ts';
 import { systemClock } from '../lib/clock.ts';
 import { default_price_list } from '../catalog/price-list.ts';
-import { checkModels } from '../monitoring/model-check.ts';
+import { check_ms_max, checkModels } from '../monitoring/model-check.ts';
 import { CommandError, says, withEngine, type CommandResult } from './command.ts';
 import { readListAt } from './list-source.ts';
 import { survey } from './model-survey.ts';
@@ -24,8 +24,6 @@ export function checkCommand(models: Command): void {
     return compare(form, source);
   });
 }
-
-const check_ms_max = 120_000;
 
 /** Makes the daily check now, without its record. Exits with 1 for a list that cannot be read too. */
 function compareAll(): Promise<CommandResult> {

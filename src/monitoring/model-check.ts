@@ -37,7 +37,8 @@ export type ModelCheck = { compared: number; differences: string[]; unread: stri
 const every_ms = 24 * 3_600_000;
 /** A service that has just been made does not begin with it. */
 const first_after_ms = 15 * 60_000;
-const check_ms_max = 120_000;
+/** All lists together. */
+export const check_ms_max = 120_000;
 const lines_max = 100;
 const line_length_max = 300;
 

@@ -284,7 +284,11 @@ test('one node after the other is replaced under load, and not one request fails
   const load = callers.map(async (caller) => {
     while (!is_over) {
       const path = answered % 2 === 0 ? '/v1/balance' : '/v1/models?limit=1';
-      const node = next();
+      const node = nodes.find((each) => each.is_ready) && next();
+      if (!node) {
+        await sleep(20); // as a balancer does: a call waits while no node has said that it is ready
+        continue;
+      }
       try {
         const { status } = await call(node, caller, 'GET', path);
         if (status !== 200 && status !== 429) failed.push(`${path}: ${status}`);

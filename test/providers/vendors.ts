@@ -67,6 +67,16 @@ const wan = (task_status: string, more: object = {}): Reply => ({
   json: { output: { task_id: 'x', task_status, ...more } },
 });
 
+const no_credit_at_cartesia: Reply = {
+  status: 402,
+  json: {
+    error_code: 'quota_exceeded',
+    title: 'No credits',
+    message: 'You have no credits left.',
+    request_id: 'r',
+  },
+};
+
 export const vendors: readonly Vendor[] = [
   {
     name: 'stability',
@@ -216,15 +226,7 @@ export const vendors: readonly Vendor[] = [
     imitate: startCartesia,
     input: { text: 'Good morning.', voice, language: 'en', speed: 1, volume: 1, emotion: 'neutral' },
     synchronous: true,
-    no_credit: {
-      status: 402,
-      json: {
-        error_code: 'quota_exceeded',
-        title: 'No credits',
-        message: 'You have no credits left.',
-        request_id: 'r',
-      },
-    },
+    no_credit: no_credit_at_cartesia,
   },
   {
     name: 'cartesia',
@@ -233,14 +235,6 @@ export const vendors: readonly Vendor[] = [
     imitate: startCartesia,
     input: { audio: sound, voice },
     synchronous: true,
-    no_credit: {
-      status: 402,
-      json: {
-        error_code: 'quota_exceeded',
-        title: 'No credits',
-        message: 'You have no credits left.',
-        request_id: 'r',
-      },
-    },
+    no_credit: no_credit_at_cartesia,
   },
 ];

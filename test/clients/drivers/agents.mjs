@@ -12,6 +12,13 @@ const picture = join(work, 'picture.png');
 const mcp = [join(here, 'results_mcp.mjs'), tool_name];
 const mcpServers = { results: { command: process.execPath, args: mcp, trust: true } };
 
+/** Settings of Gemini CLI and of Qwen Code, which is made of it. */
+const googleSettings = (selectedType) => ({
+  mcpServers,
+  privacy: { usageStatisticsEnabled: false },
+  security: { auth: { selectedType }, folderTrust: { enabled: false } },
+});
+
 /** Less than what the programme allows for a step. */
 const ask_ms_max = 150_000;
 
@@ -126,12 +133,7 @@ const agents = {
   },
   gemini: {
     program: '@google/gemini-cli/bundle/gemini.js',
-    prepare: () =>
-      write(join(home, '.gemini/settings.json'), {
-        mcpServers,
-        privacy: { usageStatisticsEnabled: false },
-        security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
-      }),
+    prepare: () => write(join(home, '.gemini/settings.json'), googleSettings('gemini-api-key')),
     env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: url },
     args: (model, prompt, has_image) => [
       '-m',
@@ -150,12 +152,7 @@ const agents = {
   },
   qwen: {
     program: '@qwen-code/qwen-code/cli.js',
-    prepare: () =>
-      write(join(home, '.qwen/settings.json'), {
-        mcpServers,
-        privacy: { usageStatisticsEnabled: false },
-        security: { auth: { selectedType: 'openai' }, folderTrust: { enabled: false } },
-      }),
+    prepare: () => write(join(home, '.qwen/settings.json'), googleSettings('openai')),
     env: { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${url}/v1` },
     args: (model, prompt, has_image) => [
       '-m',
