@@ -5,7 +5,7 @@ import { checkShape } from '../../src/lib/json-shape.ts';
 import { inputOf } from '../../src/styles/calls.ts';
 import { withMembers } from '../../src/styles/model-name.ts';
 import { objectOf } from '../../src/styles/stream.ts';
-import { nativeSchema } from '../../src/styles/messages/schema.ts';
+import { nativeSchema, withoutUnions } from '../../src/styles/messages/schema.ts';
 import { isStrict } from '../../src/styles/structured.ts';
 import { quirksOf } from '../../src/styles/quirks.ts';
 import { workedMs } from '../helpers/work.ts';
@@ -120,6 +120,15 @@ it('parts of allOf become one schema, in which the first value wins and the othe
     required: ['a', 'b'],
     description: '{title: "part", minimum: 2}',
   });
+});
+
+it('branches of a union at the top of a tool take time in proportion to their number', () => {
+  const names = list(20_000, (i) => `n${i}`);
+  const anyOf = list(20_000, (i) => ({ properties: { a: { const: i } }, required: i === 0 ? names : [`n${i}`] }));
+  const { took_ms, result } = timed(() => withoutUnions({ type: 'object', anyOf }));
+  expect(took_ms).toBeLessThan(patience_ms);
+  expect(result['properties']).toEqual({ a: { anyOf: list(20_000, (i) => ({ const: i })) } });
+  expect(result['required']).toBeUndefined();
 });
 
 it('descriptions of allOf that are no texts are left out, whatever they are', () => {

@@ -55,7 +55,7 @@ const unions = ['allOf', 'anyOf', 'oneOf'] as const;
 export function withoutUnions(schema: JsonObject): JsonObject {
   if (unions.every((union) => schema[union] === undefined)) return schema;
   const flat: JsonObject = { ...schema };
-  const properties = new Map<string, Json>();
+  const forms: Forms = new Map();
   const required = new Set<Json>(listOf(schema['required']));
   const notes: string[] = [];
   for (const union of unions) {
@@ -64,31 +64,43 @@ export function withoutUnions(schema: JsonObject): JsonObject {
     delete flat[union];
     notes.push(`${union}: ${JSON.stringify(value)}`);
     const branches = listOf(value).filter(isObject);
-    for (const branch of branches) mergeProperties(properties, branch['properties'] ?? null);
-    const lists = branches.map((branch) => listOf(branch['required']));
-    const [first = [], ...others] = lists;
-    const shared =
-      union === 'allOf' ? lists.flat() : first.filter((name) => others.every((list) => list.includes(name)));
-    for (const name of shared) required.add(name);
+    for (const branch of branches) addForms(forms, branch['properties']);
+    const names = countNames(branches);
+    for (const [name, count] of names) if (union === 'allOf' || count === branches.length) required.add(name);
   }
-  mergeProperties(properties, schema['properties'] ?? null);
+  addForms(forms, schema['properties']);
   const before = typeof schema['description'] === 'string' ? `${schema['description']}\n` : '';
   return {
     ...flat,
     description: `${before}{${notes.join(', ')}}`,
-    properties: Object.fromEntries(properties),
+    properties: Object.fromEntries([...forms].map(([name, each]) => [name, unionOf([...each.values()])])),
     ...(required.size > 0 && { required: [...required] }),
   };
 }
 
-/** Two forms of one member become a union, below the top. */
-function mergeProperties(properties: Map<string, Json>, added: Json): void {
-  if (!isObject(added)) return;
-  for (const [name, form] of Object.entries(added)) {
-    const before = properties.get(name);
-    const is_same = before === undefined || JSON.stringify(before) === JSON.stringify(form);
-    properties.set(name, is_same ? form : { anyOf: [before, form] });
+/** The forms of each member, by their JSON: thousands of branches may have one. */
+type Forms = Map<string, Map<string, Json>>;
+
+function addForms(forms: Forms, properties: Json | undefined): void {
+  if (!isObject(properties)) return;
+  for (const [name, form] of Object.entries(properties)) {
+    const of_name = forms.get(name) ?? new Map<string, Json>();
+    forms.set(name, of_name.set(JSON.stringify(form), form));
   }
+}
+
+/** Two forms of one member become a union, below the top. */
+function unionOf(forms: readonly Json[]): Json {
+  const [only = null, ...others] = forms;
+  return others.length === 0 ? only : { anyOf: [...forms] };
+}
+
+/** Returns how many of the branches require each name. */
+function countNames(branches: readonly JsonObject[]): Map<Json, number> {
+  const counts = new Map<Json, number>();
+  for (const branch of branches)
+    for (const name of new Set(listOf(branch['required']))) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
 }
 
 function listOf(value: Json | undefined): Json[] {

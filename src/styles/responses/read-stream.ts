@@ -20,6 +20,7 @@ export class ResponsesReader implements StreamReader {
   readonly #calls_by_id = new Map<string, OpenCall>();
   /** Places of the messages and thoughts that come piece by piece. */
   readonly #places = new Set<Json>();
+  #has_unnumbered = false;
   #has_content = false;
   #has_thought = false;
   #has_refusal = false;
@@ -68,6 +69,7 @@ export class ResponsesReader implements StreamReader {
   #piece(type: 'text' | 'refusal' | 'thinking', text: Json | undefined, place: Json): ChatEvent[] {
     if (typeof text !== 'string' || text === '') return [];
     this.#places.add(place);
+    this.#has_unnumbered ||= typeof place !== 'number';
     return this.#say(type, text);
   }
 
@@ -109,7 +111,7 @@ export class ResponsesReader implements StreamReader {
 
   /** Ids of one item differ between the events of some servers: without a number, any piece counts. */
   #cameInPieces(place: Json): boolean {
-    const is_sure = typeof place === 'number' && [...this.#places].every((each) => typeof each === 'number');
+    const is_sure = typeof place === 'number' && !this.#has_unnumbered;
     return is_sure ? this.#places.has(place) : this.#places.size > 0;
   }
 
