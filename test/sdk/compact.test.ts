@@ -119,11 +119,11 @@ test('an upstream that compacts by itself is asked to, and its own item goes bac
   stage.upstream.script('native-x', { json: response([said('ok')]) });
   await client.responses.create({ model: 'acme/native', input: [...back(compacted), { role: 'user', content: 'x' }] });
   expect(stage.upstream.asked.at(-1)?.body['input']).toMatchObject([item, { role: 'user' }]);
-  for (const call of [
-    client.responses.create({ model: 'acme/ant', input: back(compacted) }),
-    client.responses.compact({ model: 'acme/ant', input: back(compacted) }),
+  for (const ask of [
+    () => client.responses.create({ model: 'acme/ant', input: back(compacted) }),
+    () => client.responses.compact({ model: 'acme/ant', input: back(compacted) }),
   ])
-    await expect(call).rejects.toMatchObject({ status: 400, param: expect.stringMatching(/^input\[0\]/) });
+    await expect(ask()).rejects.toMatchObject({ status: 400, param: expect.stringMatching(/^input\[0\]/) });
 });
 
 test('where the upstream that compacts by itself is down, the next route writes a summary', async () => {

@@ -14,7 +14,17 @@ export function videoAvailable(): boolean {
   }
 }
 
-/** A CommonJS package whose names Node cannot see through `import`; loaded late because it is optional. */
+const failures = ['uncaughtException', 'unhandledRejection'];
+
+/**
+ * A CommonJS package whose names Node cannot see through `import`; loaded late because it is optional. It listens for the
+ * failures of the whole process, and aborts at somebody else's rejection that is handled late: it may not.
+ */
 export function loadEncoder(): typeof Encoder {
-  return require(encoder_package);
+  const before = new Map(failures.map((name) => [name, process.rawListeners(name)]));
+  const encoder: typeof Encoder = require(encoder_package);
+  for (const [name, own] of before)
+    for (const listener of process.rawListeners(name))
+      if (!own.includes(listener)) Reflect.apply(process.removeListener, process, [name, listener]);
+  return encoder;
 }

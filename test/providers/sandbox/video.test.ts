@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from 'mediabunny';
 import { describe, expect, it } from 'vitest';
 import type { VideoRequest } from '../../../src/providers/sandbox/media-request.ts';
@@ -37,6 +39,17 @@ function boxes(file: Buffer): string[] {
     names.push(file.toString('latin1', at + 4, at + 8));
   return names;
 }
+
+it('the encoder listens to no failure of the process: a rejection that is handled late ends nothing', async () => {
+  const encoder = new URL('../../../src/providers/sandbox/encoder.ts', import.meta.url);
+  const program = `
+    const { loadEncoder } = await import(${JSON.stringify(encoder.href)});
+    loadEncoder();
+    const counts = ['uncaughtException', 'unhandledRejection'].map((name) => process.listenerCount(name));
+    console.log(counts.join(' '));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  expect(stdout).toBe('0 0\n');
+});
 
 describe('makeVideo', () => {
   it.each([
