@@ -175,10 +175,6 @@ async function runTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
 
 async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   const client = await pool.connect();
-  // The pool listens to idle clients only: a server that dies between two statements of ours would
-  // end the process by an `error` nobody hears. The next statement notices it anyway.
-  const onError = () => undefined;
-  client.on('error', onError);
   let broken: Error | undefined;
   try {
     await client.query('begin');
@@ -195,7 +191,6 @@ async function tryTransaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): P
     broken = isUnavailable(error) ? error : await rollBack(client);
     throw error;
   } finally {
-    client.off('error', onError);
     client.release(broken);
   }
 }

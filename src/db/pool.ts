@@ -54,6 +54,9 @@ export function openPool(options: PoolOptions): pg.Pool {
 
 /** A server that has gone mute since the connection was made has as long for it as for the connection. */
 async function prepare(client: pg.ClientBase, settings: string, limit_ms: number): Promise<void> {
+  // The pool listens to idle clients only. A server that dies says so perhaps in the same packet as its last answer, when
+  // the next caller has the client and no statement is under way: an `error` that nobody hears would end the process.
+  client.on('error', () => undefined);
   const config: pg.QueryConfig & { query_timeout: number } = {
     text: `${keepalive_settings}; ${settings}`,
     query_timeout: limit_ms,
@@ -81,7 +84,6 @@ function isAnswering(client: pg.PoolClient): boolean {
  * caller its limit of time, or its call. New connections take milliseconds.
  */
 async function end(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
-  client.on('error', () => undefined);
   void client.end(); // at once, since an answer is under way; and the pool does not keep what ends
   if (pool.ending) return;
   // All at once, before whoever learns of this asks for a connection again.
@@ -90,7 +92,6 @@ async function end(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
 
 /** Without a farewell, which nobody would answer. */
 function destroy(idle: pg.PoolClient): void {
-  idle.on('error', () => undefined);
   idle.connection.stream.destroy();
   idle.release(true);
 }

@@ -33,6 +33,15 @@ it('a server that stops while a connection of its own is closed does not end the
   await db.close();
 });
 
+it('a server that dies while a caller has a connection without a statement does not end the process', async () => {
+  const db = openDatabase({ connection: { connectionString: database.url }, connections_max: 1 });
+  // The second caller gets the connection in the moment in which the answer of the first is read.
+  const [, client] = await Promise.all([db.pool.query('select 1'), db.pool.connect()]);
+  expect(client.listenerCount('error')).toBeGreaterThan(0);
+  client.release();
+  await db.close();
+});
+
 describe('a database that is away', () => {
   const failure = (code: string) => Object.assign(new Error(`getaddrinfo ${code} db.example`), { code });
 

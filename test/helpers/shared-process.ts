@@ -28,5 +28,7 @@ function globals(): Map<string, unknown> {
     ['setInterval', setInterval],
     ['process.cwd()', process.cwd()],
     ['process.umask()', process.umask()],
+    // One that rethrows ended the whole process of tests, without a word about which.
+    ['listeners of uncaughtException', process.listenerCount('uncaughtException')],
   ]);
 }

@@ -15,9 +15,9 @@ import {
   type OutputFormat,
   WebMOutputFormat,
 } from 'mediabunny';
-import h264 from 'h264-mp4-encoder';
 import sharp from 'sharp';
 import { newId } from '../../src/lib/ids.ts';
+import { loadEncoder } from '../../src/providers/sandbox/encoder.ts';
 import { storageKey } from '../../src/storage/key.ts';
 
 // Small real files of every kind that the probe knows.
@@ -140,7 +140,7 @@ export async function mp4(width: number, height: number, frames: number, format 
 
 /** Encodes a video as the encoder writes it by itself: 24 frames a second, `moov` last. */
 export async function encode(width: number, height: number, frames: number): Promise<Uint8Array> {
-  const encoder = await h264.createH264MP4Encoder();
+  const encoder = await loadEncoder().createH264MP4Encoder();
   Object.assign(encoder, { width, height, frameRate: 24 });
   encoder.initialize();
   for (let frame = 0; frame < frames; frame++) {
