@@ -120,10 +120,11 @@ test('a conversation that is deleted in the middle of a call stays deleted, and 
   const id = await create([]);
   const running = client.call('POST', '/v1/responses', {
     model: 'sandbox/chat',
-    input: 'Hello [[delay 1s]]',
+    input: 'Hello [[delay 4s]]',
     conversation: id,
   });
-  await expect.poll(async () => (await rowOf(id))?.turn).toBeTruthy();
+  // Its turn is not enough: it reads the conversation after that, and answers 404 where it is gone. A hold comes later.
+  await expect.poll(async () => Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBeGreaterThan(0);
   const deleted = await Promise.all([
     client.call('DELETE', `/v1/conversations/${id}`),
     client.call('DELETE', `/v1/conversations/${id}`),
