@@ -75,14 +75,22 @@ const cost_names: readonly string[] = ['cost', 'cost_details', 'is_byok', 'cost_
 
 /** True if an upstream's `usage` object says what the call costs the operator. */
 export function tellsCost(fields: Json | undefined): boolean {
-  return isObject(fields) && cost_names.some((name) => name in fields);
+  return isObject(fields) && [...cost_names, tools_name].some((name) => name in fields);
 }
+
+/** Perplexity's counts of tools by their names, each with its cost beside it. */
+const tools_name = 'tool_calls_details';
 
 /** The `usage` object without the upstream's costs. */
 export function withoutCost(fields: JsonObject): JsonObject {
   const counts = { ...fields };
   for (const name of cost_names) delete counts[name];
-  return counts;
+  const tools = counts[tools_name];
+  if (!isObject(tools)) return counts;
+  const counted = Object.entries(tools).flatMap(([name, tool]) =>
+    isObject(tool) ? [[name, { invocation: tool['invocation'] ?? null }] as const] : [],
+  );
+  return { ...counts, [tools_name]: Object.fromEntries(counted) };
 }
 
 /** The `usage` object without the upstream's costs, and with the caller's if that is asked for, as OpenRouter writes it. */

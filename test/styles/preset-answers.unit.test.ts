@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { knownPresets } from '../../src/catalog/presets.ts';
-import { openRelay, readAsk, renderAnswer, upstreamNamed, type CallerStyle } from './by-name.ts';
+import { openRelay, readAsk, renderAnswer, upstreamNamed, type Style } from './by-name.ts';
 
 /** An answer and a stream of every preset of OpenAI's style, in the form of its documentation, are read right. */
 
@@ -19,7 +19,7 @@ type Recorded = {
     thinking: string;
     finish: string;
     calls?: { name: string; arguments: string }[];
-    usage: Record<string, number>;
+    usage: Record<string, number | { web_search: number }>;
   };
 };
 
@@ -34,6 +34,9 @@ const options = {
   line_bytes_max: 1_000_000,
 };
 const costs = /cost|is_byok/;
+const chat_body = { model: 'acme/x', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] };
+const response_body = { model: 'acme/x', max_output_tokens: 100, input: 'Hi' };
+const readers = { completions: chunksRead, messages: eventsRead, responses: responseRead };
 
 it('every preset of this style has an answer, with its source and date', () => {
   const names = Object.entries(knownPresets()).flatMap(([name, { provider }]) =>
@@ -43,11 +46,18 @@ it('every preset of this style has an answer, with its source and date', () => {
   for (const { source } of Object.values(recorded)) expect(source).toMatch(/, 2026-1[12]$/);
 });
 
-describe.each(Object.entries(recorded))('%s', (_, { answer, stream, has_no_done, expected }) => {
+/** The style in which the routes of a preset ask its upstream. */
+function styleOf(name: string): Style | 'responses' {
+  return knownPresets()[name]?.options?.['responses'] === 'always' ? 'responses' : 'completions';
+}
+
+describe.each(Object.entries(recorded))('%s', (name, { answer, stream, has_no_done, expected }) => {
   const { text, thinking, finish, calls = [], usage } = expected;
+  const upstream = styleOf(name);
+  const callers = [...new Set(['completions', 'messages', upstream] as const)];
 
   it('a whole answer has its text, thinking, calls, usage and reason', () => {
-    const [read] = upstreamNamed('completions').upstream.parseResponse(answer, 'req_1');
+    const [read] = upstreamNamed(upstream).upstream.parseResponse(answer, 'req_1');
     const joined = (type: 'text' | 'thinking') =>
       read?.parts.map((part) => (part.type === type ? part.text : '')).join('');
     expect({
@@ -61,15 +71,15 @@ describe.each(Object.entries(recorded))('%s', (_, { answer, stream, has_no_done,
     expect(read?.usage).toEqual(usage);
   });
 
-  it.each<CallerStyle>(['completions', 'messages'])('a whole answer shows callers of %s no cost of ours', (style) => {
-    const ask = readAsk(style, { model: 'acme/x', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] });
-    const { bytes } = renderAnswer(ask, 'completions', Buffer.from(JSON.stringify(answer)), options);
+  it.each(callers)('a whole answer shows callers of %s no cost of ours', (style) => {
+    const ask = readAsk(style, style === 'responses' ? response_body : chat_body);
+    const { bytes } = renderAnswer(ask, upstream, Buffer.from(JSON.stringify(answer)), options);
     expect(String(bytes)).not.toMatch(costs);
     expect(String(bytes)).not.toContain('333');
   });
 
-  it.each<CallerStyle>(['completions', 'messages'])('its stream is the same for callers of %s', (caller) => {
-    const relay = openRelay({ ...options, caller, upstream: 'completions', wants_usage: true });
+  it.each(callers)('its stream is the same for callers of %s', (caller) => {
+    const relay = openRelay({ ...options, caller, upstream, wants_usage: true });
     const frames = stream.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
     const pieces = [relay.push(Buffer.from(`${frames}${has_no_done ? '' : 'data: [DONE]\n\n'}`)), relay.end()];
     const sent = pieces.map((piece) => piece?.toString() ?? '').join('');
@@ -79,7 +89,7 @@ describe.each(Object.entries(recorded))('%s', (_, { answer, stream, has_no_done,
     expect(sent).not.toMatch(costs);
     expect(caller === 'completions' && sent.includes('333')).toBe(false); // messages begin with what was counted
     const events = [...sent.matchAll(/^data: (\{.*)$/gm)].map((match): JsonObject => JSON.parse(match[1] ?? ''));
-    expect(caller === 'completions' ? chunksRead(events) : eventsRead(events)).toEqual({
+    expect(readers[caller](events)).toEqual({
       text,
       thinking,
       arguments: calls.map((call) => call.arguments).join(''),
@@ -129,5 +139,19 @@ function eventsRead(events: JsonObject[]) {
     thinking: read.map(({ delta }) => delta?.thinking ?? '').join(''),
     arguments: read.map(({ delta }) => delta?.partial_json ?? '').join(''),
     output_tokens: read.findLast((event) => event.usage)?.usage?.output_tokens,
+  };
+}
+
+type ResponseEvent = { type: string; delta?: string; response?: { usage?: { output_tokens: number } | null } };
+
+/** Returns the content that a caller of responses reads. */
+function responseRead(events: JsonObject[]) {
+  const read: ResponseEvent[] = JSON.parse(JSON.stringify(events));
+  const joined = (type: string) => read.map((event) => (event.type === type ? (event.delta ?? '') : '')).join('');
+  return {
+    text: joined('response.output_text.delta'),
+    thinking: joined('response.reasoning_text.delta'),
+    arguments: joined('response.function_call_arguments.delta'),
+    output_tokens: read.findLast(({ response }) => response?.usage)?.response?.usage?.output_tokens,
   };
 }

@@ -19,7 +19,7 @@ import {
 import { isReference } from './head.ts';
 import { encrypted_reasoning, isWhole } from './reasoning.ts';
 import { answerId, errorIn, finishOf } from './response.ts';
-import { tellsCost, withCost } from '../usage.ts';
+import { tellsCost, withCost, withoutCost } from '../usage.ts';
 import { toolCallsIn, usage_format } from './usage.ts';
 
 /**
@@ -66,7 +66,8 @@ export function sameResponses(options: PassthroughOptions, state: StreamState): 
       state.has_content = true;
       noteHosted(state, hosted, event['item']);
     }
-    return raw;
+    const { usage } = event; // Perplexity's, of a search in the middle of an answer
+    return isObject(usage) && tellsCost(usage) ? frameOf(type, { ...event, usage: withoutCost(usage) }) : raw;
   };
   return {
     take,

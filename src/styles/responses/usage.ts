@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../catalog/model.ts';
+import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ToolCalls, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { beyond, count, outputOf, tokens_max, usageFormat } from '../usage.ts';
@@ -11,21 +11,30 @@ export const usage_format = usageFormat({
   may: ['total_tokens'],
 });
 
-/** `input_tokens` includes what was cached. */
+/** `input_tokens` includes what was cached. Perplexity names the parts as the messages style does (its client 0.38, 2026-11). */
 function readCounts(fields: JsonObject): Partial<Usage> {
   const usage: Partial<Usage> = {};
   const details = isObject(fields['input_tokens_details']) ? fields['input_tokens_details'] : {};
   const input = count(fields['input_tokens']);
-  const cached = count(details['cached_tokens']);
-  const written = count(details['cache_write_tokens']);
+  const cached = count(details['cached_tokens'] ?? details['cache_read_input_tokens']);
+  const written = count(details['cache_write_tokens'] ?? details['cache_creation_input_tokens']);
   const read = Math.min(cached ?? 0, input ?? tokens_max);
   const wrote = Math.min(written ?? 0, (input ?? tokens_max) - read);
   if (input !== undefined) usage.input_tokens = input - read - wrote;
   if (cached !== undefined) usage.cached_input_tokens = read;
   if (written !== undefined) usage.cache_write_tokens = wrote;
+  const web_search = searchesIn(fields['tool_calls_details']);
+  if (web_search > 0) usage.tool_calls = { web_search };
   const thought = isObject(fields['output_tokens_details']) ? fields['output_tokens_details'] : {};
   const reported = { output: count(fields['output_tokens']), reasoning: count(thought['reasoning_tokens']) };
   return { ...usage, ...outputOf(reported, beyond(fields['total_tokens'], input, reported.output)) };
+}
+
+/** Returns the searches that Perplexity counts in its usage: its output has no items of calls for them. */
+function searchesIn(details: Json | undefined): number {
+  if (!isObject(details)) return 0;
+  const { search_web, web_search = search_web } = details;
+  return isObject(web_search) ? (count(web_search['invocation']) ?? 0) : 0;
 }
 
 /**
