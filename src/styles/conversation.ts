@@ -27,7 +27,14 @@ export type Part =
     }
   | { type: 'audio'; format: string; data: string; at: string }
   /** `arguments` is the JSON text as it was given; weak models write some that is none. `thought_signature`: as of text. */
-  | { type: 'tool_call'; id: string; name: string; arguments: string; thought_signature?: string }
+  | {
+      type: 'tool_call';
+      id: string;
+      name: string;
+      arguments: string;
+      thought_signature?: string;
+      cache_control?: Json;
+    }
   | { type: 'tool_result'; id: string; parts: Part[]; is_error: boolean; cache_control?: Json }
   /** Without a signature it cannot be given back to an upstream of messages style. */
   | { type: 'thinking'; text: string; signature?: string }

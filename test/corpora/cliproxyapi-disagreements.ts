@@ -74,11 +74,6 @@ export const differences_from_cliproxyapi: readonly Disagreement[] = [
     why: 'the call would cost more than is held for',
   },
   {
-    where: /^request .*: turns\.\d+\.parts\.\d+\.cache_control\./,
-    what: '`cache_control` beside a message is left out',
-    why: 'its place is in a part',
-  },
-  {
     where: /^request drops temperature: .*: (temperature|top_p):/,
     what: 'Of a temperature and `top_p`, the temperature is sent',
     why: 'models refuse both; the proxy sends the other',
@@ -90,9 +85,14 @@ export const differences_from_cliproxyapi: readonly Disagreement[] = [
     why: 'the proxy makes users’ messages of them, and of the system prompt beside one',
   },
   {
+    where: /^request deduplicates tools across additional tools: .*: tools\./,
+    what: 'Of two tools of one name, one of them in `additional_tools`, the later one counts',
+    why: 'OpenAI’s reference (2026-11) says that an item’s tools are available from there on, so its definition is the newer one',
+  },
+  {
     where:
       /^request .*(custom|namespace|additional|apply patch|deduplicates|direct tool).*: (tools\.\d+\.|contents\.\d+\.parts\.\d+\.function(Call|Response)\.name|tool_choice|toolConfig)/,
-    what: 'Custom tools become functions that say what their input is; of two tools of one name the later one counts',
+    what: 'Custom tools become functions that say what their input is',
     why: 'the proxy drops or shortens some; namespaces keep their descriptions',
   },
   {

@@ -91,3 +91,56 @@ it('a call without any result is refused where it stands', () => {
       readAsk('responses', { model: 'm', input }) && upstreamBody(readAsk('responses', { model: 'm', input }), target),
   ).toThrow(expect.objectContaining({ extras: expect.objectContaining({ param: 'input[1].call_id' }) }));
 });
+
+const cached = { cache_control: { type: 'ephemeral' } };
+
+it('marks for caches in the input of a responses request reach an upstream that knows them', () => {
+  const input = [
+    { role: 'developer', content: 'Rule', ...cached },
+    {
+      role: 'user',
+      content: [
+        { type: 'input_text', text: 'Go', ...cached },
+        { type: 'input_text', text: 'on' },
+      ],
+    },
+    { ...call('a'), ...cached },
+    { ...result('a'), ...cached },
+    { role: 'user', content: 'And?', ...cached },
+  ];
+  const { body } = upstreamBody(readAsk('responses', { model: 'm', input }), target);
+  const text = (words: string, mark = {}) => ({ type: 'text', text: words, ...mark });
+  expect(body['system']).toEqual([text('Rule', cached)]);
+  expect(body['messages']).toMatchObject([
+    { role: 'user', content: [text('Go', cached), text('on')] },
+    { role: 'assistant', content: [{ type: 'tool_use', ...cached }] },
+    { role: 'user', content: [{ type: 'tool_result', ...cached }, text('And?', cached)] },
+  ]);
+});
+
+it('a mark beside a message becomes a cache point of Converse, also behind a call of a tool', () => {
+  const asked = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }],
+  };
+  const messages = [
+    { ...says('Go'), ...cached },
+    { ...asked, ...cached },
+    { role: 'tool', tool_call_id: 'a', content: '7' },
+  ];
+  const { body } = upstreamBody(readAsk('completions', { model: 'm', messages }), { ...target, style: 'converse' });
+  const point = { cachePoint: { type: 'default' } };
+  expect(body['messages']).toMatchObject([
+    { content: [{ text: 'Go' }, point] },
+    { content: [{ toolUse: { toolUseId: 'a' } }, point] },
+    { content: [{ toolResult: {} }] },
+  ]);
+});
+
+it('a mark of no use is left alone: without content, of a thought, or no object', () => {
+  const thought = { role: 'assistant', content: ' ', reasoning_content: 'Hm', ...cached };
+  const messages = [{ ...says('Go'), cache_control: 'ephemeral' }, { ...says(''), ...cached }, thought, says('On')];
+  const { body } = upstreamBody(readAsk('completions', { model: 'm', messages }), target);
+  expect(JSON.stringify(body)).not.toContain('cache_control');
+});

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../src/catalog/model.ts';
-import { meaningOfStream } from '../corpora/meaning.ts';
+import { meaningOfStream, translateAnswer, translateRequest } from '../corpora/meaning.ts';
 
 /** Streams of servers that leave out pieces of an answer and send them whole at its end. */
 
@@ -14,9 +14,14 @@ const done = (item: JsonObject, output_index?: number) => ({
   item,
   ...(output_index !== undefined && { output_index }),
 });
-const added = (item: JsonObject, output_index: number) => ({ type: 'response.output_item.added', item, output_index });
+const added = (item: JsonObject, output_index?: number) => ({
+  type: 'response.output_item.added',
+  item,
+  ...(output_index !== undefined && { output_index }),
+});
 const message = (text: string) => ({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] });
 const call = (call_id: string, json: string) => ({ type: 'function_call', call_id, name: 'look', arguments: json });
+const no_call_id = { type: 'function_call', name: 'look', arguments: '{"a":1}' };
 const textDelta = (delta: string, output_index: number) => ({
   type: 'response.output_text.delta',
   delta,
@@ -91,6 +96,42 @@ it.each<[what: string, events: JsonObject[], expected: Record<string, unknown>]>
     { 'calls.0': 'call_1 look {}', finish: 'tool_calls' },
   ],
   [
+    'a call that has the id of its item only',
+    [
+      added({ ...no_call_id, id: 'fc_1', arguments: '' }, 0),
+      argumentsDelta('{"a":1}', 0),
+      done({ ...no_call_id, id: 'fc_1' }, 0),
+      completed([{ ...no_call_id, id: 'fc_1' }]),
+    ],
+    { 'calls.0': 'fc_1 look {"a":1}', finish: 'tool_calls' },
+  ],
+  [
+    'a call whose call_id comes with its end',
+    [added({ ...no_call_id, id: 'fc_1', arguments: '' }, 0), done({ ...call('call_1', '{"a":1}'), id: 'fc_1' })],
+    { 'calls.0': 'fc_1 look {"a":1}', finish: 'tool_calls' },
+  ],
+  [
+    'a call without an id',
+    [
+      added({ ...no_call_id, arguments: '' }, 0),
+      argumentsDelta('{"a"', 0),
+      done(no_call_id, 0),
+      completed([no_call_id]),
+    ],
+    { 'calls.0': 'call_req_1_0 look {"a":1}', finish: 'tool_calls' },
+  ],
+  [
+    'two calls without an id or a place',
+    [added({ ...no_call_id, arguments: '' }), done(no_call_id), done({ ...no_call_id, arguments: '{}' })],
+    { 'calls.0': 'call_req_1_0 look {"a":1}', 'calls.1': 'call_req_1_1 look {}', finish: 'tool_calls' },
+  ],
+  [
+    'calls without an id that come in the last event only',
+    [completed([no_call_id, { ...no_call_id, call_id: '', arguments: '' }])],
+    { 'calls.0': 'call_req_1_0 look {"a":1}', 'calls.1': 'call_req_1_1 look {}', finish: 'tool_calls' },
+  ],
+  ['a call without a name, which is none', [done({ type: 'function_call', call_id: 'a' }, 0)], { finish: 'stop' }],
+  [
     'arguments that stop half-way, and are whole in the last event',
     [
       added(call('call_1', ''), 0),
@@ -114,4 +155,24 @@ it.each<[what: string, events: JsonObject[], expected: Record<string, unknown>]>
 ])('%s is read once and whole', (_, events, expected) => {
   const end = events.at(-1)?.['type'] === 'response.completed' ? [] : [completed()];
   expect(meaningOf([created, ...events, ...end])).toEqual({ ...nothing, ...expected });
+});
+
+it.each<[what: string, item: JsonObject, id: string]>([
+  ['the id of its item only', { ...no_call_id, id: 'fc_1' }, 'fc_1'],
+  ['no id', no_call_id, 'call_req_1_1'],
+  ['empty ids', { ...no_call_id, id: '', call_id: '' }, 'call_req_1_1'],
+])('a call with %s has an id in a whole answer, and its result finds it in the next turn', (_, item, id) => {
+  const whole = { status: 'completed', output: [message('I look.'), item, { type: 'function_call', arguments: '{}' }] };
+  const answer = translateAnswer('responses', 'completions', whole);
+  const asked = { role: 'assistant', tool_calls: [{ id, function: { name: 'look', arguments: '{"a":1}' } }] };
+  expect(answer).toMatchObject({ choices: [{ message: asked, finish_reason: 'tool_calls' }] });
+  const said = Array.isArray(answer['choices']) ? answer['choices'][0]?.message : undefined;
+  const messages = [{ role: 'user', content: 'Hi' }, said, { role: 'tool', tool_call_id: id, content: '7' }];
+  const { input } = translateRequest('completions', 'responses', { model: 'm', messages });
+  expect(input).toMatchObject([
+    { role: 'user' },
+    { role: 'assistant' },
+    { type: 'function_call', call_id: id, name: 'look' },
+    { type: 'function_call_output', call_id: id, output: '7' },
+  ]);
 });

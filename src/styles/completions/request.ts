@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
+import { cacheControl, markLast } from '../cache-control.ts';
 import type { ChatRequest } from '../codec.ts';
 import { checkMessages, thinkingBudget } from '../request.ts';
 import { readModelOrFirst, wantsCost } from './openrouter.ts';
@@ -75,13 +76,13 @@ function readTurns(body: JsonObject): Turn[] {
     switch (role) {
       case 'system':
       case 'developer':
-        addTurn(turns, 'system', readTexts(message, at));
+        addTurn(turns, 'system', markLast(readTexts(message, at), message));
         break;
       case 'user':
-        addTurn(turns, 'user', readUserContent(message, at));
+        addTurn(turns, 'user', markLast(readUserContent(message, at), message));
         break;
       case 'assistant':
-        addTurn(turns, 'assistant', readAssistant(message, at, calls));
+        addTurn(turns, 'assistant', markLast(readAssistant(message, at, calls), message));
         break;
       case 'tool': {
         const id = calls.answer(needText(message, 'tool_call_id', `${at}.tool_call_id`), `${at}.tool_call_id`);
@@ -148,10 +149,6 @@ function readTextPart(part: JsonObject, at: string): TextPart {
   return { type: 'text', text: needText(part, 'text', `${at}.text`), ...cacheControl(part) };
 }
 
-function cacheControl(part: JsonObject): { cache_control?: Json } {
-  return isObject(part['cache_control']) ? { cache_control: part['cache_control'] } : {};
-}
-
 /** Some servers and their tools have the URL itself in place of the object. */
 function readImage(part: JsonObject, at: string): Part {
   const where = `${at}.image_url`;
@@ -213,7 +210,7 @@ function readCalls(message: JsonObject, at: string, calls: OpenCalls): Part[] {
     const called = readCall(call, where);
     calls.checkArguments(called.arguments, `${where}.${'custom' in call ? 'custom.input' : 'function.arguments'}`);
     const id = calls.add(needName(call, 'id', `${where}.id`), called.name, `${where}.id`);
-    return { ...called, id, ...readExtraContent(call) };
+    return { ...called, id, ...readExtraContent(call), ...cacheControl(call) };
   });
   if (memberOf(message, 'function_call') === undefined) return parts;
   const where = `${at}.function_call`;

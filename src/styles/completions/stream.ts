@@ -14,6 +14,9 @@ import { annotationsOf } from './searches.ts';
 import { answerId, readFinish, readThinking, thoughtMembers, writeFinish } from './response.ts';
 import { usageIn, usage_format } from './usage.ts';
 
+/** Characters of a call's arguments that wait for its id, which some servers send later than its name. */
+const early_arguments_max = 256;
+
 /** Only the first choice: the other style has no more. */
 export class CompletionsReader implements StreamReader {
   readonly #request_id: string;
@@ -24,7 +27,9 @@ export class CompletionsReader implements StreamReader {
   #has_refusal = false;
   /** By the upstream's index, which some servers leave out, and some give to all calls alike. */
   readonly #calls = new Map<Json | undefined, Call>();
-  #calls_begun = 0;
+  readonly #calls_begun: Call[] = [];
+  /** How many of these the caller knows; the others have no id yet. */
+  #calls_announced = 0;
   /** Since the last signature. */
   #thought = '';
 
@@ -56,9 +61,13 @@ export class CompletionsReader implements StreamReader {
   #done(): ChatEvent[] {
     if (this.#is_done) return [];
     this.#is_done = true;
-    if (!this.#has_content && this.#finish === undefined) return [empty];
-    const reason = readFinish(this.#finish, { has_calls: this.#calls_begun > 0, has_refusal: this.#has_refusal });
-    return [{ type: 'finish', reason }, { type: 'end' }];
+    const waiting = this.#announce();
+    if (!this.#has_content && waiting.length === 0 && this.#finish === undefined) return [empty];
+    const reason = readFinish(this.#finish, {
+      has_calls: this.#calls_begun.length > 0,
+      has_refusal: this.#has_refusal,
+    });
+    return [...waiting, { type: 'finish', reason }, { type: 'end' }];
   }
 
   #readChoice(choice: JsonObject): ChatEvent[] {
@@ -80,7 +89,7 @@ export class CompletionsReader implements StreamReader {
     if (isObject(delta['function_call'])) events.push(...this.#readCall({ index: 0 }, delta['function_call']));
     if (choice['finish_reason'] !== undefined && choice['finish_reason'] !== null) {
       this.#finish = choice['finish_reason'];
-      events.push({ type: 'ending' });
+      events.push(...this.#announce(), { type: 'ending' });
     }
     return events;
   }
@@ -98,29 +107,43 @@ export class CompletionsReader implements StreamReader {
   #readCall(call: JsonObject, delta: Json | undefined): ChatEvent[] {
     const function_part = isObject(delta) ? delta : {};
     const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : undefined;
-    const events: ChatEvent[] = [];
     let open_call = this.#calls.get(call['index']);
     if (
       typeof function_part['name'] === 'string' &&
       function_part['name'] !== '' &&
       (!open_call || isOther(call, id, open_call))
     ) {
-      open_call = { index: this.#calls_begun++, id };
+      open_call = { index: this.#calls_begun.length, id, name: function_part['name'], early: '' };
       this.#calls.set(call['index'], open_call);
-      const spare_id = `call_${this.#request_id}_${open_call.index}`;
-      events.push({ type: 'tool_call', index: open_call.index, id: id ?? spare_id, name: function_part['name'] });
+      this.#calls_begun.push(open_call);
     }
-    const json = isObject(function_part['arguments'])
-      ? JSON.stringify(function_part['arguments'])
-      : function_part['arguments'];
-    if (open_call && typeof json === 'string' && json !== '') {
-      events.push({ type: 'tool_arguments', index: open_call.index, json });
-    }
-    return events;
+    if (!open_call) return [];
+    const { arguments: raw = '' } = function_part;
+    const json = isObject(raw) ? JSON.stringify(raw) : typeof raw === 'string' ? raw : '';
+    if (open_call.index < this.#calls_announced) return piecesOf(open_call, json);
+    open_call.id ??= id;
+    open_call.early += json;
+    const has_waited = open_call.id !== undefined || open_call.early.length > early_arguments_max;
+    return has_waited ? this.#announce(open_call.index + 1) : [];
+  }
+
+  /** Announces the calls before `end`, in their order: one whose id has not come by now gets one. */
+  #announce(end = this.#calls_begun.length): ChatEvent[] {
+    const calls = this.#calls_begun.slice(this.#calls_announced, end);
+    this.#calls_announced = end;
+    return calls.flatMap((call): ChatEvent[] => {
+      const { index, id = `call_${this.#request_id}_${index}`, name, early } = call;
+      return [{ type: 'tool_call', index, id, name }, ...piecesOf(call, early)];
+    });
   }
 }
 
-type Call = { index: number; id: string | undefined };
+/** `early`: the arguments that came while the call had no id. */
+type Call = { index: number; id: string | undefined; name: string; early: string };
+
+function piecesOf({ index }: Call, json: string): ChatEvent[] {
+  return json === '' ? [] : [{ type: 'tool_arguments', index, json }];
+}
 
 /** A name in a further piece begins another call if its id is another one, or nothing tells the calls apart. */
 function isOther(call: JsonObject, id: string | undefined, open_call: Call): boolean {

@@ -79,7 +79,7 @@ export class TurnsWriter {
       case 'audio':
         throw notCarried(part.at, 'Audio');
       case 'tool_call':
-        return [{ toolUse: this.#call(part) }];
+        return marked({ toolUse: this.#call(part) }, part);
       case 'tool_result':
         return marked({ toolResult: this.#result(part) }, part);
       case 'thinking':

@@ -86,6 +86,7 @@ function writePart(part: Part, names: ToolNames): JsonObject[] {
           id: safeId(part.id),
           name: names.forUpstream(part.name),
           input: inputOf(part.arguments),
+          ...cached(part),
         },
       ];
     case 'tool_result':

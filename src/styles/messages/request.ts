@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
+import { cacheControl } from '../cache-control.ts';
 import { argumentsOf } from '../calls.ts';
 import type { ChatRequest, Purpose } from '../codec.ts';
 import { checkMessages, readModel, thinkingBudget } from '../request.ts';
@@ -82,10 +83,6 @@ function blocksOf(content: Json, at: string): [block: JsonObject, at: string][] 
 
 function readTextBlock(block: JsonObject, at: string): TextPart {
   return { type: 'text', text: needText(block, 'text', `${at}.text`), ...cacheControl(block) };
-}
-
-function cacheControl(block: JsonObject): { cache_control?: Json } {
-  return isObject(block['cache_control']) ? { cache_control: block['cache_control'] } : {};
 }
 
 function readUser(message: JsonObject, at: string, calls: OpenCalls): Part[] {
@@ -227,6 +224,7 @@ function readToolUse(
     name,
     arguments: argumentsOf(input),
     ...(thought_signature !== undefined && { thought_signature }),
+    ...cacheControl(block),
   };
 }
 

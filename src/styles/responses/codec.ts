@@ -32,8 +32,8 @@ export const responses: CallerCodec = {
   name,
   upstream: {
     renderRequest: writeResponses,
-    parseResponse: (body) => [readResponsesAnswer(body)],
-    openReader: () => new ResponsesReader(),
+    parseResponse: (body, request_id) => [readResponsesAnswer(body, request_id)],
+    openReader: (request_id) => new ResponsesReader(request_id),
     isChosen: (request, quirks, is_usual) => {
       const { responses: option } = quirks;
       if (option === false || (!is_usual && option === undefined)) return false;

@@ -3,17 +3,18 @@ import type { SseFrame } from '../../net/sse.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { cut, errorEventOf, objectOf, start, type StreamReader } from '../stream.ts';
-import { errorIn, listOf, readItem, readResponsesFinish } from './response.ts';
+import { callIdOf, errorIn, listOf, readItem, readResponsesFinish, spareId } from './response.ts';
 import { usage_format } from './usage.ts';
 
 /** A call, and the arguments that have come of it. */
-type OpenCall = { index: number; id: string; json: string };
+type OpenCall = { index: number; id: string; json: string; is_done: boolean };
 
 /**
  * Reads a stream of the responses style into what happens in it. Some servers send an item, or the whole output, at its
  * end only: what has not come before is read from there.
  */
 export class ResponsesReader implements StreamReader {
+  readonly #request_id: string;
   #call_count = 0;
   /** By their places: items may be written at the same time. */
   readonly #calls = new Map<Json, OpenCall>();
@@ -25,6 +26,10 @@ export class ResponsesReader implements StreamReader {
   #has_thought = false;
   #has_refusal = false;
   #is_done = false;
+
+  constructor(request_id: string) {
+    this.#request_id = request_id;
+  }
 
   read({ data, raw }: SseFrame): ChatEvent[] {
     if (data === undefined || data.trim() === '' || data.startsWith('[DONE]'))
@@ -81,9 +86,12 @@ export class ResponsesReader implements StreamReader {
     return [{ type, text }];
   }
 
-  #begin({ call_id: id, name }: JsonObject, place: Json): ChatEvent[] {
-    if (typeof id !== 'string' || typeof name !== 'string') return [];
-    const call = { index: this.#call_count++, id, json: '' };
+  #begin(item: JsonObject, place: Json): ChatEvent[] {
+    const { name } = item;
+    if (typeof name !== 'string' || name === '') return [];
+    const index = this.#call_count++;
+    const id = callIdOf(item) ?? spareId(this.#request_id, index);
+    const call = { index, id, json: '', is_done: false };
     this.#calls.set(place, call);
     this.#calls_by_id.set(id, call);
     return [{ type: 'tool_call', index: call.index, id, name }];
@@ -99,7 +107,7 @@ export class ResponsesReader implements StreamReader {
     const { type } = item;
     if (type !== 'message' && type !== 'reasoning' && type !== 'function_call' && type !== 'custom_tool_call')
       return [];
-    return readItem(item).flatMap((part): ChatEvent[] => {
+    return readItem(item, '').flatMap((part): ChatEvent[] => {
       if (part.type === 'tool_call') return this.#finishCall(item, place, part.arguments);
       if (part.type !== 'text' && part.type !== 'refusal' && part.type !== 'thinking') return [];
       const text = this.#cameInPieces(place) ? [] : this.#say(part.type, part.text);
@@ -121,14 +129,26 @@ export class ResponsesReader implements StreamReader {
     const beginning = begun ? [] : this.#begin(item, place);
     const call = begun ?? this.#callOf(item, place);
     if (!call) return [];
+    call.is_done = true;
     const rest = json.startsWith(call.json) ? json.slice(call.json.length) : '';
     return [...beginning, ...this.#arguments(call, rest === '' && call.json === '' ? '{}' : rest)];
   }
 
-  #callOf({ call_id: id }: JsonObject, place: Json): OpenCall | undefined {
+  #callOf(item: JsonObject, place: Json): OpenCall | undefined {
     const at_place = this.#calls.get(place);
-    if (at_place && (at_place.id === id || typeof place === 'number')) return at_place;
-    return typeof id === 'string' ? this.#calls_by_id.get(id) : undefined;
+    const id = callIdOf(item);
+    if (at_place && (typeof place === 'number' || at_place.id === id)) return at_place;
+    if (id === undefined) return at_place?.is_done === false ? at_place : undefined;
+    return this.#callWithIdOf(item);
+  }
+
+  /** A call whose `call_id` comes later than its item has the id of the item. */
+  #callWithIdOf({ call_id, id }: JsonObject): OpenCall | undefined {
+    for (const each of [call_id, id]) {
+      const call = typeof each === 'string' ? this.#calls_by_id.get(each) : undefined;
+      if (call) return call;
+    }
+    return undefined;
   }
 
   #end(response: JsonObject): ChatEvent[] {
@@ -150,10 +170,9 @@ export class ResponsesReader implements StreamReader {
     const has_content = this.#has_content;
     const has_calls = this.#call_count > 0;
     return listOf(output).flatMap((item, index) => {
-      const { type, call_id: id } = item;
+      const { type } = item;
       if (type === 'message' || type === 'reasoning') return has_content ? [] : this.#finishItem(item, index);
-      const is_begun = typeof id === 'string' && this.#calls_by_id.has(id);
-      if (is_begun) return this.#finishItem(item, null);
+      if (this.#callWithIdOf(item)) return this.#finishItem(item, null);
       return has_calls ? [] : this.#finishItem(item, index);
     });
   }

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import { append } from '../../lib/append.ts';
+import { cacheControl, markLast } from '../cache-control.ts';
 import type { Conversation, Part, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
@@ -111,12 +112,12 @@ function readMessage(message: JsonObject, at: string, turns: Turn[], calls: Open
     case 'system':
     case 'developer':
       calls.checkAnswered();
-      return addTurn(turns, 'system', readContent(message, at, 'content').map(textAlone));
+      return addTurn(turns, 'system', markLast(readContent(message, at, 'content').map(textAlone), message));
     case 'user':
       calls.checkAnswered();
-      return addTurn(turns, 'user', readContent(message, at, 'content'));
+      return addTurn(turns, 'user', markLast(readContent(message, at, 'content'), message));
     case 'assistant':
-      return addTurn(turns, 'assistant', readContent(message, at, 'content').map(spoken));
+      return addTurn(turns, 'assistant', markLast(readContent(message, at, 'content').map(spoken), message));
     default:
       throw mistake(`${at}.role`, 'must be one of system, developer, user, assistant');
   }
@@ -147,7 +148,7 @@ function readPart(part: JsonObject, at: string): Part {
     case 'input_text':
     case 'output_text':
     case 'text':
-      return { type: 'text', text: needText(part, 'text', `${at}.text`) };
+      return { type: 'text', text: needText(part, 'text', `${at}.text`), ...cacheControl(part) };
     case 'refusal':
       return { type: 'refusal', text: needText(part, 'refusal', `${at}.refusal`) };
     case 'input_image':
@@ -168,22 +169,22 @@ function readImage(part: JsonObject, at: string): Part {
   const where = `${at}.image_url`;
   const detail = readText(part, 'detail', `${at}.detail`);
   const source = readSource(needText(part, 'image_url', where), where);
-  return { type: 'image', source, at: where, ...(detail !== undefined && { detail }) };
+  return { type: 'image', source, at: where, ...(detail !== undefined && { detail }), ...cacheControl(part) };
 }
 
 function readFile(part: JsonObject, at: string): Part {
   const title = readText(part, 'filename', `${at}.filename`);
-  const named = title === undefined ? {} : { title };
+  const extras = { ...(title !== undefined && { title }), ...cacheControl(part) };
   const link = readText(part, 'file_url', `${at}.file_url`);
   const where = `${at}.${link === undefined ? 'file_data' : 'file_url'}`;
   if (link !== undefined && memberOf(part, 'file_data') !== undefined)
     throw mistake(`${at}.file_data`, 'must not be used beside file_url');
   const source = readSource(link ?? needText(part, 'file_data', where), where);
-  if (source.type === 'url') return { type: 'document', source, at: where, ...named };
-  if (source.media_type.startsWith('image/')) return { type: 'image', source, at: where };
-  if (!source.media_type.startsWith('text/')) return { type: 'document', source, at: where, ...named };
+  if (source.type === 'url') return { type: 'document', source, at: where, ...extras };
+  if (source.media_type.startsWith('image/')) return { type: 'image', source, at: where, ...cacheControl(part) };
+  if (!source.media_type.startsWith('text/')) return { type: 'document', source, at: where, ...extras };
   const text = Buffer.from(source.data, 'base64').toString('utf8');
-  return { type: 'document', source: { type: 'text', text }, at: where, ...named };
+  return { type: 'document', source: { type: 'text', text }, at: where, ...extras };
 }
 
 function readCall(item: JsonObject, at: string, calls: OpenCalls, signatures: Signatures): Part {
@@ -207,6 +208,7 @@ function openCall(item: JsonObject, at: string, calls: OpenCalls, { name, text, 
     name,
     arguments: text,
     ...(thought_signature !== undefined && { thought_signature }),
+    ...cacheControl(item),
   };
 }
 
@@ -251,5 +253,5 @@ function hostedItem(item: JsonObject, type: Json): Part[] | undefined {
 
 function readResult(item: JsonObject, at: string, calls: OpenCalls): Part {
   const id = calls.answer(needText(item, 'call_id', `${at}.call_id`), `${at}.call_id`);
-  return { type: 'tool_result', id, parts: readContent(item, at, 'output'), is_error: false };
+  return { type: 'tool_result', id, parts: readContent(item, at, 'output'), is_error: false, ...cacheControl(item) };
 }

@@ -11,13 +11,13 @@ import { writeToolCall, type CallerTools } from './tools.ts';
 import { toolCallsIn, usage_format } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
-export function readResponsesAnswer(body: JsonObject): ChatAnswer {
+export function readResponsesAnswer(body: JsonObject, request_id: string): ChatAnswer {
   const { output, status } = body;
   if (!Array.isArray(output)) throw new Error('The answer has no output.');
   if (status === 'failed' || status === 'cancelled') throw new Error(`The answer is ${status}.`);
   const items = output.filter(isObject);
   const usage = withToolCalls(usage_format.read(body['usage']), items);
-  const parts = items.flatMap(readItem);
+  const parts = items.flatMap((item, index) => readItem(item, spareId(request_id, index)));
   const reason = readResponsesFinish(body, {
     has_calls: parts.some(({ type }) => type === 'tool_call'),
     has_refusal: parts.some(({ type }) => type === 'refusal'),
@@ -66,19 +66,30 @@ export function errorIn(error: Json): JsonObject {
   };
 }
 
-export function readItem(item: JsonObject): Part[] {
-  const { type, content, call_id, name, arguments: args, input } = item;
+/** Reads an item. A call without a name is none: nobody could run it. `spare_id`: of a call that has no id at all. */
+export function readItem(item: JsonObject, spare_id: string): Part[] {
+  const { type, content, name, arguments: args, input } = item;
   if (type === 'function_call' || type === 'custom_tool_call') {
+    if (typeof name !== 'string' || name === '') return [];
     const text = typeof args === 'string' ? args : input;
-    return [
-      { type: 'tool_call', id: String(call_id), name: String(name), arguments: typeof text === 'string' ? text : '' },
-    ];
+    const id = callIdOf(item) ?? spare_id;
+    return [{ type: 'tool_call', id, name, arguments: typeof text === 'string' ? text : '' }];
   }
   if (type === 'reasoning') return readReasoning(item);
   return listOf(content).flatMap(({ text, refusal }): Part[] => {
     if (typeof text === 'string' && text !== '') return [{ type: 'text', text }];
     return typeof refusal === 'string' && refusal !== '' ? [{ type: 'refusal', text: refusal }] : [];
   });
+}
+
+/** The id by which a call and its result find each other. Some servers leave it out, and have that of the item only. */
+export function callIdOf({ call_id, id }: JsonObject): string | undefined {
+  return [call_id, id].find((each): each is string => typeof each === 'string' && each !== '');
+}
+
+/** The id of a call that has none. */
+export function spareId(request_id: string, index: number): string {
+  return `call_${request_id}_${index}`;
 }
 
 function readReasoning({ summary, content, encrypted_content: encrypted }: JsonObject): Part[] {

@@ -1,4 +1,7 @@
-import { hi, hi_block, user, png, pdf, type Row } from './row.ts';
+import { asked, call, hi, hi_block, pdf, png, result, use, used, user, type Row } from './row.ts';
+
+const cached = { cache_control: { type: 'ephemeral' } };
+const cached_for_long = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 
 /** Contents of requests, from chat completions to messages. */
 export const completions_said: readonly Row[] = [
@@ -138,6 +141,36 @@ export const completions_said: readonly Row[] = [
     get: {
       messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }] }],
     },
+  },
+  {
+    field: 'cache_control beside the content of a message',
+    how: 'on the last part that can have one; a mark of that part’s own counts',
+    what: 'carried',
+    give: {
+      messages: [
+        { role: 'system', content: 'A', ...cached },
+        { ...hi, ...cached },
+        { role: 'assistant', content: 'B', tool_calls: [call('a'), call('b')], ...cached },
+        { ...result('a', '7') },
+        { ...result('b', '8'), ...cached },
+        { role: 'user', content: [{ type: 'text', text: 'C', ...cached_for_long }], ...cached },
+      ],
+    },
+    get: {
+      system: [{ type: 'text', text: 'A', ...cached }],
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'Hi', ...cached }] },
+        { role: 'assistant', content: [{ type: 'text', text: 'B' }, use('a'), { ...use('b'), ...cached }] },
+        { role: 'user', content: [used('a'), used('b', cached), { type: 'text', text: 'C', ...cached_for_long }] },
+      ],
+    },
+  },
+  {
+    field: 'cache_control of tool_calls',
+    how: 'on the block',
+    what: 'carried',
+    give: { messages: [hi, asked({ ...call('a'), ...cached }), result('a', '7')] },
+    get: { messages: [hi_block, { role: 'assistant', content: [{ ...use('a'), ...cached }] }, {}] },
   },
   {
     field: 'image_url: http(s) URL',

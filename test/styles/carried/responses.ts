@@ -180,6 +180,20 @@ export const from_responses: readonly Row[] = [
     get: { messages: [hi], tools: [{ type: 'function', function: { name: 'f' } }] },
   },
   {
+    field: 'additional_tools: a tool that tools, or an earlier item, defines under the same name',
+    how: 'the later definition: an item says what the model has from there on, and that is what the caller runs now',
+    what: 'changed',
+    give: {
+      tools: [tool],
+      input: [
+        { type: 'additional_tools', role: 'developer', tools: [{ ...tool, description: 'e' }] },
+        hi,
+        { type: 'additional_tools', role: 'developer', tools: [{ ...tool, description: 'e2' }] },
+      ],
+    },
+    get: { tools: [{ type: 'function', function: { name: 'f', description: 'e2' } }] },
+  },
+  {
     field: 'web_search_call and the like, of tools that a provider ran',
     how: 'text',
     what: 'changed',
