@@ -166,7 +166,7 @@ it.each<[what: string, item: JsonObject, id: string]>([
   const answer = translateAnswer('responses', 'completions', whole);
   const asked = { role: 'assistant', tool_calls: [{ id, function: { name: 'look', arguments: '{"a":1}' } }] };
   expect(answer).toMatchObject({ choices: [{ message: asked, finish_reason: 'tool_calls' }] });
-  const said = Array.isArray(answer['choices']) ? answer['choices'][0]?.message : undefined;
+  const said = JSON.parse(JSON.stringify(answer)).choices[0].message;
   const messages = [{ role: 'user', content: 'Hi' }, said, { role: 'tool', tool_call_id: id, content: '7' }];
   const { input } = translateRequest('completions', 'responses', { model: 'm', messages });
   expect(input).toMatchObject([
