@@ -109,12 +109,12 @@ it('marks for caches in the input of a responses request reach an upstream that 
     { role: 'user', content: 'And?', ...cached },
   ];
   const { body } = upstreamBody(readAsk('responses', { model: 'm', input }), target);
-  const text = (words: string, mark = {}) => ({ type: 'text', text: words, ...mark });
-  expect(body['system']).toEqual([text('Rule', cached)]);
+  const block = (words: string, mark = {}) => ({ type: 'text', text: words, ...mark });
+  expect(body['system']).toEqual([block('Rule', cached)]);
   expect(body['messages']).toMatchObject([
-    { role: 'user', content: [text('Go', cached), text('on')] },
+    { role: 'user', content: [block('Go', cached), block('on')] },
     { role: 'assistant', content: [{ type: 'tool_use', ...cached }] },
-    { role: 'user', content: [{ type: 'tool_result', ...cached }, text('And?', cached)] },
+    { role: 'user', content: [{ type: 'tool_result', ...cached }, block('And?', cached)] },
   ]);
 });
 
