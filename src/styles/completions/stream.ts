@@ -28,7 +28,7 @@ export class CompletionsReader implements StreamReader {
   /** By the upstream's index, which some servers leave out, and some give to all calls alike. */
   readonly #calls = new Map<Json | undefined, Call>();
   readonly #calls_begun: Call[] = [];
-  /** How many of these the caller knows; the others have no id yet. */
+  /** The number of these that the caller knows; the others have no id yet. */
   #calls_announced = 0;
   /** Since the last signature. */
   #thought = '';
