@@ -21,7 +21,7 @@ let context: BrowserContext;
 let page: Page;
 let complaints: string[];
 
-const limit = { timeout: 180_000 };
+const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
   chromium = await launchBrowser();

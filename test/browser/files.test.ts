@@ -45,7 +45,7 @@ function askVideo(page: Page): Promise<unknown> {
     ({ ended, seconds: currentTime, duration, seeking, error }))(document.querySelector('video'))`);
 }
 
-const patience = { timeout: 15_000, interval: 50 };
+const patience = { timeout: 120_000, interval: 50 };
 
 describe('a file link in Chromium', () => {
   test.each([

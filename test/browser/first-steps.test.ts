@@ -13,7 +13,7 @@ let context: BrowserContext;
 let page: Page;
 let complaints: string[];
 
-const limit = { timeout: 120_000 };
+const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
   service = await startTestApp({ worker: false });
@@ -28,7 +28,6 @@ afterAll(async () => {
 
 beforeEach(async () => {
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  context.setDefaultTimeout(15_000);
   ({ page, complaints } = await watchedPage(context, service.url));
 });
 

@@ -69,7 +69,7 @@ function ask(page: Page): Promise<Playing> {
     (document.querySelector('video'))`);
 }
 
-const patience = { timeout: 15_000, interval: 50 };
+const patience = { timeout: 120_000, interval: 50 };
 const have_enough_data = 4;
 
 async function expectPlays(page: Page, duration: number): Promise<void> {

@@ -50,7 +50,7 @@ async function open(
   const context = await chromium.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   contexts.push(context);
   const watched = await watchedPage(context, test.url);
-  watched.page.setDefaultTimeout(60_000);
+  watched.page.setDefaultTimeout(120_000);
   await signIn(watched.page, test.app, user_id, path);
   return watched;
 }

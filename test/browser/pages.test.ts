@@ -109,7 +109,7 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
       await signIn(page, service.app, operator);
       await bringAxe(page);
       const faults: string[] = [];
-      page.setDefaultTimeout(15_000);
+      page.setDefaultTimeout(120_000);
       for (const [name, path] of [...pages].filter(
         ([page_name]) => depth(usual_pages, undefined)?.includes(page_name) ?? true,
       )) {

@@ -15,7 +15,7 @@ let page: Page;
 let complaints: string[];
 
 const password = 'correct horse battery';
-const limit = { timeout: 120_000 };
+const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
   service = await startTestApp({ worker: false });
@@ -31,7 +31,6 @@ afterAll(async () => {
 
 beforeEach(async () => {
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  context.setDefaultTimeout(15_000);
   ({ page, complaints } = await watchedPage(context, service.url));
 });
 

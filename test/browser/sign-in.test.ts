@@ -20,7 +20,7 @@ let complaints: string[];
 let client = 0;
 
 const password = 'correct horse battery';
-const limit = { timeout: 120_000 };
+const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
   server = await startMailServer();
@@ -41,7 +41,6 @@ beforeEach(async () => {
   client += 1; // tries are counted by address
   const extraHTTPHeaders = { 'x-forwarded-for': `203.0.113.${client}` };
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce', extraHTTPHeaders });
-  context.setDefaultTimeout(15_000);
   ({ page, complaints } = await watchedPage(context, service.url));
 });
 

@@ -31,7 +31,7 @@ ${limits()}
 
 /** For a machine that has much else to do. */
 const patience = { timeout: 120_000 };
-const limit = { timeout: 150_000 };
+const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
   [service, receiver] = await Promise.all([startTestApp({ yaml }), startReceiver()]);

@@ -8,7 +8,7 @@ import { chunk } from './streams.ts';
 
 let stage: Stage;
 const at_once = 3;
-const patience = { timeout: 20_000 };
+const patience = { timeout: 120_000 };
 const more = `
   - id: acme/stalled
     kind: chat

@@ -174,7 +174,7 @@ test('a call that fails while the database is away is in the journal, and gives 
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'acme/oai', max_tokens: 500, messages: hello }),
   });
-  await vi.waitFor(() => expect(upstream.asked.length).toBe(1), { timeout: 10_000, interval: 5 });
+  await vi.waitFor(() => expect(upstream.asked.length).toBe(1), { timeout: 120_000, interval: 5 });
   proxy.refuse(true);
   const response = await failing;
   expect(response.status).toBe(502);
@@ -183,7 +183,7 @@ test('a call that fails while the database is away is in the journal, and gives 
   expect((await waiting()).map((entry) => entry.id)).toContain(`end ${id}`);
 
   proxy.refuse(false);
-  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 20_000, interval: 50 });
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 120_000, interval: 50 });
   const entries = await database.db.query(`select type from ledger_entries where ref = $1 and event = 'close'`, [id]);
   expect(entries).toEqual([{ type: 'release' }]);
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });

@@ -127,7 +127,7 @@ describe('key delete', () => {
     const status = async () => (await withKey(key, '/v1/key')).status;
     expect(await status()).toBe(200);
     expect(await commands.ok('key', 'delete', key_id)).toEqual({ id: key_id, deleted: true });
-    await expect.poll(status, { timeout: 1_000, interval: 20 }).toBe(401);
+    await expect.poll(status, { timeout: 2_000, interval: 20 }).toBe(401);
     const { keys } = await commands.ok('key', 'list', '--account', account_id);
     expect(keys[0]?.deleted_at).toMatch(/^\d{4}-/);
     expect(await commands.fails(1, 'key', 'delete', key_id)).toBe(`There is no key "${key_id}" to delete.`);

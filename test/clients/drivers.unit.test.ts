@@ -33,10 +33,10 @@ test('no agent, and no child of one, outlives a driver that is killed', { timeou
     env: { ...env, MEDLEY_URL: 'http://127.0.0.1:9', MEDLEY_KEY: 'key' },
     stdio: 'ignore',
   });
-  const pids = await vi.waitFor(() => pidsIn(join(folder, 'pids')), { timeout: 30_000, interval: 50 });
+  const pids = await vi.waitFor(() => pidsIn(join(folder, 'pids')), { timeout: 120_000, interval: 50 });
   expect(pids.filter(lives)).toEqual(pids);
   driver.kill('SIGKILL');
-  await vi.waitFor(() => expect(pids.filter(lives)).toEqual([]), { timeout: 20_000, interval: 50 });
+  await vi.waitFor(() => expect(pids.filter(lives)).toEqual([]), { timeout: 120_000, interval: 50 });
 });
 
 function pidsIn(path: string): number[] {

@@ -105,7 +105,7 @@ describe('models and routes that change while the service runs', () => {
   });
 
   it('a drained route accepts nothing new, and its running tasks continue', async () => {
-    const slow = { model, input: { prompt: '[[delay 1s]] x' } };
+    const slow = { model, input: { prompt: '[[delay 4s]] x' } };
     const { json: begun } = await client.call('POST', '/v1/generate', slow);
     const now = async () => (await client.call('GET', `/v1/tasks/${begun.id}`)).json.status;
     await expect.poll(now).toBe('running');
@@ -143,7 +143,7 @@ describe('a test call of a route', () => {
 
   it('is sent on request, is in the log, and costs no account anything', async () => {
     const before = await test.app.db.query('select count(*) from ledger_entries');
-    const begun = await operator.post(path, { ...route, real: true, input: '{"prompt": "[[delay 1s]] A test"}' });
+    const begun = await operator.post(path, { ...route, real: true, input: '{"prompt": "[[delay 4s]] A test"}' });
     expect(begun.status).toBe(202);
     expect((await operator.post(path, { ...route, real: true })).status).toBe(409);
     const { id } = told<AdminTestCall>(begun);

@@ -122,7 +122,7 @@ it('a test call of a route that one node makes is followed on both, and its file
   await nodes[0].app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
   const operator = await signInAs(front, owner.user_id, owner.account_id);
   const route = { model: 'sandbox/image', route: 'sandbox', real: true };
-  const input = '{"prompt": "[[delay 1s]] A test", "width": 64, "height": 64}';
+  const input = '{"prompt": "[[delay 4s]] A test", "width": 64, "height": 64}';
   const { id } = told<AdminTestCall>(await operator.post('/dash/admin/routes/test', { ...route, input }));
   for (let again = 0; again < 2; again++)
     expect((await operator.post('/dash/admin/routes/test', { ...route, input })).status).toBe(409);

@@ -9,7 +9,7 @@ export type Watched = { page: Page; complaints: string[] };
 /** Somebody's browser, on a laptop unless told otherwise. */
 export async function contextOf(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(120_000);
   return context;
 }
 

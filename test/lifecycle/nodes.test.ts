@@ -155,7 +155,7 @@ function tally(answers: readonly Answered[]): Record<number, number> {
 
 test('all nodes are listed, and a key of 60 per minute gets exactly 60 of 300 calls at once over three nodes', async () => {
   const roles = () => database.db.query('select role from nodes order by role');
-  await expect.poll(roles, { timeout: 10_000 }).toEqual([{ role: 'all' }, { role: 'api' }, { role: 'api' }]);
+  await expect.poll(roles).toEqual([{ role: 'all' }, { role: 'api' }, { role: 'api' }]);
   const caller = await openCaller(10_000_000n);
   expect(tally(await many(300, () => chat(caller)))).toEqual({ 200: chat_per_minute, 429: 300 - chat_per_minute });
 });
@@ -213,14 +213,14 @@ test('a deleted key, a withdrawal and what is held are so on every node within a
         expect(Number(Object(json['balance'])['exact'])).toBeLessThanOrEqual(0.1);
       }
     },
-    { timeout: 1_000, interval: 50 },
+    { timeout: 2_000, interval: 50 },
   );
   await deleteKey(database.db, caller.key_id, new Date());
   await vi.waitFor(
     async () => {
       for (const node of nodes) expect((await call(node, caller, 'GET', '/v1/balance')).status).toBe(401);
     },
-    { timeout: 1_000, interval: 50 },
+    { timeout: 2_000, interval: 50 },
   );
 });
 
@@ -239,7 +239,7 @@ test('a task is waited for on one node, carried out on the second, and seen and 
       expect(task?.status).toBe('running');
       expect((await call(third, caller, 'POST', `/v1/tasks/${task?.id}/cancel`)).status).toBe(200);
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 120_000, interval: 50 },
   );
   expect((await waiting).json).toMatchObject({ status: 'failed', error: { type: 'canceled' } });
 });
@@ -272,7 +272,7 @@ test('a stream goes on, and is paid as billed, when its node was frozen for long
       );
       expect(spent).toEqual([{ sum: 70_700n }]);
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 120_000, interval: 50 },
   );
 });
 

@@ -110,7 +110,7 @@ describe.each([
 
   test('hears how long a task takes, and gets it unfinished when the time is over', async () => {
     const heard: number[] = [];
-    const input = { prompt: '[[delay 6s]] slow', width: 64, height: 64 };
+    const input = { prompt: '[[delay 10s]] slow', width: 64, height: 64 };
     const waited = await agent.callTool(
       { name: 'generate', arguments: { model: 'sandbox/image', input, wait_seconds: 5 } },
       { onprogress: ({ progress }) => void heard.push(progress) },

@@ -115,7 +115,7 @@ test('a chat call of an account whose balance stays locked is answered within a 
   const count = 1 + answers.filter(({ status }) => status === 200).length;
   const settled = `select from ledger_entries where account_id = $1 and type = 'settle'`;
   const counted = async () => (await service.app.db.query(settled, [locked.account_id])).length;
-  await expect.poll(counted, { timeout: 10_000 }).toBe(count);
-  await expect.poll(() => service.app.journal.pending(), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(counted).toBe(count);
+  await expect.poll(() => service.app.journal.pending()).toEqual([]);
   await expectExactBooks(service.app);
 });

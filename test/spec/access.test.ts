@@ -194,7 +194,7 @@ it('D-keys-4 every node refuses a key at once after its deletion', async () => {
   service.app.notifier.notify(keys_channel, 'all');
   const statuses = async () =>
     Promise.all([service, node].map(async (at) => (await ask('GET', '/v1/key', bearer(client.key), at)).status));
-  await expect.poll(statuses, { interval: 10, timeout: 1_000 }).toEqual([401, 401]);
+  await expect.poll(statuses, { interval: 10, timeout: 2_000 }).toEqual([401, 401]);
   stopElapsing(false);
 });
 

@@ -71,7 +71,7 @@ const failure = once(() => generate('sandbox/image', { prompt: '[[fail]] x' }));
 
 /** A task in each of its four states, as GET shows it then. */
 const inEveryState = once(async (): Promise<Record<'queued' | 'running' | 'succeeded' | 'failed', Body>> => {
-  const { json: queued } = await generate('sandbox/image', { prompt: '[[delay 700ms]] x', width: 64, height: 32 }, '');
+  const { json: queued } = await generate('sandbox/image', { prompt: '[[delay 3s]] x', width: 64, height: 32 }, '');
   await vi.waitUntil(async () => (await get(queued.id)).json.status === 'running', { interval: 20, timeout: 120_000 });
   const { json: running } = await get(queued.id);
   const { json: succeeded } = await drawing();

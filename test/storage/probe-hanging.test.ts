@@ -56,7 +56,7 @@ test('an honest file is measured even if the machine gives its process no time f
   const used = async () => (await Promise.all(children.map(processorTime))).reduce((sum, time) => sum + time, 0);
   const before = await used();
   const measured = probeMedia(hour);
-  await vi.waitFor(async () => expect(await used()).toBeGreaterThan(before + 2), { timeout: 20_000 }); // it is at work
+  await vi.waitFor(async () => expect(await used()).toBeGreaterThan(before + 2), { timeout: 120_000 }); // it is at work
   for (const child of children) process.kill(child, 'SIGSTOP');
   await delay(stopped_ms);
   for (const child of children) process.kill(child, 'SIGCONT');
