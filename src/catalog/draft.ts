@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { fragmentAt } from '../lib/json-pointer.ts';
 import { compileSchema, schemaMistakes } from './input-schema.ts';
 import { media_keyword } from './media-fields.ts';
-import { isObject, type Json, type JsonObject, type MediaKind } from './model.ts';
+import { isObject, type Json, type JsonObject, type MediaKind, type PriceSource, type Unit } from './model.ts';
 
 /** A provider's own description of a model, made into a block of a `medley.yaml` that an operator finishes. */
 
@@ -20,7 +20,14 @@ export type Draft = {
   /** The source of the schema, and the page of its price. */
   source: string;
   price_page: string;
+  /** Prices for callers and the cost of a run, where the provider says them; `note`: the reason for which they are none here. */
+  priced?: Priced | { note: string };
 };
+
+/** A row of a price, as it is written. */
+export type PricedRow = { unit: Unit; per?: number; amount: string };
+
+type Priced = { price: PricedRow[]; cost: PricedRow[]; source: PriceSource };
 
 const depth_max = 12;
 const description_length_max = 400;
@@ -147,18 +154,22 @@ function withMedia(field: JsonObject, kind: MediaKind): JsonObject {
   return { ...field, items: { type: 'string', [media_keyword]: kind } };
 }
 
-/** A whole `medley.yaml` with this one model. The price is left to the operator. */
+/** A whole `medley.yaml` with this one model. The price is left to the operator where the provider does not say it. */
 export function writeDraft(draft: Draft, today: string): string {
   const { id, kind, name, description, input_schema, provider, adapter, api_key, upstream_model } = draft;
   const fields = Object.keys(input_schema['properties'] ?? {});
   const head = { id, kind, name, ...(description !== '' && { description: shortened(description) }), input_schema };
   const estimate = estimateOf(kind, input_schema);
   const input = Object.fromEntries(fields.map((field) => [field, `$input.${field}`]));
-  const tail = { ...(estimate && { estimate }), routes: [{ provider, upstream_model, input }] };
-  const unit = kind === 'image' ? 'image' : 'second';
+  const priced = usable(draft.priced, estimate);
+  const tail = {
+    ...(priced && { price: priced.price, price_source: priced.source }),
+    ...(estimate && { estimate }),
+    routes: [{ provider, upstream_model, input, ...(priced && { cost: priced.cost, cost_source: priced.source }) }],
+  };
   return [
     `# Draft of ${today} from ${draft.source}.`,
-    '# To do: the price; names and limits of fields as your callers should see them. What stands under `models` may',
+    `# To do: ${priced ? '' : 'the price; '}names and limits of fields as your callers should see them. What stands under \`models\` may`,
     '# go into your own file.',
     'version: 1',
     '',
@@ -166,10 +177,29 @@ export function writeDraft(draft: Draft, today: string): string {
     'models:',
     `  - ${yaml(head, 4).trimStart()}`,
     `    # Prices for callers. ${draft.price_page} has the prices of the provider.`,
-    '    # price:',
-    `    #   - { unit: ${unit}, amount: "0.00" }`,
+    ...(priced ? [] : unpricedLines(draft)),
     yaml(tail, 4),
   ].join('\n');
+}
+
+/** A price by units that the input does not decide would hold nothing: the operator says first how many there are. */
+function usable(priced: Draft['priced'], estimate: JsonObject | undefined): Priced | undefined {
+  if (!priced || 'note' in priced) return undefined;
+  const is_certain = priced.price.every(({ unit }) => unit === 'request' || estimate?.[unit] !== undefined);
+  return is_certain ? priced : undefined;
+}
+
+function unpricedLines({ kind, priced }: Draft): string[] {
+  if (priced && 'price' in priced) {
+    const rows = priced.price.map(({ unit, per = 1, amount }) => `{ unit: ${unit}, per: ${per}, amount: "${amount}" }`);
+    return [
+      '    # To do: an estimate of these units, out of the input.',
+      '    # price:',
+      ...rows.map((row) => `    #   - ${row}`),
+    ];
+  }
+  const note = priced ? [`    # ${priced.note}`] : [];
+  return [...note, '    # price:', `    #   - { unit: ${kind === 'image' ? 'image' : 'second'}, amount: "0.00" }`];
 }
 
 function yaml(value: JsonObject, indent: number): string {

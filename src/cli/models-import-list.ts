@@ -81,8 +81,8 @@ async function importList(form: ListForm, source: string | undefined, options: O
   });
 }
 
-/** `20%` as the factor `1.2`. */
-function marginOf(markup: string): string {
+/** `20%` as the factor `1.2`. Throws CommandError. */
+export function marginOf(markup: string): string {
   const factor = factorOf(markup);
   if (factor === undefined) throw new CommandError(`--markup must be a percentage such as 20%; not "${markup}".`, 2);
   return factor;
@@ -118,7 +118,7 @@ function chosen(listed: readonly ListedModel[], { from, only }: Options): Listed
 }
 
 /** `*` stands for any characters. */
-function patternOf(text: string): RegExp {
+export function patternOf(text: string): RegExp {
   return new RegExp(
     `^${text
       .split('*')
@@ -139,23 +139,36 @@ type Verdict = {
 const signs = { added: '+', changed: '~', unchanged: '=' } as const;
 
 function verdict({ file, changes, left_out, unpriced, written, warnings }: Verdict): CommandResult {
-  const shown = changes.filter(({ kind }) => kind !== 'unchanged');
   const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length;
   const lines = [
-    ...shown.map(
-      ({ id, kind, lines: details }) => `${signs[kind]} ${id}${details.length === 0 ? '' : `: ${details.join('; ')}`}`,
-    ),
+    ...changeLines(changes),
     `${count('added')} added, ${count('changed')} changed, ${count('unchanged')} unchanged, ${left_out} of other kinds left out.`,
     ...(unpriced.length === 0
       ? []
       : [
           `${counted(unpriced.length, 'model')} without a price, which would be free: ${unpriced.slice(0, 10).join(', ')}${unpriced.length > 10 ? ', …' : ''}.`,
         ]),
-    ...warnings.map((warning) => `warning: ${warning}`),
-    written
-      ? `${file.path} is written. medley reload makes a running service use it.`
-      : `Nothing is written. --write writes ${file.path}.`,
+    ...savedLines(file, { written, warnings }),
   ];
   const json = { file: file.path, written, changes, left_out, unpriced, warnings };
   return { json, text: lines.join('\n') };
+}
+
+/** A line for each model that is added or changes. */
+export function changeLines(changes: readonly Change[]): string[] {
+  const shown = changes.filter(({ kind }) => kind !== 'unchanged');
+  return shown.map(({ id, kind, lines }) => `${signs[kind]} ${id}${lines.length === 0 ? '' : `: ${lines.join('; ')}`}`);
+}
+
+/** Says whether the file is written, and how to go on. */
+export function savedLines(
+  { path }: EditedFile,
+  { written, warnings }: { written: boolean; warnings: readonly string[] },
+): string[] {
+  return [
+    ...warnings.map((warning) => `warning: ${warning}`),
+    written
+      ? `${path} is written. medley reload makes a running service use it.`
+      : `Nothing is written. --write writes ${path}.`,
+  ];
 }

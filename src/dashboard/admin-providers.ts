@@ -87,8 +87,8 @@ function choices(): ProviderChoice[] {
 
 /** Protocols of servers with an address of one's own whose models are found by their list, or typed. */
 function protocols(): ProviderProtocol[] {
-  return Object.entries(adapters).flatMap(([name, { listModels }]) =>
-    listModels ? [{ name, title: shippedTitle(name) }] : [],
+  return Object.entries(adapters).flatMap(([name, { listModels, openChat, has_whole_list }]) =>
+    listModels && (openChat || has_whole_list) ? [{ name, title: shippedTitle(name) }] : [],
   );
 }
 

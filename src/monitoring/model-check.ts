@@ -1,7 +1,7 @@
 import { compareWithList } from '../catalog/lists/compare.ts';
 import { dayOf } from '../catalog/dated.ts';
 import { sortExplained } from '../catalog/lists/explained.ts';
-import type { Model, ProviderConfig, Settings } from '../catalog/model.ts';
+import { isMediaKind, type Model, type ProviderConfig, type Settings } from '../catalog/model.ts';
 import { presetAt } from '../catalog/presets.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { counted } from '../lib/counted.ts';
@@ -126,22 +126,23 @@ function bounded(lines: readonly string[]): string[] {
   return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
-/** Names models whose upstream no longer lists them. Media models are left out: many upstreams list them elsewhere. */
+/** Names models whose upstream no longer lists them. Models for media are left out where they are listed elsewhere. */
 async function missingIn(
   provider: ProviderConfig,
   models: readonly Model[],
   guard: Guard,
   signal: AbortSignal,
 ): Promise<string[]> {
+  const { listModels: list, lists_media = false } = adapters[provider.adapter] ?? {};
   const routes = models.flatMap(({ id, kind, routes: all }) =>
-    kind === 'chat' || kind === 'embedding'
+    kind === 'chat' || kind === 'embedding' || (lists_media && isMediaKind(kind))
       ? all.filter((route) => route.provider === provider.name).map(({ upstream_model }) => ({ id, upstream_model }))
       : [],
   );
-  const list = adapters[provider.adapter]?.listModels;
   const preset = presetAt(provider.base_url);
   if (routes.length === 0 || !list || preset?.no_list) return [];
   const listed = await list(provider, { guard }, { form: preset?.list, key_path: undefined, signal });
+  if (!listed) return [];
   if (listed.length === 0) throw new OfferError('base_url', 'it has no models.');
   const names = listed.map(({ upstream_model }) => upstream_model);
   return routes

@@ -6,14 +6,30 @@ import { fragmentAt } from '../lib/json-pointer.ts';
 
 /** Drafts of models from what providers publish about theirs. */
 
-export class DescriptionError extends Error {}
+export class DescriptionError extends Error {
+  /** Of the answer, if it was one that says no. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status?: number) {
+    super(message);
+    this.status = status;
+  }
+}
 
 /** Reads the description of a model; `kind` where the operator has said what it makes. */
 export type Describe = (name: string, base_url: string, kind: MediaKind | undefined) => Promise<Draft>;
 
-export const described: { readonly [provider: string]: { read: Describe; base_url: string } } = {
-  replicate: { read: readReplicate, base_url: 'https://api.replicate.com/v1' },
-  fal: { read: readFal, base_url: 'https://fal.ai' },
+type Source = {
+  read: Describe;
+  base_url: string;
+  /** Its API says what its models cost. */
+  has_prices: boolean;
+};
+
+/** Replicate's API has no prices: https://github.com/replicate/replicate-javascript/issues/360, read on 2026-11-28. */
+export const described: { readonly [provider: string]: Source } = {
+  replicate: { read: readReplicate, base_url: 'https://api.replicate.com/v1', has_prices: false },
+  fal: { read: readFal, base_url: 'https://fal.ai', has_prices: true },
 };
 
 /** Replicate describes a model with its newest version: an OpenAPI document with the schemas Input and Output. */
@@ -114,7 +130,8 @@ function kindByWords(words: string): MediaKind {
 
 const limit_ms = 30_000;
 
-async function fetchJson(url: string, headers: Record<string, string>): Promise<JsonObject> {
+/** Reads a JSON object. Redirects are not followed, since the headers have a key. Throws DescriptionError. */
+export async function fetchJson(url: string, headers: Record<string, string>): Promise<JsonObject> {
   let answer: Response;
   let body: unknown;
   try {
@@ -124,8 +141,8 @@ async function fetchJson(url: string, headers: Record<string, string>): Promise<
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new DescriptionError(`${url} could not be read: ${cause instanceof Error ? cause.message : String(cause)}`);
   }
-  if (answer.status === 404) throw new DescriptionError(`${url} says that there is no such model.`);
-  if (!answer.ok) throw new DescriptionError(`${url} answered ${answer.status}.`);
+  if (answer.status === 404) throw new DescriptionError(`${url} says that there is no such model.`, 404);
+  if (!answer.ok) throw new DescriptionError(`${url} answered ${answer.status}.`, answer.status);
   if (isObject(body)) return body;
   throw new DescriptionError(`${url} did not answer with a JSON object.`);
 }

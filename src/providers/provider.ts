@@ -284,6 +284,8 @@ export type Adapter = {
   readonly file_options?: readonly string[];
   /** Reads its upstream's own list of models, by which the key is checked, too. Throws OfferError. */
   listModels?: ListModels;
+  /** Its list has models for media too, by the names that routes call them. */
+  readonly lists_media?: true;
   /** Its list is complete, and says what each model makes: no other can be typed. */
   readonly has_whole_list?: true;
   /** Models that are documents of the operator's. */

@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkModels, lastModelCheck, modelCheckLines, runModelCheck } from '../../src/monitoring/model-check.ts';
+import { adapters } from '../../src/providers/index.ts';
 import { render } from '../../src/metrics/registry.ts';
 import { openServiceGauges } from '../../src/monitoring/service-gauges.ts';
 import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
@@ -132,6 +133,55 @@ describe('the check of models', () => {
     const { differences } = await check();
     expect(differences).toHaveLength(2);
     for (const line of differences) expect(line.length).toBeLessThanOrEqual(300);
+  });
+});
+
+describe('the list of Google', () => {
+  const film = (id: string, upstream_model: string) => `  - id: ${id}
+    kind: video
+    input_schema: { type: object, properties: { prompt: { type: string } } }
+    price: [{ unit: request, amount: "1" }]
+    routes: [{ provider: google, upstream_model: ${upstream_model}, timeout: { start: 10m, total: 30m }, input: { prompt: $input.prompt } }]`;
+  const google = (path: string) => `
+version: 1
+currencies: { USD: "1" }
+catalog: { price_list: "${url}/prices.json?x=1" }
+providers: { google: { adapter: gemini-interactions, base_url: "${url}${path}", api_key: env:MAKER_KEY, allow_private: true } }
+models:
+${film('google/film', 'gemini-omni-2')}
+${film('google/old', 'veo-3')}
+`;
+  const named = (name: string) => ({ name: `models/${name}`, supportedGenerationMethods: ['generateContent'] });
+  const list = json({ models: ['gemini-omni-2', 'gemini-9-flash', 'lyria-4'].map(named) });
+
+  it('names a model for media that is not in it any more', async () => {
+    await service.configure(google(''));
+    own = list;
+    expect((await check()).differences).toEqual(["google/old (google): veo-3 is not in the provider's own list"]);
+    expect(asked).toContain('/v1beta/models?pageSize=1000 no key'); // which goes in a header of Google's
+  });
+
+  it('is not asked for at an address of Vertex AI, which has another', async () => {
+    await service.configure(google('/v1beta1/projects/p/locations/global'));
+    expect(await check()).toMatchObject({ differences: [], unread: [] });
+    expect(asked).toEqual(['/prices.json?x=1 no key']);
+  });
+
+  it('offers models that write text for chat, and those for media for nothing', async () => {
+    own = list;
+    const config = service.app.catalog.current.providers.get('maker');
+    if (!config) throw new Error('maker is configured');
+    const google_config = { ...config, adapter: 'gemini', base_url: url };
+    const offered = await adapters['gemini']?.listModels?.(google_config, service.app, {
+      form: undefined,
+      key_path: undefined,
+      signal: never,
+    });
+    expect(offered?.map(({ upstream_model, kind }) => [upstream_model, kind])).toEqual([
+      ['gemini-omni-2', undefined],
+      ['gemini-9-flash', 'chat'],
+      ['lyria-4', undefined],
+    ]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { isMap, isSeq, parseDocument, type Document, type YAMLMap } from 'yaml';
+import { isObject, kinds, type JsonObject, type Kind } from '../model.ts';
 import type { ModelEntry, PriceEntry, ProviderEntry } from '../schema.ts';
 
 /**
@@ -8,6 +9,16 @@ import type { ModelEntry, PriceEntry, ProviderEntry } from '../schema.ts';
 
 /** `lines` is how a person reads it. */
 export type Change = { id: string; kind: 'added' | 'changed' | 'unchanged'; lines: string[] };
+
+/** A model of the file, with its first route over a provider; `estimated`: the units that its input decides. */
+export type WrittenModel = {
+  id: string;
+  kind: Kind;
+  upstream_model: string;
+  price: JsonObject[];
+  cost: JsonObject[];
+  estimated: string[];
+};
 
 export class CatalogText {
   readonly #doc: Document;
@@ -49,6 +60,21 @@ export class CatalogText {
     return { id: entry.id, kind: 'added', lines: rowTexts(entry.price) };
   }
 
+  /** Models with a route over a provider, each with the first such route; those without an id or a kind are left out. */
+  modelsOver(provider: string): WrittenModel[] {
+    const models: unknown = plain(this.#doc.get('models'));
+    return listIn(models).flatMap((model) => {
+      const route = listIn(model['routes']).find((each) => each['provider'] === provider);
+      const kind = kinds.find((each) => each === model['kind']);
+      const { id, price, estimate } = model;
+      const upstream_model = route?.['upstream_model'] ?? id;
+      if (!route || kind === undefined || typeof id !== 'string' || typeof upstream_model !== 'string') return [];
+      return [
+        { id, kind, upstream_model, price: listIn(price), cost: listIn(route['cost']), estimated: namesIn(estimate) },
+      ];
+    });
+  }
+
   toString(): string {
     return this.#doc.toString({ lineWidth: 120, flowCollectionPadding: true });
   }
@@ -66,7 +92,8 @@ export class CatalogText {
     put('limits', JSON.stringify);
     put('retires', String);
     put('replaced_by', String);
-    if (lines.length > 0) put('price_source', JSON.stringify);
+    if (lines.length > 0 && entry.price_source)
+      present.set('price_source', this.#node({ price_source: entry.price_source }).get('price_source', true));
     this.#updateCost(present, entry, provider, lines);
     return { id: entry.id, kind: lines.length === 0 ? 'unchanged' : 'changed', lines };
   }
@@ -110,6 +137,15 @@ function makeFlow(node: unknown, depth: number): void {
       else makeFlow(value, depth + 1);
     }
   }
+}
+
+function listIn(value: unknown): JsonObject[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  return list.filter((each) => isObject(each));
+}
+
+function namesIn(value: unknown): string[] {
+  return isObject(value) ? Object.keys(value) : [];
 }
 
 function plain(node: unknown): unknown {

@@ -27,12 +27,12 @@ export type OfferRequest = {
   signal: AbortSignal;
 };
 
-/** Reads the list of an upstream. Throws OfferError. */
+/** Reads the list of an upstream; undefined if there is none at its address. Throws OfferError. */
 export type ListModels = (
   config: ProviderConfig,
   parts: { guard: Guard },
   request: OfferRequest,
-) => Promise<OfferedModel[]>;
+) => Promise<OfferedModel[] | undefined>;
 
 /** A list that cannot be read. The message is a sentence; `field` is what the operator may correct. */
 export class OfferError extends Error {

@@ -1,6 +1,7 @@
 import type { ProviderConfig } from '../../../catalog/model.ts';
 import { openUpstream } from '../../http/http.ts';
 import type { Adapter, AdapterParts, Provider } from '../../provider.ts';
+import { listGeminiModels } from '../gemini/list.ts';
 import { interactionOptionProblems } from './options.ts';
 import { cancelInteraction, pollInteraction, startInteraction } from './runs.ts';
 import type { InteractionsUpstream } from './upstream.ts';
@@ -30,6 +31,8 @@ export const gemini_interactions = {
   serves: (kind) => kind === 'video' || kind === 'audio',
   limits: { label: 'Google' },
   checkOptions: interactionOptionProblems,
+  listModels: listGeminiModels,
+  lists_media: true,
   open,
 } satisfies Adapter;
 

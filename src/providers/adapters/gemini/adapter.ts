@@ -29,6 +29,7 @@ export const gemini = {
   checkChatOptions: geminiChatOptionProblems,
   checkOptions: mediaOptionProblems,
   listModels: listGeminiModels,
+  lists_media: true,
   open: openMedia,
   openChat: openGeminiChat,
 } satisfies Adapter;

@@ -10,13 +10,17 @@ import {
 import { isObject, type Json } from '../../../catalog/model.ts';
 import { offeredOf, type ListModels } from '../../offer/offer.ts';
 import { readUpstreamList } from '../../offer/read-list.ts';
-import { pathPrefix } from './paths.ts';
+import { isVertex, pathPrefix } from './paths.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
 
-/** Reads `models` of the Gemini API (ai.google.dev, "Models", read on 2026-11-27): names and limits, no prices. */
+/**
+ * Reads `models` of the Gemini API (ai.google.dev, "Models", read on 2026-11-27): names and limits, no prices. It has those
+ * of the Interactions API too. Vertex AI has another list.
+ */
 export const listGeminiModels: ListModels = async (config, { guard }, { key_path, signal }) => {
   const base_url = config.base_url ?? default_base_url;
+  if (isVertex(base_url) || /\/locations\/[^/]+\/*$/.test(new URL(base_url).pathname)) return undefined;
   const headers: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   const path = `${pathPrefix(base_url)}/models`;
   const place = {
@@ -30,6 +34,9 @@ export const listGeminiModels: ListModels = async (config, { guard }, { key_path
   };
   return offeredOf(await readUpstreamList({ ...place, read }));
 };
+
+/** Families that make no text, though the list says `generateContent` of them too. */
+const media_names = /image|tts|live|audio|omni|lyria/;
 
 /** Models that answer by `generateContent` alone. Throws ListError. */
 function read(text: string): ListedModel[] {
@@ -51,7 +58,7 @@ function read(text: string): ListedModel[] {
     return [
       {
         upstream_model,
-        kind: is_chat && !/image|tts|live|audio/.test(upstream_model) ? 'chat' : 'other',
+        kind: is_chat && !media_names.test(upstream_model) ? 'chat' : 'other',
         ...(name !== undefined && { name }),
         ...(context_tokens !== undefined && { context_tokens }),
         ...(max_output_tokens !== undefined && { max_output_tokens }),
