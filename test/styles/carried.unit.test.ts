@@ -5,12 +5,14 @@ import { ApiError } from '../../src/errors.ts';
 import type { Quirks } from '../../src/styles/quirks.ts';
 import { answers_of_completions, answers_of_messages, plainest_answer, type AnswerRow } from './carried/answers.ts';
 import { from_completions, from_messages, translationDocument } from './carried/document.ts';
+import { answers_of_converse, failures_of_converse, plainest_of_converse } from './carried/converse-answers.ts';
 import { answers_of_contents, failures_of_contents, plainest_of_contents } from './carried/gemini-answers.ts';
 import { completions_to_gemini } from './carried/completions-to-gemini.ts';
 import { messages_to_gemini } from './carried/messages-to-gemini.ts';
 import { answers_for_responses, from_responses } from './carried/responses.ts';
 import { answers_for_gemini, from_gemini } from './carried/from-gemini.ts';
 import { plainest, type Row } from './carried/row.ts';
+import { completions_to_converse, messages_to_converse } from './carried/to-converse.ts';
 import { answers_of_responses, completions_to_responses, messages_to_responses } from './carried/to-responses.ts';
 import { readAsk, renderAnswer, upstreamBody, upstreamNamed, type CallerStyle, type UpstreamStyle } from './by-name.ts';
 
@@ -57,6 +59,8 @@ describe.each<[CallerStyle, UpstreamStyle, readonly Row[]]>([
   ['messages', 'responses', messages_to_responses],
   ['completions', 'gemini', completions_to_gemini],
   ['messages', 'gemini', messages_to_gemini],
+  ['completions', 'converse', completions_to_converse],
+  ['messages', 'converse', messages_to_converse],
 ])('a request of %s style to %s (T39, T41)', (from, to, rows) => {
   const body = (row: Row): JsonObject => ({ ...plainest[from], ...row.give });
   const written = rows.filter((row) => 'get' in row);
@@ -137,6 +141,22 @@ describe.each(['completions', 'messages'] as const)(
     });
   },
 );
+
+describe.each(['completions', 'messages'] as const)('a response of Converse to a caller of %s style', (caller) => {
+  const rendered = (give: JsonObject) => {
+    const answer = Buffer.from(JSON.stringify({ ...plainest_of_converse, ...give }));
+    const options = { model: 'public', request_id: 'req_1', created: 5, input_tokens_estimated: 11 };
+    return renderAnswer(readAsk(caller, plainest[caller]), 'converse', answer, options).bytes.toString();
+  };
+
+  it.each(answers_of_converse.map((row) => [row.part, row] as const))('is translated with %s', (_, { give, get }) => {
+    expect(JSON.parse(rendered(give))).toMatchObject(get[caller]);
+  });
+
+  it.each(failures_of_converse.map((row) => [row.part, row] as const))('fails with %s', (_, { give }) => {
+    expect(() => rendered(give)).toThrow(expect.objectContaining({ name: 'Unfinished' }));
+  });
+});
 
 it('docs/chat-translation.md lists these translations', async () => {
   await expect(translationDocument()).toMatchFileSnapshot('../../docs/chat-translation.md');

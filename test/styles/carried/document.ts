@@ -6,7 +6,8 @@ import { completions_history } from './completions-history.ts';
 import { completions_said } from './completions-said.ts';
 import { completions_settings } from './completions-settings.ts';
 import { answers_for_gemini, from_gemini } from './from-gemini.ts';
-import { answers_of_contents, failures_of_contents } from './gemini-answers.ts';
+import { answers_of_contents, failures_of_contents, type ContentsAnswerRow } from './gemini-answers.ts';
+import { answers_of_converse, failures_of_converse } from './converse-answers.ts';
 import { completions_to_gemini } from './completions-to-gemini.ts';
 import { messages_to_gemini } from './messages-to-gemini.ts';
 import { messages_history } from './messages-history.ts';
@@ -14,6 +15,7 @@ import { messages_said } from './messages-said.ts';
 import { messages_settings } from './messages-settings.ts';
 import { answers_for_responses, from_responses } from './responses.ts';
 import type { Row } from './row.ts';
+import { completions_to_converse, messages_to_converse } from './to-converse.ts';
 import { answers_of_responses, completions_to_responses, messages_to_responses } from './to-responses.ts';
 
 export const from_completions: readonly Row[] = [...completions_said, ...completions_history, ...completions_settings];
@@ -67,6 +69,9 @@ Each row is a test: the tables are made from the rows in \`test/styles/carried/\
 
 The options of a route in these tables describe how its model differs from others of its style.`;
 
+const converse_head = `Only upstreams speak this style. Fields beside those of Converse have a name of each vendor’s own: the family of a model is known by its
+id, or by the route’s \`model_family\` (claude, nova, gpt, other), which an inference profile of one’s own needs.`;
+
 const others = `\`test/corpora/\` has requests, answers and streams with what another gateway makes of them. Each is compared with ours by
 its meaning. They differ in these points, and in no other:`;
 
@@ -94,6 +99,11 @@ export function translationDocument(): string {
     requestTable(completions_to_gemini),
     '## Requests of messages style, for an upstream of Gemini’s style',
     requestTable(messages_to_gemini),
+    '## Requests of chat completions, for an upstream of Bedrock’s Converse',
+    converse_head,
+    requestTable(completions_to_converse),
+    '## Requests of messages style, for an upstream of Bedrock’s Converse',
+    requestTable(messages_to_converse),
     '## Answers of messages style, for a caller of chat completions',
     answerTable(answers_of_messages),
     '## Answers of chat completions, for a caller of messages style',
@@ -105,7 +115,9 @@ export function translationDocument(): string {
     '## Answers of messages style, for a caller of Gemini’s style',
     answerTable(answers_for_gemini),
     '## Answers of Gemini’s style',
-    contentsTable(),
+    contentsTable(answers_of_contents, failures_of_contents),
+    '## Answers of Bedrock’s Converse',
+    contentsTable(answers_of_converse, failures_of_converse),
     '## Where another gateway does otherwise',
     others,
     disagreementTable(disagreements),
@@ -126,11 +138,9 @@ function answerTable(rows: readonly AnswerRow[]): string {
   return ['| Part | How |', '|---|---|', ...lines].join('\n');
 }
 
-function contentsTable(): string {
-  const lines = answers_of_contents.map(
-    ({ part, how }) => `| ${cell(part)} | ${cell(how.completions)} | ${cell(how.messages)} |`,
-  );
-  const failures = failures_of_contents.map(({ part, how }) => `| ${cell(part)} | ${cell(how)} | the same |`);
+function contentsTable(answers: readonly ContentsAnswerRow[], none: readonly { part: string; how: string }[]): string {
+  const lines = answers.map(({ part, how }) => `| ${cell(part)} | ${cell(how.completions)} | ${cell(how.messages)} |`);
+  const failures = none.map(({ part, how }) => `| ${cell(part)} | ${cell(how)} | the same |`);
   const head_lines = ['| Part | For chat completions | For messages style |', '|---|---|---|'];
   return [...head_lines, ...lines, ...failures].join('\n');
 }
