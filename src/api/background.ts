@@ -2,7 +2,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import { isObject, type JsonObject } from '../catalog/model.ts';
 import type { CallParts } from '../chat/call.ts';
 import { lastingHold, takeHold } from '../chat/hold.ts';
-import { priceChatRequest, type PricedChatRequest, type PricingParts } from '../chat/priced-request.ts';
+import { candidatesOf, priceChatRequest, type PricedChatRequest, type PricingParts } from '../chat/priced-request.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import type { UploadParts } from '../chat/uploads.ts';
 import { endWithout, type EndParts } from '../conversations/background-end.ts';
@@ -116,7 +116,15 @@ async function create(
   const id = style.caller.answerId(request_id);
   const created = Math.floor(created_ms / 1000);
   const queued = background.queued({ body, echo, model: model.id, request_id, created });
-  const stored: StoredRequest = { caller: callerFacts(caller), body, echo, facts, pricing: priced.pricing };
+  const chosen = chosenOf(priced);
+  const stored: StoredRequest = {
+    caller: callerFacts(caller),
+    body,
+    echo,
+    facts,
+    pricing: priced.pricing,
+    ...(chosen && { chosen }),
+  };
   const first_events = ['response.created', 'response.queued'].map((type, index) =>
     background.event(type, { response: queued }, index),
   );
@@ -137,12 +145,24 @@ async function create(
     ...(request.stream ? [eventsContent(first_events, 0)] : []),
   ]);
   await takeHold(app, priced, async (hold, max_tokens) => {
-    const { outcome, available, remaining } = await whileLeased(() => insert(lastingHold(hold), max_tokens));
+    const tokens = max_tokens.get(model.id) ?? Math.min(...max_tokens.values());
+    const { outcome, available, remaining } = await whileLeased(() => insert(lastingHold(hold), tokens));
     if (outcome === 'crowded') throw crowded();
     return { outcome: wordOf(outcome), available, remaining };
   });
   app.engine.wake(run_queue);
   return { row, queued };
+}
+
+/** The models of a call, if it names several or an operator chose among them: a reload may change that until it is made. */
+function chosenOf(priced: PricedChatRequest): StoredRequest['chosen'] {
+  const [first, ...others] = candidatesOf<PricedChatRequest>(priced).map(({ model, model_reason, pricing }) => ({
+    id: model.id,
+    ...(model_reason !== undefined && { why: model_reason }),
+    pricing,
+  }));
+  if (!first || (others.length === 0 && first.why === undefined)) return undefined;
+  return [first, ...others];
 }
 
 /** Nothing of a key's rules is stored: they were checked. */

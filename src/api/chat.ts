@@ -2,10 +2,12 @@ import type { ChatCaller } from '../chat/attempt.ts';
 import { runCall, type AttemptRoute, type CallParts } from '../chat/call.ts';
 import { countTokens, type CountParts } from '../chat/count.ts';
 import {
+  forgetBodies,
   priceChatRequest,
   type PricedRequest,
   type PricedChatRequest,
   type PricingParts,
+  type WithFallbacks,
 } from '../chat/priced-request.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
@@ -208,7 +210,7 @@ function answerRequest(
   writer: StreamWriter,
 ): Promise<Answer> {
   const priced = priceChatRequest(app, style, call);
-  caller.memory.add(() => (priced.request.body = {}));
+  caller.memory.add(() => forgetBodies(priced));
   const ignored = ignoredHeader(priced, caller);
   const attempt: AttemptRoute<PricedChatRequest> = (...args) => attemptWithLinks(app, ...args);
   const answer = priced.request.stream
@@ -221,7 +223,7 @@ function answerRequest(
 /** The answer to a call that is not streamed, with its cost. */
 export function answerWhole<Priced extends PricedRequest>(
   app: CallParts,
-  priced: Priced,
+  priced: WithFallbacks<Priced>,
   attempt: AttemptRoute<Priced>,
   caller: ChatCaller,
 ): Promise<Answer> {

@@ -82,8 +82,8 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
   run.signal.addEventListener('abort', onStop);
   if (run.signal.aborted) onStop();
   let fate: Fate = 'open';
-  const keepEnd: NonNullable<CallParts['keepEnd']> = async (priced, ended) => {
-    const { whole, outcome, charge, upstream, created_at, total_ms } = ended;
+  const keepEnd: NonNullable<CallParts['keepEnd']> = async (ended) => {
+    const { priced, whole, outcome, charge, upstream, created_at, total_ms } = ended;
     if (!whole || outcome.error) return false; // nobody gets it, so nobody pays for it
     const finished = { outcome, charge, charged: charge?.cost ?? 0n, upstream_cost: null, created_at, total_ms };
     const { currency } = priced.caller.account;

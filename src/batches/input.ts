@@ -115,7 +115,7 @@ class LineReader {
     if (url !== this.#endpoint)
       return this.#fail('invalid_url', `url must be the endpoint of the batch, "${this.#endpoint}".`, 'url');
     if (!isRecord(body)) return this.#fail('invalid_request', 'body must be an object.', 'body');
-    if (typeof body['model'] !== 'string')
+    if (typeof body['model'] !== 'string' && !Array.isArray(body['models']))
       return this.#fail('invalid_request', 'body.model must be the id of a model.', 'body.model');
     if (body['stream'] === true) return this.#fail('invalid_request', 'A batch has no streams.', 'body.stream');
     if (body['background'] === true)

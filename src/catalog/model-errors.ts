@@ -14,10 +14,10 @@ const paths: { readonly [kind in Kind]: string } = {
 };
 
 /** The 404 for a model that another path serves, which the message names. To be thrown. */
-export function wrongKind({ id, kind }: Pick<Model, 'id' | 'kind'>): ApiError {
+export function wrongKind({ id, kind }: Pick<Model, 'id' | 'kind'>, param = 'model'): ApiError {
   const article = /^[aeiou]/.test(kind) ? 'an' : 'a';
   const message = `${JSON.stringify(id)} is ${article} ${kind} model: use ${paths[kind]}.`;
-  return new ApiError('not_found', message, { param: 'model', code: 'model_not_found' });
+  return new ApiError('not_found', message, { param, code: 'model_not_found' });
 }
 
 /** The beginning of every message about an unknown model. Of a long id it shows the first 128 characters. */

@@ -10,12 +10,15 @@ import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
 import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
 import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
-import type { CallStyle, PricedRequest } from './priced-request.ts';
+import type { CallStyle, PricedCall, PricedRequest, WithFallbacks } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
+import { assert } from '../lib/assert.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { writeRecord, type RecordParts } from './record.ts';
-import { retryAfter, routesOf, type NamedRoute, type Routing, type RoutingParts } from './routes.ts';
+import { retryAfter, routesOf, type CallRoute, type Routing, type RoutingParts } from './routes.ts';
+import type { TokensByModel } from './plan.ts';
+import { default_reason } from './preferences.ts';
 import { chargeOf, settle, type Charge, type Settled, type SettleParts } from './settle.ts';
 import { traceAttempt } from './trace.ts';
 import { inSpan } from '../tracing/tracer.ts';
@@ -38,7 +41,7 @@ export type CallParts = RoutingParts &
     readonly limits: { readonly chat_calls: Semaphore };
     readonly shares: Shares;
     /** Writes down what a call has come to, before it is booked; false: nothing is charged for it. Absent: nobody does. */
-    readonly keepEnd?: (priced: PricedRequest, ended: EndedCall & { whole: Buffer | undefined }) => Promise<boolean>;
+    readonly keepEnd?: (ended: EndedCall & { whole: Buffer | undefined }) => Promise<boolean>;
     track(work: Promise<unknown>): void;
   };
 
@@ -51,6 +54,8 @@ export type CallOwner = {
 
 /** The end of a call: what its caller owes, and what its upstream charges. */
 export type EndedCall = {
+  /** As the model has it that was asked last. */
+  priced: PricedRequest;
   outcome: ChatOutcome;
   charge: Charge | undefined;
   upstream: UpstreamUse | undefined;
@@ -69,12 +74,12 @@ export type AttemptRoute<Priced extends PricedRequest> = (
 
 /**
  * One call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever becomes of the
- * routes, the hold is ended once, behind them. Throws ApiError if nothing has been sent yet; once the answer has begun,
+ * routes, the hold is ended once, behind them: at the price of the model that answered, where the call has fallbacks. Throws ApiError if nothing has been sent yet; once the answer has begun,
  * its last event is the error.
  */
 export async function runCall<Priced extends PricedRequest>(
   parts: CallParts,
-  priced: Priced,
+  priced: WithFallbacks<Priced>,
   attemptRoute: AttemptRoute<Priced>,
   caller: ChatCaller,
   writer: StreamWriter,
@@ -82,7 +87,7 @@ export async function runCall<Priced extends PricedRequest>(
 ): Promise<ChatResult> {
   const permit = owner?.permit ?? (await enter(parts, priced));
   const end = parts.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
-  let routing: Routing | undefined;
+  let routing: Routing<Priced> | undefined;
   try {
     const created_at = new Date(parts.clock.now());
     const outcome = newOutcome();
@@ -90,40 +95,42 @@ export async function runCall<Priced extends PricedRequest>(
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
     const { hold, max_tokens } = owner?.held ?? (await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes)));
-    if (max_tokens < priced.output.bound) writer.headers['x-max-tokens'] = String(max_tokens);
-    const paid = max_tokens === priced.max_tokens ? priced : { ...priced, max_tokens };
+    let asked: Priced = priced; // the one of its models that was asked last
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
     let whole: Buffer | undefined;
     try {
-      const attempt = async ({ route }: NamedRoute) => {
+      const attempt = async ({ route, priced: paid }: CallRoute<Priced>) => {
         await confirmHold(parts, priced, hold);
+        asked = paid;
+        noteTokens(writer, paid);
         return attemptRoute(paid, route, caller, outcome, writer);
       };
-      whole = await tryRoutes(parts, paid, routes, attempt, caller, outcome, writer);
+      const paid_routes = await paidRoutes(parts, routes, max_tokens);
+      whole = await tryRoutes(parts, paid_routes, attempt, caller, outcome, writer);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(parts.log, priced, error);
     }
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
-    let charge = chargeOf(priced, outcome);
+    let charge = chargeOf(asked, outcome);
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    const use = () => useOf(parts.catalog.current.settings, priced, outcome, charge);
+    const use = () => useOf(parts.catalog.current.settings, asked, outcome, charge);
     if (owner) {
-      await owner.end({ outcome, charge, upstream: use(), created_at, total_ms });
+      await owner.end({ priced: asked, outcome, charge, upstream: use(), created_at, total_ms });
       return { whole: undefined, charged: 0n };
     }
     let settled: Settled;
     try {
       const upstream = use();
-      const ended = { whole, outcome, charge, upstream, created_at, total_ms };
-      if (parts.keepEnd && !(await parts.keepEnd(priced, ended))) charge = undefined;
-      settled = await inSpan({ name: 'settle' }, () => settle(parts, priced, { hold, charge, upstream }));
+      const ended = { priced: asked, whole, outcome, charge, upstream, created_at, total_ms };
+      if (parts.keepEnd && !(await parts.keepEnd(ended))) charge = undefined;
+      settled = await inSpan({ name: 'settle' }, () => settle(parts, asked, { hold, charge, upstream }));
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) writer.cut(); // the caller gets no error any more: it must not look like an end
       throw error;
     }
-    writeRecord(parts, priced, { outcome, charge, ...settled, created_at, total_ms });
+    writeRecord(parts, asked, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();
     const { caller: words } = priced.request.style;
@@ -184,7 +191,7 @@ function unexpected(log: Logger, priced: PricedRequest, error: unknown): ApiErro
 type ReserveParts = HoldParts & SettleParts & Pick<CallParts, 'health' | 'track'>;
 
 /** Holds the money. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(parts: ReserveParts, priced: PricedRequest, [first]: readonly NamedRoute[]): Promise<Held> {
+async function reserve(parts: ReserveParts, priced: PricedCall, [first]: readonly CallRoute[]): Promise<Held> {
   try {
     return await takeHold(parts, priced);
   } catch (error) {
@@ -195,13 +202,34 @@ async function reserve(parts: ReserveParts, priced: PricedRequest, [first]: read
   }
 }
 
+/** The routes of the models that the hold pays, each with the output that it pays. */
+async function paidRoutes<Priced extends PricedRequest>(
+  { health }: Pick<CallParts, 'health'>,
+  routes: readonly CallRoute<Priced>[],
+  max_tokens: TokensByModel,
+): Promise<CallRoute<Priced>[]> {
+  const paid: CallRoute<Priced>[] = [];
+  for (const { priced, ...named } of routes) {
+    const tokens = max_tokens.get(priced.model.id);
+    if (tokens === undefined) await health.releaseProbe(named.name, priced.caller.account.id);
+    else paid.push({ ...named, priced: tokens === priced.max_tokens ? priced : { ...priced, max_tokens: tokens } });
+  }
+  return paid;
+}
+
+/** The header of an answer is that of the model that was asked last. */
+function noteTokens({ headers }: StreamWriter, { max_tokens, output }: PricedRequest): void {
+  if (max_tokens < output.bound) headers['x-max-tokens'] = String(max_tokens);
+  else delete headers['x-max-tokens'];
+}
+
 type TryParts = LostCostParts & Pick<CallParts, 'health' | 'speeds' | 'track'>;
 
 const route_header = 'x-route';
 const route_reason_header = 'x-route-reason';
 
 /** Says why a route is asked: its place in the order, and whether others failed before it. */
-function whyOf({ route_reason = 'default' }: PricedRequest, { attempts }: ChatOutcome): string {
+function whyOf({ route_reason = default_reason }: PricedRequest, { attempts }: ChatOutcome): string {
   return attempts.length === 0 ? route_reason : `${route_reason}, fallback`;
 }
 
@@ -219,18 +247,26 @@ function speedOf({ request }: PricedRequest, outcome: ChatOutcome, begun_at_ms: 
   };
 }
 
-async function tryRoutes(
+/**
+ * Asks one route after the other, until one answers. What a model refuses may be taken by a fallback: its other routes are
+ * passed over. Throws ApiError of the model that was asked last.
+ */
+async function tryRoutes<Priced extends PricedRequest>(
   parts: TryParts,
-  priced: PricedRequest,
-  routes: readonly NamedRoute[],
-  attempt: (route: NamedRoute) => Promise<Attempted>,
+  routes: readonly CallRoute<Priced>[],
+  attempt: (route: CallRoute<Priced>) => Promise<Attempted>,
   caller: ChatCaller,
   outcome: ChatOutcome,
   writer: StreamWriter,
 ): Promise<Buffer | undefined> {
-  const failures: RouteFailure[] = [];
-  for (const named of routes) {
-    const { name, route } = named;
+  const troubles = new Map<string, ModelTrouble>();
+  let last: { priced: Priced; trouble: ModelTrouble } | undefined;
+  for (const call_route of routes) {
+    const { name, route, priced } = call_route;
+    const trouble = troubles.get(priced.model.id) ?? { failures: [] };
+    if (trouble.refusal) continue;
+    troubles.set(priced.model.id, trouble);
+    last = { priced, trouble };
     const begun_at_ms = performance.now();
     const why = whyOf(priced, outcome);
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
@@ -244,12 +280,14 @@ async function tryRoutes(
         writer.headers[route_header] = name;
         writer.headers[route_reason_header] = why;
       }
-      attempted = await traceAttempt(priced, named, outcome, () => attempt(named));
+      attempted = await traceAttempt(priced, call_route, outcome, () => attempt(call_route));
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', why, duration_ms: since_ms() });
       await parts.health.releaseProbe(name, priced.caller.account.id);
-      throw error;
+      if (!(error instanceof ApiError) || error.type !== 'invalid_request') throw error;
+      trouble.refusal = error;
+      continue;
     }
     if (attempted.answered) {
       outcome.route = route;
@@ -266,22 +304,22 @@ async function tryRoutes(
       return attempted.whole;
     }
     const { failure } = attempted;
-    failures.push(failure);
+    trouble.failures.push(failure);
     outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, why, duration_ms: since_ms() });
     if (failure.may_cost) parts.track(noteLost(parts, priced, route, outcome.attempts.length));
     if (caller.gone.aborted) {
       await parts.health.releaseProbe(name, priced.caller.account.id);
       return undefined;
     }
-    // Perhaps a setting is missing, or it is down: these words are our own, and say what to do.
-    const is_unreachable = failure.reason.startsWith('unreachable:');
-    const reason = is_unreachable ? failure.reason : withoutWords(failure.reason);
-    const level = is_unreachable ? 'warn' : 'info';
-    parts.log[level]({ request_id: priced.request_id, route: name, reason }, 'a route gave no answer');
-    await noteFailure(parts.health, priced, name, failure);
+    await noteFailure(parts, priced, name, failure);
   }
-  throw allFailed(priced, failures);
+  assert(last, 'a call has a route');
+  const is_spent = [...troubles.values()].some(({ failures }) => failures.some((failure) => failure.is_spent));
+  throw last.trouble.refusal ?? allFailed(last.priced, last.trouble.failures, is_spent);
 }
+
+/** What went wrong with the routes of a model; `refusal`: it takes no such request, on whichever route. */
+type ModelTrouble = { failures: RouteFailure[]; refusal?: ApiError };
 
 /** Notes what an answer says of its route. */
 async function noteAnswer(
@@ -298,11 +336,18 @@ async function noteAnswer(
 }
 
 async function noteFailure(
-  health: RouteHealth,
+  { health, log }: Pick<TryParts, 'health' | 'log'>,
   priced: PricedRequest,
   name: string,
   failure: RouteFailure,
 ): Promise<void> {
+  // Perhaps a setting is missing, or it is down: these words are our own, and say what to do.
+  const is_unreachable = failure.reason.startsWith('unreachable:');
+  const reason = is_unreachable ? failure.reason : withoutWords(failure.reason);
+  log[is_unreachable ? 'warn' : 'info'](
+    { request_id: priced.request_id, route: name, reason },
+    'a route gave no answer',
+  );
   const account_id = priced.caller.account.id;
   if (failure.simulated || failure.refusal || failure.is_not_route_fault) return health.releaseProbe(name, account_id);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
@@ -310,13 +355,12 @@ async function noteFailure(
 }
 
 /** Returns the error for a call whose routes all failed: never an upstream's own text about our account. */
-function allFailed(priced: PricedRequest, failures: readonly RouteFailure[]): ApiError {
-  const { id } = priced.model;
+function allFailed({ model: { id } }: PricedRequest, failures: readonly RouteFailure[], is_spent: boolean): ApiError {
   const [refusal] = failures.map((failure) => failure.refusal);
   if (refusal && failures.every((failure) => failure.refusal)) return refusal;
   const last = failures.at(-1);
   // SDKs repeat what failed, twice and unasked: the operator would pay for three long answers that nobody gets.
-  const repeat: Record<string, string> = failures.some(({ is_spent }) => is_spent) ? { 'x-should-retry': 'false' } : {};
+  const repeat: Record<string, string> = is_spent ? { 'x-should-retry': 'false' } : {};
   if (last?.cause === 'timeout') return new ApiError('timeout', `${id} did not answer in time.`, { headers: repeat });
   const waits_ms = failures.map((failure) => failure.retry_after_ms);
   const all_limited = waits_ms.every((wait_ms) => wait_ms !== undefined);

@@ -16,7 +16,7 @@ import { refusedInput } from './refused.ts';
 import type { StreamWriter } from './stream-writer.ts';
 
 /** The request of a compaction: for an upstream that does it by itself, and for a model that writes a summary. */
-export type PricedCompaction = PricedChatRequest & {
+export type PricedCompaction = Omit<PricedChatRequest, 'fallbacks'> & {
   compaction: Compaction;
   /** An ApiError where a part of it can be read by its own upstream alone. */
   summary: PricedChatRequest | ApiError;
@@ -36,7 +36,7 @@ export function priceCompaction(
   facts: Pick<PricedCompaction, 'compaction' | 'messages' | 'encrypt'>,
 ): PricedCompaction {
   const body = facts.compaction.requestBody(isObject(call.body) ? call.body : {});
-  const whole = priceChatRequest(parts, style, { ...call, body });
+  const { fallbacks: _, ...whole } = priceChatRequest(parts, style, { ...call, body });
   return { ...whole, ...facts, summary: summaryOf(parts, style, { ...call, body }, facts.compaction) };
 }
 

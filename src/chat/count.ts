@@ -9,9 +9,10 @@ import { quirksOf } from '../styles/quirks.ts';
 import { readChatRequest, upstreamBody } from '../styles/request.ts';
 import { findLinks, judgeLinks, type BodyLink } from '../styles/links.ts';
 import type { ChatCaller } from './attempt.ts';
+import { candidatesIn } from './candidates.ts';
 import { headersFor } from './ignored.ts';
 import { checkPolicy, linkPolicy, type LinkPolicyParts } from './linked.ts';
-import { findModel } from './priced-request.ts';
+import { takePreferences } from './preferences.ts';
 import { countInput } from './price.ts';
 import { hostedTools, withToolsOf } from './tools.ts';
 
@@ -30,8 +31,11 @@ export async function countTokens(
   call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
   caller: ChatCaller,
 ): Promise<number> {
-  const request = readChatRequest(style, call.body ?? {}, 'count');
-  const model = findModel(parts.catalog, request.model, 'chat');
+  const read = readChatRequest(style, call.body ?? {}, 'count');
+  const { body: alone, candidates } = candidatesIn(parts.catalog.current, read);
+  const [{ model }] = candidates;
+  const { body } = takePreferences(alone, model, parts.catalog.current);
+  const request = { ...read, body };
   const links = findLinks(request.body);
   judgeLinks(links, parts.addressRules());
   const hosted = hostedTools(request, model);

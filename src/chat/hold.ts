@@ -1,8 +1,8 @@
 import { ApiError } from '../errors.ts';
 import { holdRecord, type Funds, type HoldAnswer, type HoldRequest, type Holds } from '../money/holds.ts';
 import { balanceView, estimateView } from '../money/money.ts';
-import type { PricedRequest } from './priced-request.ts';
-import { planHold, shortageOf, type HoldPlan, type Shortage } from './plan.ts';
+import { candidatesOf, type PricedCall, type PricedRequest } from './priced-request.ts';
+import { planHold, shortageOf, type HoldPlan, type Shortage, type TokensByModel } from './plan.ts';
 
 /** A hold may be cut down because of money that somebody else takes in the same moment. */
 const tries_max = 3;
@@ -10,8 +10,8 @@ const tries_max = 3;
 /** Beyond its route's times a call is over, whatever became of its node; then the sweep releases. */
 const grace_ms = 300_000;
 
-/** The hold of a call, and the most tokens that each answer may have for it. */
-export type Held = { hold: HoldRequest; max_tokens: number };
+/** The hold of a call, and the most tokens that each answer may have for it; models that the money does not pay have none. */
+export type Held = { hold: HoldRequest; max_tokens: TokensByModel };
 
 /** The part of the app that holding money takes. */
 export type HoldParts = { readonly holds: Holds };
@@ -23,8 +23,8 @@ export type HoldParts = { readonly holds: Holds };
  */
 export async function takeHold(
   { holds }: HoldParts,
-  priced: PricedRequest,
-  hold: (request: HoldRequest, max_tokens: number) => Promise<HoldAnswer> = (request) => holds.hold(request),
+  priced: PricedCall,
+  hold: (request: HoldRequest, max_tokens: TokensByModel) => Promise<HoldAnswer> = (request) => holds.hold(request),
 ): Promise<Held> {
   let plan = fullPlan(holds, priced) ?? planNow(holds, priced, await readFunds(holds, priced));
   for (let tries = 1; ; tries++) {
@@ -48,15 +48,16 @@ export async function confirmHold({ holds }: HoldParts, priced: PricedRequest, h
 }
 
 /** The plan for what is known to be there, if it is full: a smaller hold has to be true of this moment, as the account may have been topped up. */
-function fullPlan(holds: Holds, priced: PricedRequest): HoldPlan | undefined {
+function fullPlan(holds: Holds, priced: PricedCall): HoldPlan | undefined {
   const funds = holds.funds(priced.caller.account.id, keyNameOf(priced));
   const plan = funds && planHold(priced, funds);
   return plan && !('outcome' in plan) && plan.is_full ? plan : undefined;
 }
 
-function requestOf(priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldRequest {
+function requestOf(priced: PricedCall, { amount, cost_max }: HoldPlan): HoldRequest {
   const { caller, request_id, model } = priced;
-  const routes_ms = model.routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
+  const routes = candidatesOf(priced).flatMap((candidate) => candidate.model.routes);
+  const routes_ms = routes.reduce((sum, route) => sum + route.timeout_ms.total, 0);
   return {
     account_id: caller.account.id,
     ...keyNameOf(priced),
@@ -70,7 +71,7 @@ function requestOf(priced: PricedRequest, { amount, cost_max }: HoldPlan): HoldR
 }
 
 /** Others may have been answered along with this one, and have taken their part by now. */
-function planNow(holds: Holds, priced: PricedRequest, answered: Funds): HoldPlan | Shortage {
+function planNow(holds: Holds, priced: PricedCall, answered: Funds): HoldPlan | Shortage {
   return planHold(priced, holds.funds(priced.caller.account.id, keyNameOf(priced)) ?? answered);
 }
 

@@ -52,6 +52,8 @@ export type RouteReason =
   | `provider.sort=${(typeof sorts)[number]}`
   | `provider.${'order' | 'only' | 'ignore' | 'data_collection'}`;
 
+export const default_reason: RouteReason = 'default';
+
 /** A body whose `provider` is for us: the rest of it, and the preferences. */
 export type WithPreferences = { body: JsonObject; preferences: Preferences | undefined };
 

@@ -4,9 +4,10 @@ import type { CallKind, JsonObject, Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
+import { ApiError } from '../errors.ts';
 import type { AddressRules } from '../net/address.ts';
 import type { CallerCodec, CallerHalf, ChatRequest, Codec } from '../styles/codec.ts';
-import { inputSize } from '../styles/input-size.ts';
+import { inputSize, type InputSize } from '../styles/input-size.ts';
 import { findLinks, judgeLinks, type BodyLink } from '../styles/links.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { readChatRequest } from '../styles/request.ts';
@@ -26,7 +27,8 @@ import {
 import { ownImages, type OwnImages } from './own-images.ts';
 import { function_tokens, ownSearch, withSearchPrice, type OwnSearch } from './own-search.ts';
 import { hostedTools } from './tools.ts';
-import { checkMaxPrice, preferredRoutes, takePreferences, type ChoiceParts, type RouteReason } from './preferences.ts';
+import { candidatesChosen, candidatesIn, type Candidate, type ChosenModel } from './candidates.ts';
+import { checkMaxPrice, default_reason, preferredRoutes, takePreferences, type ChoiceParts } from './preferences.ts';
 
 /** The style of a call, as far as all kinds of calls have one: only chat is streamed. */
 export type CallStyle = {
@@ -41,8 +43,10 @@ export type PricedRequest = {
   request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   /** With the routes that may be tried, in their order. */
   model: Model;
-  /** The reason for this order; absent where a caller is not told of routes. */
-  route_reason?: RouteReason;
+  /** The reason for this model: the field that named it, unless it is the first. */
+  model_reason?: string;
+  /** That and the reason for this order; absent where a caller is not told of routes. */
+  route_reason?: string;
   pricing: Pricing;
   /** Of these the ones that the request can cause, for the hold. */
   hold_pricing: Pricing;
@@ -61,6 +65,18 @@ export type PricedRequest = {
   /** Sent to upstreams as the most that each answer may have: `output.most`, until the hold says how much is paid for. */
   max_tokens: number;
 };
+
+/** A call with the same call as other models have it, which are asked if this one fails. */
+export type WithFallbacks<Priced extends PricedRequest> = Priced & { readonly fallbacks?: readonly Priced[] };
+
+/** A call of any kind; only chats have fallbacks. */
+export type PricedCall = WithFallbacks<PricedRequest>;
+
+/** Returns the call as each of its models has it, in the order in which they are asked. */
+export function candidatesOf<Priced extends PricedRequest>(priced: WithFallbacks<Priced>): readonly Priced[] {
+  const { fallbacks }: { readonly fallbacks?: readonly Priced[] } = priced;
+  return fallbacks ? [priced, ...fallbacks] : [priced];
+}
 
 /** Bounds of the output in tokens, for the hold. */
 export type OutputBounds = {
@@ -81,6 +97,7 @@ export type PricedChatRequest = PricedRequest & {
   request: ChatRequest;
   links: readonly BodyLink[];
   hosted?: HostedTools;
+  fallbacks?: readonly PricedChatRequest[];
 };
 
 /** The parts of the app that pricing a chat request takes. */
@@ -90,23 +107,78 @@ export type PricingParts = ChoiceParts & {
   addressRules(): AddressRules;
 };
 
-/** Reads a body of a chat path. Throws ApiError: 400 naming the field, 404 for the model. */
-export function priceChatRequest(
-  parts: PricingParts,
-  style: CallerCodec,
-  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined; echo?: JsonObject },
-): PricedChatRequest {
+/** `chosen`: its models were chosen before. */
+type ChatCall = {
+  caller: Caller;
+  request_id: string;
+  body: Record<string, unknown> | undefined;
+  echo?: JsonObject;
+  chosen?: readonly [ChosenModel, ...ChosenModel[]];
+};
+
+/**
+ * Reads a body of a chat path. A model that does not take the request is passed over where another one does. Throws
+ * ApiError: 400 naming the field, 404 for a model.
+ */
+export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: ChatCall): PricedChatRequest {
   const read = readChatRequest(style, call.body ?? {});
-  const named = findModel(parts.catalog, read.model, 'chat');
-  const { body, preferences } = takePreferences(read.body, named, parts.catalog.current);
+  const { current } = parts.catalog;
+  const { body, candidates } = call.chosen
+    ? candidatesChosen(current, read.body, call.chosen)
+    : candidatesIn(current, read);
+  const links = findLinks(body);
+  judgeLinks(links, parts.addressRules());
   const request = { ...read, body, ...(call.echo && { echo: call.echo }) };
+  const received = { ...call, request, links, sizeOf: rememberSize() };
+  const [first] = candidates;
+  if (candidates.length === 1) return priceFor(parts, received, first);
+  const refusals: ApiError[] = [];
+  const priced = candidates.flatMap((candidate) => {
+    try {
+      return [priceFor(parts, received, candidate)];
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      refusals.push(error);
+      return [];
+    }
+  });
+  const with_routes = priced.filter(({ model }) => model.routes.length > 0);
+  const [asked_first, ...fallbacks] = with_routes.length > 0 ? with_routes : priced.slice(0, 1);
+  if (!asked_first) throw refusals[0];
+  return fallbacks.length > 0 ? { ...asked_first, fallbacks } : asked_first;
+}
+
+/** Frees the bodies of a call, when nobody reads them any more. */
+export function forgetBodies(priced: PricedChatRequest): void {
+  for (const { request } of candidatesOf(priced)) request.body = {};
+}
+
+/** Sizes differ only where some models have the preferences for providers in their body. */
+function rememberSize(): (request: ChatRequest) => InputSize {
+  const sizes = new Map<boolean, InputSize>();
+  return (request) => {
+    const has_provider = 'provider' in request.body;
+    const size = sizes.get(has_provider) ?? inputSize(request);
+    sizes.set(has_provider, size);
+    return size;
+  };
+}
+
+type ReceivedChat = Omit<ChatCall, 'body'> & {
+  request: ChatRequest;
+  links: readonly BodyLink[];
+  sizeOf: (request: ChatRequest) => InputSize;
+};
+
+/** Prices the call as this model has it. */
+function priceFor(parts: PricingParts, call: ReceivedChat, { model: named, why }: Candidate): PricedChatRequest {
+  const { body, preferences } = takePreferences(call.request.body, named, parts.catalog.current);
+  const request = { ...call.request, body };
   const preferred = preferences && preferredRoutes(parts, named, preferences);
   const model = preferred ? { ...named, routes: preferred.routes } : named;
-  const links = findLinks(request.body);
-  judgeLinks(links, parts.addressRules());
   const { settings } = parts.catalog.current;
   const output = boundsOf(request, model, parts.styles);
-  const input_size = inputSize(request);
+  const input_size = call.sizeOf(request);
   const sold = hostedTools(request, model);
   const search = sold ? undefined : ownSearch(request, model, settings);
   const images = sold ? undefined : ownImages(request, model, parts.catalog.current);
@@ -123,9 +195,10 @@ export function priceChatRequest(
     caller: call.caller,
     request_id: call.request_id,
     request,
-    links,
+    links: call.links,
     model,
-    ...(settings.routing.by_caller && { route_reason: preferred?.why ?? 'default' }),
+    ...(why !== undefined && { model_reason: why }),
+    ...(settings.routing.by_caller && { route_reason: reasonOf(why, preferred?.why) }),
     pricing,
     hold_pricing: pricingForHold(pricing, hasHourPrice(model) && hasLongCaches(request.body)),
     ...(hosted && { hosted }),
@@ -137,6 +210,12 @@ export function priceChatRequest(
     output,
     max_tokens: output.most,
   };
+}
+
+/** The reason for the model, and that for the order of its routes. */
+function reasonOf(model_reason: string | undefined, route_reason = default_reason): string {
+  if (model_reason === undefined) return route_reason;
+  return route_reason === default_reason ? model_reason : `${model_reason}, ${route_reason}`;
 }
 
 /** The most calls of tools that the service runs itself: the model is asked once more than that. */

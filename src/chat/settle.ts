@@ -85,9 +85,11 @@ export async function settle(parts: SettleParts, priced: SettledCall, ending: En
   const { hold, charge, upstream } = ending;
   const { caller, request_id } = priced;
   const ref = { account_id: caller.account.id, ref: request_id };
+  // A fallback's end names it, and the route that it came from.
+  const model = upstream && hold?.model !== priced.model.id ? priced.model.id : undefined;
   const end: CloseRequest = charge
-    ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream }
-    : { ...ref, cost: null, upstream };
+    ? { ...ref, cost: charge.cost, beyond_hold: true, units: charge.units, upstream, model }
+    : { ...ref, cost: null, upstream, model };
   const given_up = new AbortController();
   const closing = retryWhileUnavailable(() => parts.holds.settle(end, hold), given_up.signal);
   const settling = closing.then((closed) => booked(parts.log, priced, charge, closed));

@@ -42,6 +42,8 @@ export type Ended = {
   upstream: StoredUse | null;
   /** Absent: its worker died, and nobody knows how its call went. */
   record: StoredRecord | null;
+  /** The model that answered; absent: that of the row. */
+  model?: string;
 };
 
 /** The error of a response whose worker died when an upstream had been asked: nobody asks twice. */
@@ -79,8 +81,8 @@ export async function endResponse(
 export async function finishEnded(parts: EndParts, row: BackgroundRow): Promise<void> {
   const { account_id, id, request_id } = row;
   const ended = row.ended as Ended;
-  const { charge, upstream, record, currency } = ended;
-  const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: row.model } };
+  const { charge, upstream, record, currency, model = row.model } = ended;
+  const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: model } };
   const settled = await settle(parts, call, {
     charge: charge ? { ...charge, cost: BigInt(charge.cost) } : undefined,
     upstream: upstream ? readUse(upstream) : undefined,

@@ -7,7 +7,15 @@ import type { Pricing } from '../catalog/price.ts';
 import type { ChatCaller } from '../chat/attempt.ts';
 import { enter, runCall, type AttemptRoute, type CallParts, type EndedCall } from '../chat/call.ts';
 import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
-import { priceChatRequest, type PricedChatRequest, type PricingParts } from '../chat/priced-request.ts';
+import type { ChosenModel } from '../chat/candidates.ts';
+import { tokensWithin, type TokensByModel } from '../chat/plan.ts';
+import {
+  candidatesOf,
+  forgetBodies,
+  priceChatRequest,
+  type PricedChatRequest,
+  type PricingParts,
+} from '../chat/priced-request.ts';
 import { countCall, rowOf } from '../chat/record.ts';
 import { RequestMemory } from '../chat/request-memory.ts';
 import { withUploads, type UploadParts } from '../chat/uploads.ts';
@@ -16,6 +24,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { acquireBodyMemory } from '../limits/body-memory.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import type { Job, Outcome } from '../queue/queue.ts';
+import { openHoldMost } from '../money/open-hold.ts';
 import { routeName } from '../routing/health.ts';
 import type { CallerCodec, Codec, StateHalf } from '../styles/codec.ts';
 import { readRef } from '../tasks/task.ts';
@@ -57,7 +66,11 @@ export type StoredRequest = {
   echo: JsonObject;
   facts: KeptFacts;
   pricing: Pricing;
+  /** Its models with their prices, if they are several or an operator's choice. */
+  chosen?: readonly [FrozenModel, ...FrozenModel[]];
 };
+
+type FrozenModel = ChosenModel & { readonly pricing: Pricing };
 
 const seen_every_ms = 2_000;
 
@@ -234,21 +247,48 @@ class Run {
 
   /** The same checks as of every call; prices are those of the moment in which it was made. */
   async #price(): Promise<PricedChatRequest> {
-    const { account_id, request_id, max_tokens } = this.#row;
-    const { caller, body, echo, pricing } = this.#request;
+    const { account_id, request_id } = this.#row;
+    const { caller, body, echo, chosen } = this.#request;
     const account = await findAccount(this.#parts.db, account_id);
     if (account?.status !== 'active') throw new ApiError('account_blocked', 'This account is blocked.');
     const { codec, state } = this.#style;
     const readable = await withSummaries(this.#parts, state, account_id, body);
     const sent = { account_id, body: readable, gone: this.#gone.signal };
     const whole = (await withUploads(this.#parts, codec, sent, this.#memory)) ?? readable;
-    const priced = priceChatRequest(this.#parts, codec, { caller, request_id, body: { ...whole, stream: true }, echo });
-    this.#memory.add(() => (priced.request.body = {}));
-    return { ...priced, pricing, max_tokens };
+    const call = { caller, request_id, body: { ...whole, stream: true }, echo, ...(chosen && { chosen }) };
+    const priced = priceChatRequest(this.#parts, codec, call);
+    this.#memory.add(() => forgetBodies(priced));
+    return this.#frozen(priced);
+  }
+
+  /** The call at the prices of the moment in which it was made. */
+  #frozen(priced: PricedChatRequest): PricedChatRequest {
+    const { chosen, pricing: first_pricing } = this.#request;
+    const prices = new Map(chosen?.map(({ id, pricing }) => [id, pricing]));
+    const freeze = (each: PricedChatRequest) => {
+      const pricing = prices.get(each.model.id) ?? first_pricing;
+      return { ...each, pricing, ...(chosen && { hold_pricing: pricing }) };
+    };
+    const { fallbacks } = priced;
+    return { ...freeze(priced), ...(fallbacks && { fallbacks: fallbacks.map(freeze) }) };
+  }
+
+  /** The output that the hold pays, by model. Throws ApiError 402 if it pays none of the models that are left. */
+  async #tokens(priced: PricedChatRequest): Promise<TokensByModel> {
+    const { account_id, request_id, max_tokens } = this.#row;
+    if (!this.#request.chosen) return new Map([[priced.model.id, max_tokens]]);
+    const money = await openHoldMost(this.#parts.db, account_id, request_id);
+    const tokens = candidatesOf(priced).flatMap((each): [string, number][] => {
+      const within = tokensWithin(each, money);
+      return within === undefined ? [] : [[each.model.id, within]];
+    });
+    if (tokens.length > 0) return new Map(tokens);
+    throw new ApiError('insufficient_balance', 'The models that this response was held for are not there any more.');
   }
 
   async #call(priced: PricedChatRequest, permit: Permit): Promise<void> {
     const { account_id, request_id, is_streamed, model } = this.#row;
+    const max_tokens = await this.#tokens(priced);
     const writer = new EventsWriter(this.#style.state.background, 2, is_streamed ? this.#keepEvents : undefined);
     const caller: ChatCaller = {
       headers: {},
@@ -258,15 +298,15 @@ class Run {
     };
     const parts = { ...this.#parts, stopping: AbortSignal.any([this.#parts.stopping, this.#stop.signal]) };
     const attempt: AttemptRoute<PricedChatRequest> = async (paid, route, ...rest) => {
-      await this.#noteSent({ provider: route.provider, route: routeName(priced.model.id, route.id) }, writer);
+      await this.#noteSent({ provider: route.provider, route: routeName(paid.model.id, route.id) }, writer);
       return attemptWithLinks(parts, paid, route, ...rest);
     };
     const key_id = priced.caller.key.id;
     const hold = { account_id, key_id, ref: request_id, amount: 0n, model, kind: priced.model.kind };
     const owner = {
       permit,
-      held: { hold, max_tokens: priced.max_tokens },
-      end: (ended: EndedCall) => this.#end(priced, writer, ended),
+      held: { hold, max_tokens },
+      end: (ended: EndedCall) => this.#end(writer, ended),
     };
     await runCall(parts, priced, attempt, caller, writer, owner);
   }
@@ -327,12 +367,12 @@ class Run {
     this.#gone.abort();
   }
 
-  async #end(priced: PricedChatRequest, writer: EventsWriter, ended: EndedCall): Promise<void> {
+  async #end(writer: EventsWriter, ended: EndedCall): Promise<void> {
     if (this.#is_lost) return;
     if (this.#unsent) throw this.#unsent.error;
     const is_stopped = this.#parts.runs.aborted && !this.#answer;
     if (is_stopped && !this.#has_sent) return; // another worker begins it
-    const { outcome, created_at, total_ms } = ended;
+    const { priced, outcome, created_at, total_ms } = ended;
     if (is_stopped) outcome.error ??= workerDied();
     const charge = is_stopped ? undefined : ended.charge;
     const upstream = is_stopped && ended.upstream ? unknownOf(ended.upstream) : ended.upstream;
@@ -350,6 +390,7 @@ class Run {
         charge: charge ?? null,
         upstream: upstream ?? null,
         record: rowOf(priced, finished),
+        model: priced.model.id,
       },
     });
     if (!is_ours) this.#is_lost = true;

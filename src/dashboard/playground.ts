@@ -9,7 +9,7 @@ import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { priceChatRequest, type PricedRequest } from '../chat/priced-request.ts';
+import { priceChatRequest, type PricedCall } from '../chat/priced-request.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles } from '../files/temp-files.ts';
@@ -117,7 +117,7 @@ type WeighingParts = Parameters<typeof weighHold>[0] & Parameters<typeof takeWin
 async function weighCall(
   app: WeighingParts,
   call: AccountCall,
-  price: (keyed: Call) => PricedRequest,
+  price: (keyed: Call) => PricedCall,
 ): Promise<Answer> {
   const keyed = await withCaller(app, call);
   await takeWindow(app, keyed.caller, 'other');
@@ -137,7 +137,7 @@ export const chat_runs = [completions, messages].flatMap((style) => [chatIn(styl
 type WholeRun = {
   path: '/rerank' | '/moderations';
   answer: (app: ModeratingParts, call: Call) => Promise<Answer>;
-  price: (app: ModeratingParts, call: Call) => PricedRequest;
+  price: (app: ModeratingParts, call: Call) => PricedCall;
 };
 
 /** Calls that are answered in one piece, as on `/v1`. */

@@ -58,6 +58,8 @@ export type CloseRequest = {
   units?: { readonly [unit: string]: string | undefined };
   /** The upstream's charge; absent if no upstream was called. */
   upstream?: UpstreamUse | undefined;
+  /** The model of the end, where that may be another than the hold's: a fallback of a chat. */
+  model?: string | undefined;
 };
 
 /** `closed`: nothing happened now; `state` and `charged` tell what happened before. */
@@ -335,6 +337,7 @@ type CloseRow = {
   units: CloseRequest['units'];
   upstream: object | null;
   node_id: string | null;
+  end_model?: string;
 };
 type CommitRow = CloseRow & Pick<HoldRow, 'key_id' | 'exposed' | 'model' | 'kind'> & { reserved: string };
 
@@ -369,7 +372,7 @@ function rowOfLease({ account_id, key_id, in_use, least, key_in_use, key_least }
 }
 
 function rowOfClose(
-  { account_id, ref, cost, beyond_hold = false, units, upstream }: CloseRequest,
+  { account_id, ref, cost, beyond_hold = false, units, upstream, model }: CloseRequest,
   node_id: string | null = null,
 ): CloseRow {
   assert(cost === null || (cost >= 0n && cost <= money_max), 'a cost is from zero to money_max');
@@ -381,6 +384,7 @@ function rowOfClose(
     units,
     upstream: useRecord(upstream),
     node_id,
+    ...(model !== undefined && { end_model: model }),
   };
 }
 

@@ -1,4 +1,5 @@
--- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units, upstream and node_id. With
+-- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units, upstream, node_id and
+-- end_model: the model of the end, if it is not that of the hold. With
 -- beyond_hold, what exceeds the hold is charged to what is available and not leased to others than node_id, within the
 -- key's limit, else it is the operator's loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened now, and state,
 -- charged and upstream say how the hold was closed before (state is null if there never was one).
@@ -21,7 +22,7 @@ declare
   v_beyond bigint := 0;
 begin
   select * into e from jsonb_to_record(p_end) as x (account_id text, ref text, cost bigint, beyond_hold boolean,
-    units jsonb, upstream jsonb, node_id text);
+    units jsonb, upstream jsonb, node_id text, end_model text);
   select * into b from balances where account_id = e.account_id for update;
   if b.account_id is null then
     raise exception 'there is no account %', e.account_id using errcode = 'foreign_key_violation';
@@ -79,7 +80,7 @@ begin
       provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown)
     values (e.account_id, b.entries + 1, case outcome when 'settled' then 'settle' else 'release' end, e.ref, v_event,
       b.currency, h.amount - charged, -h.amount, coalesce(e.cost, 0), charged - coalesce(e.cost, 0),
-      b.amount - charged - b.held + h.amount, b.held - h.amount, h.key_id, h.model, h.kind,
+      b.amount - charged - b.held + h.amount, b.held - h.amount, h.key_id, coalesce(e.end_model, h.model), h.kind,
       case outcome when 'settled' then e.units end, k.month, p_now,
       e.upstream ->> 'provider', e.upstream ->> 'route', v_owed, -v_owed,
       e.upstream ->> 'basis', (e.upstream ->> 'base')::bigint, e.upstream ->> 'currency',

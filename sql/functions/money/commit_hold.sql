@@ -20,7 +20,7 @@ declare
   v_owed bigint;
 begin
   select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, reserved bigint, exposed bigint, model text,
-    kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb, node_id text);
+    kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb, node_id text, end_model text);
   select * into b from balances where account_id = c.account_id for update;
   select * into k from budgets where key_id = c.key_id and account_id = c.account_id;
   if k.shares is not null then
@@ -78,7 +78,7 @@ begin
       null, null, 0, 0, null, null, null, 0),
     (c.account_id, b.entries + 2, case outcome when 'settled' then 'settle' else 'release' end, c.ref, 'close',
       b.currency, v_hold - charged, -v_hold, coalesce(c.cost, 0), charged - coalesce(c.cost, 0),
-      b.amount - b.held - charged, b.held, c.key_id, c.model, c.kind,
+      b.amount - b.held - charged, b.held, c.key_id, coalesce(c.end_model, c.model), c.kind,
       case outcome when 'settled' then c.units end, k.month, p_now,
       c.upstream ->> 'provider', c.upstream ->> 'route', v_owed, -v_owed,
       c.upstream ->> 'basis', (c.upstream ->> 'base')::bigint, c.upstream ->> 'currency',

@@ -87,16 +87,17 @@ begin
   for m in
     select u.i, u.verb, u.account_id, u.ref, case when u.verb in ('hold', 'lease') then u.amount else u.cost end as amount,
            u.beyond, u.reserved, u.exposed, u.is_leased, u.key_in_use, u.key_least, u.model as call_model,
-           u.kind as call_kind, u.expires_in_ms, u.units, u.upstream,
+           u.kind as call_kind, u.expires_in_ms, u.units, u.upstream, u.end_model,
            coalesce(h.key_id, u.key_id) as key_id,
            k.ctid as k_tid, k.key_id as k_key, k.shares, k.limit_month, k.spent, k.held as k_held, k.month as k_month,
            k.exposed as k_exposed,
            h.ctid as h_tid, h.amount as hold, h.exposed as hold_exposed, h.model, h.kind
       from rows from (jsonb_to_recordset(p_members) as (verb text, account_id text, key_id text, ref text,
              amount bigint, reserved bigint, exposed bigint, is_leased boolean, key_in_use bigint, key_least bigint,
-             cost bigint, beyond_hold boolean, model text, kind text, expires_in_ms float8, units jsonb, upstream jsonb))
+             cost bigint, beyond_hold boolean, model text, kind text, expires_in_ms float8, units jsonb, upstream jsonb,
+             end_model text))
            with ordinality u (verb, account_id, key_id, ref, amount, reserved, exposed, is_leased, key_in_use,
-             key_least, cost, beyond, model, kind, expires_in_ms, units, upstream, i)
+             key_least, cost, beyond, model, kind, expires_in_ms, units, upstream, end_model, i)
       left join lateral (select ctid, * from open_holds h
         where u.verb <> 'hold' and h.account_id = u.account_id and h.ref = u.ref offset 0) h on true
       left join lateral (select ctid, * from budgets k
@@ -295,7 +296,7 @@ begin
       entry := entry || row(m.account_id, v_entries, case when m.amount is null then 'release' else 'settle' end,
         m.ref, case when is_late then 'late' else 'close' end, v_currency, v_hold - v_charged, -v_hold, 0,
         coalesce(m.amount, 0), v_charged - coalesce(m.amount, 0), 0,
-        v_available, v_held, m.key_id, coalesce(m.model, m.call_model), coalesce(m.kind, m.call_kind),
+        v_available, v_held, m.key_id, coalesce(m.end_model, m.model, m.call_model), coalesce(m.kind, m.call_kind),
         case when m.amount is not null then m.units end, null,
         v_month, p_now, v_upstream ->> 'provider', v_upstream ->> 'route', v_owed, -v_owed, v_basis,
         (v_upstream ->> 'base')::bigint, v_upstream ->> 'currency',

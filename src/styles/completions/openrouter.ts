@@ -2,21 +2,13 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ChatRequest } from '../codec.ts';
 import { isObject } from '../fields.ts';
 import type { Quirks } from '../quirks.ts';
-import { readModel } from '../request.ts';
 import { plainChoices } from './plain-choice.ts';
 import { effortOfThinking, readThinking } from './settings.ts';
 
 /**
  * OpenRouter's additions to chat completions, by its documentation of November 2026 (openrouter.ai/docs, pages
- * "Reasoning Tokens", "Usage Accounting", "Parameters", "Model Fallbacks"; read on 2026-11-27).
+ * "Reasoning Tokens", "Usage Accounting", "Parameters"; read on 2026-11-27).
  */
-
-/** Reads the model: the first of `models` where `model` is missing. Throws ApiError 400. */
-export function readModelOrFirst(body: JsonObject): string {
-  const { model = null, models } = body;
-  const [first] = Array.isArray(models) ? models : [];
-  return readModel(model === null && typeof first === 'string' ? { model: first } : body);
-}
 
 /** Tells whether the usage is to have the cost of the call: `usage: { include: true }`. */
 export function wantsCost({ usage }: JsonObject): boolean {

@@ -2,7 +2,8 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import { cacheControl } from '../cache-control.ts';
 import { argumentsOf } from '../calls.ts';
 import type { ChatRequest, Purpose } from '../codec.ts';
-import { checkMessages, readModel, thinkingBudget } from '../request.ts';
+import { readModelOrFirst } from '../fallbacks.ts';
+import { checkMessages, thinkingBudget } from '../request.ts';
 import type { Conversation, Part, Source, TextPart, Turn } from '../conversation.ts';
 import {
   memberOf,
@@ -26,7 +27,7 @@ import { addTurn, OpenCalls } from '../turns.ts';
 
 /** Reads what routing and money need. Throws ApiError 400 naming the field. */
 export function readHead(body: JsonObject, purpose: Purpose): Omit<ChatRequest, 'style' | 'body'> {
-  const model = readModel(body);
+  const model = readModelOrFirst(body);
   checkMessages(body);
   const stream = readBoolean(body, 'stream', 'stream') ?? false;
   const max_tokens = readCount(body, 'max_tokens', 'max_tokens', 0);

@@ -12,6 +12,7 @@ import {
   readText,
   wrongType,
 } from '../fields.ts';
+import { readModelOrFirst } from '../fallbacks.ts';
 import { showValue } from '../../lib/show-value.ts';
 import { usual_tiers } from '../allowed.ts';
 
@@ -38,9 +39,7 @@ export const responses_body = objectSchema(
  * price or reach what an upstream keeps. Throws ApiError 400 naming the field.
  */
 export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> {
-  const model = readText(body, 'model', 'model');
-  if (model === undefined) throw mistake('model', 'is required');
-  if (model === '') throw mistake('model', 'must be a non-empty string');
+  const model = readModelOrFirst(body);
   checkStored(body);
   checkServiceTier(body);
   checkTools(body, 'tools');
