@@ -114,11 +114,7 @@ const estimateIn = (style: CallerCodec) =>
 type WeighingParts = Parameters<typeof weighHold>[0] & Parameters<typeof takeWindow>[0];
 
 /** Returns the hold of a call, or the problems of its body. */
-async function weighCall(
-  app: WeighingParts,
-  call: AccountCall,
-  price: (keyed: Call) => PricedCall,
-): Promise<Answer> {
+async function weighCall(app: WeighingParts, call: AccountCall, price: (keyed: Call) => PricedCall): Promise<Answer> {
   const keyed = await withCaller(app, call);
   await takeWindow(app, keyed.caller, 'other');
   const weighing = async () => {

@@ -60,6 +60,43 @@ export function thinkingBudget({ thinking, reasoning }: JsonObject): number {
   return Math.max(0, ...budgets.filter((each) => Number.isSafeInteger(each)).map(Number));
 }
 
+/** The fields by which a caller chooses models and routes, in every style, as JSON Schema. */
+export const routing_fields = {
+  models: {
+    type: 'array',
+    items: { type: 'string' },
+    maxItems: 3,
+    description:
+      'Models to be asked in this order if the one in `model` does not answer. The one that answers is charged. Without `model` the first one is the model.',
+    examples: [['sandbox/chat']],
+  },
+  provider: {
+    type: 'object',
+    description: 'The routes of a model that are tried, and their order. Providers have the names of the operator.',
+    properties: {
+      order: { type: 'array', items: { type: 'string' }, description: 'These providers first.' },
+      only: { type: 'array', items: { type: 'string' }, description: 'No other providers.' },
+      ignore: { type: 'array', items: { type: 'string' }, description: 'Not these providers.' },
+      allow_fallbacks: {
+        type: 'boolean',
+        description: 'false: only the providers of `order`, or without it the first route alone.',
+      },
+      sort: { enum: ['price', 'latency', 'throughput'], description: 'The fastest routes first, as measured lately.' },
+      max_price: {
+        type: 'object',
+        description: 'The most that a million tokens, or a call, may cost, in the currency of the account.',
+        properties: {
+          prompt: { type: ['number', 'string'] },
+          completion: { type: ['number', 'string'] },
+          request: { type: ['number', 'string'] },
+        },
+      },
+      data_collection: { enum: ['allow', 'deny'], description: 'deny: only providers that keep nothing.' },
+    },
+    examples: [{ order: ['sandbox'], allow_fallbacks: true }],
+  },
+};
+
 /** A body with `messages` as JSON Schema: what the service itself looks at. */
 export const messages_body = {
   type: 'object',
@@ -68,5 +105,6 @@ export const messages_body = {
     model: { type: 'string', description: 'Model id.' },
     messages: { type: 'array', items: { type: 'object' }, description: 'The conversation, in the style of this path.' },
     stream: { type: 'boolean', description: 'Answer as server-sent events.' },
+    ...routing_fields,
   },
 };

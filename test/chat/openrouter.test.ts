@@ -204,7 +204,6 @@ describe('usage with its cost', () => {
 
 describe('wishes of OpenRouter', () => {
   const wishes = {
-    models: ['dear/model'],
     route: 'fallback',
     plugins: [{ id: 'web' }],
     transforms: ['middle-out'],

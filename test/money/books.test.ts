@@ -192,6 +192,11 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
   ],
   [
     'every end closes an earlier hold of the same amount and key',
+    () => `update ledger_entries set model = 'test/other' where ${entry('first released', 'close')}`,
+    '0.000000',
+  ],
+  [
+    'every end closes an earlier hold of the same amount and key',
     () => `update ledger_entries set ref = 'elsewhere' where ${entry('first released', 'close')}`,
   ],
   [

@@ -93,7 +93,9 @@ function memberOf(plan: Plan, wallets: Wallet[]): Member {
   const named = { model: models[Number(plan.amount % 5n)] ?? '' };
   if (plan.verb === 'hold') return { verb: 'hold', request: { ...holdOf(wallet, plan.ref, plan.amount), ...named } };
   const closed = closeOf(wallet, plan.ref, plan.release ? null : plan.amount, plan.beyond);
-  const request = { ...closed, upstream: uses[Number(plan.amount % 3n)] };
+  const upstream = uses[Number(plan.amount % 3n)];
+  const fallback = upstream && plan.amount % 4n > 1n ? 'm' : undefined; // whose route that is
+  const request = { ...closed, upstream, model: fallback };
   const end = plan.release ? request : { ...request, units: { second: String(plan.amount), [whose.provider]: '1' } };
   if (plan.verb === 'close') return { verb: 'close', request: end };
   return { verb: 'commit', request: { hold: { ...holdOf(wallet, plan.ref, plan.reserved), ...named }, end } };

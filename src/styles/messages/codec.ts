@@ -13,6 +13,21 @@ import { MessagesReader, MessagesWriter } from './stream.ts';
 import { messages_search } from './searches.ts';
 import { usage_format } from './usage.ts';
 
+/** Its SDKs have another form of fallbacks, too. */
+const messages_style_body = {
+  ...messages_body,
+  properties: {
+    ...messages_body.properties,
+    fallbacks: {
+      type: 'array',
+      maxItems: 3,
+      items: { type: 'object', required: ['model'], properties: { model: { type: 'string' } } },
+      description: 'As `models`, in the form of the SDKs of this style.',
+      examples: [[{ model: 'sandbox/chat' }]],
+    },
+  },
+};
+
 /** The style of `/v1/messages`. */
 export const messages: CallerCodec = {
   name: 'messages',
@@ -27,7 +42,7 @@ export const messages: CallerCodec = {
       path: '/v1/messages',
       summary: 'Chat in the messages style',
       description: 'Takes what the SDKs of Anthropic send, for every chat model; `stream: true` answers events.',
-      body: messages_body,
+      body: messages_style_body,
       response: 'The answer, or its stream, in the style of this path.',
       count: {
         path: '/v1/messages/count_tokens',

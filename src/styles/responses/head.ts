@@ -13,6 +13,7 @@ import {
   wrongType,
 } from '../fields.ts';
 import { readModelOrFirst } from '../fallbacks.ts';
+import { routing_fields } from '../request.ts';
 import { showValue } from '../../lib/show-value.ts';
 import { usual_tiers } from '../allowed.ts';
 
@@ -30,8 +31,9 @@ export const responses_body = objectSchema(
     max_output_tokens: { type: 'integer', minimum: 1 },
     stream: { type: 'boolean', description: 'Answer as server-sent events.' },
     tools: { type: 'array', items: any_object, description: 'Functions and the like, and tools of providers.' },
+    ...routing_fields,
   },
-  ['instructions', 'max_output_tokens', 'stream', 'tools'],
+  ['instructions', 'max_output_tokens', 'stream', 'tools', 'models', 'provider'],
 );
 
 /**
