@@ -65,7 +65,7 @@ describe('a model that does not answer has fallbacks', () => {
     stage.upstream.script('first', script);
     const answer = await ask(both);
     expect(modelOf(answer)).toEqual([200, 'acme/second']);
-    expect(answer.json.choices[0].message.content).toBe('from second');
+    expect(answer.text).toContain('"content":"from second"');
     expect(routeOf(answer)).toEqual(['acme/second#ant', 'models[0], fallback']);
     expect(answer.headers.get('x-cost-amount')).toBe('0.000070');
     const record = await recordOf(answer);
@@ -105,7 +105,7 @@ describe('a model that does not answer has fallbacks', () => {
       contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
       models: ['acme/second'],
     });
-    expect([gemini.status, gemini.json['modelVersion']]).toEqual([200, 'acme/second']);
+    expect([gemini.status, JSON.parse(gemini.text)]).toMatchObject([200, { modelVersion: 'acme/second' }]);
   });
 
   test('in their order, without one that is named twice', async () => {
