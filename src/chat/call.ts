@@ -95,13 +95,13 @@ export async function runCall<Priced extends PricedRequest>(
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
     const { hold, max_tokens } = owner?.held ?? (await inSpan({ name: 'hold' }, () => reserve(parts, priced, routes)));
-    let asked: Priced = priced; // the one of its models that was asked last
+    let attempted: Priced = priced; // as the model has it that was asked last
     const beat = priced.request.stream ? startHeartbeat(priced, writer, caller) : undefined;
     let whole: Buffer | undefined;
     try {
       const attempt = async ({ route, priced: paid }: CallRoute<Priced>) => {
         await confirmHold(parts, priced, hold);
-        asked = paid;
+        attempted = paid;
         noteTokens(writer, paid);
         return attemptRoute(paid, route, caller, outcome, writer);
       };
@@ -112,25 +112,25 @@ export async function runCall<Priced extends PricedRequest>(
     }
     beat?.stop();
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
-    let charge = chargeOf(asked, outcome);
+    let charge = chargeOf(attempted, outcome);
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);
-    const use = () => useOf(parts.catalog.current.settings, asked, outcome, charge);
+    const use = () => useOf(parts.catalog.current.settings, attempted, outcome, charge);
     if (owner) {
-      await owner.end({ priced: asked, outcome, charge, upstream: use(), created_at, total_ms });
+      await owner.end({ priced: attempted, outcome, charge, upstream: use(), created_at, total_ms });
       return { whole: undefined, charged: 0n };
     }
     let settled: Settled;
     try {
       const upstream = use();
-      const ended = { priced: asked, whole, outcome, charge, upstream, created_at, total_ms };
+      const ended = { priced: attempted, whole, outcome, charge, upstream, created_at, total_ms };
       if (parts.keepEnd && !(await parts.keepEnd(ended))) charge = undefined;
-      settled = await inSpan({ name: 'settle' }, () => settle(parts, asked, { hold, charge, upstream }));
+      settled = await inSpan({ name: 'settle' }, () => settle(parts, attempted, { hold, charge, upstream }));
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) writer.cut(); // the caller gets no error any more: it must not look like an end
       throw error;
     }
-    writeRecord(parts, asked, { outcome, charge, ...settled, created_at, total_ms });
+    writeRecord(parts, attempted, { outcome, charge, ...settled, created_at, total_ms });
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();
     const { caller: words } = priced.request.style;
@@ -318,7 +318,7 @@ async function tryRoutes<Priced extends PricedRequest>(
   throw last.trouble.refusal ?? allFailed(last.priced, last.trouble.failures, is_spent);
 }
 
-/** What went wrong with the routes of a model; `refusal`: it takes no such request, on whichever route. */
+/** The failures of the routes of a model; `refusal`: it takes no such request, on whichever route. */
 type ModelTrouble = { failures: RouteFailure[]; refusal?: ApiError };
 
 /** Notes what an answer says of its route. */

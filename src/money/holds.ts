@@ -186,13 +186,11 @@ export type HoldBatcher = {
   hold(request: HoldRequest): Promise<HoldOrLeased>;
   /** Ends what the node has leased of a resource. */
   endLease(account_id: string, resource: string): Promise<void>;
-  /** Leases money to the node. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
   /** Holds what was reserved, as far as it is there, and settles or releases it; on the disk when it resolves. */
   commit(request: CommitRequest): Promise<CommitAnswer>;
-  /** For how long the oldest call under way has had no answer; 0 without one. */
   oldest_ms(): number;
 };
 

@@ -64,11 +64,10 @@ export function thinkingBudget({ thinking, reasoning }: JsonObject): number {
 export const routing_fields = {
   models: {
     type: 'array',
-    items: { type: 'string' },
+    items: { type: 'string', examples: ['acme/small'] },
     maxItems: 3,
     description:
       'Models to be asked in this order if the one in `model` does not answer. The one that answers is charged. Without `model` the first one is the model.',
-    examples: [['sandbox/chat']],
   },
   provider: {
     type: 'object',
@@ -93,7 +92,7 @@ export const routing_fields = {
       },
       data_collection: { enum: ['allow', 'deny'], description: 'deny: only providers that keep nothing.' },
     },
-    examples: [{ order: ['sandbox'], allow_fallbacks: true }],
+    examples: [{ order: ['openai', 'azure'], allow_fallbacks: false }],
   },
 };
 

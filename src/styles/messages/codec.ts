@@ -21,9 +21,12 @@ const messages_style_body = {
     fallbacks: {
       type: 'array',
       maxItems: 3,
-      items: { type: 'object', required: ['model'], properties: { model: { type: 'string' } } },
+      items: {
+        type: 'object',
+        required: ['model'],
+        properties: { model: { type: 'string', examples: ['acme/small'] } },
+      },
       description: 'As `models`, in the form of the SDKs of this style.',
-      examples: [[{ model: 'sandbox/chat' }]],
     },
   },
 };
