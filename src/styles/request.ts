@@ -92,7 +92,7 @@ export const routing_fields = {
       },
       data_collection: { enum: ['allow', 'deny'], description: 'deny: only providers that keep nothing.' },
     },
-    examples: [{ order: ['openai', 'azure'], allow_fallbacks: false }],
+    examples: [{ order: ['fast-one', 'other-one'], allow_fallbacks: false }],
   },
 };
 
