@@ -20,6 +20,7 @@ import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
 import { run_queue } from './conversations/background.ts';
 import { runBackground } from './conversations/background-run.ts';
 import { rescueResponses } from './conversations/background-sweep.ts';
+import { encryptFactorsAgain } from './accounts/factor-secrets.ts';
 import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeOldUploads } from './files/upload-sessions.ts';
@@ -125,6 +126,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeOldResponses(app, stopped);
   await encryptAgain(app, stopped);
   await encryptKeysAgain(app.db, app.content_keys);
+  await encryptFactorsAgain(app, stopped);
   await removeOldLoginLinks(app.db, now);
   await removeOldClaims(app.db, now);
   await dropUnusedCircuits(app.db, now);

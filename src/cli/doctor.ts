@@ -8,6 +8,7 @@ import { endingSoon } from '../catalog/dated.ts';
 import { endingCertificates } from '../catalog/provider-connection.ts';
 import { showProblem } from '../catalog/problem.ts';
 import type { Config } from '../config.ts';
+import type { ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
@@ -20,6 +21,7 @@ import { examineStorage } from '../storage/examine.ts';
 import type { Storage } from '../storage/storage.ts';
 import { examineSearch } from '../web-search/examine.ts';
 import { service_rules } from '../chat/books.ts';
+import { examineSecret } from './doctor-secret.ts';
 import { says, withEngine, type CommandResult } from './command.ts';
 
 /** The parts of the app that are examined. */
@@ -30,6 +32,8 @@ type DoctorParts = {
   readonly storage: Storage;
   readonly catalog: CatalogHolder;
   readonly guard: Guard;
+  readonly secret: string;
+  readonly content_keys: ContentKeys;
   base_url(): string;
 };
 
@@ -131,6 +135,7 @@ const examinations: Record<string, Examine> = {
     const detail = `${more.length + 1} entries wait to be booked, the oldest since ${oldest.at}; a running service books them`;
     return { ok: app.clock.now() - Date.parse(oldest.at) < journal_wait_ms, detail };
   },
+  secret: examineSecret,
   backups: async (app) => {
     const now_ms = app.clock.now();
     const health = await backupHealth(app.db, app.catalog.current.settings, now_ms);

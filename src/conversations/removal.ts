@@ -163,7 +163,8 @@ function removeFrom(table: string): Content['remove'] {
   };
 }
 
-const contents: readonly Content[] = [
+/** All of them. */
+export const contents: readonly Content[] = [
   {
     table: 'stored_responses',
     parent: 'account_id',

@@ -14,3 +14,9 @@ export async function settingOnce(db: Queryable, name: string, make: () => strin
   if (!row) throw new Error(`the setting ${name} vanished`);
   return row.value;
 }
+
+/** The stored value of `name`; undefined if there is none. */
+export async function storedSetting(db: Queryable, name: string): Promise<string | undefined> {
+  const [row] = await db.query<{ value: string }>('select value from settings where name = $1', [name]);
+  return row?.value;
+}

@@ -189,6 +189,14 @@ export async function removeModels(db: Queryable, ids: readonly string[]): Promi
   return rows.map(({ id }) => id);
 }
 
+/** Counts stored keys by the key that they are encrypted with, null for those that are plain. */
+export async function countKeys(db: Db): Promise<Map<string | null, number>> {
+  const rows = await db.query<{ key_id: string | null; count: number }>(
+    'select key_id, count(*)::int as count from added_providers where api_key is not null group by key_id',
+  );
+  return new Map(rows.map(({ key_id, count }) => [key_id, count]));
+}
+
 /** Encrypts the keys that lie under another secret, or under none, with the current one. Returns how many. */
 export async function encryptKeysAgain(db: Db, keys: ContentKeys): Promise<number> {
   const current = keys.current?.id ?? null;
