@@ -126,7 +126,11 @@ export const transcribe: Endpoint<MediaCallParts> = {
       'Uploads a recording, runs a task with it, waits for it, and answers the text in the format of the OpenAI SDKs.',
     query: wait_query,
     headers: idempotency_header,
-    body: { content_type: 'multipart/form-data', schema: transcription_form },
+    body: {
+      content_type: 'multipart/form-data',
+      schema: transcription_form,
+      examples: { recording: { model: 'sandbox/transcript', file: 'morning.wav' } },
+    },
     responses: {
       200: {
         description: 'The transcript, as `response_format` says.',
@@ -147,7 +151,11 @@ export const translate: Endpoint<MediaCallParts> = {
     ...transcribe.docs,
     summary: 'Transcribe a recording in English',
     description: 'For models with a field that says to translate: `translate`, `task` or `target_language`.',
-    body: { content_type: 'multipart/form-data', schema: translation_form },
+    body: {
+      content_type: 'multipart/form-data',
+      schema: translation_form,
+      examples: { recording: { model: 'sandbox/transcript', file: 'morning.wav' } },
+    },
     responses: {
       ...transcribe.docs.responses,
       200: { description: 'The text, as `response_format` says.', headers: response_headers },

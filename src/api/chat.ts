@@ -83,7 +83,7 @@ const no_model = { description: 'There is no chat model with this id.' };
 const base = { method: 'POST', body_limit_bytes, lenient_query: true, long_integers: true } as const;
 
 function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & BackgroundParts> {
-  const { path, summary, description, body: schema, examples, response } = style.caller.endpoint;
+  const { path, summary, description, response } = style.caller.endpoint;
   return {
     ...base,
     path,
@@ -93,13 +93,18 @@ function chatEndpoint(style: CallerCodec): Endpoint<ChatParts & BackgroundParts>
       tag: 'Chat',
       summary,
       ...(description !== undefined && { description }),
-      body: { schema, ...(examples && { examples }) },
+      body: bodyDocs(style),
       responses: { 200: { description: response, headers: chat_headers }, 404: no_model },
       errors: [402, 403, 404, 502, 504],
     },
     handle: (app, call) =>
       isInBackground(app, style, call) ? answerInBackground(app, style, call) : answerChat(app, style, call),
   };
+}
+
+function bodyDocs({ caller }: CallerCodec) {
+  const { body: schema, examples } = caller.endpoint;
+  return { schema, ...(examples && { examples }) };
 }
 
 /** Free of charge, so it counts with the reads. */
@@ -115,7 +120,7 @@ function countEndpoint(
       tag: 'Chat',
       summary: count.summary,
       description: 'Free of charge. Takes the same body as the call itself.',
-      body: { schema: style.caller.endpoint.body },
+      body: bodyDocs(style),
       responses: { 200: { description: count.response }, 404: no_model },
       errors: [404],
     },

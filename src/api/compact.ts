@@ -32,7 +32,10 @@ function compactEndpoint(style: CallerCodec, state: StateHalf): Endpoint<Parts> 
       tag: 'Chat',
       summary,
       description,
-      body: { schema: style.caller.endpoint.body },
+      body: {
+        schema: style.caller.endpoint.body,
+        examples: { text: { model: 'sandbox/chat', input: 'Hello' } },
+      },
       responses: {
         200: { description: response, headers: cost_headers },
         404: { description: 'There is no chat model with this id.' },

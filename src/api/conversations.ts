@@ -45,6 +45,7 @@ const list_limit_max = 100;
 const any_object = { type: 'object', additionalProperties: true };
 const metadata_schema = { type: ['object', 'null'], additionalProperties: { type: 'string' } };
 const items_schema = { type: ['array', 'null'], items: any_object, maxItems: items_at_once_max };
+const example_item = { type: 'message', role: 'user', content: 'I ride a red bicycle.' };
 const id_param: ParameterDocs = { description: 'Id of a conversation.', schema: { type: 'string' } };
 const item_param: ParameterDocs = { description: 'Id of an item.', schema: { type: 'string' } };
 const conversation_schema = objectSchema({
@@ -70,6 +71,7 @@ const create_conversation: Endpoint<Parts> = {
     body: {
       schema: objectSchema({ items: items_schema, metadata: metadata_schema }, ['items', 'metadata']),
       required: false,
+      examples: { message: { items: [example_item], metadata: { topic: 'bicycles' } } },
     },
     responses: conversation_docs,
   },
@@ -109,7 +111,10 @@ const change_conversation: Endpoint<Parts> = {
     summary: 'Change the metadata of a conversation',
     description: 'Replaces the whole metadata. The items stay as they are.',
     params: { id: id_param },
-    body: { schema: objectSchema({ metadata: metadata_schema }) },
+    body: {
+      schema: objectSchema({ metadata: metadata_schema }),
+      examples: { topic: { metadata: { topic: 'bicycles' } } },
+    },
     responses: conversation_docs,
     errors: [404],
   },
@@ -161,7 +166,10 @@ const create_items: Endpoint<Parts> = {
     summary: 'Add items to a conversation',
     description: 'At its end, and not while a call is in progress there (400, `conversation_locked`).',
     params: { id: id_param },
-    body: { schema: objectSchema({ items: { ...items_schema, type: 'array', minItems: 1 } }) },
+    body: {
+      schema: objectSchema({ items: { ...items_schema, type: 'array', minItems: 1 } }),
+      examples: { message: { items: [example_item] } },
+    },
     responses: page_docs,
     errors: [404],
   },

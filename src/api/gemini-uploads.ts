@@ -53,6 +53,7 @@ const uploadFile = (path: string, hidden: boolean): Endpoint<Parts> => ({
       'x-goog-upload-protocol': {
         description: 'How the bytes come.',
         schema: { enum: ['resumable', 'multipart', 'raw'] },
+        example: 'raw',
       },
     },
     body: {
@@ -255,8 +256,16 @@ const continue_upload: Endpoint<Parts> = {
     },
     query: { sig: { description: 'From the address.', schema: { type: 'string' }, required: true } },
     headers: {
-      'x-goog-upload-command': { description: 'What to do.', schema: { type: 'string' } },
-      'x-goog-upload-offset': { description: 'Where the chunk begins in the file.', schema: { type: 'integer' } },
+      'x-goog-upload-command': {
+        description: 'What to do.',
+        schema: { type: 'string' },
+        example: 'upload, finalize',
+      },
+      'x-goog-upload-offset': {
+        description: 'Where the chunk begins in the file.',
+        schema: { type: 'integer' },
+        example: 0,
+      },
     },
     responses: {
       200: { description: '`file` once it is whole. `x-goog-upload-status` and `-size-received` say how far it is.' },

@@ -171,7 +171,11 @@ const get_model: Endpoint<{ readonly catalog: CatalogHolder }> = {
     summary: "Get a model in Gemini's style",
     description: 'A model of chat or of embeddings, with its token limits and its methods.',
     params: {
-      name: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } },
+      name: {
+        description: 'Model id; a slash in it may be sent plain or as %2F.',
+        schema: { type: 'string' },
+        example: 'sandbox/chat',
+      },
     },
     responses: { 200: { description: 'The model.' } },
     errors: [404],

@@ -84,7 +84,13 @@ export const edit_images: Endpoint<Parts> = {
     description: 'Runs a task with the images of the call, waits for it, and answers in the format of the OpenAI SDKs.',
     query: wait_query,
     headers: idempotency_header,
-    body: { schema: edits_body, form_schema: edits_form },
+    body: {
+      schema: edits_body,
+      form_schema: edits_form,
+      examples: {
+        file: { model: 'sandbox/edit', prompt: 'a green bicycle', images: [{ file_id: 'FILE_ID' }] },
+      },
+    },
     responses,
     errors: [402, 403, 404, 409, 422],
   },
@@ -101,7 +107,11 @@ export const vary_images: Endpoint<Parts> = {
     description: 'An edit without a prompt, for models that need none.',
     query: wait_query,
     headers: idempotency_header,
-    body: { content_type: 'multipart/form-data', schema: variations_form },
+    body: {
+      content_type: 'multipart/form-data',
+      schema: variations_form,
+      examples: { image: { model: 'sandbox/edit', image: 'image.png' } },
+    },
     responses,
     errors: [402, 403, 404, 409, 422],
   },

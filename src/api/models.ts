@@ -155,7 +155,13 @@ export const get_model: Endpoint<Parts> = {
     tag: 'Models',
     summary: 'Get a model',
     description: 'Returns one model with its input schema, prices, limits and capabilities.',
-    params: { id: { description: 'Model id; a slash in it may be sent plain or as %2F.', schema: { type: 'string' } } },
+    params: {
+      id: {
+        description: 'Model id; a slash in it may be sent plain or as %2F.',
+        schema: { type: 'string' },
+        example: 'sandbox/image',
+      },
+    },
     responses: { 200: { description: 'The model.', schema: model_schema } },
   },
   handle: modelsOrGemini<Parts>('get', handleGet),

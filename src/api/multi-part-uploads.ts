@@ -120,6 +120,7 @@ const add_part: Endpoint<KeepParts> = {
     params: id,
     body: {
       content_type: 'multipart/form-data',
+      examples: { part: { data: 'part-1' } },
       schema: Type.Object({ data: Type.String({ format: 'binary', description: 'At most 64 MB.' }) }),
     },
     responses: {
@@ -189,6 +190,7 @@ const complete_upload: Endpoint<KeepParts> = {
         part_ids: Type.Array(Type.String(), { description: 'The parts in the order of the file.' }),
         md5: Type.Optional(Type.String({ description: 'Of the whole file, in hex.' })),
       }),
+      examples: { parts: { part_ids: ['PART_ID_1', 'PART_ID_2'] } },
     },
     responses: upload_docs,
     errors: [403, 404, 413, 422],

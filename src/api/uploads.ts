@@ -40,6 +40,7 @@ export const upload_file: Endpoint<Parts> = {
       'An image, audio or video file for the input of a task, or an image, a PDF or a text for chat. Its type is determined from its bytes, not its name. With the header `anthropic-version` all calls of files answer as SDKs of the messages style read them.',
     body: {
       content_type: 'multipart/form-data',
+      examples: { pdf: { purpose: 'user_data', file: 'file.pdf' } },
       schema: Type.Object({
         file: Type.String({ format: 'binary' }),
         purpose: Type.Optional(Type.String({ description: 'A label of your own.', default: 'user_data' })),

@@ -97,6 +97,9 @@ const create_batch: Endpoint<Parts> = {
           },
         },
       },
+      examples: {
+        chat: { input_file_id: 'FILE_ID', endpoint: '/v1/chat/completions', completion_window: '24h' },
+      },
     },
     responses: batch_docs,
     errors: [403],

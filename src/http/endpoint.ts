@@ -86,10 +86,13 @@ export type EndpointDocs = {
    */
   query?: Record<string, ParameterDocs>;
   headers?: Record<string, ParameterDocs>;
+  /** Of the header `accept`, where callers must send it. */
+  accept?: string;
   /** Declared: a JSON body is required, unless it says otherwise. */
   body?: {
     schema: Schema;
     required?: boolean;
+    /** The code samples send the first. In a form, the value of a file is a name of one. */
     examples?: Record<string, unknown>;
     content_type?: string;
     /** Schema of the body as multipart/form-data, if the endpoint takes that too. */

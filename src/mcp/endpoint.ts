@@ -16,7 +16,11 @@ export const mcp_endpoint: Endpoint<McpParts> = {
     summary: 'Call tools by the Model Context Protocol',
     description:
       'Streamable HTTP without sessions, of the revisions 2025-03-26 to 2026-07-28. What a key may do, its tools may.',
-    body: { schema: { type: 'object', description: 'A message of JSON-RPC 2.0.', additionalProperties: true } },
+    accept: 'application/json, text/event-stream',
+    body: {
+      schema: { type: 'object', description: 'A message of JSON-RPC 2.0.', additionalProperties: true },
+      examples: { tools: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
+    },
     responses: {
       200: { description: 'The answer, as JSON or as a stream of events.' },
       202: { description: 'A notification was taken.' },

@@ -38,6 +38,10 @@ describe('/docs', () => {
     await page.getByRole('heading', { name: 'Medley' }).waitFor();
     await page.getByText('Create a generation task').first().click();
     await page.getByText('sandbox/image').first().waitFor();
+    await page.getByText('Authorization: Bearer $KEY').first().waitFor(); // its own sample, in curl
+    await page.getByRole('button', { name: 'curl' }).first().click();
+    await page.getByRole('option', { name: 'Python' }).first().click();
+    await page.getByText('requests.post(').first().waitFor();
     expect(await page.getByText(/ask ai/i).count()).toBe(0);
     await page.evaluate('new Promise((done) => requestIdleCallback(done))');
     expect(asked).toContain(`${service.url}/openapi.json`);

@@ -50,7 +50,7 @@ const options = {
   persistAuth: false,
   documentDownloadType: 'direct',
   modelsSectionLabel: 'Schemas',
-  defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
+  hiddenClients: true, // the document has samples of its own
   authentication: { preferredSecurityScheme: 'bearer' },
 };
 

@@ -6,6 +6,7 @@ import { gemini_errors } from '../../styles/gemini/errors.ts';
 import { messages_errors } from '../../styles/messages/errors.ts';
 import type { Endpoint, EndpointDocs, ParameterDocs, ResponseDocs } from '../../http/endpoint.ts';
 import { model_schema } from '../models.ts';
+import { codeSamples } from './code-samples.ts';
 import { inputComponents, type MediaModel, perModelBody } from './inputs.ts';
 import { error_descriptions, introduction, tag_descriptions } from './texts.ts';
 import { isObjectSchema } from '../../http/query.ts';
@@ -26,7 +27,7 @@ export function buildOpenApi<App>(endpoints: readonly Endpoint<App>[], options: 
   const paths: Record<string, JsonObject> = {};
   for (const endpoint of shown) {
     const path = endpoint.path.replaceAll('{+', '{');
-    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(endpoint, options.models, components) };
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(endpoint, options, components) };
   }
   const inputs = inputComponents(options.models, components.inline(bodies.generate_body));
   return {
@@ -56,7 +57,11 @@ export function buildOpenApi<App>(endpoints: readonly Endpoint<App>[], options: 
   };
 }
 
-function operation<App>(endpoint: Endpoint<App>, models: readonly MediaModel[], components: Components): JsonObject {
+function operation<App>(
+  endpoint: Endpoint<App>,
+  { models, base_url }: OpenApiOptions,
+  components: Components,
+): JsonObject {
   const { docs } = endpoint;
   return {
     operationId: operationId(endpoint),
@@ -71,6 +76,7 @@ function operation<App>(endpoint: Endpoint<App>, models: readonly MediaModel[], 
     ],
     ...(docs.body && { requestBody: requestBody(docs.body, models, components) }),
     responses: responses(endpoint, components),
+    'x-codeSamples': codeSamples(endpoint, base_url),
   };
 }
 
@@ -101,7 +107,8 @@ function requestBody(
   models: readonly MediaModel[],
   components: Components,
 ): JsonObject {
-  const examples = Object.entries(body.examples ?? {}).map(([name, value]) => [name, { value: toJson(value) }]);
+  const shown = body.content_type === 'multipart/form-data' ? {} : body.examples; // JSON has no files
+  const examples = Object.entries(shown ?? {}).map(([name, value]) => [name, { value: toJson(value) }]);
   const schema = body.schema === bodies.generate_body ? perModelBody(models) : undefined;
   return {
     required: body.required !== false,

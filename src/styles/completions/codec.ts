@@ -37,6 +37,7 @@ export const completions: CallerCodec = {
       summary: 'Chat in the chat-completions style',
       description: 'Takes what the SDKs of OpenAI send, for every chat model; `stream: true` answers events.',
       body: messages_body,
+      examples: { text: { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }] } },
       response: 'The answer, or its stream, in the style of this path.',
     },
     errors: completions_errors,

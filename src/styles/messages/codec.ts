@@ -18,6 +18,7 @@ const messages_style_body = {
   ...messages_body,
   properties: {
     ...messages_body.properties,
+    max_tokens: { type: 'integer', minimum: 1, description: 'Maximum output tokens.' },
     fallbacks: {
       type: 'array',
       maxItems: 3,
@@ -46,6 +47,7 @@ export const messages: CallerCodec = {
       summary: 'Chat in the messages style',
       description: 'Takes what the SDKs of Anthropic send, for every chat model; `stream: true` answers events.',
       body: messages_style_body,
+      examples: { text: { model: 'sandbox/chat', max_tokens: 500, messages: [{ role: 'user', content: 'Hello' }] } },
       response: 'The answer, or its stream, in the style of this path.',
       count: {
         path: '/v1/messages/count_tokens',

@@ -130,6 +130,7 @@ describe('the schemas of openapi.json', () => {
   test('accept every example of a request', () => {
     let examples = 0;
     for (const endpoint of listEndpoints()) {
+      if (endpoint.docs.body?.content_type !== undefined) continue; // of a form, whose files JSON has not
       for (const [name, example] of Object.entries(endpoint.docs.body?.examples ?? {})) {
         const pointer = `/paths/${escaped(endpoint.path.replace('{+', '{'))}/${endpoint.method.toLowerCase()}/requestBody/content/application~1json/schema`;
         expect(validatorOf(pointer)(example), `${endpoint.path} ${name}`).toEqual([]);
