@@ -12,6 +12,7 @@ import {
   type Sorted,
 } from '../../../src/catalog/lists/explained.ts';
 import { list_forms, readList, type ListForm } from '../../../src/catalog/lists/index.ts';
+import { ListError } from '../../../src/catalog/lists/listed.ts';
 import { isObject, type Json, type Model, type PriceRow } from '../../../src/catalog/model.ts';
 import { adapterFacts } from '../../../src/providers/facts.ts';
 import { adapters } from '../../../src/providers/index.ts';
@@ -136,11 +137,41 @@ const always_stored = new Set(['replicate', 'minimax', 'volcengine', 'recraft', 
 const stored_members =
   /^(litellm_provider|mode|max_input_tokens|max_output_tokens|deprecation_date|successor_model|.*cost.*)$/;
 
+/** Reads a list from a file or an address. Rejects with Error, which names the place, for what is no such list. */
 async function readPlace(form: ListForm, place: string): Promise<List> {
-  if (!/^https?:/.test(place)) return { form, place, text: readFileSync(place, 'utf8') };
+  try {
+    const text = await textAt(place);
+    readList(form, text);
+    return { form, place, text };
+  } catch (error) {
+    if (error instanceof ListError) throw new Error(`${place} ${error.message}`, { cause: error });
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${place} could not be read: ${reason}`, { cause: error });
+  }
+}
+
+async function textAt(place: string): Promise<string> {
+  if (!/^https?:/.test(place)) return readFileSync(place, 'utf8');
   const answer = await fetch(place, { signal: AbortSignal.timeout(60_000) });
-  if (!answer.ok) throw new Error(`${place} answered ${answer.status}.`);
-  return { form, place, text: await answer.text() };
+  if (!answer.ok) throw new ListError(`answered ${answer.status}.`);
+  return answer.text();
+}
+
+/** Reads the lists of today. One that cannot be read leaves the others as they are, and is named. */
+export async function readLatest(
+  addresses: Partial<Record<ListForm, string>> = public_lists,
+): Promise<{ lists: List[]; unread: string[] }> {
+  const latest: { lists: List[]; unread: string[] } = { lists: [], unread: [] };
+  for (const [form, place] of Object.entries(addresses)) {
+    if (!isForm(form)) continue;
+    try {
+      latest.lists.push(await readPlace(form, place));
+    } catch (error) {
+      latest.unread.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return latest;
 }
 
 function isForm(form: string): form is ListForm {
@@ -159,14 +190,15 @@ async function run(): Promise<number> {
   }
   const models = await defaultCatalogue();
   const chosen = form !== undefined && place !== undefined && isForm(form) ? [await readPlace(form, place)] : [];
-  const latest = values.latest ? Object.entries(public_lists) : [];
-  const fetched = await Promise.all(latest.map(async ([one, url]) => (isForm(one) ? [await readPlace(one, url)] : [])));
-  const lists = [...chosen, ...fetched.flat()];
+  const latest = values.latest ? await readLatest() : { lists: [], unread: [] };
+  for (const line of latest.unread) process.stderr.write(`${line}\n`);
+  const lists = [...chosen, ...latest.lists];
+  if (values.latest && lists.length === 0) return 1; // the stored list is not one of today
   const full = lists.find((list) => list.form === 'litellm');
   if (values.write && full) writeFileSync(stored_list, storedPart(models, full.text, basename(full.place)));
   const compared = compareAll(models, lists.length === 0 ? storedLists() : lists, dayOf(Date.now()));
   process.stdout.write(`${reportOf(models, compared)}\n`);
-  return isInOrder(compared) ? 0 : 1;
+  return isInOrder(compared) && latest.unread.length === 0 ? 0 : 1;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

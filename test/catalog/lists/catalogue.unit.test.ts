@@ -1,9 +1,21 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compareWithList } from '../../../src/catalog/lists/compare.ts';
 import { knownExplanations } from '../../../src/catalog/lists/explained.ts';
 import { readList } from '../../../src/catalog/lists/index.ts';
 import { isObject, type Json, type JsonObject, type Model } from '../../../src/catalog/model.ts';
-import { compareAll, defaultCatalogue, isInOrder, reportOf, storedLists, storedPart, type List } from './catalogue.ts';
+import {
+  compareAll,
+  defaultCatalogue,
+  isInOrder,
+  readLatest,
+  reportOf,
+  storedLists,
+  storedPart,
+  type List,
+} from './catalogue.ts';
 
 const today = '2026-11-28';
 let models: Model[] = [];
@@ -137,5 +149,33 @@ describe('the default catalogue beside LiteLLM’s list', () => {
     const text = lists[0]?.text ?? '';
     const part: Json = JSON.parse(storedPart(models, text, 'x'));
     expect({ ...(isObject(part) && part), _: 0 }).toEqual({ ...JSON.parse(text), _: 0 });
+  });
+});
+
+describe('the lists of today', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'medley-latest-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const fileOf = (name: string, text: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+
+  it('are read as far as they can be, and each of the others is named with its reason', async () => {
+    const good = fileOf('good.json', JSON.stringify({ data: [{ id: 'acme/x', pricing: { prompt: '0.000001' } }] }));
+    const html = fileOf('html.json', '<html>');
+    const gone = join(folder, 'gone.json');
+    const { lists: read, unread } = await readLatest({ litellm: html, openrouter: good, 'models.dev': gone });
+    expect(read.map(({ form, place }) => [form, place])).toEqual([['openrouter', good]]);
+    expect(unread).toEqual([`${html} is no JSON.`, expect.stringMatching(`^${gone} could not be read: ENOENT`)]);
+    expect(compareAll(models, read, today)).toHaveLength(1);
+  });
+
+  it('say why there is no connection', async () => {
+    const { lists: read, unread } = await readLatest({ litellm: 'http://127.0.0.1:9/list.json' });
+    expect(read).toEqual([]);
+    expect(unread).toEqual([
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:9\/list\.json could not be read: (?!fetch failed)/),
+    ]);
   });
 });
