@@ -191,7 +191,8 @@ describe('errors', () => {
   });
 
   test('no setting that is wrong is accepted, and no message has the key', () => {
-    expect(() => new sdk.Medley({ base_url: 'ftp://x', api_key: 'k' })).toThrow('base_url');
+    for (const base_url of ['ftp://x', 'http://', 'http://user:word@x', 'http://x?y', 'http://x#y'])
+      expect(() => new sdk.Medley({ base_url, api_key: 'k' })).toThrow('base_url');
     expect(() => clientOf({ api_key: 'mdl_geheim\nx' })).toThrow(/^(?!.*geheim).*api_key/);
     expect(() => clientOf({ max_retries: -1 })).toThrow('max_retries');
     expect(() => new sdk.Medley({ base_url: '' })).toThrow('MEDLEY_URL');

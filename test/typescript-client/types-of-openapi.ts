@@ -20,8 +20,8 @@ export type OpenApi = {
   components: { schemas: Record<string, Schema> };
 };
 
-/** Answers that the client returns. */
-const answers = [
+/** Answers that the clients return. */
+export const answers = [
   'Task',
   'OutputItem',
   'Cost',
@@ -47,18 +47,21 @@ const queries = {
 };
 
 /** Returns the text of clients/typescript/src/types.ts. */
-export function typesOf({ paths, components: { schemas } }: OpenApi): string {
-  const of = (name: string) => {
-    const schema = schemas[name];
-    if (!schema) throw new Error(`openapi.json has no ${name}`);
-    return schema;
-  };
+export function typesOf(openapi: OpenApi): string {
+  const { paths } = openapi;
+  const of = (name: string) => schemaOf(openapi, name);
   return [
     '// Written from openapi.json by test/typescript-client/types.unit.test.ts: run it with --update after a change.\n',
     ...answers.map((name) => `${comment(of(name), '')}export type ${name} = ${typeOf(of(name), '')};\n`),
     requestType(of('Generate_sandbox_image')),
     ...Object.entries(queries).map(([name, path]) => queryType(name, paths[path]?.['get'])),
   ].join('\n');
+}
+
+export function schemaOf({ components: { schemas } }: OpenApi, name: string): Schema {
+  const schema = schemas[name];
+  if (!schema) throw new Error(`openapi.json has no ${name}`);
+  return schema;
 }
 
 /** Returns the type of the body of POST /v1/generate; the model decides about `input`. */

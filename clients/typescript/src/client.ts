@@ -144,7 +144,7 @@ function readAddress(text: string | undefined): string {
   if (text === undefined || text === '')
     throw new MedleyError('Set base_url, or MEDLEY_URL, to the address of the service.');
   const address = text.replace(/\/+$/, '').replace(/\/v1$/, '');
-  if (!/^https?:\/\/[^/?#@]+[^?#]*$/.test(address)) {
+  if (!/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(address)) {
     throw new MedleyError('base_url must begin with http:// or https:// and have no credentials, query or fragment.');
   }
   return address;

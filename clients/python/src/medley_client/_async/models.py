@@ -1,0 +1,32 @@
+"""The models that the key may use."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .._requests import Page, Request, segment
+from ..types import Model
+from .cursor import AsyncCursor
+from .http import AsyncHttp
+
+
+class AsyncModels:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def get(self, model_id: str) -> Model:
+        """Returns a model with its `input_schema` and its prices."""
+        return await self._http.fetch(Request("GET", f"/v1/models/{segment(model_id)}"), Model)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        after_id: str | None = None,
+        modality: Literal["chat", "embedding", "rerank", "moderation", "image", "video", "audio"] | None = None,
+    ) -> AsyncCursor[Model]:
+        async def load(last: str | None) -> Page[Model]:
+            query = {"limit": limit, "after_id": last, "modality": modality}
+            return await self._http.fetch_page(Request("GET", "/v1/models", query), Model)
+
+        return AsyncCursor(load, after_id)

@@ -1,0 +1,247 @@
+"""Answers of the service. Written from openapi.json by test/python-client/written.unit.test.ts, with --update."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class Task(TypedDict):
+    """A generation task."""
+    #: Task identifier, `task_` + 26 characters.
+    id: str
+    status: Literal["queued", "running", "succeeded", "failed"]
+    model: str
+    output: list[OutputItem]
+    cost: Cost
+    estimated_cost: Cost
+    error: TaskError | None
+    #: Creation time.
+    created_at: str
+    #: When the run started.
+    started_at: str | None
+    #: When the task became final.
+    completed_at: str | None
+    metadata: dict[str, str]
+
+
+class _OutputItemAlways(TypedDict):
+    type: Literal["image", "video", "audio", "text"]
+    #: Temporary download link.
+    url: str
+    content_type: str
+    size_bytes: int
+    #: When the link stops working.
+    expires_at: str
+
+
+class OutputItem(_OutputItemAlways, total=False):
+    """A produced file, measured from its bytes."""
+    #: Pixels (image, video).
+    width: int
+    #: Pixels (image, video).
+    height: int
+    #: Seconds (video, audio).
+    duration: float
+    #: The text itself, up to 64 KiB (text).
+    text: str
+
+
+class Cost(TypedDict):
+    """An amount of money."""
+    #: Decimal amount with two fraction digits.
+    amount: str
+    #: Code of the account's billing currency.
+    currency: str
+    #: The same amount to the millionth, as the ledger books it.
+    exact: str
+
+
+class TaskError(TypedDict):
+    type: Literal["upstream_error", "timeout", "content_policy_violation", "invalid_request", "canceled", "internal_error"]
+    #: For people; may change.
+    message: str
+
+
+class Estimate(TypedDict):
+    estimated_cost: Cost
+    available: Cost
+    #: False if POST /v1/generate would answer 402, 403 or 429 now.
+    allowed: bool
+
+
+class Links(TypedDict):
+    object: Literal["list"]
+    data: list[OutputItem]
+
+
+class _ModelPricingAlways(TypedDict):
+    unit: Literal["request", "image", "megapixel", "second", "minute", "character", "input_token", "cached_input_token", "cache_write_token", "cache_write_1h_token", "output_token", "web_search", "code_interpreter", "search_unit"]
+    #: Decimal text, for `per` units.
+    amount: str
+    per: int
+    currency: str
+
+
+class ModelPricing(_ModelPricingAlways, total=False):
+    #: Inputs to which this price applies.
+    when: dict[str, object]
+    #: Chat: for calls whose whole input, cached or not, has more tokens than this.
+    above_input_tokens: int
+
+
+class _ModelAlways(TypedDict):
+    #: The id for `model` in requests.
+    id: str
+    #: Other names for `model` in requests.
+    aliases: list[str]
+    object: Literal["model"]
+    type: Literal["model"]
+    #: Seconds since 1970.
+    created: int
+    created_at: str
+    owned_by: str
+    display_name: str
+    modality: Literal["chat", "embedding", "rerank", "moderation", "image", "video", "audio"]
+    description: str
+    #: JSON Schema 2020-12 of `input`.
+    input_schema: dict[str, object]
+    output_types: list[str]
+    #: For each unit, the first row whose `when` fits the input applies.
+    pricing: list[ModelPricing]
+    limits: dict[str, float]
+    capabilities: list[str]
+    #: `available`: every route of the model takes tasks. `degraded`: some are paused because they kept failing, or
+    #: were taken out by the operator, or the next task tests whether they work again. `unavailable`: all are paused;
+    #: creating a task answers 502 `upstream_error` or 504 `timeout` until a pause is over, after 5 minutes at most.
+    #: Or the operator has switched the model off: 502 until it is on again. At most a second old.
+    status: Literal["available", "degraded", "unavailable"]
+
+
+class Model(_ModelAlways, total=False):
+    """A model."""
+    #: The first day, UTC, on which the model is no longer offered.
+    retires: str
+    #: The model to use instead.
+    replaced_by: str
+
+
+class Balance(TypedDict):
+    object: Literal["balance"]
+    balance: Cost
+    held: Cost
+    available: Cost
+    currency: str
+    key: KeyUse
+    #: When this was read.
+    updated_at: str
+
+
+class KeyUse(TypedDict):
+    spend_limit: Cost | None
+    spent: Cost
+    remaining: Cost | None
+    #: When the month ends, UTC.
+    resets_at: str
+
+
+class Transaction(TypedDict):
+    id: str
+    object: Literal["transaction"]
+    type: Literal["topup", "hold", "release", "charge", "adjustment"]
+    #: Effect on the balance: a hold and its release only reserve money.
+    direction: Literal["in", "out", "none"]
+    amount: Cost
+    available_after: Cost
+    held_after: Cost
+    #: The task or the external reference it belongs to.
+    reference_id: str | None
+    key_id: str | None
+    model: str | None
+    reason: str | None
+    #: When it was booked.
+    created_at: str
+
+
+class _UsageDataAlways(TypedDict):
+    #: Number of tasks or calls charged.
+    count: int
+    cost: Cost
+    #: Usage, unit → decimal text.
+    units: dict[str, str]
+
+
+class UsageData(_UsageDataAlways, total=False):
+    #: When it begins, UTC.
+    hour: str
+    day: str
+    model: str | None
+    key: str | None
+    modality: str | None
+
+
+Usage = TypedDict(
+    "Usage",
+    {
+        "object": Literal["usage"],
+        "from": "str",
+        "to": "str",
+        "group_by": list[str],
+        "data": list[UsageData],
+        "total": "Cost",
+    },
+)
+
+
+class KeyLimits(TypedDict):
+    generate_per_minute: int
+    chat_per_minute: int
+    failed_per_24h: int
+
+
+class Key(TypedDict):
+    object: Literal["api_key"]
+    id: str
+    name: str
+    account_id: str
+    currency: str
+    spend_limit: Cost | None
+    spent: Cost
+    remaining: Cost | None
+    #: When the month ends, UTC.
+    resets_at: str
+    held: Cost
+    limits: KeyLimits
+    #: Expiry of the key; null: never.
+    expires_at: str | None
+    #: Scopes of the key; null: all.
+    scopes: list[Literal["chat", "media", "read"]] | None
+    #: Ranges from which the key may be used; null: anywhere.
+    addresses: list[str] | None
+
+
+class _UploadedFileAlways(TypedDict):
+    #: File identifier, `file_` + 26 characters.
+    id: str
+    object: Literal["file"]
+    bytes: int
+    #: Seconds since 1970.
+    created_at: int
+    #: Expiry, seconds since 1970.
+    expires_at: int
+    filename: str
+    purpose: str
+    status: Literal["processed"]
+    #: Kind of the file, determined from its bytes.
+    kind: Literal["image", "video", "audio", "document"]
+    #: Determined from its bytes.
+    content_type: str
+
+
+class UploadedFile(_UploadedFileAlways, total=False):
+    """A file that a caller uploaded."""
+    #: Pixels (image, video).
+    width: int
+    #: Pixels (image, video).
+    height: int
+    #: Seconds (video, audio).
+    duration: float
