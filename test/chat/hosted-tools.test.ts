@@ -44,6 +44,14 @@ const more = `
       - provider: oai
         upstream_model: native-x
         options: { responses: true, hosted_tools: [web_search, code_interpreter] }
+  - id: acme/sonar
+    kind: chat
+    max_output_tokens: 1000
+    price: ${tokens}${searches}
+    routes:
+      - provider: oai
+        upstream_model: perplexity/sonar
+        options: { responses: always, structured_output: prompt, hosted_tools: [web_search] }
 `;
 
 beforeAll(async () => {
@@ -258,6 +266,54 @@ describe('hosted tools of the responses style', () => {
     stage.upstream.script('native-x', { json: response([said('x')]) });
     const answer = await responses({ tools: [tool] });
     expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, tool.type]);
+  });
+});
+
+describe('searches of Perplexity', () => {
+  const tools = [{ type: 'web_search' }];
+  const results = { type: 'search_results', queries: ['a', 'b'], results: [{ id: 1, url: 'https://example.com/a' }] };
+  const usage = {
+    input_tokens: 30,
+    input_tokens_details: { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+    output_tokens: 5,
+    total_tokens: 35,
+    tool_calls_details: { search_web: { invocation: 3, cost_usd: 0.0075 } },
+    cost: { currency: 'USD', input_cost: 0.1, output_cost: 0.1, tool_calls_cost: 0.0075, total_cost: 0.2075 },
+  };
+  const done = { ...response([results, said('Found.')]), usage };
+  const ask = (body: object) => responses({ model: 'acme/sonar', tools, ...body });
+
+  test('are charged as its usage counts them, and its costs stay here', async () => {
+    stage.upstream.script('perplexity/sonar', { json: done });
+    const answer = await ask({});
+    expect(lastBody()).toMatchObject({ model: 'perplexity/sonar', tools, max_tool_calls: 5 });
+    expect(answer.headers.get('x-cost-amount')).toBe('0.030110'); // 30 × 2 + 5 × 10 millionths and three searches
+    expect(answer.text).not.toContain('cost');
+    expect(answer.json).toMatchObject({ output: [results, {}], usage: { total_tokens: 35 } });
+    expect(await chargeOf(answer)).toMatchObject({ units: { web_search: '3' } });
+  });
+
+  test('are charged in a stream, and by their items in one that breaks off', async () => {
+    const found = event({ type: 'response.output_item.done', sequence_number: 2, output_index: 0, item: results });
+    const partial = { total_tokens: 3, cost: { total_cost: 0.1 } };
+    const half = event({ type: 'response.reasoning.search_results', sequence_number: 1, results: [], usage: partial });
+    const ended = event({ type: 'response.completed', sequence_number: 9, response: done });
+    stage.upstream.script('perplexity/sonar', { stream: [...begun(), half, found, ended] });
+    const whole = await ask({ stream: true });
+    expect(whole.text).not.toContain('cost');
+    expect(await recordOf(whole)).toMatchObject({ tools: { calls: { web_search: 3 } }, cost: { exact: '0.030110' } });
+    stage.upstream.script('perplexity/sonar', { stream: [...begun(), half, found], then: 'cut' });
+    expect(await recordOf(await ask({ stream: true }))).toMatchObject({ tools: { calls: { web_search: 1 } } });
+  });
+
+  test('are not offered to callers of another style, whose calls reach it all the same', async () => {
+    stage.upstream.script('perplexity/sonar', { json: response([said('Hi')]) });
+    const body = { model: 'acme/sonar', messages: hello, response_format: { type: 'json_object' } };
+    const answer = await stage.client.call('POST', '/v1/chat/completions', body);
+    expect(answer.status).toBe(200);
+    expect(stage.upstream.asked.at(-1)?.path).toBe('/v1/responses');
+    expect(lastBody()).not.toHaveProperty('text');
+    expect(lastBody()).toMatchObject({ instructions: expect.stringContaining('JSON object only'), store: false });
   });
 });
 

@@ -27,8 +27,8 @@ export function readResponsesAnswer(body: JsonObject, request_id: string): ChatA
 }
 
 function withToolCalls(usage: Partial<Usage> | undefined, items: readonly JsonObject[]): Partial<Usage> | undefined {
-  const tool_calls = toolCallsIn(items);
-  return tool_calls ? { ...usage, tool_calls } : usage;
+  const counted = toolCallsIn(items);
+  return counted ? { ...usage, tool_calls: { ...counted, ...usage?.tool_calls } } : usage;
 }
 
 /** Reads the status of a response together with its content. */

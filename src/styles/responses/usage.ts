@@ -30,7 +30,7 @@ function readCounts(fields: JsonObject): Partial<Usage> {
   return { ...usage, ...outputOf(reported, beyond(fields['total_tokens'], input, reported.output)) };
 }
 
-/** Returns the searches that Perplexity counts in its usage: its output has no items of calls for them. */
+/** Returns the searches that Perplexity counts in its usage: an item of its output has the results of several. */
 function searchesIn(details: Json | undefined): number {
   if (!isObject(details)) return 0;
   const { search_web, web_search = search_web } = details;
@@ -49,8 +49,9 @@ export function toolCallsIn(items: readonly JsonObject[]): ToolCalls | undefined
   return { ...(web_search > 0 && { web_search }), ...(code_interpreter > 0 && { code_interpreter }) };
 }
 
-/** Opening a page that was found is no search. */
+/** Opening a page that was found is no search. Perplexity has the results of each search, without a call. */
 function isSearch({ type, action }: JsonObject): boolean {
+  if (type === 'search_results') return true;
   if (type !== 'web_search_call') return false;
   return !isObject(action) || action['type'] === undefined || action['type'] === 'search';
 }
