@@ -7,7 +7,7 @@ import { list_forms, type ListForm } from '../catalog/lists/index.ts';
 import type { ListedModel } from '../catalog/lists/listed.ts';
 import { factorOf } from '../catalog/margin.ts';
 import { providerPresets, routeOptions } from '../catalog/presets.ts';
-import type { ProviderEntry } from '../catalog/schema.ts';
+import type { ModelEntry, ProviderEntry } from '../catalog/schema.ts';
 import { counted } from '../lib/counted.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
@@ -65,7 +65,7 @@ async function importList(form: ListForm, source: string | undefined, options: O
       source: /^https?:/.test(place) ? { url: place, date: today } : undefined,
     }),
   );
-  const entries = drafts.filter((one) => one !== undefined);
+  const { entries, doubled } = oncePerId(drafts.filter((one) => one !== undefined));
   if (entries.length === 0)
     throw new CommandError(`${place} has no model that was asked for, of a kind that can be imported.`);
   const changes = entries.map((one) => file.text.putModel(one, provider));
@@ -74,11 +74,28 @@ async function importList(form: ListForm, source: string | undefined, options: O
   return verdict({
     file,
     changes,
-    left_out: drafts.length - entries.length,
+    doubled,
+    left_out: drafts.length - entries.length - doubled.length,
     unpriced,
     written: options.write === true,
     warnings,
   });
+}
+
+/** The first entry of each id; `doubled` says which others would have the same. */
+function oncePerId(drafts: readonly ModelEntry[]): { entries: ModelEntry[]; doubled: string[] } {
+  const by_id = new Map<string, ModelEntry>();
+  const doubled: string[] = [];
+  for (const draft of drafts) {
+    const first = by_id.get(draft.id);
+    if (first) doubled.push(`${upstreamOf(draft)} would be ${draft.id} too, as ${upstreamOf(first)} is`);
+    else by_id.set(draft.id, draft);
+  }
+  return { entries: [...by_id.values()], doubled };
+}
+
+function upstreamOf({ id, routes }: ModelEntry): string {
+  return routes[0]?.upstream_model ?? id;
 }
 
 /** `20%` as the factor `1.2`. Throws CommandError. */
@@ -130,6 +147,7 @@ export function patternOf(text: string): RegExp {
 type Verdict = {
   file: EditedFile;
   changes: readonly Change[];
+  doubled: readonly string[];
   left_out: number;
   unpriced: readonly string[];
   written: boolean;
@@ -138,10 +156,11 @@ type Verdict = {
 
 const signs = { added: '+', changed: '~', unchanged: '=' } as const;
 
-function verdict({ file, changes, left_out, unpriced, written, warnings }: Verdict): CommandResult {
+function verdict({ file, changes, doubled, left_out, unpriced, written, warnings }: Verdict): CommandResult {
   const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length;
   const lines = [
     ...changeLines(changes),
+    ...doubled.map((reason) => `  ${reason}: it is left out. Choose by --only, or another --prefix.`),
     `${count('added')} added, ${count('changed')} changed, ${count('unchanged')} unchanged, ${left_out} of other kinds left out.`,
     ...(unpriced.length === 0
       ? []
@@ -150,7 +169,7 @@ function verdict({ file, changes, left_out, unpriced, written, warnings }: Verdi
         ]),
     ...savedLines(file, { written, warnings }),
   ];
-  const json = { file: file.path, written, changes, left_out, unpriced, warnings };
+  const json = { file: file.path, written, changes, doubled, left_out, unpriced, warnings };
   return { json, text: lines.join('\n') };
 }
 

@@ -87,6 +87,29 @@ describe('medley provider add and models import', () => {
     expect(readFileSync(file, 'utf8')).not.toContain('gsk-secret');
   });
 
+  it('take one of two models of a list that would have the same id, and name the other', async () => {
+    const file = join(folder, 'perplexity.yaml');
+    const list = join(folder, 'perplexity.json');
+    const entry = (mode: string, price: number) => ({
+      litellm_provider: 'perplexity',
+      mode,
+      input_cost_per_token: price,
+      output_cost_per_token: price,
+    });
+    const models = { 'perplexity/sonar': entry('chat', 1e-6), 'perplexity/perplexity/sonar': entry('responses', 2e-6) };
+    writeFileSync(list, JSON.stringify(models));
+    const words = ['models', 'import', 'litellm', list, '--from', 'perplexity', '--into', file];
+    const both = await commands().text(...words);
+    expect(both.out).toContain('+ perplexity/sonar: input_token 1; output_token 1\n');
+    expect(both.out).toContain('  perplexity/sonar would be perplexity/sonar too, as sonar is: it is left out.');
+    const { out } = await commands().text(...words, '--only', '*/*', '--write');
+    expect(out).toContain('+ perplexity/sonar: input_token 2; output_token 2\n1 added');
+    expect(readFileSync(file, 'utf8')).toContain('upstream_model: perplexity/sonar');
+    expect(readFileSync(file, 'utf8')).toContain(
+      'options: { max_tokens_field: max_tokens, developer_role: false, responses: always',
+    );
+  });
+
   it.each([
     [['litellm', litellm], 'The list has 4 providers: say by --from which one'],
     [['litellm', litellm, '--from', 'acme'], 'The list has no provider acme. It has:'],
