@@ -173,17 +173,17 @@ async function answerText(app: MediaCallParts, call: Call, media_call: MediaCall
   const { text, content_type } = await textOf(app, task);
   const words = form === 'json' || form === 'text' ? wordsOf(text, content_type) : text;
   const headers = { ...begun.headers, ...costHeaders(task) };
-  if (begun.stream) return streamedText(words, task, headers);
+  if (begun.stream) return streamedText(words, headers);
   if (form === 'json') return { status: 200, body: { text: words, ...usageOf(task) }, headers };
   const type = form === 'text' ? 'text/plain; charset=utf-8' : content_type;
   return { status: 200, body: words, headers: { ...headers, 'content-type': type } };
 }
 
 /** The whole text as the first piece, and again at the end. */
-function streamedText(text: string, task: Task, headers: Record<string, string>): Answer {
+function streamedText(text: string, headers: Record<string, string>): Answer {
   const answer = eventsAnswer([
     { type: 'transcript.text.delta', delta: text },
-    { type: 'transcript.text.done', text, ...usageOf(task) },
+    { type: 'transcript.text.done', text }, // `usage` would be tokens there
   ]);
   return { status: 200, body: answer.body, headers: { ...headers, ...answer.headers } };
 }

@@ -135,7 +135,7 @@ export async function runCall<Priced extends PricedRequest>(
     if (outcome.is_gone) writer.cut();
     const { caller: words } = priced.request.style;
     if (error && !writer.is_open && !(priced.request.stream && isStreamed(error, words))) throw error;
-    if (error && words) writer.write(words.errorEvent({ ...membersIn(error), request_id: priced.request_id }));
+    if (error && words) writer.write(words.errorEvent(streamError(error, priced, created_at)));
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
@@ -176,8 +176,13 @@ function isStreamed({ extras: { code } }: ApiError, words: CallStyle['caller']):
   return code !== undefined && words?.streamed_codes?.includes(code) === true;
 }
 
-function membersIn({ type, message, extras: { code, param } }: ApiError): Omit<StreamError, 'request_id'> {
-  return { type, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) };
+function streamError(
+  { type, message, extras: { code, param } }: ApiError,
+  { request_id, model }: PricedRequest,
+  created_at: Date,
+): StreamError {
+  const named = { ...(code !== undefined && { code }), ...(param !== undefined && { param }) };
+  return { type, message, ...named, request_id, model: model.id, created: Math.floor(created_at.getTime() / 1000) };
 }
 
 function unexpected(log: Logger, priced: PricedRequest, error: unknown): ApiError {

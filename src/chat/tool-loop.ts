@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import type { CallerCodec } from '../styles/codec.ts';
 import type { ChatEvent, Part, Turn, Usage } from '../styles/conversation.ts';
 import type { StreamWriter as StyleWriter } from '../styles/stream.ts';
-import { addText, chargedUsage, tokensOf, type TextSize } from '../styles/usage.ts';
+import { addText, chargedUsage, no_usage, tokensOf, type TextSize } from '../styles/usage.ts';
 import {
   answerOptions,
   attemptRoute,
@@ -112,15 +112,6 @@ function begin(
     call_ids: new Set(),
   };
 }
-
-const no_usage: Usage = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  cache_write_tokens: 0,
-  cache_write_1h_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-};
 
 /** Rounds, until the model calls none of the tools, or may not. */
 async function run(loop: Loop): Promise<Attempted> {

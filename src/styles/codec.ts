@@ -302,7 +302,17 @@ export type RequestState = {
   references: ReadonlyMap<number, string>;
 };
 
-export type StreamError = { type: string; message: string; code?: string; param?: string; request_id: string };
+export type StreamError = {
+  type: string;
+  message: string;
+  code?: string;
+  param?: string;
+  request_id: string;
+  /** The public id of the model. */
+  model: string;
+  /** Begin of the call, in seconds since 1970. */
+  created: number;
+};
 
 /** Caller and upstream have this style: everything goes on as it came but for a few edits. */
 export type Passthrough = {

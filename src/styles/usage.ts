@@ -100,6 +100,16 @@ export function withCost(fields: JsonObject, usage: Usage, cost: ((usage: Usage)
   return { ...counts, cost: cost(usage), is_byok: false, cost_details: { upstream_inference_cost: null } };
 }
 
+/** The usage of a call that has not begun. */
+export const no_usage: Usage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  cache_write_1h_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+};
+
 /** The usage that a call is charged for, all kinds of it; `is_counted`: some of it was counted here. */
 export type Charged = { usage: Usage; is_counted: boolean };
 

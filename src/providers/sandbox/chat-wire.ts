@@ -7,8 +7,9 @@ import { writeCompletionsAnswers, writeFinish } from '../../styles/completions/r
 import { usage_format as completions_usage } from '../../styles/completions/usage.ts';
 import type { ChatAnswer, ChatEvent, Usage } from '../../styles/conversation.ts';
 import { messages } from '../../styles/messages/codec.ts';
-import { writeMessagesAnswer, writeStop } from '../../styles/messages/response.ts';
-import { usage_format as messages_usage } from '../../styles/messages/usage.ts';
+import { messageHead, writeEnd, writeMessagesAnswer } from '../../styles/messages/response.ts';
+import { writeDeltaUsage, writeUsage } from '../../styles/messages/usage.ts';
+import { no_usage } from '../../styles/usage.ts';
 import { responses } from '../../styles/responses/codec.ts';
 import { writeResponsesAnswer } from '../../styles/responses/response.ts';
 import { ResponsesWriter } from '../../styles/responses/stream.ts';
@@ -71,15 +72,6 @@ function messagesAnswer([first]: readonly Served[], { model, request_id, usage }
   return usage && counts !== undefined ? { ...rest, usage: counts } : rest;
 }
 
-const no_usage: Usage = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  cache_write_tokens: 0,
-  cache_write_1h_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-};
-
 const no_frames: Frames = { head: [], content: [], tail: [] };
 
 /** Several answers come at the same time, a piece of each in turn. */
@@ -137,26 +129,14 @@ function messagesFrames([served]: readonly Served[], options: WireOptions): Fram
   const { model, request_id, usage } = options;
   const { answer } = served;
   const has_calls = answer.parts.some(({ type }) => type === 'tool_call');
-  const counted = usage && messages_usage.write(usage);
-  const message = {
-    id: `msg_${request_id}`,
-    type: 'message',
-    role: 'assistant',
-    model,
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    ...(counted && { usage: { ...counted, output_tokens: 1, output_tokens_details: { thinking_tokens: 0 } } }),
-  };
-  const delta = {
-    stop_reason: writeStop(answer.finish.reason, has_calls),
-    stop_sequence: answer.finish.stop_sequence ?? null,
-  };
+  const begun = usage && { ...writeUsage(usage), output_tokens: 1, output_tokens_details: { thinking_tokens: 0 } };
+  const message = { ...messageHead(model, request_id), ...(begun && { usage: begun }) };
+  const delta = writeEnd(answer.finish, has_calls);
   return {
     head: [frame({ type: 'message_start', message }), frame({ type: 'ping' })],
     content: blockFrames(served.events),
     tail: [
-      frame({ type: 'message_delta', delta, ...(counted && { usage: counted }) }),
+      frame({ type: 'message_delta', delta, ...(usage && { usage: writeDeltaUsage(usage) }) }),
       frame({ type: 'message_stop' }),
     ],
   };

@@ -170,5 +170,6 @@ async function* stream(
   if (outcome === 'done') yield Buffer.from(tail.join(''));
   if (outcome !== 'fail') return;
   const message = 'The sandbox failed in the middle of its answer, as requested.';
-  yield style.caller.errorEvent({ type: failure, message, request_id: wire.request_id });
+  const { request_id, model, created } = wire;
+  yield style.caller.errorEvent({ type: failure, message, request_id, model, created });
 }

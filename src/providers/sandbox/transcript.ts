@@ -45,7 +45,8 @@ export function writeTranscript({ text, form, seconds, language }: TranscriptReq
     case 'json':
       return { text: JSON.stringify({ text }), content_type: 'application/json' };
     case 'verbose_json': {
-      const segments = [{ id: 0, start: 0, end, text }];
+      const heard = { avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 };
+      const segments = [{ id: 0, seek: 0, start: 0, end, text, tokens: [], temperature: 0, ...heard }];
       const whole = { task: 'transcribe', language, duration: end, text, segments };
       return { text: JSON.stringify(whole), content_type: 'application/json' };
     }

@@ -6,7 +6,7 @@ import { signatureOf } from '../thought-signatures.ts';
 import { append } from '../../lib/append.ts';
 import type { SearchResult } from '../../web-search/search.ts';
 import { resultBlock, searchBlock, writeCitations } from './searches.ts';
-import { usage_format } from './usage.ts';
+import { usage_format, writeUsage } from './usage.ts';
 
 /**
  * Reads an answer of messages style. Throws Error for what is none. Blocks that only the upstream's own
@@ -88,18 +88,38 @@ export function answerId(request_id: string): string {
 
 /** The body of an answer in messages style; `usage` is never absent there. */
 export function writeMessagesAnswer(answer: ChatAnswer, usage: Usage, model: string, request_id: string): JsonObject {
+  const has_calls = answer.parts.some((part) => part.type === 'tool_call');
+  return {
+    ...messageHead(model, request_id),
+    content: writeBlocks(withSignatures(answer.parts)),
+    ...writeEnd(answer.finish, has_calls),
+    usage: writeUsage(usage),
+  };
+}
+
+/** A message before its content. */
+export function messageHead(model: string, request_id: string): JsonObject {
   return {
     id: answerId(request_id),
     type: 'message',
     role: 'assistant',
     model,
-    content: writeBlocks(withSignatures(answer.parts)),
-    stop_reason: writeStop(
-      answer.finish.reason,
-      answer.parts.some((part) => part.type === 'tool_call'),
-    ),
-    stop_sequence: answer.finish.stop_sequence ?? null,
-    usage: usage_format.write(usage),
+    content: [],
+    diagnostics: null,
+    ...not_ended,
+  };
+}
+
+const not_ended = { container: null, stop_details: null, stop_reason: null, stop_sequence: null };
+
+/** The members of a message that say why it ended. */
+export function writeEnd({ reason, stop_sequence }: ChatAnswer['finish'], has_calls: boolean): JsonObject {
+  const refusal = { type: 'refusal', category: null, explanation: null };
+  return {
+    ...not_ended,
+    stop_details: reason === 'refusal' ? refusal : null,
+    stop_reason: writeStop(reason, has_calls),
+    stop_sequence: stop_sequence ?? null,
   };
 }
 

@@ -2,16 +2,17 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import { safeId } from '../calls.ts';
 import type { AnswerOptions } from '../codec.ts';
-import type { ChatEvent, FinishReason, Usage } from '../conversation.ts';
+import type { ChatAnswer, ChatEvent, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { signatureOf } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { JsonEnd } from './json-end.ts';
-import { answerId, readStop, writeStop } from './response.ts';
+import { messageHead, readStop, writeEnd, writeStop } from './response.ts';
 import { append } from '../../lib/append.ts';
 import type { SearchResult } from '../../web-search/search.ts';
 import { resultBlock, searchBlock, writeCitations } from './searches.ts';
-import { readStartUsage, usage_format } from './usage.ts';
+import { no_usage } from '../usage.ts';
+import { readStartUsage, usage_format, writeDeltaUsage, writeUsage } from './usage.ts';
 
 /** Reads a stream of named events. */
 export class MessagesReader implements StreamReader {
@@ -146,8 +147,7 @@ export class MessagesWriter implements StreamWriter {
   #begun = 0;
   /** Calls that are not over, by their index. */
   readonly #calls = new Map<number, Block>();
-  #ended: FinishReason = 'stop';
-  #stop_sequence: string | null = null;
+  #finished: ChatAnswer['finish'] = { reason: 'stop' };
   #has_calls = false;
   readonly #results: SearchResult[] = [];
 
@@ -179,8 +179,7 @@ export class MessagesWriter implements StreamWriter {
         append(this.#results, event.results);
         return this.#add(newBlock('whole', resultBlock(event)));
       case 'finish':
-        this.#ended = event.reason;
-        this.#stop_sequence = event.stop_sequence ?? null;
+        this.#finished = event;
         return '';
       case 'end':
         return this.#end(usage);
@@ -194,16 +193,8 @@ export class MessagesWriter implements StreamWriter {
   #start(usage: () => Usage): string {
     const { input_tokens } = usage();
     // Some callers add these output tokens to those of the end, which are all of them.
-    const message = {
-      id: answerId(this.#options.request_id),
-      type: 'message',
-      role: 'assistant',
-      model: this.#options.model,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 },
-    };
+    const { model, request_id } = this.#options;
+    const message = { ...messageHead(model, request_id), usage: writeUsage({ ...no_usage, input_tokens }) };
     return frame('message_start', { type: 'message_start', message });
   }
 
@@ -269,10 +260,9 @@ export class MessagesWriter implements StreamWriter {
 
   #end(usage: () => Usage): string {
     const closed = this.#advance(true) + this.#close();
-    this.finish = writeStop(this.#ended, this.#has_calls);
-    const delta = { stop_reason: this.finish, stop_sequence: this.#stop_sequence };
-    const counts = usage_format.write(usage());
-    const last = frame('message_delta', { type: 'message_delta', delta, usage: counts });
+    this.finish = writeStop(this.#finished.reason, this.#has_calls);
+    const delta = writeEnd(this.#finished, this.#has_calls);
+    const last = frame('message_delta', { type: 'message_delta', delta, usage: writeDeltaUsage(usage()) });
     return closed + last + frame('message_stop', { type: 'message_stop' });
   }
 

@@ -77,16 +77,37 @@ function sumOf(parts: readonly Partial<Usage>[]): Partial<Usage> {
   return sum;
 }
 
-function writeCounts(usage: Usage): JsonObject {
-  const { cache_write_tokens, cache_write_1h_tokens, tool_calls: { web_search = 0 } = {} } = usage;
-  const cache_creation = {
+/** The `usage` of a message, with all members that the style has: null is what the service does not know. */
+export function writeUsage(usage: Usage): JsonObject {
+  return {
+    ...writeDeltaUsage(usage),
+    cache_creation: cacheCreationOf(usage),
+    inference_geo: null,
+    service_tier: null,
+    speed: null,
+  };
+}
+
+/** The `usage` of `message_delta`, which has fewer members. */
+export function writeDeltaUsage(usage: Usage): JsonObject {
+  const web_search_requests = usage.tool_calls?.web_search ?? 0;
+  const server_tool_use = web_search_requests > 0 ? { web_fetch_requests: 0, web_search_requests } : null;
+  return { ...writeCounts(usage), server_tool_use };
+}
+
+function cacheCreationOf({ cache_write_tokens, cache_write_1h_tokens }: Usage): JsonObject {
+  return {
     ephemeral_5m_input_tokens: cache_write_tokens - cache_write_1h_tokens,
     ephemeral_1h_input_tokens: cache_write_1h_tokens,
   };
+}
+
+function writeCounts(usage: Usage): JsonObject {
+  const { cache_write_tokens, cache_write_1h_tokens, tool_calls: { web_search = 0 } = {} } = usage;
   return {
     input_tokens: usage.input_tokens,
     cache_creation_input_tokens: cache_write_tokens,
-    ...(cache_write_1h_tokens > 0 && { cache_creation }),
+    ...(cache_write_1h_tokens > 0 && { cache_creation: cacheCreationOf(usage) }),
     cache_read_input_tokens: usage.cached_input_tokens,
     output_tokens: usage.output_tokens,
     output_tokens_details: { thinking_tokens: usage.reasoning_tokens },

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../catalog/model.ts';
 import type { Background } from '../codec.ts';
 import { isObject } from '../fields.ts';
 import { frameOf } from '../stream.ts';
-import { echoOf, writeResponse } from './response.ts';
+import { echoOf, writeError, writeResponse } from './response.ts';
 
 /** Events of the state of a response: in the background they are ours, not the upstream's. */
 const state_events: ReadonlySet<string> = new Set([
@@ -15,12 +15,6 @@ const state_events: ReadonlySet<string> = new Set([
   'response.failed',
 ]);
 
-/** Codes of errors of a response; whatever else goes wrong is the server's. */
-const codes: Readonly<Record<string, string>> = {
-  invalid_request: 'invalid_prompt',
-  rate_limit: 'rate_limit_exceeded',
-};
-
 /** Responses that are made in the background. */
 export const background: Background = {
   queued: ({ body, echo, ...options }) => ({
@@ -30,8 +24,7 @@ export const background: Background = {
   inStatus: (response, status) => ({ ...response, status }),
   failed: (response, error) => {
     const { type, message, extras } = error;
-    const code = extras.code ?? codes[type] ?? 'server_error';
-    return { ...response, status: 'failed', error: { code, message } };
+    return { ...response, status: 'failed', error: writeError({ type, code: extras.code, message }) };
   },
   completed: (answer, queued) => {
     const { created_at = null, ...own } = queued;

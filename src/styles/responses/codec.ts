@@ -15,6 +15,8 @@ import {
   echoOf,
   finishOf,
   readResponsesAnswer,
+  writeError,
+  writeResponse,
   writeResponsesAnswer,
   type ResponseOptions,
 } from './response.ts';
@@ -85,16 +87,13 @@ export const responses: CallerCodec = {
     finishOf,
     answerId,
     heartbeat: Buffer.from(': keep-alive\n\n'),
-    errorEvent: ({ type, message, code, param = null, request_id }) => {
+    errorEvent: ({ type, message, code, param = null, request_id, model, created }) => {
       // SDKs look for the code at the top, or throw what they find in `error`; Codex reads the second event alone.
       const error = { message, type, param, code: code ?? null, request_id };
-      const response = {
-        id: answerId(request_id),
-        object: 'response',
-        status: 'failed',
-        error: { code: code ?? type, message },
-        output: [],
-      };
+      const { store: _, ...echo } = echoOf({}); // the request is let go by now: its members are the usual ones
+      const options = { request_id, model, created, echo };
+      const failed = writeResponse(options, { status: 'failed', output: [] });
+      const response = { ...failed, error: writeError({ type, code, message }) };
       return Buffer.concat([
         frameOf('error', { type: 'error', code: code ?? type, message, param, error }),
         frameOf('response.failed', { type: 'response.failed', response }),

@@ -137,7 +137,12 @@ const echoed: readonly [field: string, usual: Json][] = [
 export function echoOf(body: JsonObject): Echo {
   const echo: JsonObject = {};
   for (const [field, usual] of echoed) echo[field] = memberOf(body, field) ?? usual;
-  return { ...echo, store: false };
+  return { ...echo, tools: listOf(echo['tools']).map(echoedTool), store: false };
+}
+
+/** A function has all members of the style; it is strict only where the caller says so, as it is for the model. */
+function echoedTool(tool: JsonObject): JsonObject {
+  return tool['type'] === 'function' ? { parameters: null, strict: false, ...tool } : tool;
 }
 
 /** `tools`: the caller's, of which the model knows functions. */
@@ -157,10 +162,30 @@ export function writeResponse(
     error: null,
     incomplete_details: incomplete_reason === undefined ? null : { reason: incomplete_reason },
     model: options.model,
+    access_programs: null,
     output,
     ...options.echo,
     usage: usage ? usage_format.write(usage) : null,
   };
+}
+
+/** Codes of errors of a response; whatever else goes wrong is the server's. */
+const codes: ReadonlyMap<string, string> = new Map([
+  ['invalid_request', 'invalid_prompt'],
+  ['rate_limit', 'rate_limit_exceeded'],
+]);
+
+/** The `error` of a response that failed. */
+export function writeError({
+  type,
+  code,
+  message,
+}: {
+  type: string;
+  code?: string | undefined;
+  message: string;
+}): JsonObject {
+  return { code: code ?? codes.get(type) ?? 'server_error', message };
 }
 
 /** Writes the end of a response in this style. */

@@ -1,3 +1,4 @@
+import { differences } from '../../sdk/strict/differences.ts';
 import { differences_from_cliproxyapi } from '../../corpora/cliproxyapi-disagreements.ts';
 import { requests_unlike_litellm, streams_unlike_litellm } from '../../corpora/litellm-differences.ts';
 import { disagreements, type Disagreement } from '../../corpora/disagreements.ts';
@@ -79,6 +80,9 @@ const others_for_agents = `The same holds for what a proxy for coding agents mak
 
 const others_in_facts = `And for streams of which LiteLLM’s tests say what they must become, and requests of messages style as it translates them:`;
 
+const types = `\`test/sdk/strict/\` holds every kind of answer, event and error, also of images, files and lists, against the types of
+the official SDKs of OpenAI, Anthropic and Google: no member is missing, none is unknown. These differences are meant:`;
+
 /** docs/chat-translation.md as the rows of the tests have it. */
 export function translationDocument(): string {
   return `${[
@@ -125,7 +129,23 @@ export function translationDocument(): string {
     disagreementTable(differences_from_cliproxyapi),
     others_in_facts,
     disagreementTable([...streams_unlike_litellm, ...requests_unlike_litellm]),
+    '## Where answers differ from the vendors’ types',
+    types,
+    differenceTable(),
   ].join('\n\n')}\n`;
+}
+
+function differenceTable(): string {
+  const rows = Map.groupBy(differences, ({ where, why, ...rest }) => {
+    const what =
+      'absent' in rest ? 'left out' : 'value' in rest ? 'may be null' : 'put' in rest ? 'other values' : 'there';
+    return `${what} | ${cell(why)} |`;
+  });
+  const lines = [...rows].map(([row, all]) => {
+    const members = [...new Set(all.map(({ member }) => `\`${member}\``))].join(', ');
+    return `| ${[...new Set(all.map(({ where }) => cell(where)))].join('; ')} | ${members} | ${row}`;
+  });
+  return ['| Where | Member | | Why |', '|---|---|---|---|', ...lines].join('\n');
 }
 
 function requestTable(rows: readonly Row[]): string {
