@@ -136,7 +136,7 @@ export function translationDocument(): string {
 }
 
 function differenceTable(): string {
-  const rows = Map.groupBy(differences, ({ where, why, ...rest }) => {
+  const rows = Map.groupBy(differences, ({ why, ...rest }) => {
     const what =
       'absent' in rest ? 'left out' : 'value' in rest ? 'may be null' : 'put' in rest ? 'other values' : 'there';
     return `${what} | ${cell(why)} |`;
