@@ -1,7 +1,16 @@
-// Builds the dashboard when it is stale. Plain JavaScript for Node 20, without packages.
+// Builds the dashboard and the guide when they are stale. Plain JavaScript for Node 20, without packages.
 import { createHash } from 'node:crypto';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+/** Pages of the guide that are not in docs/; web/guide/contents.mjs names them. */
+const documents_elsewhere = [
+  'medley.example.yaml',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'deploy/README.md',
+  'clients/typescript/README.md',
+];
 
 const stamp = (root) => join(root, 'web', 'dist', '.stamp');
 
@@ -14,16 +23,24 @@ export function isStale(root) {
   }
 }
 
-/** Of everything in web/ that is not made there. */
+/** Of everything in web/ that is not made there, and of the documents that the guide is made of. */
 export function hashOfSources(root) {
-  const web = join(root, 'web');
   const hash = createHash('sha256');
-  for (const path of filesBelow(web))
+  const paths = [...filesBelow(join(root, 'web')).map((path) => join('web', path)), ...documents(root)];
+  for (const path of paths)
     hash
       .update(path)
       .update('\0')
-      .update(readFileSync(join(web, path)));
+      .update(readFileSync(join(root, path)));
   return hash.digest('hex');
+}
+
+/** None of them need be there: a repository without documents has a guide without pages. */
+function documents(root) {
+  const folder = join(root, 'docs');
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => /\.(md|png)$/.test(name)) : [];
+  const all = [...names.map((name) => join('docs', name)), ...documents_elsewhere];
+  return all.filter((path) => existsSync(join(root, path))).toSorted();
 }
 
 function filesBelow(web) {

@@ -63,6 +63,7 @@ import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
 import { change_member, create_invitation, get_team, remove_member, withdraw_invitation } from './team.ts';
+import { guideEndpoints } from './guide.ts';
 import { webEndpoints } from './web.ts';
 import {
   get_delivery,
@@ -174,5 +175,5 @@ const endpoints: readonly Endpoint<App>[] = [
 
 /** Every route of the dashboard in one list. */
 export function dashboardEndpoints(): Endpoint<App>[] {
-  return [...endpoints, ...test_call_endpoints, ...webEndpoints()];
+  return [...endpoints, ...test_call_endpoints, ...webEndpoints(), ...guideEndpoints()];
 }

@@ -9,6 +9,7 @@ import { page_headers } from '../http/browser-headers.ts';
 import type { Answer, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
 import { ApiError } from '../errors.ts';
+import { ownPath, takesGzip } from './own-path.ts';
 
 /** The parts of the app that serving the web app takes. */
 type Parts = { base_url(): string };
@@ -96,12 +97,6 @@ async function servePage(app: Parts): Promise<Answer> {
 /** Places of its path in the page: for its scripts, and before each of its files, whose names begin with `./`. */
 const own_path = /%PATH%|(?<=(?:src|href)=")\.(?=\/)/g;
 
-/** Below which path of its host the service is, as an attribute has it: nothing, or `/medley`. */
-function ownPath({ base_url }: Parts): string {
-  const { pathname } = new URL(base_url());
-  return pathname.replace(/\/+$/, '').replaceAll('&', '&amp;');
-}
-
 let page: string | undefined;
 
 /** Undefined where nobody has built the dashboard: the API is there without it. */
@@ -143,10 +138,6 @@ async function serveFile(_app: Parts, { path, params, headers }: PublicCall): Pr
 
 /** Scripts and styles become a third of what they were; everything else is compressed as it is. */
 const compressed = new Set(['.js', '.css']);
-
-function takesGzip(accepted: string | string[] | undefined): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test([accepted].flat().join(','));
-}
 
 /** All scripts and styles together have half a megabyte when compressed: they are kept. */
 const gzip_cache = new Map<string, Promise<Buffer>>();

@@ -79,6 +79,22 @@ describe('the dashboard below a path', () => {
     await page.context().close();
   });
 
+  test('has the guide, whose links and examples have the path', async () => {
+    const { page, complaints } = await open('/guide');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.locator('#navigation').getByRole('link', { name: 'Embeddings' }).click();
+    await page.waitForURL((url) => url.pathname === '/medley/guide/embeddings');
+    await page.getByText(`curl -sS ${service.url}/v1/embeddings`).waitFor();
+    await page.getByRole('button', { name: /^Search/ }).click();
+    await page.getByRole('searchbox').fill('webhooks');
+    await page.locator('#results a[href="/medley/guide/webhooks"]').waitFor();
+    await page.goto(`${service.url}/docs`);
+    await page.getByRole('link', { name: 'Guide', exact: true }).click();
+    await page.waitForURL((url) => url.pathname === '/medley/guide');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   test('has the API reference, which loads nothing from elsewhere', async () => {
     for (const path of ['/docs', '/docs/']) {
       const { page, complaints } = await open(path);

@@ -80,6 +80,8 @@ describe('the tarball', () => {
     expect(names).toEqual(
       expect.arrayContaining([
         'web/dist/index.html',
+        'web/dist/guide/index.page',
+        'web/dist/guide/llms.txt',
         'dist/main.js',
         'dist/cli.js',
         'sbom/medley.cdx.json',

@@ -57,7 +57,11 @@ it('the dashboard writes no markup from text', () => {
 
 it('the dashboard keeps ids and choices in the browser, and nothing secret', () => {
   const storing = having(/(?:local|session)Storage|useLocalStorage|indexedDB|document\.cookie/);
-  expect(storing.toSorted()).toEqual(['web/src/pages/home/FirstSteps.tsx', 'web/src/session.tsx']);
+  expect(storing.toSorted()).toEqual([
+    'web/src/guide/main.ts',
+    'web/src/pages/home/FirstSteps.tsx',
+    'web/src/session.tsx',
+  ]);
 });
 
 it('passwords have at least 8 characters, and may have 64 and more', () => {

@@ -26,7 +26,7 @@ const service: House = {
 const dashboard: House = {
   root: 'web/src/',
   rooms: (
-    'styles below proof api queries session theme ui shell ' +
+    'styles below guide proof api queries session theme ui shell ' +
     'pages/activity pages/admin pages/billing pages/chat pages/home pages/keys pages/models pages/playground ' +
     'pages/settings pages/sign-in pages/task pages/usage pages/webhooks router main'
   ).split(' '),

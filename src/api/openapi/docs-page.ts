@@ -21,6 +21,19 @@ const content_security_policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The bar above the reference, in the colours of the reference, which leaves room for it. */
+const style = `
+  :root { --scalar-custom-header-height: 48px }
+  body { margin: 0 }
+  body > header {
+    position: sticky; top: 0; z-index: 100; box-sizing: border-box; height: 48px; padding: 0 1.5rem;
+    display: flex; align-items: center; justify-content: space-between; font: 15px system-ui, sans-serif;
+    color: var(--scalar-color-1); background: var(--scalar-background-1);
+    border-bottom: 1px solid var(--scalar-border-color)
+  }
+  body > header a { color: inherit; margin-left: 1.25rem }
+`;
+
 /** Its files are named from where it stands: the service may be below a path of its host. */
 const pageAt = ({ root, docs }: { root: string; docs: string }) => `<!doctype html>
 <html lang="en">
@@ -29,8 +42,13 @@ const pageAt = ({ root, docs }: { root: string; docs: string }) => `<!doctype ht
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Medley API</title>
     <link rel="icon" href="data:,">
+    <style>${style}</style>
   </head>
   <body>
+    <header>
+      <strong>Medley</strong>
+      <nav aria-label="Service"><a href="${root}guide">Guide</a><a href="${root}.">Dashboard</a></nav>
+    </header>
     <div id="reference"></div>
     <noscript>This page needs JavaScript. The same in one file: <a href="${root}openapi.json">/openapi.json</a></noscript>
     <script src="${docs}scalar.js"></script>
@@ -79,7 +97,7 @@ export function docsEndpoints<App>(): Endpoint<App>[] {
   });
   return [
     get('/docs', () => htmlAnswer(pageAt({ root: '', docs: 'docs/' }), content_security_policy)),
-    get('/docs/', () => htmlAnswer(pageAt({ root: '../../', docs: '' }), content_security_policy)),
+    get('/docs/', () => htmlAnswer(pageAt({ root: '../', docs: '' }), content_security_policy)),
     get('/docs/start.js', () => ({ status: 200, body: start, headers: scriptHeaders })),
     get('/docs/scalar.js', async () => ({
       status: 200,

@@ -16,6 +16,7 @@ import {
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import {
+  AcademicCapIcon,
   BanknotesIcon,
   BellAlertIcon,
   BookOpenIcon,
@@ -118,6 +119,12 @@ export function AppFrame() {
       <AppShell.Navbar aria-label="Pages" className="menu" {...(open && { 'data-open': true })}>
         <ScrollArea type="hover" scrollbarSize={6} p="sm">
           <Items items={account ? own : own.filter(({ to }) => to === '/settings')} path={path} />
+          <NavLink
+            component="a"
+            href={below('/guide')}
+            label="Guide"
+            leftSection={<AcademicCapIcon width={19} aria-hidden />}
+          />
           <NavLink
             component="a"
             href={below('/docs')}

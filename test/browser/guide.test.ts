@@ -1,0 +1,228 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { createKey } from '../../src/accounts/keys.ts';
+import { firstOperator } from '../../src/accounts/members.ts';
+import { guidePaths, repository } from '../docs/document.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+
+beforeAll(async () => {
+  service = await startTestApp({ worker: false });
+  chromium = await launchBrowser();
+});
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+const textOf = async (path: string) => (await fetch(service.url + path)).text();
+
+/** Addresses and ids in the HTML of a page. */
+function partsOf(html: string): { links: string[]; ids: Set<string> } {
+  const all = (pattern: RegExp) => [...html.matchAll(pattern)].map(([, value = '']) => value.replaceAll('&amp;', '&'));
+  return { links: all(/(?:href|src)="([^"]*)"/g), ids: new Set(all(/ id="([^"]*)"/g)) };
+}
+
+/** Every page that the guide leads to, with its HTML. */
+async function readPages(): Promise<Map<string, string>> {
+  const pages = new Map<string, string>();
+  const waiting = ['/guide'];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (pages.has(path)) continue;
+    const html = await textOf(path);
+    pages.set(path, html);
+    const inside = partsOf(html).links.map((link) => link.replace(/#.*/, ''));
+    waiting.push(...inside.filter((link) => /^\/guide\/[\w-]+$/.test(link)));
+  }
+  return pages;
+}
+
+describe('the guide', () => {
+  test('has every page of the index, and no link in it leads nowhere', async () => {
+    const pages = await readPages();
+    const names = guidePaths().map((path) => path.replace('docs/', '/guide/').replace('.md', ''));
+    expect([...pages.keys()]).toEqual(expect.arrayContaining(names));
+    const ids = new Map([...pages].map(([path, html]) => [path, partsOf(html).ids]));
+    const checked = new Map<string, number>();
+    const broken: string[] = [];
+    for (const [path, html] of pages) {
+      for (const link of new Set(partsOf(html).links)) {
+        if (/^[a-z]+:/.test(link) && !link.startsWith(service.url)) continue;
+        const { pathname, hash } = new URL(link, service.url + path);
+        if (!checked.has(pathname)) checked.set(pathname, (await fetch(service.url + pathname)).status);
+        if (checked.get(pathname) !== 200) broken.push(`${path}: ${link} is ${checked.get(pathname)}`);
+        const anchors = ids.get(pathname);
+        if (hash !== '' && anchors && !anchors.has(decodeURIComponent(hash.slice(1)))) broken.push(`${path}: ${link}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(checked.size).toBeGreaterThan(60);
+  });
+
+  test('shows the address of the service in the examples of callers, and the usual one where operators start it', async () => {
+    const chat = await textOf('/guide/chat');
+    expect(chat).toContain(`${service.url}/v1/chat/completions`);
+    expect(chat).not.toContain('127.0.0.1:8080');
+    expect(await textOf('/guide/monitoring')).toContain('127.0.0.1:8080');
+    expect(await textOf('/guide/chat.md')).toContain(`${service.url}/v1/chat/completions`);
+  });
+
+  test('has the Markdown of every page, whose links lead to Markdown', async () => {
+    const pages = await readPages();
+    for (const path of pages.keys()) {
+      const answer = await fetch(`${service.url}${path === '/guide' ? '/guide/index' : path}.md`);
+      expect(answer.status, path).toBe(200);
+      expect(answer.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+      const text = await answer.text();
+      expect(text, path).toMatch(/^# /);
+      expect(text, path).not.toMatch(/%PATH%|%BASE_URL%|<!-- (run|output|file)/);
+    }
+    expect(await textOf('/guide/chat.md')).toContain(`](${service.url}/guide/chat-billing.md`);
+  });
+
+  test('has llms.txt in the form of llmstxt.org, whose addresses all answer', async () => {
+    const text = await textOf('/llms.txt');
+    expect(text).toMatch(/^# Medley\n\n> [^\n]+\n\n/);
+    expect(text).toMatch(/\n## Optional\n\n- \[/);
+    const lines = text.split('\n').filter((line) => line.startsWith('- '));
+    for (const line of lines) {
+      const [, address = ''] = /^- \[[^\]]+\]\((\S+)\)(?:: \S.*)?$/.exec(line) ?? [];
+      expect(address, line).toMatch(/^http/);
+      expect((await fetch(address)).status, line).toBe(200);
+    }
+    expect(lines.length).toBeGreaterThan(30);
+    const full = await textOf('/llms-full.txt');
+    for (const title of ['# Get started', '# Webhooks', '# Deploy']) expect(full).toContain(`${title}\n`);
+    expect(full).not.toContain('# Specification coverage');
+  });
+
+  test('answers 404 for what is no page, wherever it points', async () => {
+    for (const name of ['nothing', 'nothing.md', 'index.page', '..%2f..%2fpackage.json', 'search.JSON', '.md'])
+      expect((await fetch(`${service.url}/guide/${name}`)).status, name).toBe(404);
+  });
+
+  test('is compressed for whom takes that, and plain for others', async () => {
+    const plain = await fetch(`${service.url}/guide/chat`, { headers: { 'accept-encoding': 'identity' } });
+    expect(plain.headers.get('content-encoding')).toBe(null);
+    const compressed = await fetch(`${service.url}/guide/chat`);
+    expect(compressed.headers.get('content-encoding')).toBe('gzip');
+    expect(compressed.headers.get('content-security-policy')).toContain("script-src 'self';");
+    expect(await compressed.text()).toBe(await plain.text());
+  });
+});
+
+/** Opens a page of the guide in a browser of its own. */
+async function open(path: string, options: Parameters<typeof contextOf>[1] = {}) {
+  const watched = await watchedPage(await contextOf(chromium.browser, options), `${service.url}/`);
+  await watched.page.goto(service.url + path);
+  await watched.page.getByRole('heading', { level: 1 }).waitFor();
+  return watched;
+}
+
+const phone = { viewport: { width: 360, height: 740 } };
+
+describe('the guide in a browser', () => {
+  test('finds a word, leads to its place, and marks it in the navigation', async () => {
+    const { page, complaints } = await open('/guide');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('searchbox').fill('whsec');
+    await page.locator('#results a', { hasText: 'Create an account and a key' }).waitFor();
+    await page.getByRole('searchbox').fill('webhooks');
+    await page.locator('#results a[href$="/guide/webhooks"]').waitFor();
+    expect(await page.locator('#results a').first().textContent()).toMatch(/^Webhooks/);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/guide\/webhooks/);
+    expect(await page.locator('#navigation a[aria-current=page]').textContent()).toBe('Webhooks');
+    await page.getByRole('button', { name: /^Search/ }).click();
+    await page.getByRole('searchbox').fill('qqqzzzxxx');
+    await page.getByText('Nothing matches.').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test('copies an example, and goes to the next page and to the API reference and back', async () => {
+    const { page, complaints } = await open('/guide/embeddings', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied: string = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toContain(`curl -sS ${service.url}/v1/embeddings`);
+    await page.locator('a[rel=next]').click();
+    await page.waitForURL(/\/guide\/rerank$/);
+    await page.getByRole('link', { name: 'API reference' }).first().click();
+    await page.waitForURL(/\/docs$/);
+    await page.getByRole('link', { name: 'Guide', exact: true }).click();
+    await page.waitForURL(/\/guide$/);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test('shows the beginning of the own key to who has signed in', async () => {
+    const now = new Date();
+    const { id } = await createAccount(service.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now);
+    const { text } = await createKey(service.app.db, { account_id: id, name: 'Mine', limit_month: null }, now);
+    const user_id = await firstOperator(service.app.db, id, now);
+    const { page, complaints } = await open('/guide');
+    await signIn(page, service.app, user_id, '/guide/get-started');
+    await page.getByText(`export KEY=${text.slice(0, 8)}`).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  const shapes: [string, Parameters<typeof contextOf>[1]][] = [
+    ['a laptop', {}],
+    ['a laptop by night', { colorScheme: 'dark' }],
+    ['a phone', phone],
+    ['a phone by night', { ...phone, colorScheme: 'dark' }],
+  ];
+  test.each(shapes)('has no finding of axe and nothing cut off on %s', async (_name, options) => {
+    const { page, complaints } = await open('/guide', options);
+    for (const path of ['/guide', '/guide/get-started', '/guide/chat', '/guide/monitoring']) {
+      await page.goto(service.url + path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      expect(await violationsIn(page), path).toEqual([]);
+      expect(await sidewaysOf(page), path).toBe(0);
+    }
+    await openSearch(page);
+    expect(await violationsIn(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test('opens its navigation on a phone, and keeps the colours that a reader chose', async () => {
+    const { page } = await open('/guide/chat', phone);
+    const link = page.locator('#navigation').getByRole('link', { name: 'Webhooks' });
+    expect(await link.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await link.waitFor();
+    await page.getByRole('button', { name: 'Dark' }).click();
+    await link.click();
+    await page.waitForURL(/webhooks$/);
+    expect(await page.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe('dark');
+    await page.context().close();
+  });
+});
+
+async function openSearch(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Search/ }).click();
+  await page.getByRole('searchbox').fill('webhook');
+  await page.locator('#results a').first().waitFor();
+}
+
+test('the build looks at every document that the guide is made of', () => {
+  const contents = readFileSync(join(repository, 'web/guide/contents.mjs'), 'utf8');
+  const [, table = ''] = /names_elsewhere = \{([^}]*)\}/.exec(contents) ?? [];
+  const builder = readFileSync(join(repository, 'scripts/web.mjs'), 'utf8');
+  const names = [...table.matchAll(/'([^']+)':/g)].map(([, name = '']) => name);
+  expect(names.length).toBeGreaterThan(3);
+  for (const name of names) expect(builder).toContain(`'${name}',`);
+});

@@ -1,0 +1,93 @@
+// Markdown of the documentation → HTML, an outline, and sections for the search. Plain JavaScript, which Vite reads.
+import highlight from 'highlight.js/lib/core';
+import bash from 'highlight.js/lib/languages/bash';
+import javascript from 'highlight.js/lib/languages/javascript';
+import json from 'highlight.js/lib/languages/json';
+import nginx from 'highlight.js/lib/languages/nginx';
+import python from 'highlight.js/lib/languages/python';
+import typescript from 'highlight.js/lib/languages/typescript';
+import yaml from 'highlight.js/lib/languages/yaml';
+import { Marked } from 'marked';
+import { resolveLink } from './contents.mjs';
+
+const languages = { sh: bash, bash, js: javascript, ts: typescript, json, nginx, python, yaml };
+for (const [name, language] of Object.entries(languages)) highlight.registerLanguage(name, language);
+
+export const escapeHtml = (text) =>
+  text.replaceAll(/[&<>"]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[sign]);
+
+/**
+ * Renders a page. `assetOf` returns the address of an image beside it. Returns `html`, `outline` (`id`, `text`, `depth`
+ * 2 or 3) and `sections` (`id`, `title`, `text`).
+ */
+export function renderPage(pages, page, assetOf) {
+  const outline = [];
+  const ids = new Map();
+  const sections = [{ id: '', title: page.heading, text: [] }];
+  const marked = new Marked({ gfm: true, renderer: rendererOf(pages, page, { outline, ids, assetOf }) });
+  const tokens = marked.lexer(page.markdown);
+  const section_ids = new Map();
+  for (const token of tokens) {
+    if (token.type === 'heading' && token.depth > 1)
+      sections.push({ id: idOf(plainText(token.tokens), section_ids), title: plainText(token.tokens), text: [] });
+    else if (token.type === 'heading') idOf(plainText(token.tokens), section_ids);
+    else if (token.type !== 'html') sections.at(-1).text.push(searchable(token));
+  }
+  const html = marked
+    .parser(tokens)
+    .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+    .replaceAll(/<th([^>]*)><\/th>/g, '<td$1></td>'); // an empty corner is no heading
+  const texts = sections.map((each) => ({ ...each, text: each.text.join(' ').replaceAll(/\s+/g, ' ').trim() }));
+  return { html, outline, sections: texts };
+}
+
+function rendererOf(pages, page, { outline, ids, assetOf }) {
+  return {
+    heading({ tokens, depth }) {
+      const text = plainText(tokens);
+      const id = idOf(text, ids);
+      if (depth === 2 || depth === 3) outline.push({ id, text, depth });
+      return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+    },
+    code({ text, lang = '' }) {
+      const language = lang.split(/\s/)[0];
+      const code = language in languages ? highlight.highlight(text, { language }).value : escapeHtml(text);
+      return `<pre tabindex="0"><code>${code}\n</code></pre>\n`;
+    },
+    link({ href, tokens }) {
+      const inner = this.parser.parseInline(tokens);
+      const link = resolveLink(pages, page.path, href);
+      return link === undefined ? inner : `<a href="${escapeHtml(link.address)}">${inner}</a>`;
+    },
+    image: ({ href, text }) => `<img src="${assetOf(page, href)}" alt="${escapeHtml(text)}" loading="lazy">`,
+    html({ text }) {
+      const shown = text.replaceAll(/<!--[^]*?-->/g, '');
+      return shown.replaceAll(
+        /(<img [^>]*?src=")([^"]+)"/g,
+        (_whole, start, href) => `${start}${assetOf(page, href)}"`,
+      );
+    },
+  };
+}
+
+function plainText(tokens) {
+  return tokens.map((token) => (token.tokens ? plainText(token.tokens) : (token.text ?? token.raw))).join('');
+}
+
+/** What the search finds of a block; long examples are found by their first lines. */
+function searchable(token) {
+  if (token.type === 'code') return token.text.slice(0, 600);
+  return token.raw.replaceAll(/\]\([^)]*\)|[`*|[\]]|-{3,}/g, ' ');
+}
+
+/** Ids of headings as on GitHub, where these pages are read too. */
+function idOf(text, ids) {
+  const id = text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-');
+  const count = ids.get(id) ?? 0;
+  ids.set(id, count + 1);
+  return count === 0 ? id : `${id}-${count}`;
+}
