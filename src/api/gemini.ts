@@ -1,6 +1,7 @@
 import { ArrayWriter } from '../chat/array-writer.ts';
 import { countTokens } from '../chat/count.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
+import { listedAlias, listedModels } from '../catalog/alias.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import type { JsonObject, Model } from '../catalog/model.ts';
@@ -142,7 +143,9 @@ type ModelParts = { readonly catalog: CatalogHolder };
 
 /** A list of models in Gemini's style. */
 function answerModels(app: ModelParts, { query }: Call): Answer {
-  const offered = [...app.catalog.current.models.values()].filter(isOffered);
+  const offered = listedModels(app.catalog.current)
+    .map(({ model }) => model)
+    .filter(isOffered);
   const token = query.get('pageToken') ?? '';
   const first = token === '' ? 0 : offered.findIndex(({ id }) => id === token) + 1;
   if (token !== '' && first === 0)
@@ -187,7 +190,7 @@ const get_model: Endpoint<{ readonly catalog: CatalogHolder }> = {
 function answerModel(app: ModelParts, name: string): Answer {
   const { models, retired } = app.catalog.current;
   const id = idIn(name);
-  const model = models.get(id);
+  const model = models.get(id) ?? listedAlias(app.catalog.current, id)?.model;
   if (!model || (model.kind !== 'chat' && model.kind !== 'embedding'))
     throw unknownModel(id, 'id', retired.get(id)?.retirement);
   return { status: 200, body: rendered(model) };

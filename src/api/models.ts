@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Catalog, CatalogHolder } from '../catalog/catalog.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
+import { listedAlias, listedModels, type ListedModel } from '../catalog/alias.ts';
 import { aliasesOf, modelNamed } from '../catalog/names.ts';
 import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
@@ -57,6 +58,12 @@ export const model_schema = Type.Object(
       Type.String({ format: 'date', description: 'The first day, UTC, on which the model is no longer offered.' }),
     ),
     replaced_by: Type.Optional(Type.String({ description: 'The model to use instead.' })),
+    models: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Of an alias: the models behind it; each conversation stays with one. Prices are those of the dearest, limits and capabilities those that all have.',
+      }),
+    ),
   },
   { description: 'A model.' },
 );
@@ -88,8 +95,8 @@ export const list_models: Endpoint<Parts> = {
 async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> {
   const { current } = app.catalog;
   const modality = oneOf(query, 'modality', kinds);
-  const shown = [...current.models.values()].filter(
-    ({ kind, hidden }) => !hidden && (modality === undefined || kind === modality),
+  const shown = listedModels(current).filter(
+    ({ model: { kind, hidden } }) => !hidden && (modality === undefined || kind === modality),
   );
   const { page, has_more } = cutPage(shown, query);
   const statusOf = await lookAtRoutes(app, caller.account.id);
@@ -97,17 +104,18 @@ async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> 
     status: 200,
     body: {
       object: 'list',
-      data: page.map((one) => recordOf(current, one, statusOf(one))),
+      data: page.map((one) => recordOf(current, one, standingOfListed(statusOf, one))),
       has_more,
-      first_id: page[0]?.id ?? null,
-      last_id: page.at(-1)?.id ?? null,
+      first_id: page[0]?.model.id ?? null,
+      last_id: page.at(-1)?.model.id ?? null,
     },
   };
 }
 
-function recordOf({ models, settings }: Catalog, model: Model, status: Standing): object {
-  const { id, ...record } = modelRecord(model, settings.base_currency, status);
-  return { id, aliases: aliasesOf(models, model), ...record };
+function recordOf(catalog: Catalog, { model, members }: ListedModel, status: Standing): object {
+  const { id, ...record } = modelRecord(model, catalog.settings.base_currency, status);
+  if (members[0] === model) return { id, aliases: aliasesOf(catalog, model), ...record };
+  return { id, aliases: [], ...record, models: members.map((member) => member.id) };
 }
 
 /**
@@ -116,7 +124,7 @@ function recordOf({ models, settings }: Catalog, model: Model, status: Standing)
  */
 export async function lookAtRoutes({ health }: Parts, account_id?: string): Promise<(model: Model) => Standing> {
   const standingOf = await health.look();
-  return (model) => {
+  return (model: Model) => {
     const { id, routes } = model;
     const names = routes.map((route) => routeName(id, route.id));
     const standing = standingOf(names, account_id);
@@ -124,7 +132,13 @@ export async function lookAtRoutes({ health }: Parts, account_id?: string): Prom
   };
 }
 
-function cutPage(models: readonly Model[], query: Query): { page: readonly Model[]; has_more: boolean } {
+/** The standing of a model, or of an alias by that of its models. */
+export function standingOfListed(statusOf: (model: Model) => Standing, { members }: ListedModel): Standing {
+  const [first = 'unavailable', ...others] = members.map(statusOf);
+  return others.every((each) => each === first) ? first : 'degraded';
+}
+
+function cutPage(models: readonly ListedModel[], query: Query): { page: readonly ListedModel[]; has_more: boolean } {
   const limit = wholeNumber(query, 'limit', { min: 1, max: limit_max }) ?? models.length;
   const after = positionOf(models, query, 'after_id');
   const before = positionOf(models, query, 'before_id');
@@ -139,10 +153,10 @@ function cutPage(models: readonly Model[], query: Query): { page: readonly Model
   return { page: models.slice(first, first + limit), has_more: first + limit < models.length };
 }
 
-function positionOf(models: readonly Model[], query: Query, name: string): number | undefined {
+function positionOf(models: readonly ListedModel[], query: Query, name: string): number | undefined {
   const id = query.get(name);
   if (id === undefined) return undefined;
-  const position = models.findIndex((one) => one.id === id);
+  const position = models.findIndex(({ model }) => model.id === id);
   if (position !== -1) return position;
   throw new ApiError('invalid_request', `${name} must be the id of a model in this list.`, { param: name });
 }
@@ -167,9 +181,17 @@ export const get_model: Endpoint<Parts> = {
   handle: modelsOrGemini<Parts>('get', handleGet),
 };
 
+/** The model or the alias of this name. Throws ApiError 404. */
+function listedNamed(current: Catalog, name: string): ListedModel {
+  const alias = listedAlias(current, name);
+  if (alias) return alias;
+  const model = modelNamed(current, name, 'id');
+  return { model, members: [model] };
+}
+
 async function handleGet(app: Parts, { params, caller }: Call): Promise<Answer> {
   const { current } = app.catalog;
-  const model = modelNamed(current, params['id'] ?? '', 'id');
+  const listed = listedNamed(current, params['id'] ?? '');
   const statusOf = await lookAtRoutes(app, caller.account.id);
-  return { status: 200, body: recordOf(current, model, statusOf(model)) };
+  return { status: 200, body: recordOf(current, listed, standingOfListed(statusOf, listed)) };
 }

@@ -4,12 +4,13 @@ import { resolveSecret } from '../config.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { NoAnswer, within } from '../lib/within.ts';
 import { counted } from '../lib/counted.ts';
+import { aliasesIn, type Alias } from './alias.ts';
 import { buildModels, buildProvider } from './build.ts';
 import { addedPart, key_reference } from './added/part.ts';
 import { nothing_added, type Added } from './added/rows.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
-import { checkDefaultCatalog, defaultPart, defaultProviders } from './default.ts';
+import { checkDefaultCatalog, defaultModels, defaultPart, defaultProviders } from './default.ts';
 import { readCatalogFile, type Reading } from './file.ts';
 import { optionFilesBeside } from './option-files.ts';
 import { atTime } from './dated.ts';
@@ -28,6 +29,8 @@ export type Catalog = {
   readonly settings: Settings;
   /** By id, in the order of the file, then the default ones, the sandbox last. */
   readonly models: ReadonlyMap<string, Model>;
+  /** By name: names of the operator's for several chat models. */
+  readonly aliases: ReadonlyMap<string, Alias>;
   /** By name; those whose secret is set and whose adapter there is. */
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   /** Names of the providers of the default catalogue that have a key. */
@@ -164,6 +167,7 @@ function openView(configured: Catalog) {
 function changesOf(before: Catalog, after: Catalog): string {
   const parts = [
     ...difference('models', before.models, after.models),
+    ...difference('aliases', before.aliases, after.aliases),
     ...difference('providers', before.providers, after.providers),
     ...(JSON.stringify(plain(before.settings)) === JSON.stringify(plain(after.settings)) ? [] : ['settings changed']),
   ];
@@ -302,6 +306,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
     ...(options.publishedLimits && { publishedLimits: options.publishedLimits }),
     secret: options.secret ?? resolveSecret,
     default_providers: defaultProviders(),
+    default_models: defaultModels,
     ...(options.currencies_in_use && { currencies_in_use: options.currencies_in_use }),
   };
 }
@@ -365,6 +370,7 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
   return {
     settings,
     models: new Map(models.map((model) => [model.id, model])),
+    aliases: aliasesIn(file),
     providers,
     keyed_providers,
     retired: new Map(),

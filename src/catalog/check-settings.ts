@@ -38,6 +38,8 @@ export type Surroundings = {
   secret(reference: string): string | undefined;
   /** Providers of the default catalogue, which files that switch it on may name. */
   default_providers?: { readonly [name: string]: ProviderEntry };
+  /** Its models, read when they are asked for. */
+  default_models?: () => readonly { id: string; kind: Kind }[];
   /** Number of accounts of each currency, if known: the file must keep these currencies. */
   currencies_in_use?: ReadonlyMap<string, number>;
 };

@@ -1,5 +1,7 @@
 import { isObject } from './model.ts';
 import { valueAt } from '../lib/json-pointer.ts';
+import { builtinCatalog } from './builtin.ts';
+import { checkAliasSection, type KnownModel } from './check-aliases.ts';
 import { checkModels, type ProviderFacts } from './check-models.ts';
 import {
   checkCurrencies,
@@ -52,6 +54,16 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   }
   checkTools(valueAt(value, ['tools']), idsOf(value, models), surroundings, report);
   if (Array.isArray(models)) checkModels(models, { providers, currencies: Object.keys(rates) }, report);
+  const others = () => modelsBeside(value, surroundings);
+  checkAliasSection(valueAt(value, ['aliases']), Array.isArray(models) ? models : [], others, report);
+}
+
+/** Models that come along with those of the file. */
+function modelsBeside(value: unknown, { default_models }: Surroundings): readonly KnownModel[] {
+  const setting = valueAt(value, ['catalog', 'default']);
+  const has_defaults = setting !== undefined && setting !== false;
+  const sandbox = valueAt(value, ['sandbox']) === false ? [] : (builtinCatalog().models ?? []);
+  return [...sandbox, ...(has_defaults ? (default_models?.() ?? []) : [])];
 }
 
 /** Ids of all models; undefined where some come with the default catalogue. */

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { unknownModel } from './model-errors.ts';
+import { unknownModel, wrongKind } from './model-errors.ts';
 import type { Model } from './model.ts';
 
 /** Names of models: their ids, the aliases that the operator gives them, and ids without what stands before the slash. */
@@ -8,14 +8,17 @@ import type { Model } from './model.ts';
 export type NamedModels = {
   readonly models: ReadonlyMap<string, Model>;
   readonly retired: ReadonlyMap<string, Model>;
+  /** Names for several chat models each, which only chats choose among. */
+  readonly aliases: ReadonlyMap<string, unknown>;
 };
 
 /** Returns the model of this name; throws ApiError 404, which names all models that a name may mean, in `param`. */
-export function modelNamed({ models, retired }: NamedModels, name: string, param: string): Model {
+export function modelNamed({ models, retired, aliases }: NamedModels, name: string, param: string): Model {
   const model = models.get(name);
   if (model) return model;
   const retirement = retired.get(name)?.retirement;
   if (retirement) throw unknownModel(name, param, retirement);
+  if (aliases.has(name)) throw wrongKind({ id: name, kind: 'chat' }, param);
   const [only, ...others] = namesOf(models).get(name) ?? [];
   if (!only) throw unknownModel(name, param);
   if (others.length === 0) return only;
@@ -27,12 +30,12 @@ export function modelNamed({ models, retired }: NamedModels, name: string, param
 const shown_max = 8;
 
 /** Returns the other names under which a model alone is found. */
-export function aliasesOf(models: ReadonlyMap<string, Model>, model: Model): string[] {
+export function aliasesOf({ models, aliases }: Omit<NamedModels, 'retired'>, model: Model): string[] {
   const names = [...model.aliases, shortName(model.id)];
   const meanings = namesOf(models);
   return [...new Set(names)].filter((name) => {
     const [only, ...others] = meanings.get(name) ?? [];
-    return only?.id === model.id && others.length === 0 && !models.has(name);
+    return only?.id === model.id && others.length === 0 && !models.has(name) && !aliases.has(name);
   });
 }
 

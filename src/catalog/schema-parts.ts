@@ -94,3 +94,9 @@ export function secretText(description: string) {
     writeOnly: true,
   });
 }
+
+/** Names of models. */
+export const model_name = {
+  pattern: '^(?!.*(?:^|/)\\.{0,2}(?:/|$))[A-Za-z0-9._:/-]{1,128}$',
+  errorMessage: 'must be 1 to 128 letters, digits or . _ - : /, without empty parts, "." or ".."',
+};

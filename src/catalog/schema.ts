@@ -9,11 +9,13 @@ import {
   freeObject,
   httpUrl,
   mapOf,
+  model_name,
   rate,
   section,
   text,
   secret_pattern,
 } from './schema-parts.ts';
+import { aliases } from './alias-schema.ts';
 import { provider } from './provider-schema.ts';
 import { responses } from './responses-schema.ts';
 import { backup } from './backup-schema.ts';
@@ -352,11 +354,6 @@ const route = section(
   { description: 'One way to run the model.' },
 );
 
-const model_name = {
-  pattern: '^(?!.*(?:^|/)\\.{0,2}(?:/|$))[A-Za-z0-9._:/-]{1,128}$',
-  errorMessage: 'must be 1 to 128 letters, digits or . _ - : /, without empty parts, "." or ".."',
-};
-
 const model = section(
   {
     id: Type.String({ ...model_name, description: 'The id that callers send as `model`.' }),
@@ -466,6 +463,7 @@ const catalog_schema = section(
       ),
     ),
     models: Type.Optional(Type.Array(model, { description: 'Models in the order in which they are listed.' })),
+    aliases: Type.Optional(aliases),
   },
   { description: 'The catalogue and the settings of the service.' },
 );

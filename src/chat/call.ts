@@ -234,7 +234,10 @@ const route_header = 'x-route';
 const route_reason_header = 'x-route-reason';
 
 /** Says why a route is asked: its place in the order, and whether others failed before it. */
-function whyOf({ route_reason = default_reason }: PricedRequest, { attempts }: ChatOutcome): string {
+function whyOf(
+  { model_reason = default_reason, route_reason = model_reason }: PricedRequest,
+  { attempts }: ChatOutcome,
+): string {
   return attempts.length === 0 ? route_reason : `${route_reason}, fallback`;
 }
 

@@ -1,14 +1,17 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { JsonObject, Model } from '../catalog/model.ts';
-import { wrongKind } from '../catalog/model-errors.ts';
+import { aliasNamed, modelsOf } from '../catalog/alias.ts';
+import { unavailableText, wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
+import { ApiError } from '../errors.ts';
 import { allowanceOf } from '../styles/allowed.ts';
 import type { ChatRequest } from '../styles/codec.ts';
 import { fallback_fields, readModelNames, type ModelName } from '../styles/fallbacks.ts';
+import { chosenBy, conversationKey } from './sticky.ts';
 
 /** The models that may answer a chat call: the one that it names, then its fallbacks. */
 
-/** A model, and the field that named it unless that is the first of all. */
+/** A model, and the reason for it: the field that named it unless that is the first of all, and the alias. */
 export type Candidate = { model: Model; why?: string };
 
 /** The body without the names of fallbacks, and the models: at least one, none twice. */
@@ -36,30 +39,66 @@ export function candidatesChosen(
   return { body: rest, candidates };
 }
 
+/** A call, as far as the choice of its models needs it. */
+type NamingCall = { account_id: string; request: Pick<ChatRequest, 'body' | 'model' | 'style'> };
+
 /**
- * Returns the models of a chat call. `models` and `fallbacks` stay in the body where a route of the first model passes them
- * on: they are for the upstream then. Throws ApiError 400 naming the field, and 404 for a model.
+ * Returns the models of a chat call; an alias stands for the one of its models that the conversation has, and perhaps for
+ * the others as fallbacks. `models` and `fallbacks` stay in the body where a route of the first model passes them on: they
+ * are for the upstream then. Throws ApiError 400 naming the field, and 404 for a model.
  */
-export function candidatesIn(catalog: Catalog, { body, model }: Pick<ChatRequest, 'body' | 'model'>): Candidates {
-  const named_first = { name: model, at: (body['model'] ?? null) === null ? 'models[0]' : 'model' };
-  const first = { model: chatModel(catalog, named_first) };
+export function candidatesIn(catalog: Catalog, call: NamingCall): Candidates {
+  const { body, model: name } = call.request;
+  const named_first = { name, at: (body['model'] ?? null) === null ? 'models[0]' : 'model' };
+  const [first, ...others] = candidatesNamed(catalog, call, named_first);
   const passed = fallback_fields.filter((field) =>
     first.model.routes.some(({ options }) => allowanceOf(options).pass.has(field)),
   );
   const own_fields = fallback_fields.filter((field) => (body[field] ?? null) !== null && !passed.includes(field));
-  if (own_fields.length === 0) return { body, candidates: [first] };
+  if (own_fields.length === 0) return { body, candidates: [first, ...others] };
   const rest = { ...body };
-  const own: JsonObject = { model };
+  const own: JsonObject = { model: name };
   for (const field of own_fields) {
     own[field] = rest[field] ?? null;
     delete rest[field];
   }
-  const candidates: [Candidate, ...Candidate[]] = [first];
-  for (const named of readModelNames(own)) {
-    const fallback = chatModel(catalog, named);
-    if (!candidates.some((each) => each.model.id === fallback.id)) candidates.push({ model: fallback, why: named.at });
-  }
-  return { body: rest, candidates };
+  const [, ...named_fallbacks] = readModelNames(own);
+  const fallbacks = named_fallbacks.flatMap((named) =>
+    candidatesNamed(catalog, call, named).map(({ model, why }) => ({ model, why: reason(named.at, why) })),
+  );
+  return { body: rest, candidates: [first, ...withoutRepeats(first, [...others, ...fallbacks])] };
+}
+
+function withoutRepeats(first: Candidate, others: readonly Candidate[]): Candidate[] {
+  const ids = new Set([first.model.id]);
+  return others.filter(({ model: { id } }) => {
+    const is_new = !ids.has(id);
+    ids.add(id);
+    return is_new;
+  });
+}
+
+function reason(at: string, why: string | undefined): string {
+  return why === undefined ? at : `${at}, ${why}`;
+}
+
+/** The models that a name stands for, in the order in which they are asked. Throws ApiError 404, and 502 if none is offered. */
+function candidatesNamed(
+  catalog: Catalog,
+  { account_id, request: { body, style } }: NamingCall,
+  named: ModelName,
+): [Candidate, ...Candidate[]] {
+  const alias = aliasNamed(catalog, named.name);
+  if (!alias) return [{ model: chatModel(catalog, named) }];
+  const all = modelsOf(catalog, alias);
+  const with_routes = all.filter(({ model }) => model.routes.length > 0);
+  const offered = with_routes.length > 0 ? with_routes : all;
+  const key = conversationKey(account_id, body, style.caller.turns_field);
+  const chosen = chosenBy(key, offered) ?? offered[0];
+  if (!chosen) throw new ApiError('upstream_error', unavailableText(alias));
+  const why = `alias ${alias.id}`;
+  const others = alias.has_fallbacks ? offered.filter((each) => each !== chosen) : [];
+  return [{ model: chosen.model, why }, ...others.map(({ model }) => ({ model, why }))];
 }
 
 function chatModel(catalog: Catalog, { name, at }: ModelName): Model {

@@ -37,7 +37,9 @@ export function priceCompaction(
 ): PricedCompaction {
   const body = facts.compaction.requestBody(isObject(call.body) ? call.body : {});
   const { fallbacks: _, ...whole } = priceChatRequest(parts, style, { ...call, body });
-  return { ...whole, ...facts, summary: summaryOf(parts, style, { ...call, body }, facts.compaction) };
+  const { model, model_reason: why } = whole;
+  const chosen = [{ id: model.id, ...(why !== undefined && { why }) }] as const; // the same for the summary
+  return { ...whole, ...facts, summary: summaryOf(parts, style, { ...call, body, chosen }, facts.compaction) };
 }
 
 function summaryOf(

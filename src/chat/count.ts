@@ -32,7 +32,10 @@ export async function countTokens(
   caller: ChatCaller,
 ): Promise<number> {
   const read = readChatRequest(style, call.body ?? {}, 'count');
-  const { body: alone, candidates } = candidatesIn(parts.catalog.current, read);
+  const { body: alone, candidates } = candidatesIn(parts.catalog.current, {
+    account_id: call.caller.account.id,
+    request: read,
+  });
   const [{ model }] = candidates;
   const { body } = takePreferences(alone, model, parts.catalog.current);
   const request = { ...read, body };

@@ -43,7 +43,7 @@ export type PricedRequest = {
   request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
   /** With the routes that may be tried, in their order. */
   model: Model;
-  /** The reason for this model: the field that named it, unless it is the first. */
+  /** The reason for this model: the field that named it unless it is the first, and its alias. */
   model_reason?: string;
   /** That and the reason for this order; absent where a caller is not told of routes. */
   route_reason?: string;
@@ -125,7 +125,7 @@ export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: 
   const { current } = parts.catalog;
   const { body, candidates } = call.chosen
     ? candidatesChosen(current, read.body, call.chosen)
-    : candidatesIn(current, read);
+    : candidatesIn(current, { account_id: call.caller.account.id, request: read });
   const links = findLinks(body);
   judgeLinks(links, parts.addressRules());
   const request = { ...read, body, ...(call.echo && { echo: call.echo }) };

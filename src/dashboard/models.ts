@@ -2,7 +2,8 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { RouteHealth } from '../routing/health.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { lookAtRoutes } from '../api/models.ts';
+import { lookAtRoutes, standingOfListed } from '../api/models.ts';
+import { listedAlias, listedModels, type ListedModel } from '../catalog/alias.ts';
 import type { Model } from '../catalog/model.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import { modelRecord } from '../catalog/view.ts';
@@ -23,7 +24,7 @@ const pace_ms = 7 * 86_400_000;
 
 /** All models that anybody may list, with how they have served this account. */
 export const list_models = account_endpoint('GET', '/models', 'read', async (app, { account }) => {
-  const shown = [...app.catalog.current.models.values()].filter(({ hidden }) => !hidden);
+  const shown = listedModels(app.catalog.current).filter(({ model }) => !model.hidden);
   const view: { data: ModelView[] } = { data: await renderModels(app, account.id, shown) };
   return { status: 200, body: view };
 });
@@ -33,23 +34,26 @@ export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async 
   const id = params['id'] ?? '';
   const { models, retired } = app.catalog.current;
   const model = models.get(id);
-  if (!model) throw unknownModel(id, 'id', retired.get(id)?.retirement);
-  const [view] = await renderModels(app, account.id, [model]);
+  const listed = model ? { model, members: [model] } : listedAlias(app.catalog.current, id);
+  if (!listed) throw unknownModel(id, 'id', retired.get(id)?.retirement);
+  const [view] = await renderModels(app, account.id, [listed]);
   if (!view) throw new Error('a model was not rendered');
   return { status: 200, body: view };
 });
 
-async function renderModels(app: Parts, account_id: string, models: readonly Model[]): Promise<ModelView[]> {
+async function renderModels(app: Parts, account_id: string, listed: readonly ListedModel[]): Promise<ModelView[]> {
+  const models = listed.map(({ model }) => model);
   const [paces, statusOf] = await Promise.all([pacesOf(app, account_id, models), lookAtRoutes(app, account_id)]);
   const { base_currency } = app.catalog.current.settings;
-  return models.map((model) => {
+  return listed.map((one) => {
+    const { model } = one;
     const {
       object: _,
       type: __,
       created: ___,
       created_at: ____,
       ...record
-    } = modelRecord(model, base_currency, statusOf(model));
+    } = modelRecord(model, base_currency, standingOfListed(statusOf, one));
     return { ...record, pace: paces.get(model.id) ?? null };
   });
 }

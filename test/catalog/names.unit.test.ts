@@ -20,7 +20,7 @@ it('an id is known without what stands before its last slash', async () => {
   const catalog = await catalogOf('id: openai/gpt-5', 'id: far/away/gpt-6', 'id: plain');
   expect(modelNamed(catalog, 'gpt-5', 'model').id).toBe('openai/gpt-5');
   expect(modelNamed(catalog, 'gpt-6', 'model').id).toBe('far/away/gpt-6');
-  const aliases = [...catalog.models.values()].map((model) => aliasesOf(catalog.models, model));
+  const aliases = [...catalog.models.values()].map((model) => aliasesOf(catalog, model));
   expect(aliases).toEqual([['gpt-5'], ['gpt-6'], []]);
 });
 
@@ -36,7 +36,7 @@ it('an id goes before an alias, and an alias before the end of an id', async () 
   expect(modelNamed(catalog, 'secret', 'model').id).toBe('c/hidden');
   expect(() => modelNamed(catalog, 'hidden', 'model')).toThrow('There is no model "hidden"');
   const [big] = [...catalog.models.values()];
-  expect(big && aliasesOf(catalog.models, big)).toEqual(['small', 'big']);
+  expect(big && aliasesOf(catalog, big)).toEqual(['small', 'big']);
   expect(catalog.warnings.map(({ path, message }) => `${path}: ${message}`)).toContain(
     'models[0].aliases[1]: gpt-4o is the id of a model, which is meant by it.',
   );
@@ -56,7 +56,7 @@ it('a name that may be several models is a 404 with all of them, and an alias of
       }),
     );
   }
-  expect([...catalog.models.values()].flatMap((model) => aliasesOf(catalog.models, model))).toEqual([]);
+  expect([...catalog.models.values()].flatMap((model) => aliasesOf(catalog, model))).toEqual([]);
   expect(catalog.warnings.map(({ message }) => message)).toContain(
     'z is an alias of a/y, too: who sends it is asked which of them is meant.',
   );
