@@ -60,7 +60,7 @@ export const chat_headers = {
   },
   'x-route-reason': {
     description:
-      'Why it was that route: `default` (first in the order of the operator), `provider.order`, `provider.sort=…`, `provider.only`, `provider.ignore`, `provider.data_collection`; before that the place of a fallback, `models[0]`; with `, fallback` if routes before it failed.',
+      'Why it was that route: `default` (first in the order of the operator), `provider.order`, `provider.sort=…`, `provider.only`, `provider.ignore`, `provider.data_collection`; before that the place of a fallback, `models[0]`, and the alias of its model, `alias smart`; with `, fallback` if routes before it failed.',
     schema: { type: 'string' },
   },
   'x-max-tokens': {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject, Model } from '../catalog/model.ts';
+import type { Json, JsonObject } from '../catalog/model.ts';
 import { isObject } from '../styles/fields.ts';
 
 /**
@@ -43,7 +43,7 @@ function beginningOf(turns: Json): string {
   return texts.join('\n').slice(0, beginning_max);
 }
 
-type Weighted = { readonly model: Model; readonly weight: number };
+type Weighted = { readonly model: { readonly id: string }; readonly weight: number };
 
 /**
  * Returns the one that the key falls to: each gets its part of all keys, and other weights or models move no more keys than

@@ -54,7 +54,9 @@ async function renderModels(app: Parts, account_id: string, listed: readonly Lis
       created_at: ____,
       ...record
     } = modelRecord(model, base_currency, standingOfListed(statusOf, one));
-    return { ...record, pace: paces.get(model.id) ?? null };
+    const { members } = one;
+    const behind = members[0] === model ? {} : { models: members.map(({ id }) => id) };
+    return { ...record, ...behind, pace: paces.get(model.id) ?? null };
   });
 }
 

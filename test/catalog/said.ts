@@ -12,10 +12,10 @@ const surroundings: Surroundings = {
  * Returns the messages about a file, one line each: `error: ` or `warning: `, the place, the path, the message.
  * A ▸ in the text marks a place, and stands in the lines for that place.
  */
-export function said(marked: string): string[] {
+export function said(marked: string, more: Partial<Surroundings> = {}): string[] {
   const before = marked.split('▸')[0] ?? '';
   const place = `medley.yaml:${before.split('\n').length}:${before.length - before.lastIndexOf('\n')} `;
-  const reading = readCatalogFile(marked.replace('▸', ''), 'medley.yaml', surroundings);
+  const reading = readCatalogFile(marked.replace('▸', ''), 'medley.yaml', { ...surroundings, ...more });
   const problems = reading.ok ? reading.warnings : reading.problems;
   return problems.map((problem) => `${problem.severity}: ${showProblem(problem).replace(place, '▸')}`);
 }
