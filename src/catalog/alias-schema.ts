@@ -3,7 +3,7 @@ import { mapOf, model_name, section, text } from './schema-parts.ts';
 
 /** Names of the operator's for several chat models. */
 
-const share = section(
+const weighted_model = section(
   {
     model: Type.String({ ...model_name, description: 'Id of a chat model.' }),
     weight: Type.Optional(
@@ -22,7 +22,11 @@ const alias = section(
   {
     name: Type.Optional(text({ description: 'Name for people. Default: the alias.' })),
     description: Type.Optional(Type.String({ maxLength: 4000, description: 'A sentence or two for people.' })),
-    models: Type.Array(share, { minItems: 1, maxItems: 16, description: 'A conversation stays with one of them.' }),
+    models: Type.Array(weighted_model, {
+      minItems: 1,
+      maxItems: 16,
+      description: 'A conversation stays with one of them.',
+    }),
     fallbacks: Type.Optional(
       Type.Boolean({
         default: false,

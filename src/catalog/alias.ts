@@ -10,20 +10,23 @@ export type Alias = {
   /** For people; absent: it says which models there are. */
   readonly description?: string;
   /** In their order. */
-  readonly shares: readonly Share[];
+  readonly weighted_models: readonly WeightedModel[];
   /** The other models are asked if that of the conversation does not answer. */
   readonly has_fallbacks: boolean;
 };
 
 /** The part of the conversations that a model gets. */
-export type Share = { readonly model: string; readonly weight: number };
+export type WeightedModel = { readonly model: string; readonly weight: number };
 
 /** The aliases of a file that has been checked, by their names. */
 export function aliasesIn({ aliases = {} }: CatalogFile): ReadonlyMap<string, Alias> {
   return new Map(
     Object.entries(aliases).map(([id, { name = id, description, models, fallbacks = false }]) => {
-      const shares = models.map(({ model, weight = 1 }) => ({ model, weight }));
-      return [id, { id, name, ...(description !== undefined && { description }), shares, has_fallbacks: fallbacks }];
+      const weighted_models = models.map(({ model, weight = 1 }) => ({ model, weight }));
+      return [
+        id,
+        { id, name, ...(description !== undefined && { description }), weighted_models, has_fallbacks: fallbacks },
+      ];
     }),
   );
 }
@@ -36,8 +39,11 @@ export function aliasNamed({ models, aliases }: Offer, name: string): Alias | un
 }
 
 /** Returns the models of an alias that are offered now, with their weights. */
-export function modelsOf({ models }: Pick<Offer, 'models'>, { shares }: Alias): { model: Model; weight: number }[] {
-  return shares.flatMap(({ model: id, weight }) => {
+export function modelsOf(
+  { models }: Pick<Offer, 'models'>,
+  { weighted_models }: Alias,
+): { model: Model; weight: number }[] {
+  return weighted_models.flatMap(({ model: id, weight }) => {
     const model = models.get(id);
     return model?.kind === 'chat' ? [{ model, weight }] : [];
   });

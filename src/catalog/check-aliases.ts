@@ -22,12 +22,12 @@ export function checkAliasSection(
   );
   const kinds = new Map([...more(), ...own].map(({ id, kind }) => [id, kind]));
   const other_names = new Map(own_models.flatMap(otherNames));
-  for (const [name, value] of Object.entries(aliases)) {
+  for (const [name, value] of Object.entries<unknown>(aliases)) {
     const at = ['aliases', name];
     const model = other_names.get(name);
     if (kinds.has(name)) report.error(at, `is the id of a model: take another name.`, 'key');
     else if (model !== undefined) report.error(at, `is an alias of ${model} already: take another name.`, 'key');
-    if (!report.wrong(at)) checkShares(name, value as unknown as AliasEntry, { aliases, kinds }, report); // its shape has been checked
+    if (!report.wrong(at)) checkModels(name, value as AliasEntry, { aliases, kinds }, report); // its shape has been checked
   }
 }
 
@@ -39,7 +39,7 @@ function otherNames(model: unknown): [string, string][] {
 
 type Names = { aliases: object; kinds: ReadonlyMap<string, string> };
 
-function checkShares(name: string, { models }: AliasEntry, { aliases, kinds }: Names, report: Report): void {
+function checkModels(name: string, { models }: AliasEntry, { aliases, kinds }: Names, report: Report): void {
   const seen = new Set<string>();
   for (const [index, { model }] of models.entries()) {
     const at = ['aliases', name, 'models', index, 'model'];

@@ -26,8 +26,9 @@ describe('medley.example.yaml', () => {
   });
 
   it('offers its models, and each makes its file', async () => {
-    const { data } = await checkout.call<{ data: { id: string; modality: string }[] }>('/v1/models');
-    const models = data.filter(({ id }) => !id.startsWith('sandbox/'));
+    const { data } = await checkout.call<{ data: { id: string; modality: string; models?: string[] }[] }>('/v1/models');
+    expect(data.find(({ id }) => id === 'smart')).toMatchObject({ models: ['sandbox/chat'] }); // no key is set
+    const models = data.filter(({ id, modality }) => !id.startsWith('sandbox/') && modality !== 'chat');
     expect(models.map(({ modality }) => modality)).toEqual(['image', 'video', 'audio']);
     for (const { id: model, modality } of models) {
       const input = modality === 'audio' ? { text: 'Hello' } : { prompt: 'Hello' };
