@@ -8,26 +8,28 @@ export type KnownModel = { id: string; kind: string };
 
 /**
  * Checks the aliases of a file beyond their shape. `own`: models of the file; `more`: those that come along, read only if
- * there are aliases.
+ * there are aliases; undefined where nobody knows them.
  */
 export function checkAliasSection(
   aliases: unknown,
   own_models: readonly unknown[],
-  more: () => readonly KnownModel[],
+  more: () => readonly KnownModel[] | undefined,
   report: Report,
 ): void {
   if (!isObject(aliases) || Object.keys(aliases).length === 0) return;
   const own = own_models.flatMap((model) =>
     isObject(model) && typeof model['id'] === 'string' ? [{ id: model['id'], kind: String(model['kind']) }] : [],
   );
-  const kinds = new Map([...more(), ...own].map(({ id, kind }) => [id, kind]));
+  const along = more();
+  const kinds = new Map([...(along ?? []), ...own].map(({ id, kind }) => [id, kind]));
+  const knows_all = along !== undefined;
   const other_names = new Map(own_models.flatMap(otherNames));
   for (const [name, value] of Object.entries<unknown>(aliases)) {
     const at = ['aliases', name];
     const model = other_names.get(name);
     if (kinds.has(name)) report.error(at, `is the id of a model: take another name.`, 'key');
     else if (model !== undefined) report.error(at, `is an alias of ${model} already: take another name.`, 'key');
-    if (!report.wrong(at)) checkModels(name, value as AliasEntry, { aliases, kinds }, report); // its shape has been checked
+    if (!report.wrong(at)) checkModels(name, value as AliasEntry, { aliases, kinds, knows_all }, report); // its shape has been checked
   }
 }
 
@@ -37,9 +39,9 @@ function otherNames(model: unknown): [string, string][] {
   return aliases.flatMap((alias) => (typeof alias === 'string' ? [[alias, id]] : []));
 }
 
-type Names = { aliases: object; kinds: ReadonlyMap<string, string> };
+type Names = { aliases: object; kinds: ReadonlyMap<string, string>; knows_all: boolean };
 
-function checkModels(name: string, { models }: AliasEntry, { aliases, kinds }: Names, report: Report): void {
+function checkModels(name: string, { models }: AliasEntry, { aliases, kinds, knows_all }: Names, report: Report): void {
   const seen = new Set<string>();
   for (const [index, { model }] of models.entries()) {
     const at = ['aliases', name, 'models', index, 'model'];
@@ -48,7 +50,7 @@ function checkModels(name: string, { models }: AliasEntry, { aliases, kinds }: N
     else if (kind !== undefined && kind !== 'chat') report.error(at, `${model} is no chat model, but one of ${kind}.`);
     else if (kind === undefined && Object.hasOwn(aliases, model))
       report.error(at, `${model} is an alias itself: name the models that it stands for.`);
-    else if (kind === undefined)
+    else if (kind === undefined && knows_all)
       report.warn(
         at,
         `there is no model ${model} in this file: it is passed over. ${suggestion(model, [...kinds.keys()]) ?? ''}`.trimEnd(),

@@ -58,12 +58,13 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   checkAliasSection(valueAt(value, ['aliases']), Array.isArray(models) ? models : [], others, report);
 }
 
-/** Models that come along with those of the file. */
-function modelsBeside(value: unknown, { default_models }: Surroundings): readonly KnownModel[] {
+/** Models that come along with those of the file; undefined where those of the default catalogue are not at hand. */
+function modelsBeside(value: unknown, { default_models }: Surroundings): readonly KnownModel[] | undefined {
   const setting = valueAt(value, ['catalog', 'default']);
   const has_defaults = setting !== undefined && setting !== false;
   const sandbox = valueAt(value, ['sandbox']) === false ? [] : (builtinCatalog().models ?? []);
-  return [...sandbox, ...(has_defaults ? (default_models?.() ?? []) : [])];
+  if (!has_defaults) return sandbox;
+  return default_models && [...sandbox, ...default_models()];
 }
 
 /** Ids of all models; undefined where some come with the default catalogue. */

@@ -104,6 +104,8 @@ export type Model = {
   retires?: string;
   /** The model to use instead. */
   replaced_by?: string;
+  /** Of an alias: the models behind it; each conversation stays with one. Prices are those of the dearest, limits and capabilities those that all have. */
+  models?: string[];
 };
 
 export type Balance = {
