@@ -2,14 +2,15 @@ import type { Command } from 'commander';
 import { defaultProviders, keyName } from '../catalog/default.ts';
 import type { PricedRow } from '../catalog/draft.ts';
 import { falRow, type FalPrice } from '../catalog/lists/fal-prices.ts';
+import { ListError } from '../catalog/lists/listed.ts';
 import type { WrittenModel } from '../catalog/lists/edit.ts';
 import { multiplied } from '../catalog/margin.ts';
 import type { PriceRow } from '../catalog/model.ts';
 import type { ModelEntry } from '../catalog/schema.ts';
 import { resolveSecret } from '../config.ts';
 import { counted } from '../lib/counted.ts';
-import { DescriptionError } from '../providers/describe.ts';
-import { askFalPrices, fal_adapter, fal_prices_url } from '../providers/fal-prices.ts';
+import { DescriptionError, fetchJson } from '../providers/describe.ts';
+import { askFalPrices, fal_adapter, fal_prices_path, fal_prices_url } from '../providers/fal-prices.ts';
 import { editFile, type EditedFile } from './catalog-file.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 import { changeLines, marginOf, patternOf, providerEntry, savedLines } from './models-import-list.ts';
@@ -38,11 +39,7 @@ async function importPrices(options: Options): Promise<CommandResult> {
     throw new CommandError(`${file.path} has no model that was asked for with a route over ${provider}.`);
   const secret = await secretOf(file, provider);
   const endpoints = [...new Set(models.map(({ upstream_model }) => upstream_model))];
-  const prices = await askFalPrices(endpoints, { base_url, secret }).catch((error: unknown) => {
-    if (!(error instanceof DescriptionError)) throw error;
-    const is_refused = error.status === 401 || error.status === 403;
-    throw new CommandError(is_refused ? `fal does not take this key: ${error.message}` : error.message);
-  });
+  const prices = await falPrices(endpoints, base_url, secret);
   const source = { url: `${base_url}/models/pricing`, date: new Date().toISOString().slice(0, 10) };
   const read = models.map((model) => ({ model, row: rowFor(model, prices.get(model.upstream_model)) }));
   const left = read.flatMap(({ model: { id }, row }) => (typeof row === 'string' ? [{ id, reason: row }] : []));
@@ -59,6 +56,27 @@ async function importPrices(options: Options): Promise<CommandResult> {
     ...savedLines(file, { written, warnings }),
   ];
   return { json: { file: file.path, written, changes, left, warnings }, text: lines.join('\n') };
+}
+
+/** Asks fal for prices of endpoints. Throws CommandError. */
+export async function falPrices(
+  endpoints: readonly string[],
+  base_url: string,
+  secret: string,
+): Promise<Map<string, FalPrice>> {
+  const url = base_url.replace(/\/+$/, '') + fal_prices_path;
+  const get = (query: Record<string, string>) =>
+    fetchJson(`${url}?${new URLSearchParams(query)}`, { authorization: `Key ${secret}` }).catch((error: unknown) => {
+      if (!(error instanceof DescriptionError)) throw error;
+      if (error.status === 404) return undefined;
+      const is_refused = error.status === 401 || error.status === 403;
+      throw new CommandError(is_refused ? `fal does not take this key: ${error.message}` : error.message);
+    });
+  try {
+    return await askFalPrices(endpoints, get);
+  } catch (error) {
+    throw error instanceof ListError ? new CommandError(`${url} ${error.message}`) : error;
+  }
 }
 
 async function secretOf(file: EditedFile, provider: string): Promise<string> {

@@ -6,10 +6,10 @@ import { falRow } from '../catalog/lists/fal-prices.ts';
 import type { MediaKind } from '../catalog/model.ts';
 import { resolveSecret } from '../config.ts';
 import { described, DescriptionError, type Describe } from '../providers/describe.ts';
-import { askFalPrices, fal_prices_url } from '../providers/fal-prices.ts';
+import { fal_prices_url } from '../providers/fal-prices.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
 import { documentCommand } from './models-import-document.ts';
-import { falPricesCommand, pricedAt } from './models-import-fal.ts';
+import { falPrices, falPricesCommand, pricedAt } from './models-import-fal.ts';
 import { listCommands, marginOf } from './models-import-list.ts';
 
 export function importCommands(models: Command): void {
@@ -59,7 +59,7 @@ async function importOne(read: Describe, name: string, options: Options): Promis
 async function withPrice(draft: Draft, margin: string, base_url: string | undefined): Promise<Draft> {
   const secret = base_url === undefined ? undefined : resolveSecret(draft.api_key);
   if (base_url === undefined || secret === undefined) return draft;
-  const price = (await askFalPrices([draft.upstream_model], { base_url, secret })).get(draft.upstream_model);
+  const price = (await falPrices([draft.upstream_model], base_url, secret)).get(draft.upstream_model);
   const row = price ? falRow(price, draft.kind) : 'fal has no price of it';
   if (typeof row === 'string') return { ...draft, priced: { note: `No price: ${row}.` } };
   const source = { url: `${base_url}/models/pricing`, date: new Date().toISOString().slice(0, 10) };

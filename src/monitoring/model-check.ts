@@ -1,5 +1,5 @@
-import { compareWithList } from '../catalog/lists/compare.ts';
-import { dayOf } from '../catalog/dated.ts';
+import { compareWithList, priceDifference } from '../catalog/lists/compare.ts';
+import { dayOf, rowsOn } from '../catalog/dated.ts';
 import { sortExplained } from '../catalog/lists/explained.ts';
 import { isMediaKind, type Model, type ProviderConfig, type Settings } from '../catalog/model.ts';
 import { presetAt } from '../catalog/presets.ts';
@@ -100,6 +100,10 @@ export async function checkModels(
     await noting(check, `The list of ${provider.name}`, async () => {
       check.differences.push(...(await missingIn(provider, bought, guard, signal)));
     });
+    await noting(check, `The prices of ${provider.name}`, async () => {
+      const day = dayOf(clock.now());
+      check.differences.push(...(await costsIn(provider, bought, { guard, signal, day })));
+    });
   }
   return { ...check, differences: bounded(check.differences), unread: bounded(check.unread) };
 }
@@ -148,6 +152,33 @@ async function missingIn(
   return routes
     .filter(({ upstream_model }) => !names.some((name) => isVersionOf(name, upstream_model)))
     .map(({ id, upstream_model }) => `${id} (${provider.name}): ${upstream_model} is not in the provider's own list`);
+}
+
+type AskParts = { guard: Guard; signal: AbortSignal; day: string };
+
+/** Names costs that the provider's own prices contradict. It has one for each model: costs of several rows are left out. */
+async function costsIn(
+  provider: ProviderConfig,
+  models: readonly Model[],
+  { guard, signal, day }: AskParts,
+): Promise<string[]> {
+  const readPrices = adapters[provider.adapter]?.readPrices;
+  const costs = models.flatMap(({ id, kind, routes }) =>
+    routes.flatMap((route) => {
+      const [row, ...others] = route.provider === provider.name ? rowsOn(route.cost, day) : [];
+      return row && others.length === 0 && !row.when ? [{ id, kind, route, row }] : [];
+    }),
+  );
+  if (!readPrices || costs.length === 0) return [];
+  const priced = costs.map(({ kind, route: { upstream_model } }) => ({ kind, upstream_model }));
+  const prices = await readPrices(provider, { guard }, { models: priced, signal });
+  return costs.flatMap(({ id, route, row }) => {
+    const listed = prices.get(route.upstream_model);
+    const difference = listed?.unit === row.unit ? priceDifference(row, listed) : undefined;
+    if (!difference) return [];
+    const { ours, theirs } = difference;
+    return [`${id} (${route.id}) ${row.unit}: ${ours} here, ${theirs} in the provider's own prices`];
+  });
 }
 
 /** Providers list `name-2026-01-01` or `name:latest` for what answers to `name`. */

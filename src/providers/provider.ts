@@ -4,7 +4,7 @@ import type { Json, JsonObject, Kind, ProviderConfig, ProviderLimits, Timeouts }
 import type { Units } from '../catalog/price.ts';
 import type { ProviderEntry } from '../catalog/schema.ts';
 import type { Documents } from './offer/document.ts';
-import type { ListModels } from './offer/offer.ts';
+import type { ListModels, ReadPrices } from './offer/offer.ts';
 import type { Guard } from '../net/guard.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -284,6 +284,8 @@ export type Adapter = {
   readonly file_options?: readonly string[];
   /** Reads its upstream's own list of models, by which the key is checked, too. Throws OfferError. */
   listModels?: ListModels;
+  /** Reads what its upstream says that models cost. */
+  readPrices?: ReadPrices;
   /** Its list has models for media too, by the names that routes call them. */
   readonly lists_media?: true;
   /** Its list is complete, and says what each model makes: no other can be typed. */

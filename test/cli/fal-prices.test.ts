@@ -25,7 +25,7 @@ function answerTo(path: string, authorization: string | undefined): [status: num
   const { pathname, searchParams } = new URL(path, 'http://fal');
   if (authorization !== `Key ${key}`) return [401, error('authorization_error', 'Authentication required')];
   if (pathname !== '/v1/models/pricing') return [404, error('not_found', 'Resource not found')];
-  const endpoints = searchParams.getAll('endpoint_id');
+  const endpoints = searchParams.getAll('endpoint_id').flatMap((ids) => ids.split(','));
   asked.push(endpoints);
   if (endpoints.length === 0 || endpoints.length > 50) return [400, error('validation_error', '1-50 endpoint IDs')];
   if (endpoints.some((endpoint) => endpoint.includes('unknown'))) return [404, error('not_found', 'No such model')];

@@ -136,6 +136,69 @@ describe('the check of models', () => {
   });
 });
 
+describe('the prices of fal', () => {
+  const drawing = (id: string, upstream_model: string, cost: string) => `  - id: ${id}
+    kind: image
+    input_schema: { type: object, properties: { n: { type: integer, minimum: 1, maximum: 4, default: 1 } } }
+    price: [{ unit: image, amount: "1" }]
+    estimate: { image: $input.n }
+    routes: [{ provider: queue, upstream_model: ${upstream_model}, input: { num_images: $input.n }, cost: ${cost} }]`;
+  const fal = () => `
+version: 1
+currencies: { USD: "1" }
+catalog: { price_list: "${url}/prices.json?x=1" }
+providers: { queue: { adapter: fal, base_url: "${url}", api_key: env:MAKER_KEY, allow_private: true } }
+models:
+${drawing('acme/same', 'acme/a', '[{ unit: image, per: 100, amount: "3" }]')}
+${drawing('acme/dearer', 'acme/b', '[{ unit: image, amount: "0.03" }]')}
+${drawing('acme/pixels', 'acme/c', '[{ unit: image, amount: "0.03" }]')}
+${drawing('acme/counted', 'acme/d', '[{ unit: image, amount: "0.03", when: { n: 1 } }, { unit: image, amount: "0.02" }]')}
+${drawing('acme/unknown', 'acme/e', '[{ unit: image, amount: "0.03" }]')}
+`;
+  const price = (endpoint_id: string, unit_price: number, unit = 'images') => ({
+    endpoint_id,
+    unit_price,
+    unit,
+    currency: 'USD',
+  });
+  const listed = {
+    prices: [price('acme/a', 0.03), price('acme/b', 0.04), price('acme/c', 0.01, 'megapixels'), price('acme/d', 0.5)],
+    next_cursor: null,
+    has_more: false,
+  };
+
+  it('name the costs of one row that they contradict', async () => {
+    await service.configure(fal());
+    own = json(listed);
+    expect(await check()).toEqual({
+      compared: 0,
+      differences: ["acme/dearer (queue) image: 0.03 here, 0.04 in the provider's own prices"],
+      unread: [],
+    });
+    expect(asked.at(-1)).toBe('/v1/models/pricing?endpoint_id=acme%2Fa%2Cacme%2Fb%2Cacme%2Fc%2Cacme%2Fe Key sk-secret');
+  });
+
+  it.each<[string, Answer, RegExp]>([
+    ['a refusal', (response) => response.writeHead(401).end('{}'), /does not take this key/],
+    ['HTML', (response) => response.writeHead(200).end('<html>'), /is no JSON object/],
+    ['another answer', json({ data: [] }), /has no prices/],
+  ])('are named where %s comes in their place', async (_what, answer, reason) => {
+    await service.configure(fal());
+    own = answer;
+    const { differences, unread } = await check();
+    expect(differences).toEqual([]);
+    expect(unread).toEqual([expect.stringMatching(/^The prices of queue could not be read: /)]);
+    expect(unread[0]).toMatch(reason);
+    expect(unread[0]).not.toContain('sk-secret');
+  });
+
+  it('are nothing where there are none', async () => {
+    await service.configure(fal());
+    own = (response) => response.writeHead(404).end('{}');
+    expect(await check()).toEqual({ compared: 0, differences: [], unread: [] });
+  });
+});
+
 describe('the list of Google', () => {
   const film = (id: string, upstream_model: string) => `  - id: ${id}
     kind: video

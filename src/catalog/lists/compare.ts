@@ -173,6 +173,13 @@ function amountOf({ unit, amount, per }: PriceRow): Amount | undefined {
   return exact && { numerator: exact.numerator * many, denominator: exact.denominator * BigInt(per) * seconds };
 }
 
+/** Returns both prices of one unit, if they differ. */
+export function priceDifference(ours: PriceRow, theirs: PriceRow): { ours: string; theirs: string } | undefined {
+  const [mine, other] = [amountOf(ours), amountOf(theirs)];
+  if (!mine || !other || areSame(mine, other)) return undefined;
+  return { ours: shown(mine), theirs: shown(other) };
+}
+
 /** Lists round: 0.0000611 stands for 0.22 divided by 3600. */
 const rounding = 2_000n;
 

@@ -1,7 +1,7 @@
 import { entryOf, type EntryOptions } from '../../catalog/lists/entry.ts';
 import type { ListForm } from '../../catalog/lists/index.ts';
 import { isListedKind, type ListedKind, type ListedModel } from '../../catalog/lists/listed.ts';
-import type { Kind, ProviderConfig } from '../../catalog/model.ts';
+import type { Kind, PriceRow, ProviderConfig } from '../../catalog/model.ts';
 import type { ModelEntry } from '../../catalog/schema.ts';
 import type { Guard } from '../../net/guard.ts';
 
@@ -34,14 +34,30 @@ export type ListModels = (
   request: OfferRequest,
 ) => Promise<OfferedModel[] | undefined>;
 
+/** A model whose price is asked for. */
+export type Priced = { readonly upstream_model: string; readonly kind: Kind };
+
+/**
+ * Reads what an upstream says that models cost, in US dollars, by their names; models of which it says nothing that has a
+ * unit here are absent. Throws OfferError.
+ */
+export type ReadPrices = (
+  config: ProviderConfig,
+  parts: { guard: Guard },
+  request: { models: readonly Priced[]; signal: AbortSignal },
+) => Promise<ReadonlyMap<string, PriceRow>>;
+
 /** A list that cannot be read. The message is a sentence; `field` is what the operator may correct. */
 export class OfferError extends Error {
   override name = 'OfferError';
   readonly field: 'api_key' | 'base_url' | 'allow_private';
+  /** Of the answer, if it was one that says no. */
+  readonly status: number | undefined;
 
-  constructor(field: OfferError['field'], message: string) {
+  constructor(field: OfferError['field'], message: string, status?: number) {
     super(message);
     this.field = field;
+    this.status = status;
   }
 }
 

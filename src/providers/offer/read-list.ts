@@ -1,5 +1,5 @@
 import { ListError, type ListedModel } from '../../catalog/lists/listed.ts';
-import type { ProviderConfig } from '../../catalog/model.ts';
+import type { JsonObject, ProviderConfig } from '../../catalog/model.ts';
 import { GuardError, type Guard } from '../../net/guard.ts';
 import { openUpstream, type Answer, type Upstream } from '../http/http.ts';
 import { textIn } from '../http/reading.ts';
@@ -35,6 +35,32 @@ export async function readUpstreamList(place: Place): Promise<ListedModel[]> {
     return listIn(answer, read, config.base_url + path);
   } finally {
     void upstream.close();
+  }
+}
+
+/** Reads a JSON object of an upstream by the guarded connector; undefined for a 404. Throws OfferError. */
+export async function readUpstreamObject(
+  place: Omit<Place, 'read' | 'key_path' | 'signal'>,
+  stopped: AbortSignal,
+): Promise<JsonObject | undefined> {
+  const { config, guard, headers, path, query } = place;
+  const upstream = openUpstream(config, guard, { headers });
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(limit_ms)]);
+  try {
+    return objectIn(await get(upstream, config, { path, signal, ...(query && { query }) }), config.base_url + path);
+  } catch (error) {
+    if (error instanceof OfferError && error.status === 404) return undefined;
+    throw error;
+  } finally {
+    void upstream.close();
+  }
+}
+
+function objectIn(answer: Answer, url: string): JsonObject {
+  try {
+    return answer.object();
+  } catch {
+    throw new OfferError('base_url', `The answer of ${url} is no JSON object.`);
   }
 }
 
@@ -101,7 +127,7 @@ function refusalOf(answer: Answer, url: string, has_key: boolean, secrets: reado
     return new OfferError('api_key', `${text}${reasonIn(answer, secrets)} (${status}).`);
   }
   if (status === 404 || status === 405) {
-    return new OfferError('base_url', `There is nothing at ${url} (${status}). Check the path of the address.`);
+    return new OfferError('base_url', `There is nothing at ${url} (${status}). Check the path of the address.`, status);
   }
   if (status >= 300 && status < 400) {
     return new OfferError('base_url', `${url} leads elsewhere (${status}). Give the address where it ends.`);

@@ -18,6 +18,7 @@ import { objectIn, objectsIn, textIn } from '../../http/reading.ts';
 import { upstreamErrorOf, type Hints } from '../../http/refusal.ts';
 import { fileOf, outputProblems, resultsOf } from '../../http/results.ts';
 import { costProblems, creditCost } from '../../http/upstream-cost.ts';
+import { readFalModelPrices } from './prices.ts';
 import { goingOn, readPollState, unknownRun, type PollInterval, type PollState } from '../../http/poll-state.ts';
 
 const default_base_url = 'https://queue.fal.run';
@@ -53,6 +54,7 @@ export const fal = {
   // Has a queue of its own, and refuses nothing: https://docs.fal.ai/documentation/model-apis/concurrency-limits, read 2026-11-25
   limits: { label: 'fal' },
   checkOptions,
+  readPrices: readFalModelPrices,
   open,
 } satisfies Adapter;
 
