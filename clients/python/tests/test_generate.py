@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -42,6 +43,12 @@ def test_makes_one_task_when_the_answer_to_the_creation_is_lost(medley: Medley, 
     assert len({seen.headers["idempotency-key"] for seen in proxy.creations()}) == 1
     assert [each["id"] for each in tasks_of(medley)] == [task["id"]]
     assert medley.key()["spent"]["exact"] == "0.010000"
+
+
+def test_threads_share_a_client(medley: Medley) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = pool.map(lambda n: medley.generate("sandbox/image", {"prompt": str(n)})["id"], range(16))
+        assert len(set(made)) == 16
 
 
 def test_a_task_outlives_a_service_that_is_away_while_it_is_polled(medley: Medley, proxy: Proxy) -> None:

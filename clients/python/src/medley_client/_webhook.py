@@ -94,8 +94,8 @@ def _bytes_of(body: bytes | bytearray | memoryview | str) -> bytes:
     raise MedleyError("verify_webhook needs the body as it was received: bytes or text, not a parsed object.")
 
 
-def _key_of(secret: str) -> bytes:
-    key = _base64_of(secret[6:]) if secret.startswith("whsec_") else None
+def _key_of(secret: object) -> bytes:
+    key = _base64_of(secret[6:]) if isinstance(secret, str) and secret.startswith("whsec_") else None
     if not key:
         raise MedleyError("A webhook secret is whsec_ and base64 after it.")
     return key
