@@ -11,7 +11,7 @@ const models = `
     kind: embedding
     price: [{ unit: input_token, per: 1000000, amount: "2.00" }, { unit: request, amount: "0.01" }]
     routes:
-      - { provider: oai, upstream_model: embed-first, timeout: { total: 1s } }
+      - { provider: oai, upstream_model: embed-first, timeout: { total: 3s } }
       - { provider: ant, upstream_model: embed-none }
       - { provider: oai, upstream_model: embed-second, id: last }
 `;

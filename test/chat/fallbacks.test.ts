@@ -14,7 +14,7 @@ const model = (id: string, provider: string, price: string, more = '') => `
     kind: chat
     max_output_tokens: 1000
     price: ${price}
-    routes: [{ provider: ${provider}, upstream_model: ${id}, ${more} timeout: { first_byte: 1s, idle: 1s, total: 4s } }]`;
+    routes: [{ provider: ${provider}, upstream_model: ${id}, ${more} timeout: { first_byte: 3s, idle: 3s, total: 9s } }]`;
 const dear =
   '[{ unit: input_token, per: 1000000, amount: "20.00" }, { unit: output_token, per: 1000000, amount: "100.00" }]';
 const more = [

@@ -38,8 +38,8 @@ beforeAll(async () => {
     max_output_tokens: 1000
     price: *price
     routes:
-      - { provider: gem, upstream_model: gemini-y, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
-      - { provider: far, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
+      - { provider: gem, upstream_model: gemini-y, timeout: { first_byte: 3s, idle: 3s, total: 9s } }
+      - { provider: far, upstream_model: second, timeout: { first_byte: 3s, idle: 3s, total: 9s } }
 `;
   const others = `
   - id: acme/quick-gem

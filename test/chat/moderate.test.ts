@@ -27,7 +27,7 @@ const models = `
     kind: moderation
     price: [{ unit: request, amount: "0.001" }]
     routes:
-      - { provider: oai, upstream_model: mod-first, timeout: { total: 1s } }
+      - { provider: oai, upstream_model: mod-first, timeout: { total: 3s } }
       - { provider: ant, upstream_model: mod-none }
       - { provider: oai, upstream_model: mod-second, id: last }
 `;

@@ -27,7 +27,7 @@ const models = `
     kind: rerank
     price: [{ unit: search_unit, per: 1000, amount: "2.00" }]
     routes:
-      - { provider: coh, upstream_model: rank-first, timeout: { total: 1s } }
+      - { provider: coh, upstream_model: rank-first, timeout: { total: 3s } }
       - { provider: ant, upstream_model: rank-none }
       - { provider: coh, upstream_model: rank-second, id: last }
 `;

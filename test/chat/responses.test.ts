@@ -18,7 +18,7 @@ const models = `
       - provider: oai
         upstream_model: native-first
         options: { responses: true }
-        timeout: { first_byte: 1s, idle: 1s, total: 4s }
+        timeout: { first_byte: 3s, idle: 3s, total: 9s }
       - { provider: ant, upstream_model: second }
 `;
 

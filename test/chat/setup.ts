@@ -37,8 +37,8 @@ ${providers.replaceAll('URL', upstream.url)}models:
     max_output_tokens: 1000
     price: *price
     routes:
-      - { provider: oai, upstream_model: first, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
-      - { provider: ant, upstream_model: second, timeout: { first_byte: 1s, idle: 1s, total: 4s } }
+      - { provider: oai, upstream_model: first, timeout: { first_byte: 3s, idle: 3s, total: 9s } }
+      - { provider: ant, upstream_model: second, timeout: { first_byte: 3s, idle: 3s, total: 9s } }
 ${more}`;
 }
 

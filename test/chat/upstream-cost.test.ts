@@ -12,7 +12,7 @@ const more = `
     routes:
       - provider: oai
         upstream_model: costly
-        timeout: { first_byte: 1s, idle: 1s, total: 4s }
+        timeout: { first_byte: 3s, idle: 3s, total: 9s }
         cost:
           - { unit: input_token, per: 1000000, amount: "1.50" }
           - { unit: cached_input_token, per: 1000000, amount: "0.15" }

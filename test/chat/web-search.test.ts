@@ -64,7 +64,7 @@ tools:
     per: 1000
     cost: "4.00"
     searches_max: 3
-    timeout: 500ms
+    timeout: 3s
     allow_private: true
     ${fields}
 `;

@@ -114,6 +114,9 @@ it('S4.4-1 POST /v1/messages takes requests and returns responses of the message
     content: [{ type: 'text', text: 'Hi' }],
     stop_reason: 'end_turn',
     stop_sequence: null,
+    stop_details: null,
+    container: null,
+    diagnostics: null,
     usage: expect.objectContaining({ input_tokens: 10, output_tokens: 5 }),
   });
 });
