@@ -21,7 +21,37 @@ const shared_files = readdirSync(join(sources, '_async')).filter(
   (name) => name.endsWith('.py') && !own_files.includes(name),
 );
 
+/** Returns the operations of a client, such as `GET /v1/tasks/{}`. */
+function operationsIn(texts: string[], request: RegExp): string[] {
+  const calls = texts.flatMap((text) => [...text.matchAll(request)]);
+  const operations = calls.map(([, method, path = '']) => `${method} ${path.replaceAll(/\$?\{[^}]*\}/g, '{}')}`);
+  return [...new Set(operations)].toSorted();
+}
+
+const python_request = /\bRequest\(\s*"(GET|POST|DELETE)",\s*f?"([^"]+)"/g;
+const typescript_request = /\bmethod: '(GET|POST|DELETE)',\s*path: ['`]([^'`]+)['`]/g;
+
 describe('the Python client', () => {
+  const python = operationsIn(
+    [...shared_files.map((name) => read(sources, '_async', name)), read(sources, '_chat.py')],
+    python_request,
+  );
+
+  test('has the operations of the TypeScript client, and those of chat', () => {
+    const folder = join(root, 'clients/typescript/src');
+    const texts = readdirSync(folder).map((name) => read(folder, name));
+    const typescript = operationsIn(texts, typescript_request);
+    expect(typescript.length).toBeGreaterThanOrEqual(17);
+    expect(python).toEqual([...typescript, 'POST /v1/chat/completions', 'GET /v1/chat/{}'].toSorted());
+  });
+
+  test('calls what openapi.json has', () => {
+    const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`),
+    );
+    expect(python.filter((operation) => !operations.includes(operation))).toEqual([]);
+  });
+
   test('has the types of openapi.json', async () => {
     await expect(pythonTypesOf(openapi)).toMatchFileSnapshot(join(sources, 'types.py'));
   });
