@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from servers import Proxy, Reply, error_type
+from servers import Proxy, Reply, Seen, error_type
 from test_chat import ask, record_of
 from test_files import audio
 
@@ -97,6 +98,40 @@ def test_a_canceled_wait_cancels_the_task_if_it_should(
         assert error_type(final) == ("canceled" if cancel_on_leave else None)
     if is_created or cancel_on_leave:
         assert len(medley.tasks.list().take(10)) == 1
+
+
+def test_a_second_cancellation_leaves_the_cancel_of_the_task_alone(
+    make_async: MakeAsync, proxy: Proxy, medley: Medley
+) -> None:
+    canceled_twice = threading.Event()
+
+    async def work() -> None:
+        polled, canceling = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def decide(seen: Seen, nth: int) -> str:
+            if seen.path.endswith("/cancel"):
+                loop.call_soon_threadsafe(canceling.set)
+                assert canceled_twice.wait(120)
+            elif nth == 2:
+                loop.call_soon_threadsafe(polled.set)
+            return "pass"
+
+        proxy.decide = decide
+        async with make_async() as client:
+            call = client.generate("sandbox/image", {"prompt": "x [[delay 60s]]"}, cancel_on_leave=True)
+            waiting = asyncio.ensure_future(call)
+            for event in (polled, canceling):
+                await event.wait()
+                waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            canceled_twice.set()
+            await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+
+    asyncio.run(work())
+    (task,) = medley.tasks.list()
+    assert error_type(task) == "canceled"
 
 
 def test_errors_are_those_of_the_other_client(make_async: MakeAsync) -> None:

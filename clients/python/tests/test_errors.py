@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 
@@ -97,6 +98,16 @@ def test_that_stay_the_same_are_not_repeated(make_client: MakeClient, proxy: Pro
     assert len(proxy.seen) == 1
 
 
+@pytest.mark.parametrize(("headers", "count"), [({"retry-after": "0"}, 2), ({}, 1)], ids=["in flight", "conflict"])
+def test_a_409_is_repeated_if_it_says_when(
+    make_client: MakeClient, proxy: Proxy, headers: dict[str, str], count: int
+) -> None:
+    proxy.decide = lambda _seen, nth: Reply(409, headers) if nth == 1 else "pass"
+    with contextlib.suppress(sdk.InvalidRequestError, sdk.RateLimitError):
+        make_client().balance()
+    assert len(proxy.seen) == count
+
+
 def test_a_lost_connection_ends_after_max_retries(make_client: MakeClient, proxy: Proxy) -> None:
     proxy.decide = lambda _seen, _nth: "cut"
     with pytest.raises(sdk.ConnectionFailedError):
@@ -118,10 +129,11 @@ def test_a_request_ends_after_timeout_s(drip: bytes) -> None:
         connection, _ = server.accept()
         if drip:
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
-        while not stopped.wait(0.05):
-            if drip:
+        with connection, contextlib.suppress(ConnectionError):
+            for _ in range(200):
+                if stopped.wait(0.05):
+                    break
                 connection.sendall(drip)
-        connection.close()
 
     thread = threading.Thread(target=serve)
     thread.start()

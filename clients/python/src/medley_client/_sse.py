@@ -13,15 +13,18 @@ class EventReader:
     """Takes bytes as they come, cut anywhere, and returns the data of each event that is complete."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
         self._size_bytes = 0
 
     def feed(self, chunk: bytes) -> list[str]:
-        # A line may end with CRLF, and the chunk between the two.
-        lines = (self._rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
-        self._rest = lines.pop()
-        events = [event for line in lines if (event := self._take(line.rstrip(b"\r"))) is not None]
+        events: list[str] = []
+        if b"\n" in chunk:
+            *lines, rest = (bytes(self._rest) + chunk).split(b"\n")
+            self._rest = bytearray(rest)
+            events = [event for line in lines if (event := self._take(line.rstrip(b"\r"))) is not None]
+        else:
+            self._rest += chunk
         if self._size_bytes + len(self._rest) > _EVENT_BYTES_MAX:
             raise MedleyError("An event of the stream is too long.")
         return events
