@@ -65,7 +65,7 @@ async function ended(client: Client, id: string): Promise<Body> {
   return bodyOf(await client.call('GET', `/v1/responses/${id}`));
 }
 
-/** What became of the hold of a response. */
+/** The entries of the ledger for the hold of a response. */
 const entriesOf = (id: string): Promise<Entry[]> =>
   stage.test.app.db.query<Entry>(
     "select type, revenue from ledger_entries where event in ('close', 'late') and ref = $1",
