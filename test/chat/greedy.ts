@@ -2,8 +2,15 @@ import type { ChatUpstream, Script } from '../helpers/chat-upstream.ts';
 import { completion, generated, message } from './setup.ts';
 import { chunk, done, event, messageStart, usageChunk } from './streams.ts';
 
-/** The bill of an upstream, in millionths, and the maximum output that it was sent. */
-export type Bill = { model: string; max_tokens: number; output_tokens: number; for_an_hour: boolean; cost: number };
+/** The bill of an upstream, in millionths, and the maximum output that it was sent. `tag`: what stands in the text as `#tag#`. */
+export type Bill = {
+  model: string;
+  tag: string | undefined;
+  max_tokens: number;
+  output_tokens: number;
+  for_an_hour: boolean;
+  cost: number;
+};
 
 /** In the base currency, for a million tokens. */
 export const prices = { input: 5, cache_write: 6.25, cache_write_1h: 10, output: 25 };
@@ -11,20 +18,29 @@ export const prices = { input: 5, cache_write: 6.25, cache_write_1h: 10, output:
 /**
  * Upstreams of all styles that always use all that they may: every byte of a text is a token that is written to the
  * cache, for an hour if that is asked for anywhere (Gemini's tells of no writes), and each answer has as many tokens as
- * it may have.
+ * it may have. `more`: what an upstream does instead, at no charge; how many times the prices one takes.
  */
-export function playGreedy(upstream: ChatUpstream, models: readonly string[], pause_ms = () => 0): Bill[] {
+export function playGreedy(
+  upstream: ChatUpstream,
+  models: readonly string[],
+  pause_ms = () => 0,
+  { instead, timesOf = () => 1 }: { instead?: () => Script | undefined; timesOf?: (model: string) => number } = {},
+): Bill[] {
   const bills: Bill[] = [];
   for (const model of models) {
     upstream.script(model, ({ path, body }) => {
+      const other = instead?.();
+      if (other) return other;
       const input_tokens = bytesIn(body);
       if (path.endsWith('/messages') && budgetOf(body) >= Number(body['max_tokens'])) return too_large_a_budget;
       const max_tokens = boundOf(body);
       const output_tokens = max_tokens * answersOf(body);
       const for_an_hour = JSON.stringify(body).includes('"ttl":"1h"');
       const input_price = priceOfInput(path, for_an_hour);
-      const cost = Math.round(input_tokens * input_price + output_tokens * prices.output);
-      bills.push({ model, max_tokens, output_tokens, for_an_hour, cost });
+      const once = input_tokens * input_price + output_tokens * prices.output;
+      const cost = Math.round(once * timesOf(model));
+      const [, tag] = /#(\w+)#/.exec(JSON.stringify(body)) ?? [];
+      bills.push({ model, tag, max_tokens, output_tokens, for_an_hour, cost });
       return answer(path, body, { input_tokens, output_tokens, for_an_hour }, pause_ms());
     });
   }
