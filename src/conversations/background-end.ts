@@ -8,6 +8,7 @@ import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { readUse, type StoredUse } from '../money/upstream.ts';
+import { modelOfRoute } from '../routing/health.ts';
 import type { Background } from '../styles/codec.ts';
 import { eventsContent } from './background-events.ts';
 import {
@@ -145,6 +146,7 @@ export async function endWithout(
   };
   const { sent_provider: provider, sent_route: route } = row;
   const upstream = provider !== null && route !== null ? { basis: 'unknown' as const, provider, route } : null;
-  const ended = { currency: row.currency, previous_id: null, charge: null, upstream, record: null };
+  const model = route === null ? row.model : modelOfRoute(route);
+  const ended = { currency: row.currency, previous_id: null, charge: null, upstream, record: null, model };
   return endResponse(parts, row, claim, { status, response, facts, ended, events });
 }

@@ -7,6 +7,11 @@ export function routeName(model_id: string, route_id: string): string {
   return `${model_id}#${route_id}`;
 }
 
+/** The id of the model whose route has this name. */
+export function modelOfRoute(name: string): string {
+  return name.slice(0, name.lastIndexOf('#'));
+}
+
 /** The cause of an open circuit: the upstream refuses or fails, or it does not answer in time. */
 export type Cause = 'upstream_error' | 'timeout';
 

@@ -73,6 +73,30 @@ async function expectNothingLost(
   await expectExactBooks(stage.test.app);
 }
 
+test.concurrent('a worker that dies when a fallback was asked leaves the cost of that model as unknown', async () => {
+  const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+  try {
+    stage.upstream.script('gpt-x', { status: 401, json: { error: { message: 'bad key' } } });
+    const call = { model: 'acme/oai', models: ['acme/ant'], input: 'Hi' };
+    await stage.client.call('POST', '/v1/responses', { ...call, models: [] }); // opens its circuit
+    const { text } = await stage.client.call('POST', '/v1/responses', { ...call, background: true });
+    await dieAt(stage, 'response.sent=kill');
+    await startWorker(stage.test.app);
+    const { db } = stage.test.app;
+    await expect.poll(() => db.query(done), { timeout: 90_000, interval: 200 }).toHaveLength(1);
+    const entries = await db.query('select type, model, route from ledger_entries where ref = $1 order by number', [
+      JSON.parse(text).id.replace('resp_', ''),
+    ]);
+    expect(entries).toEqual([
+      { type: 'hold', model: 'acme/oai', route: null },
+      { type: 'release', model: 'acme/ant', route: 'acme/ant#ant' },
+    ]);
+    await expectExactBooks(stage.test.app);
+  } finally {
+    await stage.stop();
+  }
+});
+
 test('one that waits is cancelled at no cost, and nobody begins it', async () => {
   const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
   onTestFinished(() => stage.stop());
