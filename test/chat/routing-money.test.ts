@@ -166,7 +166,7 @@ test('balances, holds, limits and books are exact whatever calls choose, upstrea
     fc.asyncProperty(
       money,
       fc.array(fc.option(money), { minLength: 2, maxLength: 2 }),
-      fc.array(call, { minLength: 6, maxLength: 14 }),
+      fc.array(call, { minLength: 4, maxLength: 10 }),
       fc.array(fc.constantFrom(undefined, undefined, undefined, failing, limited, too_long, broken, 'cut' as const), {
         minLength: 1,
         maxLength: 24,
@@ -214,8 +214,8 @@ test('balances, holds, limits and books are exact whatever calls choose, upstrea
         seen.by_fallback += Number(fallbacks?.count);
       },
     ),
-    { numRuns: depth(10, 200), seed: depth(27, Date.now()), endOnFailure: true, examples: falling_back },
+    { numRuns: depth(7, 200), seed: depth(27, Date.now()), endOnFailure: true, examples: falling_back },
   );
-  expect(seen.charged).toBeGreaterThan(5);
+  expect(seen.charged).toBeGreaterThan(2);
   expect(seen.by_fallback).toBeGreaterThan(0);
 });
