@@ -349,7 +349,8 @@ const writing_ms = 700;
 test('a settlement that the database refuses while its end is written to the journal ends no process', async () => {
   const { app } = stage.test;
   const { holds, journal } = app;
-  vi.spyOn(holds, 'settle').mockImplementation(
+  // Once: the journal is replayed each second, and what the database refuses there stays there for good.
+  vi.spyOn(holds, 'settle').mockImplementationOnce(
     () => new Promise((_, reject) => setTimeout(() => reject(new Error('the database refuses')), refusal_ms)),
   );
   const write = journal.write.bind(journal);
