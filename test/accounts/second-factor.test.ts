@@ -3,7 +3,7 @@ import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts
 import type { TestApp } from '../helpers/app.ts';
 import type { MailServer } from '../helpers/mail-server.ts';
 import { browserOf, type Browser } from '../helpers/person.ts';
-import { secretOf, totpOf } from '../helpers/totp.ts';
+import { earlierTotp, secretOf, totpOf } from '../helpers/totp.ts';
 import { password, personWith, startServiceWithMail } from './service-with-mail.ts';
 
 let server: MailServer;
@@ -22,11 +22,14 @@ let from: Record<string, string>;
 // Tries are counted by address.
 beforeEach(() => void (from = { 'x-forwarded-for': `198.18.0.${++place}` }));
 
-async function turnOn(who: Browser, steps = 0): Promise<{ secret: string; codes: string[] }> {
+async function turnOn(
+  who: Browser,
+  codeOf: (secret: string) => string | Promise<string> = totpOf,
+): Promise<{ secret: string; codes: string[] }> {
   const enabled = await who.post('/auth/two-factor/enable', { password }, from);
   const { totpURI, backupCodes: codes } = told<{ totpURI: string; backupCodes: string[] }>(enabled);
   const secret = secretOf(totpURI);
-  told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secret, steps) }, from));
+  told(await who.post('/auth/two-factor/verify-totp', { code: await codeOf(secret) }, from));
   return { secret, codes };
 }
 
@@ -52,7 +55,7 @@ async function mailTo(email: string, subject: string): Promise<string> {
 describe('a code of an authenticator', () => {
   it('counts once: neither it nor an earlier one lets anybody in again', async () => {
     const who = await personWith(test, 'once@example.com', from);
-    const { secret } = await turnOn(who, -1);
+    const { secret } = await turnOn(who, earlierTotp);
     const code = totpOf(secret);
     const [first, thief] = [await askedForCode('once@example.com'), await askedForCode('once@example.com')];
     expect((await giveCode(first, code)).status).toBe(200);
@@ -69,7 +72,7 @@ describe('a code of an authenticator', () => {
 
   it('lets one in of several who give it at the same moment', async () => {
     const who = await personWith(test, 'moment@example.com', from);
-    const { secret } = await turnOn(who, -1);
+    const { secret } = await turnOn(who, earlierTotp);
     const browsers = [];
     for (let number = 0; number < 4; number++) browsers.push(await askedForCode('moment@example.com'));
     const code = totpOf(secret);
@@ -128,7 +131,7 @@ describe('other sessions end, and a mail says why,', () => {
 
   it('with signing out everywhere, which ends trusted browsers and sign-ins that wait for a code, too', async () => {
     const who = await personWith(test, 'trusted@example.com', from);
-    const { secret } = await turnOn(who, -1);
+    const { secret } = await turnOn(who, earlierTotp);
     const trusted = await askedForCode('trusted@example.com');
     told(await giveCode(trusted, totpOf(secret)));
     await trusted.post('/auth/sign-out');

@@ -132,8 +132,8 @@ test.each([true, false])(
 
 test.each<[string, Script]>([
   ['takes longer than first_byte', { stream: [': processing\n\n'], then: 'hang' }],
-  ['answers an error', { stream: [90, 'data: {"error":{"message":"overloaded"}}\n\n'] }],
-  ['breaks off', { stream: [90], then: 'cut' }],
+  ['answers an error', { stream: [1_000, 'data: {"error":{"message":"overloaded"}}\n\n'] }],
+  ['breaks off', { stream: [1_000], then: 'cut' }],
 ])(
   'an upstream that %s after its caller disconnected costs nothing, and no other route is tried',
   async (_, script) => {
