@@ -51,10 +51,8 @@ export function candidatesIn(catalog: Catalog, call: NamingCall): Candidates {
   const { body, model: name } = call.request;
   const named_first = { name, at: (body['model'] ?? null) === null ? 'models[0]' : 'model' };
   const [first, ...others] = candidatesNamed(catalog, call, named_first);
-  const passed = fallback_fields.filter((field) =>
-    first.model.routes.some(({ options }) => allowanceOf(options).pass.has(field)),
-  );
-  const own_fields = fallback_fields.filter((field) => (body[field] ?? null) !== null && !passed.includes(field));
+  const isPassedOn = (field: string) => first.model.routes.some(({ options }) => allowanceOf(options).pass.has(field));
+  const own_fields = fallback_fields.filter((field) => (body[field] ?? null) !== null && !isPassedOn(field));
   if (own_fields.length === 0) return { body, candidates: [first, ...others] };
   const rest = { ...body };
   const own: JsonObject = { model: name };

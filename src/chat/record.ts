@@ -10,6 +10,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
 import type { ToolCalls, Usage } from '../styles/conversation.ts';
+import { no_usage } from '../styles/usage.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -57,15 +58,6 @@ export type Finished = {
 
 /** The status of a caller who did not wait for the answer (nginx's, for the record only). */
 const gone_status = 499;
-
-const nothing = {
-  input_tokens: 0,
-  cached_input_tokens: 0,
-  cache_write_tokens: 0,
-  cache_write_1h_tokens: 0,
-  output_tokens: 0,
-  reasoning_tokens: 0,
-};
 
 /** The parts of the app that writing a record takes. */
 export type RecordParts = {
@@ -124,7 +116,7 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
     error_type: outcome.error?.type,
     finish: outcome.finish === undefined ? undefined : storable(outcome.finish),
     attempts: outcome.attempts.map(storableAttempt),
-    ...nothing,
+    ...no_usage,
     ...charge?.usage,
     counted_here: charge?.counted_here ?? false,
     tools: toolsOf(outcome, charge),
@@ -149,7 +141,7 @@ export function countCall(metrics: Metrics, { model, request, caller }: PricedRe
     metrics.chat_first_content_seconds.observe(of_route, outcome.first_content_ms / 1000);
   for (const attempt of outcome.attempts)
     metrics.route_attempts.add({ route: attempt.route, outcome: attempt.outcome });
-  const { tool_calls, ...tokens }: Usage = charge?.usage ?? nothing;
+  const { tool_calls, ...tokens }: Usage = charge?.usage ?? no_usage;
   for (const [unit, count] of Object.entries({ ...tokens, ...tool_calls }))
     metrics.units.add({ model: model.id, unit }, count);
   metrics.spend.add({ model: model.id, currency: caller.account.currency }, Number(charged) / 1e6);

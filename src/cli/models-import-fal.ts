@@ -40,7 +40,7 @@ async function importPrices(options: Options): Promise<CommandResult> {
   const secret = await secretOf(file, provider);
   const endpoints = [...new Set(models.map(({ upstream_model }) => upstream_model))];
   const prices = await falPrices(endpoints, base_url, secret);
-  const source = { url: `${base_url}/models/pricing`, date: new Date().toISOString().slice(0, 10) };
+  const source = { url: pricesAt(base_url), date: new Date().toISOString().slice(0, 10) };
   const read = models.map((model) => ({ model, row: rowFor(model, prices.get(model.upstream_model)) }));
   const left = read.flatMap(({ model: { id }, row }) => (typeof row === 'string' ? [{ id, reason: row }] : []));
   const changes = read.flatMap(({ model, row }) =>
@@ -64,7 +64,7 @@ export async function falPrices(
   base_url: string,
   secret: string,
 ): Promise<Map<string, FalPrice>> {
-  const url = base_url.replace(/\/+$/, '') + fal_prices_path;
+  const url = pricesAt(base_url);
   const get = (query: Record<string, string>) =>
     fetchJson(`${url}?${new URLSearchParams(query)}`, { authorization: `Key ${secret}` }).catch((error: unknown) => {
       if (!(error instanceof DescriptionError)) throw error;
@@ -78,6 +78,8 @@ export async function falPrices(
     throw error instanceof ListError ? new CommandError(`${url} ${error.message}`) : error;
   }
 }
+
+const pricesAt = (base_url: string) => base_url.replace(/\/+$/, '') + fal_prices_path;
 
 async function secretOf(file: EditedFile, provider: string): Promise<string> {
   const shipped = file.text.has(provider) ? undefined : defaultProviders()[provider];

@@ -70,7 +70,7 @@ const headers_of: Record<string, Record<string, string>> = {
 type Written = { base_url: string; plain: Buffer; gzipped: Buffer };
 
 /** Files as they are served at this address: as many as the build has made, 3 MB. */
-const written = new Map<string, Promise<Written | undefined>>();
+const written = new Map<string, Written>();
 
 async function serve(app: Parts, { path, headers }: PublicCall, file: string | undefined): Promise<Answer> {
   const ready = file === undefined ? undefined : await fileFor(app, file);
@@ -86,11 +86,10 @@ async function serve(app: Parts, { path, headers }: PublicCall, file: string | u
 
 async function fileFor(app: Parts, file: string): Promise<Written | undefined> {
   const base_url = app.base_url();
-  const cached = await written.get(file);
+  const cached = written.get(file);
   if (cached?.base_url === base_url) return cached;
-  const writing = write(app, file, base_url);
-  const ready = await writing;
-  if (ready !== undefined) written.set(file, writing); // a name without a page must not stay here
+  const ready = await write(app, file, base_url);
+  if (ready !== undefined) written.set(file, ready); // a name without a page must not stay here
   return ready;
 }
 
