@@ -11,7 +11,7 @@ import { settle, type Charge } from '../chat/settle.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import type { Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
-import { ApiError } from '../errors.ts';
+import type { ApiError } from '../errors.ts';
 import type { CallerFile } from '../files/files.ts';
 import type { Call, KeyedEndpoint } from '../http/endpoint.ts';
 import { errorAnswer, expectedError, internalError } from '../http/error-answer.ts';
@@ -67,16 +67,7 @@ const attempts_max = 16;
 
 /** Makes the call of a line, and ends the line or defers it. */
 export async function callLine(parts: LineParts, run: LineRun, line: Line): Promise<void> {
-  if (line.attempts > attempts_max) {
-    const given_up = {
-      state: 'done',
-      status_code: null,
-      error_code: 'server_error',
-      charge: null,
-      result: null,
-    } as const;
-    return void (await endLine(parts.db, line, run.claim, given_up));
-  }
+  if (line.attempts > attempts_max) return endWithoutCall(parts, run, line, 'server_error');
   const stop = new AbortController();
   const onStop = () => stop.abort(new Error('the worker stops'));
   run.signal.addEventListener('abort', onStop);
@@ -98,6 +89,7 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
   try {
     permit = await memoryFor(parts, run, line);
     const body = await readBody(parts, run, line);
+    if (!body) return await endWithoutCall(parts, run, line, 'input_file_gone');
     const call = callOf(run, line, body, { stopping, releaseBody: () => permit?.release() });
     const answer = await endpointAt(parts.styles, run.batch.endpoint).handle({ ...parts, stopping, keepEnd }, call);
     if (stillOpen(fate)) throw new Error(`a call of a batch was answered ${answer.status} without its end`);
@@ -109,6 +101,16 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     permit?.release();
   }
   if (isKept(fate)) await retryWhileUnavailable(() => noteBooked(parts.db, line));
+}
+
+async function endWithoutCall(
+  { db }: LineParts,
+  { claim }: LineRun,
+  line: Line,
+  error_code: 'server_error' | 'input_file_gone',
+): Promise<void> {
+  const end = { state: 'done', status_code: null, error_code, charge: null, result: null } as const;
+  await retryWhileUnavailable(() => endLine(db, line, claim, end));
 }
 
 /** The compiler does not see that a callback has changed it. */
@@ -140,13 +142,17 @@ async function memoryFor(parts: LineParts, { batch, signal }: LineRun, line: Lin
   return acquireBodyMemory(parts.limits.body_memory, batch.account_id, line.size_bytes, waiting);
 }
 
-async function readBody({ storage }: LineParts, { file }: LineRun, line: Line): Promise<Record<string, unknown>> {
+/** Reads the body of a line's call; undefined where the input file was deleted after the run had begun. */
+async function readBody(
+  { storage }: LineParts,
+  { file }: LineRun,
+  line: Line,
+): Promise<Record<string, unknown> | undefined> {
   const start = Number(line.start_bytes);
   const opened = await storage.open(file.storage_key, { start, end: start + line.size_bytes - 1 });
   const bytes = opened && (await readBytes(opened.stream, line_bytes_max));
   const body = bytes && parseLine(bytes)?.['body'];
-  if (!isRecord(body)) throw new ApiError('not_found', 'The input file is not there any more.');
-  return body;
+  return isRecord(body) ? body : undefined;
 }
 
 type CallEnds = { stopping: AbortSignal; releaseBody: () => void };

@@ -328,6 +328,24 @@ describe('a batch that is cut short', () => {
     }
     expect(codes).toEqual(['api_key_ended', 'input_file_gone']);
   });
+
+  it('answers the same for calls whose input file is deleted while others are made', async () => {
+    const client = await stage.test.client();
+    const asked_before = stage.upstream.asked.length;
+    const { promise: after, resolve } = Promise.withResolvers<void>();
+    stage.upstream.script('gpt-x', { json: completion('Hi'), after });
+    const batch = await create(client, text(Array.from({ length: 6 }, (_, index) => chat(String(index)))));
+    await expect.poll(() => stage.upstream.asked.length).toBe(asked_before + 4);
+    await sdkOf(client).files.delete(batch.input_file_id);
+    resolve();
+    const done = await ended(client, batch.id);
+    const rest = await linesOf(client, done.error_file_id);
+    expect(rest.map(({ response, error }) => [response, error?.code])).toEqual([
+      [null, 'input_file_gone'],
+      [null, 'input_file_gone'],
+    ]);
+    expect(await chargesOf(client)).toEqual({ count: 4, sum: 4n * answer_cost });
+  });
 });
 
 it('an account has twenty batches at most that have not ended, and old ones are removed', async () => {
