@@ -89,6 +89,8 @@ test('a content of tens of megabytes is read alone, and one that is damaged keep
     `insert into background_contents (account_id, response_id, id, key_id, content, json_bytes)
      select account_id, id, 'a large one', null, convert_to(repeat('x', 30000000), 'UTF8'), 30000000
        from background_responses order by id limit 1`,
+    [],
+    'long', // it compresses 30 MB, where the usual patience is one of small statements
   );
   await db.query(
     `insert into background_contents (account_id, response_id, id, key_id, content, json_bytes)
