@@ -19,7 +19,7 @@ const names_elsewhere = {
 };
 
 /** Sections for callers of a service: their examples call the address at which they are read. */
-const sections_of_callers = new Set(['Follow a path', 'Use it']);
+const sections_of_callers = new Set(['Begin', 'Use it']);
 
 export const index_path = 'docs/README.md';
 
