@@ -2,7 +2,7 @@ import { spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
 import { repository } from './document.ts';
@@ -122,14 +122,16 @@ export class Checkout {
 
   /** The packages of the service, and the SDKs that the documents tell their reader to install. */
   #installPackages(): void {
-    const modules = join(this.folder, 'node_modules');
-    mkdirSync(modules);
-    for (const name of readdirSync(join(repository, 'node_modules'))) {
-      symlinkSync(join(repository, 'node_modules', name), join(modules, name));
-    }
-    for (const name of ['openai', '@anthropic-ai', '@google']) {
-      symlinkSync(join(repository, 'test/node_modules', name), join(modules, name));
-    }
+    const own = join(repository, 'node_modules');
+    for (const name of packagesIn(own)) this.#linkPackage(own, name);
+    const further = ['openai', '@anthropic-ai/sdk', '@google/genai', '@modelcontextprotocol/client'];
+    for (const name of further) this.#linkPackage(join(repository, 'test/node_modules'), name);
+  }
+
+  #linkPackage(from: string, name: string): void {
+    const place = join(this.folder, 'node_modules', name);
+    mkdirSync(dirname(place), { recursive: true });
+    symlinkSync(join(from, name), place);
   }
 
   /** Of a reader: without what npm and the tests have set. */
@@ -186,4 +188,11 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+/** Names of the packages in a folder of packages, those of a scope one by one. */
+function packagesIn(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) =>
+    name.startsWith('@') ? readdirSync(join(folder, name)).map((inner) => join(name, inner)) : [name],
+  );
 }
