@@ -63,9 +63,10 @@ async function listening(server: Server, options: ListenOptions): Promise<void> 
   await once(server, 'listening');
 }
 
+/** `exclusive`: in a process of its own, not in the one that started it, which lets go of the port when it comes to that. */
 async function tryAlone(address: { host: string; port: number }): Promise<void> {
   const server = createServer();
-  await listening(server, address);
+  await listening(server, { ...address, exclusive: true });
   await closed(server);
 }
 

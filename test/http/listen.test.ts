@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { startHarness, type TestApp } from '../api/harness.ts';
+import { freePort } from '../helpers/free-port.ts';
 
 const open: Endpoint<TestApp> = {
   method: 'GET',
@@ -33,6 +36,15 @@ test('several waiting connections are accepted in each turn of a busy process', 
   expect(answered).toBe(90);
   for (const socket of sockets) socket.destroy();
   await harness.close();
+});
+
+test('an API process listens on a named port however busy the process is that started it', async () => {
+  const program = join(import.meta.dirname, 'listening-processes.ts');
+  const child = spawn(process.execPath, [program, String(await freePort())], { stdio: ['ignore', 'inherit', 'pipe'] });
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  const [code] = await once(child, 'close');
+  expect(code, errors).toBe(0);
 });
 
 test('a port that is in use is refused, also when a service like this one uses it', async () => {
