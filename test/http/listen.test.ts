@@ -39,7 +39,7 @@ test('several waiting connections are accepted in each turn of a busy process', 
 });
 
 test('an API process listens on a named port however busy the process is that started it', async () => {
-  const program = join(import.meta.dirname, 'listening-processes.ts');
+  const program = join(import.meta.dirname, 'listen-child.ts');
   const child = spawn(process.execPath, [program, String(await freePort())], { stdio: ['ignore', 'inherit', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
