@@ -67,7 +67,8 @@ export const responses: CallerCodec = {
     prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream
     stream_options temperature text tool_choice tools top_logprobs top_p truncation user
   `),
-      vendor: words('top_k'),
+      vendor: words('frequency_penalty presence_penalty seed stop top_k'),
+      own: words('usage'),
     },
     turns_field: 'input',
     isFunction: isFunctionLike,

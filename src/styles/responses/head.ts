@@ -16,6 +16,7 @@ import { readModelOrFirst } from '../fallbacks.ts';
 import { routing_fields } from '../request.ts';
 import { showValue } from '../../lib/show-value.ts';
 import { usual_tiers } from '../allowed.ts';
+import { wantsCost } from '../completions/openrouter.ts';
 
 const any_object = { type: 'object', properties: {}, additionalProperties: true };
 
@@ -51,7 +52,8 @@ export function readHead(body: JsonObject): Omit<ChatRequest, 'style' | 'body'> 
   if (readObject(body, 'stream_options', 'stream_options') && !stream)
     throw mistake('stream_options', 'is only allowed with "stream": true');
   const max_tokens = readCount(body, 'max_output_tokens', 'max_output_tokens', 1);
-  return { model, stream, wants_usage: true, max_tokens, thinking_budget: 0, n: 1 };
+  const wants_cost = wantsCost(body) && { wants_cost: true };
+  return { model, stream, wants_usage: true, ...wants_cost, max_tokens, thinking_budget: 0, n: 1 };
 }
 
 /** Fields about what was stored before, or is to run and stay behind. */

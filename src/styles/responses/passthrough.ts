@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { ChatRequest, Passthrough, Target } from '../codec.ts';
-import { isObject } from '../fields.ts';
+import { readStop } from '../completions/settings.ts';
+import { isObject, notCarried } from '../fields.ts';
 import { innerMemberEdits } from '../model-name.ts';
 import {
   changed,
@@ -29,10 +30,23 @@ import { toolCallsIn, usage_format } from './usage.ts';
 export function sameResponsesBody(request: ChatRequest, target: Target): JsonObject {
   const body: JsonObject = { ...request.body, model: target.model, store: false };
   body['max_output_tokens'] = Math.min(request.max_tokens ?? target.max_tokens, target.max_tokens);
+  if (readStop(body).some((text) => text !== '')) throw notCarried('stop', 'A text to stop at');
+  for (const name of words_of_others) delete body[name];
   if (target.quirks.sampling === false) for (const name of ['temperature', 'top_p']) delete body[name];
-  if (isObject(body['reasoning'])) body['include'] = withReasoning(body['include']);
+  if (target.quirks.reasoning_effort === false) leaveOutReasoning(body);
+  else if (isObject(body['reasoning'])) body['include'] = withReasoning(body['include']);
   if (Array.isArray(body['input'])) body['input'] = body['input'].filter(isReadable);
   return body;
+}
+
+/** Settings of chat completions that our callers may send, and that upstreams of this style refuse. */
+const words_of_others = ['stop', 'seed', 'frequency_penalty', 'presence_penalty'];
+
+/** A model that does not think refuses to be asked for its thoughts. */
+function leaveOutReasoning(body: JsonObject): void {
+  delete body['reasoning'];
+  const { include } = body;
+  if (Array.isArray(include)) body['include'] = include.filter((member) => member !== encrypted_reasoning);
 }
 
 function withReasoning(include: Json | undefined): Json {
@@ -105,7 +119,7 @@ function lifecycle(
     state.is_complete = true;
     const charged = chargedIn(state, options);
     const reported = response['usage'] ?? null;
-    const is_right = usage_format.reports(reported, charged) && !tellsCost(reported);
+    const is_right = usage_format.reports(reported, charged) && !tellsCost(reported) && !options.cost;
     const usage = is_right ? reported : withCost(usage_format.correct(reported, charged), charged, options.cost);
     state.answer = { ...response, ...own, ...echo, usage };
     if (!is_right) return frameOf(type, { ...event, response: state.answer });

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
+import type { AnswerOptions } from '../codec.ts';
 import type { ChatAnswer, FinishReason, Part, Usage } from '../conversation.ts';
 import { memberOf, isObject } from '../fields.ts';
 import { append } from '../../lib/append.ts';
@@ -8,6 +9,7 @@ import { annotationsOf, searchItem } from './searches.ts';
 import { writeThought } from './reasoning.ts';
 import { signatureOf, signatureOfThought } from '../thought-signatures.ts';
 import { writeToolCall, type CallerTools } from './tools.ts';
+import { withCost } from '../usage.ts';
 import { toolCallsIn, usage_format } from './usage.ts';
 
 /** Reads a whole answer of an upstream. Throws Error for one that failed, or that is none. */
@@ -146,7 +148,10 @@ function echoedTool(tool: JsonObject): JsonObject {
 }
 
 /** `tools`: the caller's, of which the model knows functions. */
-export type ResponseOptions = { model: string; request_id: string; created: number; echo: Echo; tools?: CallerTools };
+export type ResponseOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created' | 'cost'> & {
+  echo: Echo;
+  tools?: CallerTools;
+};
 
 /** A response in any state; `output` as far as it has come. */
 export function writeResponse(
@@ -165,7 +170,7 @@ export function writeResponse(
     access_programs: null,
     output,
     ...options.echo,
-    usage: usage ? usage_format.write(usage) : null,
+    usage: usage ? withCost(usage_format.write(usage), usage, options.cost) : null,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../catalog/model.ts';
+import { readStop } from '../completions/settings.ts';
 import type { AnswerFormat, Conversation, Tool } from '../conversation.ts';
 import {
   memberOf,
@@ -29,9 +30,11 @@ export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'tur
   const chosen = readChoice(memberOf(body, 'tool_choice'), readTools(body));
   const parallel = readBoolean(body, 'parallel_tool_calls', 'parallel_tool_calls');
   const max_tokens = readCount(body, 'max_output_tokens', 'max_output_tokens', 1);
+  const { seed } = body;
   return {
     ...chosen,
-    stop: [],
+    stop: readStop(body),
+    ...(typeof seed === 'number' && { seed }),
     ...(parallel !== undefined && { parallel_tool_calls: parallel }),
     ...(max_tokens !== undefined && { max_tokens }),
     ...readCommon(body, { readFormat, readThinking }),

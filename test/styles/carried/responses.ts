@@ -323,6 +323,19 @@ export const from_responses: readonly Row[] = [
     param: 'top_logprobs',
   },
   {
+    field: 'stop (other styles have it)',
+    how: 'the same; a 400 where the upstream has this style',
+    what: 'carried',
+    give: { stop: ['END'] },
+    get: { stop: ['END'] },
+  },
+  {
+    field: 'seed, presence_penalty, frequency_penalty (other styles have them)',
+    how: 'hints to sampling; upstreams of Gemini’s style get the seed',
+    what: 'dropped',
+    give: { seed: 7, presence_penalty: 1, frequency_penalty: 1 },
+  },
+  {
     field: 'include, metadata, store, text.verbosity, truncation, max_tool_calls, prompt_cache_key and its like',
     how: 'matters of the other provider; `store` is false everywhere',
     what: 'dropped',
