@@ -103,6 +103,17 @@ describe('generate', () => {
     },
   );
 
+  test('repeats a lost answer and no refusal where repeat_refusals is false', async () => {
+    const busy = { status: 503, headers: { 'content-type': 'application/json' } };
+    proxy.decide = (_method, _path, nth) => (nth === 1 ? 'cut' : busy);
+    const error = await medley.generate('sandbox/image', { prompt: 'x' }, { repeat_refusals: false }).catch(refusal);
+    expect(error).toMatchObject({ status: 503, follows_lost_answer: true });
+    expect(creations()).toHaveLength(2);
+    proxy.decide = () => 'pass';
+    const [task, ...others] = await tasksOf();
+    expect([await medley.tasks.wait(task?.id ?? ''), others]).toMatchObject([{ status: 'succeeded' }, []]);
+  });
+
   test('throws the error of a task that fails, and makes no other', async () => {
     const error = await medley.generate('sandbox/image', { prompt: 'x [[moderate]]' }).catch(refusal);
     expect(error).toBeInstanceOf(sdk.TaskFailedError);

@@ -10,6 +10,8 @@ export type CallOptions = {
   timeout_ms?: number | undefined;
   /** Further attempts after the first; without it, those of the client. */
   max_retries?: number | undefined;
+  /** Repeats after a 429, 502, 503 and 504, too, as it does after a lost answer; true unless set. */
+  repeat_refusals?: boolean | undefined;
 };
 
 export type QueryValue = string | number | Date | Readonly<Record<string, string>> | readonly string[] | undefined;
@@ -68,7 +70,7 @@ export class Http {
         if (signal?.aborted && !request.outlives_abort) throw signal.reason;
         if (error instanceof ApiError) error.follows_lost_answer = is_lost;
         if (error instanceof ConnectionError) is_lost = true;
-        const pause_ms = pauseBefore(request, error, retries);
+        const pause_ms = pauseBefore(request, options, error, retries);
         if (pause_ms === undefined || retries >= retries_max) throw error;
         await pause(pause_ms, request.outlives_abort && is_lost ? undefined : signal);
       }
@@ -136,13 +138,19 @@ function isTexts(value: object): value is readonly string[] {
 }
 
 /** Returns the milliseconds to wait before the next attempt; undefined if there must be none. */
-function pauseBefore({ is_repeatable }: HttpRequest, error: unknown, retries: number): number | undefined {
+function pauseBefore(
+  { is_repeatable }: HttpRequest,
+  { repeat_refusals = true }: CallOptions,
+  error: unknown,
+  retries: number,
+): number | undefined {
   const usual_ms = Math.min(backoff_ms.most, backoff_ms.first * 2 ** retries) * (0.75 + Math.random() / 4);
   if (error instanceof ConnectionError) return is_repeatable ? usual_ms : undefined;
   if (!(error instanceof ApiError) || error.headers.get('x-should-retry') === 'false') return undefined;
   const asked_ms = retryAfter(error.headers.get('retry-after'));
   // The same Idempotency-Key is at work: an earlier attempt has not been answered yet.
   const is_in_flight = error.status === 409 && asked_ms !== undefined;
+  if (!repeat_refusals && !is_in_flight) return undefined;
   const is_refused = error.status === 429;
   if (!is_in_flight && !is_refused && !(is_repeatable && retried_statuses.includes(error.status))) return undefined;
   if (asked_ms !== undefined && asked_ms > retry_after_ms_max) return undefined;
