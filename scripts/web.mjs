@@ -10,6 +10,7 @@ const documents_elsewhere = [
   'SECURITY.md',
   'deploy/README.md',
   'clients/typescript/README.md',
+  'clients/ai-sdk/README.md',
 ];
 
 const stamp = (root) => join(root, 'web', 'dist', '.stamp');

@@ -54,6 +54,7 @@ export function documentPaths(): string[] {
     'SECURITY.md',
     'CHANGELOG.md',
     'clients/typescript/README.md',
+    'clients/ai-sdk/README.md',
     'clients/python/README.md',
     ...decisions.map((name) => `docs/decisions/${name}`),
   ];

@@ -16,6 +16,7 @@ const names_elsewhere = {
   'SECURITY.md': 'security-policy',
   'deploy/README.md': 'run-it-for-others',
   'clients/typescript/README.md': 'typescript-client',
+  'clients/ai-sdk/README.md': 'ai-sdk',
 };
 
 /** Sections for callers of a service: their examples call the address at which they are read. */
