@@ -5,7 +5,7 @@ import { ApiError, ConnectionError, MedleyError, TaskFailedError } from '@medley
 const repeatable_statuses: readonly number[] = [429, 502, 503, 504];
 
 /** Tells whether an answer may be asked for again, by its status and `x-should-retry`. */
-export function isRepeatable(status: number, headers: Record<string, string>): boolean {
+function isRepeatable(status: number, headers: Record<string, string>): boolean {
   return headers['x-should-retry'] !== 'false' && repeatable_statuses.includes(status);
 }
 

@@ -1,4 +1,4 @@
-import type { JSONObject, SharedV4Warning } from '@ai-sdk/provider';
+import type { JSONObject } from '@ai-sdk/provider';
 import { MedleyError, type Medley, type OutputItem, type SucceededTask, type Task } from '@medley/client';
 import { callError } from './errors.ts';
 import { fieldsOf, InputDraft, type Fields } from './fields.ts';
@@ -213,5 +213,3 @@ export const count_fields = ['n', 'num_images', 'num_outputs', 'number_of_images
 
 /** Where the schema has no limit, the service says what is too many. */
 const unlisted_results_max = 10;
-
-export type Warnings = SharedV4Warning[];
