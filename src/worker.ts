@@ -1,4 +1,6 @@
 import package_json from '../package.json' with { type: 'json' };
+import { removeOldAlerts } from './alerts/alert.ts';
+import { watchAccounts, watchService } from './alerts/watch.ts';
 import { removeOldAudit } from './accounts/audit.ts';
 import { removeOldClaims } from './accounts/email-claims.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
@@ -8,7 +10,7 @@ import type { App } from './app.ts';
 import { runScheduledBackup } from './backup/scheduled.ts';
 import { encryptKeysAgain } from './catalog/added/rows.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
-import { mailInvoices, mailLowBalances } from './billing/notices.ts';
+import { mailInvoices } from './billing/notices.ts';
 import { batch_queue, removeOldBatches } from './batches/batches.ts';
 import { rescueBatches } from './batches/rescue.ts';
 import { runBatch } from './batches/run.ts';
@@ -49,7 +51,7 @@ const rescue_every_ms = 10_000;
 const waiting_every_ms = 1_000;
 const remove_every_ms = 60_000;
 const invoices_every_ms = 600_000;
-const low_balances_every_ms = 60_000;
+const alerts_every_ms = 60_000;
 
 const add_up_every_ms = 15_000;
 const add_up_all_every_ms = 120_000;
@@ -102,7 +104,9 @@ export async function startWorker(app: App): Promise<void> {
   );
   await app.engine.schedule('models.check', model_check_every_ms, (stopped) => runModelCheck(upkeep, stopped));
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
-  await app.engine.schedule('balances.low', low_balances_every_ms, (stopped) => mailLowBalances(upkeep, stopped));
+  // Nodes of the version before have one of this name, which mails low balances.
+  await app.engine.schedule('balances.low', alerts_every_ms, (stopped) => watchAccounts(upkeep, stopped));
+  await app.engine.schedule('alerts', alerts_every_ms, (stopped) => watchService(upkeep, stopped));
 }
 
 /** Works on a queue of tasks in such a way that no account has all its slots. */
@@ -115,7 +119,7 @@ function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler)
 /** Removes what the configuration keeps no longer, in batches. */
 export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void> {
   const now = new Date(app.clock.now());
-  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms } = app.catalog.current.settings.retention;
+  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms, deliveries_ms } = app.catalog.current.settings.retention;
   const before = (age_ms: number) => new Date(now.getTime() - age_ms);
   await removeOld(app, stopped);
   await removeExpiredFiles(app, now, stopped);
@@ -135,6 +139,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeOldTries(app.db, now);
   await removeOldSessions(app.db, before(sessions_ms));
   await removeOldInvitations(app.db, before(invitations_ms));
+  await removeOldAlerts(app.db, before(deliveries_ms));
   if (audit_ms !== undefined) await removeOldAudit(app.db, before(audit_ms), stopped);
 }
 

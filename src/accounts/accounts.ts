@@ -102,6 +102,12 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
   return rows[0];
 }
 
+/** Returns the names of accounts by their ids. */
+export async function accountNames(db: Queryable, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ id: string; name: string }>('select id, name from accounts where id = any($1)', [ids]);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 /** All accounts, oldest first. */
 export async function listAccounts(db: Queryable): Promise<Account[]> {
   return db.query<Account>('select * from accounts order by created_at, id');

@@ -81,17 +81,11 @@ export function invoiceMail(
   };
 }
 
-export function lowBalanceMail(
-  to: readonly string[],
-  balance: { account_name: string; available: string; threshold: string; link: string },
-): Mail {
-  const { account_name, available, threshold, link } = balance;
-  const account = nameInMail(account_name);
-  return {
-    to,
-    subject: `Low balance in ${account}`,
-    text: `The account "${account}" has ${available} available, which is less than ${threshold}. Without money, no new work starts.\n\n${link}\n`,
-  };
+/** A message about an alert: `title` is its subject, and `summary` what there is to know. */
+export type AlertText = { title: string; summary: string; link: string };
+
+export function alertMail(to: readonly string[], { title, summary, link }: AlertText): Mail {
+  return { to, subject: title, text: `${summary}\n\n${link}\n` };
 }
 
 const name_length_max = 60;
@@ -100,7 +94,7 @@ const name_length_max = 60;
  * A name that somebody chose, as a mail may have it: short, on one line, and without anything that mail programs turn
  * into a link, since whoever chooses a name also chooses who is invited.
  */
-function nameInMail(text: string): string {
+export function nameInMail(text: string): string {
   const plain = text
     .normalize('NFKC')
     .replaceAll(/[^\p{L}\p{M}\p{N} .,'’&()+-]+/gu, ' ')

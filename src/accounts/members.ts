@@ -109,6 +109,26 @@ export async function moneyAddresses(db: Queryable, account_id: string): Promise
   return rows.map(({ email }) => email);
 }
 
+/** A proved address of somebody who belongs to an account. */
+export type MemberAddress = { account_id: string; role: Role; email: string };
+
+/** Returns the proved addresses of the members of these accounts. */
+export async function addressesOf(db: Queryable, account_ids: readonly string[]): Promise<MemberAddress[]> {
+  return db.query<MemberAddress>(
+    `select m."organizationId" as account_id, m.role, u.email from auth.member m join auth."user" u on u.id = m."userId"
+      where m."organizationId" = any($1) and u."emailVerified" order by u.email`,
+    [account_ids],
+  );
+}
+
+/** Returns the proved addresses of those who run the service. */
+export async function operatorAddresses(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ email: string }>(
+    'select email from auth."user" where "isOperator" and "emailVerified" order by email',
+  );
+  return rows.map(({ email }) => email);
+}
+
 /** For a link of an account: its first owner, made if there is none. */
 export async function ownerOf(db: Db, account_id: string, now: Date): Promise<string> {
   return db.tx(async (tx) => {

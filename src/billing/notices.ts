@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
-import { findAccount } from '../accounts/accounts.ts';
 import { isAboutMail, isRefusal, type Mail, type Mailer } from '../accounts/mailer.ts';
-import { invoiceMail, lowBalanceMail } from '../accounts/mails.ts';
+import { invoiceMail } from '../accounts/mails.ts';
 import { moneyAddresses } from '../accounts/members.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { balanceView, costView, parseMoney, type Money } from '../money/money.ts';
-import { notifyLowBalances, type LowBalance } from './alerts.ts';
+import { costView, parseMoney } from '../money/money.ts';
 import { findDetails } from './details.ts';
 import type { Invoice } from './invoice.ts';
 import { markMailed, unmailedInvoices } from './invoices.ts';
@@ -24,7 +22,7 @@ type Parts = {
 const notify_within_ms = 3 * 86_400_000;
 
 /** So many mails that failed, not by themselves, make the server one that is away: the next run begins anew. */
-const failures_max = 3;
+export const failures_max = 3;
 
 /**
  * Mails new invoices. An invoice without a recipient, or one that a mail server defers, waits for the next run
@@ -61,16 +59,21 @@ async function mailInvoice(app: Parts, invoice: Invoice): Promise<Outcome> {
   };
   // Who is mailed it twice, since nobody could note the first time, sees one mail.
   const mail = { ...invoiceMail(to, facts), id: `invoice-${number}-${account_id}` };
-  return send(app, mail, { number });
+  return sendMail(app, mail, { number });
 }
 
 /**
  * `done`: the mail is sent, or the server refuses its address for good, which is not tried again. `deferred`: there is
  * no recipient, or the server defers this mail. `failed`: the server seems to take no mail at all.
  */
-type Outcome = 'done' | 'deferred' | 'failed';
+export type Outcome = 'done' | 'deferred' | 'failed';
 
-async function send({ mailer, log }: Parts, mail: Mail, about: object): Promise<Outcome> {
+/** Sends a mail now. `about`: facts for the log, where it cannot be sent. */
+export async function sendMail(
+  { mailer, log }: Pick<Parts, 'mailer' | 'log'>,
+  mail: Mail,
+  about: object,
+): Promise<Outcome> {
   if (mail.to.length === 0) return 'deferred';
   try {
     await mailer.send(mail);
@@ -80,27 +83,4 @@ async function send({ mailer, log }: Parts, mail: Mail, about: object): Promise<
     if (isRefusal(error)) return 'done';
     return isAboutMail(error) ? 'deferred' : 'failed';
   }
-}
-
-/** Mails the people of accounts whose balance is low. Without a mail server only the dashboard says so. */
-export async function mailLowBalances(app: Parts, stopped: AbortSignal): Promise<void> {
-  if (!app.mailer.ready()) return;
-  const leaving = new AbortController();
-  let failures = 0;
-  const notify = async (low: LowBalance): Promise<boolean> => {
-    const outcome = await mailLowBalance(app, low);
-    if (outcome === 'failed' && ++failures === failures_max) leaving.abort();
-    return outcome === 'done';
-  };
-  await notifyLowBalances(app.db, new Date(app.clock.now()), notify, AbortSignal.any([stopped, leaving.signal]));
-}
-
-async function mailLowBalance(
-  app: Parts,
-  { account_id, threshold, available, currency }: LowBalance,
-): Promise<Outcome> {
-  const [to, account] = await Promise.all([moneyAddresses(app.db, account_id), findAccount(app.db, account_id)]);
-  const text = (value: Money) => `${balanceView(value, currency).amount} ${currency}`;
-  const low = { account_name: account?.name ?? '', available: text(available), threshold: text(threshold) };
-  return send(app, lowBalanceMail(to, { ...low, link: `${app.base_url()}/billing` }), { account_id });
 }

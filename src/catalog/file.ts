@@ -1,3 +1,4 @@
+import { checkAlerts } from './check-alerts.ts';
 import { isObject } from './model.ts';
 import { valueAt } from '../lib/json-pointer.ts';
 import { builtinCatalog } from './builtin.ts';
@@ -46,6 +47,7 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   checkBase(value, Object.keys(rates), report);
   checkMail(valueAt(value, ['mail', 'url']), surroundings, report);
   checkStorage(valueAt(value, ['storage']), surroundings, report);
+  checkAlerts(valueAt(value, ['alerts']), surroundings, report);
   const providers = checkProviders(value, surroundings, report);
   const models = valueAt(value, ['models']);
   if (Array.isArray(models)) {

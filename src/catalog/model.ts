@@ -379,7 +379,22 @@ export type Settings = {
   readonly top_up_text?: string;
   /** Outgoing mail; without it none is sent. `url`: env:NAME or file:/path. */
   readonly mail?: { readonly url: string; readonly from: string };
+  /** Alerts to operators. */
+  readonly alerts: AlertSettings;
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */
   readonly currencies: ReadonlyMap<string, string>;
   readonly base_currency: string;
+};
+
+/** Hours in which only critical alerts are sent: minutes of the day in a time zone; over midnight where `to` is first. */
+export type QuietHours = { readonly from: number; readonly to: number; readonly time_zone: string };
+
+/** How operators hear of alerts. `mail` absent: by the proved addresses of all operators. */
+export type AlertSettings = {
+  readonly mail?: readonly string[];
+  /** `secret`: env:NAME or file:/path. */
+  readonly webhook?: { readonly url: string; readonly secret: string };
+  readonly quiet?: QuietHours;
+  readonly per_hour_max: number;
+  readonly disk_percent_min: number;
 };

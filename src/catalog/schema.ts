@@ -15,6 +15,7 @@ import {
   text,
   secret_pattern,
 } from './schema-parts.ts';
+import { alerts } from './alerts-schema.ts';
 import { aliases } from './alias-schema.ts';
 import { provider } from './provider-schema.ts';
 import { responses } from './responses-schema.ts';
@@ -448,6 +449,7 @@ const catalog_schema = section(
     tools: Type.Optional(tools),
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),
+    alerts: Type.Optional(alerts),
     sandbox: Type.Optional(
       Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),
     ),

@@ -1,7 +1,7 @@
 import { assert } from '../lib/assert.ts';
 import type { Issuer } from '../billing/invoice.ts';
 import { parseDuration } from '../lib/duration.ts';
-import type { SearchApi, Settings, WebSearchSettings } from './model.ts';
+import type { AlertSettings, SearchApi, Settings, WebSearchSettings } from './model.ts';
 import type { StorageSettings } from '../storage/settings.ts';
 import type { CatalogFile, IssuerEntry } from './schema.ts';
 import type { BucketEntry } from './storage-schema.ts';
@@ -66,6 +66,7 @@ export function settingsOf(file: CatalogFile): Settings {
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
     ...(mail && { mail }),
+    alerts: alertsOf(file.alerts),
     currencies,
     base_currency,
   };
@@ -84,6 +85,26 @@ function retentionOf(tasks_keep: string, retention: CatalogFile['retention'] = {
     sessions_ms: milliseconds(sessions),
     invitations_ms: milliseconds(invitations),
   };
+}
+
+function alertsOf(alerts: CatalogFile['alerts'] = {}): AlertSettings {
+  const { mail, webhook_url: url, webhook_secret: secret, quiet_hours: quiet } = alerts;
+  return {
+    ...(mail && { mail }),
+    ...(url !== undefined && secret !== undefined && { webhook: { url, secret } }),
+    ...(quiet && {
+      quiet: { from: minuteOf(quiet.from), to: minuteOf(quiet.to), time_zone: quiet.time_zone ?? 'UTC' },
+    }),
+    per_hour_max: alerts.per_hour_max ?? 20,
+    disk_percent_min: alerts.disk_percent_min ?? 10,
+  };
+}
+
+/** The minute of the day of a time such as 22:00. */
+function minuteOf(time: string): number {
+  const [hours, minutes] = time.split(':').map(Number);
+  assert(hours !== undefined && minutes !== undefined, `"${time}" is a time of day`);
+  return 60 * hours + minutes;
 }
 
 function issuerOf({ name, address = '', tax_id = '', series = 'MED', tax_percent }: IssuerEntry): Issuer {

@@ -20,3 +20,16 @@ export async function chatsOverview(db: Queryable, since: Date): Promise<ChatsOv
     p95_ms: whole(row?.p95),
   };
 }
+
+/** Work of an account since a time. `failed`: by an upstream, or by the service itself. */
+export type Outcomes = { account_id: string; ended: number; failed: number };
+
+/** Counts the chat calls since then by account: of all accounts, or of these. */
+export async function callOutcomes(db: Queryable, since: Date, account_ids?: readonly string[]): Promise<Outcomes[]> {
+  const rows = await db.query<{ account_id: string; ended: bigint; failed: bigint }>(
+    `select account_id, count(*) as ended, count(*) filter (where status >= 500) as failed from chat_calls
+      where created_at > $1 and ($2::text[] is null or account_id = any($2)) group by account_id`,
+    [since, account_ids ?? null],
+  );
+  return rows.map((row) => ({ ...row, ended: Number(row.ended), failed: Number(row.failed) }));
+}

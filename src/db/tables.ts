@@ -8,8 +8,8 @@ export type Table = {
   columns: string[];
 };
 
-/** Tables of what running nodes have taken, and of the backups they made: neither says anything of another database. */
-const of_running_nodes = ['public.leases', 'public.lessees', 'public.scheduled_backups'];
+/** Tables of what running nodes have taken, of their disks and the backups they made: they say nothing of another place. */
+const of_running_nodes = ['public.leases', 'public.lessees', 'public.scheduled_backups', 'public.disks'];
 
 /**
  * A table that grows with use, as its module tells backups: these read it in parts, after their moment. In conditions `r`

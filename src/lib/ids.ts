@@ -65,6 +65,7 @@ export type IdPrefix =
   | 'req'
   | 'chat'
   | 'dlv'
+  | 'alert'
   | 'att'
   | 'user'
   | 'member'

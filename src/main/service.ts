@@ -1,3 +1,4 @@
+import { watchDisks } from '../alerts/disks.ts';
 import { listAccounts } from '../accounts/accounts.ts';
 import { makeFirstAccount } from '../accounts/first.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
@@ -50,6 +51,7 @@ async function startRoles(app: App): Promise<void> {
   const { role, processes, metrics } = app.config;
   if (metrics) await startMetricsServer(app, metrics);
   if (!isApiProcess()) await refuseUnsharedDisk(app.config, app.catalog.current.settings.storage, app.engine);
+  watchDisks(app);
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');
   if (isApiProcess()) return serveAsOneOfMany(app);

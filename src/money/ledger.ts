@@ -144,21 +144,25 @@ export async function balanceOf(db: Queryable, account_id: string): Promise<Bala
 }
 
 /** An account's available money as of an entry, and whether a credit has lifted it to so much since another one. */
-export type Standing = { available: Money; currency: string; entry: bigint; credited: boolean };
+export type Standing = { account_id: string; available: Money; currency: string; entry: bigint; credited: boolean };
 
-/** `after`: the entry since which credits count; null: none do. */
-export async function standingOf(
-  db: Queryable,
-  { account_id, available, after }: { account_id: string; available: Money; after: bigint | null },
-): Promise<Standing | undefined> {
-  const rows = await db.query<Standing>(
-    `select b.amount - b.held as available, b.currency, b.entries as entry,
-            exists (select from ledger_entries e where e.account_id = b.account_id and e.number > $2::bigint
-              and e.type in ('topup', 'adjustment') and e.available_after >= $3) as credited
-       from balances b where b.account_id = $1`,
-    [account_id, after, available],
+/** An account whose standing is asked for. `after`: the entry since which credits count; null: none do. */
+export type StandingRequest = { account_id: string; available: Money; after: bigint | null };
+
+/** Returns the standing of each account. */
+export async function standingsOf(db: Queryable, requests: readonly StandingRequest[]): Promise<Standing[]> {
+  return db.query<Standing>(
+    `select b.account_id, b.amount - b.held as available, b.currency, b.entries as entry,
+            exists (select from ledger_entries e where e.account_id = b.account_id and e.number > r.after
+              and e.type in ('topup', 'adjustment') and e.available_after >= r.available) as credited
+       from unnest($1::text[], $2::bigint[], $3::bigint[]) as r (account_id, available, after)
+       join balances b using (account_id)`,
+    [
+      requests.map(({ account_id }) => account_id),
+      requests.map(({ available }) => available),
+      requests.map(({ after }) => after),
+    ],
   );
-  return rows[0];
 }
 
 /** Counts the accounts that have less available than this. */
@@ -185,6 +189,21 @@ export async function budgetsOf(db: Queryable, account_id: string, now: Date, ke
        from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
       where own.account_id = $1 and ($3::text is null or own.key_id = $3)`,
     [account_id, now, key_id ?? null],
+  );
+}
+
+/** Returns the budgets of all accounts that have used so much of their limit, held money included. */
+export async function budgetsAbove(
+  db: Queryable,
+  percent: number,
+  now: Date,
+): Promise<(Budget & { account_id: string; limit_month: Money })[]> {
+  return db.query(
+    `select b.account_id, b.key_id, b.limit_month, b.held, s.spent
+       from budgets b cross join lateral (select case when b.month < month_of($2) then 0 else b.spent end as spent) s
+      where b.shares is null and b.limit_month > 0 and (s.spent + b.held)::numeric * 100 >= b.limit_month::numeric * $1
+      order by b.account_id, b.key_id`,
+    [percent, now],
   );
 }
 

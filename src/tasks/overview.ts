@@ -73,3 +73,21 @@ export async function runsByRoute(db: Queryable): Promise<Map<string, number>> {
   );
   return new Map(rows.map(({ route, count }) => [route, Number(count)]));
 }
+
+/** Tasks of an account that ended since a time. `failed`: by an upstream, or by the service itself. */
+export type TaskOutcomes = { account_id: string; ended: number; failed: number };
+
+/** Counts the tasks that ended since then by account: of all accounts, or of these. */
+export async function taskOutcomes(
+  db: Queryable,
+  since: Date,
+  account_ids?: readonly string[],
+): Promise<TaskOutcomes[]> {
+  const rows = await db.query<{ account_id: string; ended: bigint; failed: bigint }>(
+    `select account_id, count(*) as ended,
+            count(*) filter (where error_type in ('upstream_error', 'timeout', 'internal_error')) as failed
+       from tasks where completed_at > $1 and ($2::text[] is null or account_id = any($2)) group by account_id`,
+    [since, account_ids ?? null],
+  );
+  return rows.map((row) => ({ ...row, ended: Number(row.ended), failed: Number(row.failed) }));
+}

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable } from '../db/database.ts';
+import { recordText } from '../db/record.ts';
 import type { GrowingTable } from '../db/tables.ts';
 import { assert } from '../lib/assert.ts';
 import { firstIdSince, newId } from '../lib/ids.ts';
@@ -11,11 +12,14 @@ export type DeliveryRef = { account_id: string; id: string };
 
 export type DeliveryState = 'waiting' | 'delivered' | 'dropped';
 
+/** What a webhook says of an alert. */
+export type AlertEvent = 'alert.opened' | 'alert.raised' | 'alert.reminder' | 'alert.closed' | 'alert.test';
+
 /** One event for one URL, without its body. */
 export type Delivery = DeliveryRef & {
-  /** Null for a test payload. */
+  /** Null for an alert and a test payload. */
   task_id: string | null;
-  event: 'task.succeeded' | 'task.failed';
+  event: 'task.succeeded' | 'task.failed' | AlertEvent;
   url: string;
   state: DeliveryState;
   attempts: number;
@@ -57,6 +61,17 @@ export function newDelivery(
 ) {
   const { endpoint, host } = targetOf(account_id, url);
   return { id: newId('dlv', now_ms), lane: endpoint, host, traceparent };
+}
+
+/** Writes the delivery of an alert in the caller's transaction. Call `wake` for `delivery.send` after the commit. */
+export async function addAlertDelivery(
+  tx: Queryable,
+  { account_id, event, url, body }: { account_id: string; event: AlertEvent; url: string; body: string },
+  now_ms: number,
+): Promise<void> {
+  const delivery = { account_id, task_id: null, event, url, body };
+  const record = { ...delivery, ...newDelivery({ account_id, traceparent: null }, url, now_ms) };
+  await tx.query('select add_delivery($1, $2)', [new Date(now_ms), recordText(record)]);
 }
 
 /**
@@ -179,6 +194,29 @@ export async function countUndelivered(db: Queryable, account_id: string, since:
     [account_id, since, firstIdSince('dlv', since.getTime() - id_slack_ms)],
   );
   return Number(rows[0]?.undelivered ?? 0);
+}
+
+/** Webhooks of an account's tasks since a time: those that arrived, and those that failed twice or were dropped. */
+export type DeliveryOutcomes = { account_id: string; delivered: number; failing: number };
+
+/** Returns the accounts of which at least `failing_min` webhooks of tasks fail. */
+export async function failingDeliveries(
+  db: Queryable,
+  { since, failing_min }: { since: Date; failing_min: number },
+): Promise<DeliveryOutcomes[]> {
+  const rows = await db.query<{ account_id: string; delivered: bigint; failing: bigint }>(
+    `select account_id, count(*) filter (where state = 'delivered') as delivered,
+            count(*) filter (where state <> 'delivered') as failing
+       from (select account_id, state from deliveries where state <> 'waiting' and ended_at > $1 and task_id is not null
+             union all
+             select account_id, state from (select * from deliveries where state = 'waiting' offset 0) w
+              where attempts >= 2 and task_id is not null) d
+      group by account_id having count(*) filter (where state <> 'delivered') >= $2 order by account_id`,
+    [since, failing_min],
+  );
+  return rows.map(({ account_id, delivered, failing }) => {
+    return { account_id, delivered: Number(delivered), failing: Number(failing) };
+  });
 }
 
 /** Ids are made about when their delivery is. */

@@ -3,7 +3,7 @@ import type { Account } from '../accounts/accounts.ts';
 import type { Db } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
-import { targetOf, type Delivery } from './delivery.ts';
+import { targetOf, type AlertEvent, type Delivery } from './delivery.ts';
 import type { Ended } from './delivery-slots.ts';
 import { attempt, type Sender } from './send.ts';
 import { secretsAt } from './sign.ts';
@@ -26,20 +26,21 @@ export async function resend(app: ManualSendParts, { account_id, id }: Pick<Deli
 }
 
 /**
- * Signs a test payload, a finished task without output, and sends it once, here and now: whoever asks
- * waits to see how the receiver answers. The address must have passed `checkUserUrl`.
+ * Signs a test payload, a finished task without output unless `event` is another one, and sends it once, here and now:
+ * whoever asks waits to see how the receiver answers. The address must have passed `checkUserUrl`.
  */
 export async function sendTest(
   app: ManualSendParts,
   account: Account,
   url: string,
   body: string,
+  event: 'task.succeeded' | AlertEvent = 'task.succeeded',
 ): Promise<Ended & { id: string }> {
   const now_ms = app.clock.now();
   const id = newId('dlv', now_ms);
   const claim = randomUUID();
   const { endpoint, host } = targetOf(account.id, url);
-  const delivery = { account_id: account.id, id, url, body, lane: endpoint, host };
+  const delivery = { account_id: account.id, id, event, url, body, lane: endpoint, host };
   await app.db.query('select add_test_delivery($1, $2, $3, $4)', [
     new Date(now_ms),
     recordText(delivery),
@@ -51,7 +52,7 @@ export async function sendTest(
     id,
     claim,
     number: 1,
-    event: 'task.succeeded',
+    event,
     url,
     body: Buffer.from(body),
     secrets: secretsAt(account, now_ms),

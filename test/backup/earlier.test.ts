@@ -45,6 +45,9 @@ async function openTestDatabase(state: 'empty' | 'migrated'): Promise<TestDataba
 
 /** Tables that came later. */
 const later_tables = [
+  'alerts',
+  'alert_notices',
+  'alert_settings',
   'model_checks',
   'sign_in_tries',
   'test_calls',

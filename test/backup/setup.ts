@@ -88,7 +88,7 @@ async function tablesOf(client: pg.Client): Promise<{ name: string; columns: str
   const { rows } = await client.query<{ name: string; columns: string }>(
     `select table_schema || '.' || table_name as name, string_agg(quote_ident(column_name), ', ' order by ordinal_position) as columns
        from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
-      where t.table_type = 'BASE TABLE' and table_name not in ('leases', 'lessees', 'scheduled_backups') and (table_schema in ('public', 'auth')
+      where t.table_type = 'BASE TABLE' and table_name not in ('leases', 'lessees', 'scheduled_backups', 'disks') and (table_schema in ('public', 'auth')
         or (table_schema = 'pgboss' and table_name in ('queue', 'job')))
       group by 1 order by 1`,
   );

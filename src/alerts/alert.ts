@@ -1,0 +1,169 @@
+import type { Db, Queryable } from '../db/database.ts';
+import { recordText } from '../db/record.ts';
+import { newId } from '../lib/ids.ts';
+
+/** Alerts: something that people are to hear of, open until its cause is gone. */
+
+export const account_kinds = ['balance_low', 'key_limit', 'error_rate', 'webhooks_failing'] as const;
+export type AccountKind = (typeof account_kinds)[number];
+
+export const operator_kinds = [
+  'provider_down',
+  'error_rate',
+  'disk',
+  'backup_old',
+  'model_retiring',
+  'queue_age',
+  'books',
+] as const;
+export type OperatorKind = (typeof operator_kinds)[number];
+
+export type AlertKind = AccountKind | OperatorKind;
+
+/** Whose alerts: those of all accounts, or those of operators. */
+export type Audience = 'accounts' | 'operators';
+
+/** A cause that is there now. */
+export type Cause = {
+  /** Null: for operators. */
+  account_id: string | null;
+  kind: AlertKind;
+  /** Tells several of one kind apart. */
+  subject: string;
+  /** 2: critical, which passes quiet hours. */
+  level: 1 | 2;
+  /** What it is, in a few words. */
+  title: string;
+  /** What it is and what to do, in sentences. */
+  summary: string;
+  /** Of a balance: the number of its last entry. */
+  mark: bigint | null;
+};
+
+/** Name of a cause. */
+export type CauseName = Pick<Cause, 'account_id' | 'kind' | 'subject'>;
+
+export type Alert = Cause & {
+  id: string;
+  opened_at: Date;
+  seen_at: Date;
+  closed_at: Date | null;
+};
+
+const columns = 'id, account_id, kind, subject, level, title, summary, mark, opened_at, seen_at, closed_at';
+
+const whose = (audience: Audience) => `account_id is ${audience === 'accounts' ? 'not null' : 'null'}`;
+
+/** Every open alert of an audience, oldest first. */
+export async function openAlerts(db: Queryable, audience: Audience): Promise<Alert[]> {
+  return db.query<Alert>(
+    `select ${columns} from alerts where closed_at is null and ${whose(audience)} order by opened_at, id`,
+  );
+}
+
+/** An alert as people see it. `notified_at`: the last message about it that was sent. */
+export type AlertLine = Alert & { notified_at: Date | null };
+
+const lines_max = 100;
+
+/** Alerts of an account, or of operators (null): the open ones, then those that were closed last. */
+export async function listAlerts(db: Queryable, account_id: string | null): Promise<AlertLine[]> {
+  return db.query<AlertLine>(
+    `select ${columns}, (select max(n.sent_at) from alert_notices n where n.alert_id = a.id) as notified_at
+       from alerts a where account_id is not distinct from $1 and not is_withdrawn
+      order by closed_at desc nulls first, opened_at desc, id desc limit ${lines_max}`,
+    [account_id],
+  );
+}
+
+/** Time for which a cause must be away until its alert is closed, ms: what comes and goes is one alert. */
+const calm_ms: { readonly [kind in AlertKind]: number } = {
+  balance_low: 3_600_000, // holds come and go; a payment closes it at once
+  key_limit: 3_600_000,
+  error_rate: 600_000,
+  webhooks_failing: 600_000,
+  provider_down: 300_000,
+  disk: 300_000,
+  queue_age: 300_000,
+  backup_old: 0,
+  model_retiring: 0,
+  books: 0,
+};
+
+/** A message about what goes on comes no more often than this. */
+const remind_after_s = 86_400;
+/** The end of a model is known for a month. */
+const remind_of_model_s = 7 * 86_400;
+
+/** Changes of alerts that a look at their causes comes to. */
+export type Look = {
+  causes: readonly Cause[];
+  /** Causes that are over for certain, however short ago they were seen. */
+  ended?: readonly CauseName[];
+  /** Open alerts that nobody asks for any more: they are closed without a message. */
+  isWithdrawn?: (alert: Alert) => boolean;
+};
+
+/**
+ * Opens an alert for each cause that has none, and closes those whose causes are gone. Two nodes that look at once open
+ * one alert.
+ */
+export async function noteLook(db: Db, audience: Audience, look: Look, now: Date): Promise<void> {
+  const { causes, ended = [], isWithdrawn = () => false } = look;
+  const present = new Set(causes.map(nameOf));
+  const over = new Set(ended.map(nameOf));
+  const open = await openAlerts(db, audience);
+  const withdrawn = open.filter(isWithdrawn);
+  const closed = open.filter((alert) => {
+    if (over.has(nameOf(alert))) return true;
+    return !present.has(nameOf(alert)) && alert.seen_at.getTime() <= now.getTime() - calm_ms[alert.kind];
+  });
+  await db.tx(async (tx) => {
+    await closeAlerts(tx, withdrawn, true, now);
+    await closeAlerts(tx, closed, false, now);
+    await openOrSee(tx, causes, now);
+  });
+}
+
+/** A text that no other cause has. */
+function nameOf({ account_id, kind, subject }: CauseName): string {
+  return JSON.stringify([account_id, kind, subject]);
+}
+
+async function closeAlerts(tx: Queryable, alerts: readonly Alert[], is_withdrawn: boolean, now: Date): Promise<void> {
+  if (alerts.length === 0) return;
+  await tx.query('update alerts set closed_at = $2, is_withdrawn = $3 where id = any($1) and closed_at is null', [
+    alerts.map(({ id }) => id),
+    now,
+    is_withdrawn,
+  ]);
+}
+
+async function openOrSee(tx: Queryable, causes: readonly Cause[], now: Date): Promise<void> {
+  if (causes.length === 0) return;
+  const unique = new Map(causes.map((cause) => [nameOf(cause), cause]));
+  const rows = [...unique.values()].map((cause) => ({
+    ...cause,
+    id: newId('alert', now.getTime()),
+    title: cause.title.slice(0, 200),
+    summary: cause.summary.slice(0, 2_000),
+    remind_s: cause.kind === 'model_retiring' ? remind_of_model_s : remind_after_s,
+  }));
+  await tx.query(
+    `insert into alerts (id, account_id, kind, subject, level, title, summary, mark, remind_after, opened_at, seen_at)
+     select id, account_id, kind, subject, level, title, summary, mark, make_interval(secs => remind_s), $2, $2
+       from jsonb_to_recordset((($1::jsonb)->'causes')) as r (id text, account_id text, kind text, subject text,
+         level smallint, title text, summary text, mark bigint, remind_s float8)
+      order by account_id, kind, subject
+     on conflict (coalesce(account_id, ''), kind, subject) where closed_at is null do update set
+       level = excluded.level, title = excluded.title, summary = excluded.summary, mark = excluded.mark,
+       seen_at = greatest(alerts.seen_at, excluded.seen_at)`,
+    [recordText({ causes: rows }), now],
+  );
+}
+
+/** Removes alerts that were closed before then, with their messages. */
+export async function removeOldAlerts(db: Queryable, before: Date): Promise<void> {
+  await db.query('delete from alerts where closed_at < $1', [before]);
+  await db.query('delete from disks where seen_at < $1', [before]);
+}

@@ -1,0 +1,141 @@
+import { nameInMail } from '../accounts/mails.ts';
+import { keyNamesOf } from '../accounts/keys.ts';
+import { listThresholds } from '../billing/alerts.ts';
+import { callOutcomes } from '../chat/overview.ts';
+import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
+import { counted } from '../lib/counted.ts';
+import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
+import { balanceView, exact, type Money } from '../money/money.ts';
+import { taskOutcomes } from '../tasks/overview.ts';
+import { failingDeliveries } from '../webhooks/delivery.ts';
+import { noteLook, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
+import { default_settings, errorPercents, settingsOf, wants } from './settings.ts';
+
+/** The parts of the app that a look at all accounts takes. */
+export type AccountParts = { readonly db: Db; readonly clock: Clock };
+
+type Found = { causes: Cause[]; ended: CauseName[] };
+
+/** Looks for causes of alerts in all accounts, and opens and closes alerts. */
+export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void> {
+  const now = new Date(clock.now());
+  const open = await openAlerts(db, 'accounts');
+  const thresholds = new Map((await listThresholds(db)).map(({ account_id, threshold }) => [account_id, threshold]));
+  const low = await lowBalances(db, thresholds, open);
+  const others = [
+    ...(await keysNearLimit(db, now)),
+    ...(await failingWebhooks(db, now)),
+    ...(await failedCalls(db, now)),
+  ];
+  const ids = new Set([...open, ...others].map(({ account_id }) => account_id ?? ''));
+  const settings = await settingsOf(db, [...ids]);
+  const isWanted = ({ account_id, kind, subject }: CauseName): boolean => {
+    const threshold = thresholds.get(account_id ?? '');
+    if (kind === 'balance_low') return threshold !== undefined && subject === exact(threshold);
+    if (kind !== 'key_limit' && kind !== 'webhooks_failing' && kind !== 'error_rate') return false;
+    return wants(settings.get(account_id ?? '') ?? default_settings, kind);
+  };
+  const causes = [...low.causes, ...others].filter(isWanted);
+  await noteLook(db, 'accounts', { causes, ended: low.ended, isWithdrawn: (alert) => !isWanted(alert) }, now);
+}
+
+/**
+ * Balances below the amounts of their alerts. Money that came in ends an alert, even if it is gone again: there will be
+ * another one.
+ */
+async function lowBalances(
+  db: Db,
+  thresholds: ReadonlyMap<string, Money>,
+  open: readonly Alert[],
+): Promise<Found> {
+  const before = new Map(open.filter(({ kind }) => kind === 'balance_low').map((alert) => [alert.account_id, alert]));
+  const requests = [...thresholds].map(([account_id, available]) => {
+    return { account_id, available, after: before.get(account_id)?.mark ?? null };
+  });
+  const found: Found = { causes: [], ended: [] };
+  if (requests.length === 0) return found;
+  for (const { account_id, available, currency, entry, credited } of await standingsOf(db, requests)) {
+    const threshold = thresholds.get(account_id) ?? 0n;
+    const name = { account_id, kind: 'balance_low', subject: exact(threshold) } as const;
+    if (credited) found.ended.push(name);
+    if (available >= threshold) continue;
+    const text = (value: Money) => `${balanceView(value, currency).amount} ${currency}`;
+    const is_empty = available <= 0n;
+    found.causes.push({
+      ...name,
+      level: is_empty ? 2 : 1,
+      title: is_empty ? 'Empty balance' : 'Low balance',
+      summary: `The account has ${text(available)} available, which is less than ${text(threshold)}. Without money, no new work starts.`,
+      mark: entry,
+    });
+  }
+  return found;
+}
+
+const near_percent = 80;
+
+async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
+  const budgets = await budgetsAbove(db, near_percent, now);
+  if (budgets.length === 0) return [];
+  const names = await keyNamesOf(
+    db,
+    budgets.map(({ key_id }) => key_id),
+    now,
+  );
+  const month = nextMonth(now).toISOString().slice(0, 10);
+  return budgets.flatMap(({ account_id, key_id, limit_month, spent, held }): Cause[] => {
+    const name = names.get(key_id);
+    if (name === undefined) return []; // no key of the budget works any more
+    const percent = Number(((spent + held) * 100n) / limit_month);
+    const is_full = percent >= 100;
+    const title = `${is_full ? 'Limit reached' : 'Limit near'}: ${nameInMail(name)}`;
+    const rest = is_full ? 'Its calls are refused' : 'At 100 % its calls are refused';
+    const summary = `The key "${nameInMail(name)}" has used ${percent} % of its limit for this month, open holds included. ${rest} until ${month} (UTC), or until its limit is raised.`;
+    return [{ account_id, kind: 'key_limit', subject: key_id, level: is_full ? 2 : 1, title, summary, mark: null }];
+  });
+}
+
+/** So many of an account's webhooks within the hour, and as many as arrived. */
+const failing_min = 3;
+const webhooks_ms = 3_600_000;
+
+async function failingWebhooks(db: Db, now: Date): Promise<Cause[]> {
+  const since = new Date(now.getTime() - webhooks_ms);
+  const rows = await failingDeliveries(db, { since, failing_min });
+  return rows
+    .filter(({ failing, delivered }) => failing >= delivered)
+    .map(({ account_id, failing, delivered }) => ({
+      account_id,
+      kind: 'webhooks_failing',
+      subject: '',
+      level: 1,
+      title: 'Webhooks fail',
+      summary: `${counted(failing, 'webhook')} could not be delivered in the last hour, and ${delivered} arrived. The page Webhooks has the answers of your receiver. What was dropped can be sent again there.`,
+      mark: null,
+    }));
+}
+
+/** Time of calls that are counted, and how many of them there must be. */
+export const calls_ms = 15 * 60_000;
+export const calls_min = 20;
+
+async function failedCalls(db: Db, now: Date): Promise<Cause[]> {
+  const percents = new Map((await errorPercents(db)).map((row) => [row.account_id, row.error_percent]));
+  if (percents.size === 0) return [];
+  const ids = [...percents.keys()];
+  const since = new Date(now.getTime() - calls_ms);
+  const sums = new Map<string, { ended: number; failed: number }>();
+  for (const row of [...(await callOutcomes(db, since, ids)), ...(await taskOutcomes(db, since, ids))]) {
+    const { ended = 0, failed = 0 } = sums.get(row.account_id) ?? {};
+    sums.set(row.account_id, { ended: ended + row.ended, failed: failed + row.failed });
+  }
+  return [...sums].flatMap(([account_id, { ended, failed }]): Cause[] => {
+    const limit = percents.get(account_id) ?? 100;
+    if (ended < calls_min || failed * 100 < ended * limit) return [];
+    const percent = Math.round((failed / ended) * 100);
+    const summary = `${failed} of ${ended} calls and generations failed in the last 15 minutes (${percent} %), by no fault of their callers. Activity has the reasons.`;
+    const name = { account_id, kind: 'error_rate', subject: '' } as const;
+    return [{ ...name, level: 1, title: 'Many calls fail', summary, mark: null }];
+  });
+}
