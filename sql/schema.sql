@@ -60,6 +60,79 @@ create table added_providers (
   constraint added_providers_name_check CHECK ((name ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text))
 );
 
+create table alert_notices (
+  alert_id text not null,
+  channel text not null,
+  number integer not null,
+  event text not null,
+  level smallint not null,
+  state text not null,
+  claims integer not null,
+  failures integer not null default 0,
+  claimed_at timestamptz not null,
+  retry_at timestamptz,
+  sent_at timestamptz,
+  error text,
+  constraint alert_notices_pkey PRIMARY KEY (alert_id, channel, number),
+  constraint alert_notices_alert_id_fkey FOREIGN KEY (alert_id) REFERENCES alerts(id) ON DELETE CASCADE,
+  constraint alert_notices_channel_check CHECK ((channel = ANY (ARRAY['mail'::text, 'webhook'::text]))),
+  constraint alert_notices_check CHECK (((state = 'waiting'::text) = (retry_at IS NOT NULL))),
+  constraint alert_notices_check1 CHECK (((state = 'sent'::text) = (sent_at IS NOT NULL))),
+  constraint alert_notices_claims_check CHECK ((claims >= 1)),
+  constraint alert_notices_event_check CHECK ((event = ANY (ARRAY['opened'::text, 'raised'::text, 'reminder'::text, 'closed'::text]))),
+  constraint alert_notices_failures_check CHECK ((failures >= 0)),
+  constraint alert_notices_number_check CHECK ((number >= 1)),
+  constraint alert_notices_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
+);
+CREATE INDEX alert_notices_by_time ON alert_notices USING btree (claimed_at);
+
+create table alert_settings (
+  account_id text not null,
+  key_limit boolean not null,
+  webhooks_failing boolean not null,
+  error_percent smallint,
+  roles text[] not null,
+  webhook_url text,
+  quiet_from smallint,
+  quiet_to smallint,
+  time_zone text,
+  per_hour_max smallint not null,
+  updated_at timestamptz not null,
+  constraint alert_settings_pkey PRIMARY KEY (account_id),
+  constraint alert_settings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint alert_settings_check CHECK ((((quiet_from IS NULL) = (quiet_to IS NULL)) AND ((quiet_from IS NULL) = (time_zone IS NULL)))),
+  constraint alert_settings_check1 CHECK ((quiet_from <> quiet_to)),
+  constraint alert_settings_error_percent_check CHECK (((error_percent >= 1) AND (error_percent <= 100))),
+  constraint alert_settings_per_hour_max_check CHECK (((per_hour_max >= 1) AND (per_hour_max <= 100))),
+  constraint alert_settings_quiet_from_check CHECK (((quiet_from >= 0) AND (quiet_from <= 1439))),
+  constraint alert_settings_quiet_to_check CHECK (((quiet_to >= 0) AND (quiet_to <= 1439)))
+);
+
+create table alerts (
+  id text not null,
+  account_id text,
+  kind text not null,
+  subject text not null,
+  level smallint not null,
+  title text not null,
+  summary text not null,
+  mark bigint,
+  remind_after interval not null,
+  opened_at timestamptz not null,
+  seen_at timestamptz not null,
+  closed_at timestamptz,
+  is_withdrawn boolean not null default false,
+  constraint alerts_pkey PRIMARY KEY (id),
+  constraint alerts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint alerts_check CHECK (((closed_at IS NOT NULL) OR (NOT is_withdrawn))),
+  constraint alerts_level_check CHECK ((level = ANY (ARRAY[1, 2]))),
+  constraint alerts_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 2000))),
+  constraint alerts_title_check CHECK (((length(title) >= 1) AND (length(title) <= 200)))
+);
+CREATE INDEX alerts_closed ON alerts USING btree (closed_at) WHERE (closed_at IS NOT NULL);
+CREATE INDEX alerts_of_account ON alerts USING btree (account_id, opened_at);
+CREATE UNIQUE INDEX alerts_open ON alerts USING btree (COALESCE(account_id, ''::text), kind, subject) WHERE (closed_at IS NULL);
+
 create table api_keys (
   id text not null,
   account_id text not null,
@@ -442,7 +515,7 @@ create table deliveries (
   constraint deliveries_check1 CHECK (((state = 'waiting'::text) = (next_at IS NOT NULL))),
   constraint deliveries_check2 CHECK (((state <> 'delivered'::text) OR (delivered_at IS NOT NULL))),
   constraint deliveries_check3 CHECK (((state = 'waiting'::text) OR (ended_at IS NOT NULL))),
-  constraint deliveries_event_check CHECK ((event = ANY (ARRAY['task.succeeded'::text, 'task.failed'::text]))),
+  constraint deliveries_event_check CHECK ((event = ANY (ARRAY['task.succeeded'::text, 'task.failed'::text, 'alert.opened'::text, 'alert.raised'::text, 'alert.reminder'::text, 'alert.closed'::text, 'alert.test'::text]))),
   constraint deliveries_jobs_check CHECK ((jobs >= 1)),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'dropped'::text])))
 );
@@ -482,6 +555,17 @@ create table delivery_slots (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
 CREATE INDEX delivery_slots_by_endpoint ON delivery_slots USING btree (endpoint);
 CREATE INDEX delivery_slots_by_host ON delivery_slots USING btree (host, account_id);
+
+create table disks (
+  host text not null,
+  path text not null,
+  free_bytes bigint not null,
+  size_bytes bigint not null,
+  seen_at timestamptz not null,
+  constraint disks_pkey PRIMARY KEY (host, path),
+  constraint disks_free_bytes_check CHECK ((free_bytes >= 0)),
+  constraint disks_size_bytes_check CHECK ((size_bytes > 0))
+);
 
 create table email_claims (
   user_id text not null,
@@ -1313,10 +1397,12 @@ $function$;
 -- function add_up_margins(p_account text, p_limit bigint) returns bigint
 -- function add_up_usage(p_account text, p_limit bigint) returns bigint
 -- function add_upload_part(p_part jsonb, p_size_bytes_max bigint, p_account_bytes_max bigint, p_expires_at timestamptz, OUT outcome text, OUT received_bytes bigint) returns record
+-- function alert_event(a alerts, n alert_notices, p_now timestamptz) returns text
 -- function append_items(p_account_id text, p_id text, p_turn text, p_now timestamptz, p_expires_at timestamptz, p_items_max integer, p_bytes_max bigint, p_ids text[], p_key_ids text[], p_contents bytea[], p_json_bytes integer[]) returns text
 -- function ask_full_routes(p_now timestamptz, p_provider text) returns void
 -- function begin_attempt(p_now timestamptz, p_attempt jsonb, p_limits jsonb) returns text
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
+-- function claim_alert(p_now timestamptz, p_alert text, p_channel text, p_per_hour integer) returns TABLE(answer text, number integer, event text, claims integer, failures integer)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
 -- function close_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_state text, p_reason text, p_message text, p_send_start boolean) returns boolean
 -- function close_hold(p_now timestamptz, p_end jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT upstream bigint) returns record

@@ -44,7 +44,9 @@ import {
 } from './admin-providers.ts';
 import { test_call_endpoints } from './admin-test-calls.ts';
 import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
+import { admin_alerts, admin_test_alerts } from './admin-alerts.ts';
 import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
+import { get_alerts, set_alerts, test_alerts } from './alerts.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { get_chat, list_chats } from './chats.ts';
@@ -92,6 +94,9 @@ const endpoints: readonly Endpoint<App>[] = [
   get_usage,
   get_usage_table,
   get_usage_charges,
+  get_alerts,
+  set_alerts,
+  test_alerts,
   list_ledger,
   get_ledger_file,
   get_billing,
@@ -143,6 +148,8 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_audit_file,
   admin_deliveries,
   admin_resend,
+  admin_alerts,
+  admin_test_alerts,
   admin_configuration,
   admin_check,
   admin_reload,

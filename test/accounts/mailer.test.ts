@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { openMailer, type Mailer } from '../../src/accounts/mailer.ts';
-import { invitationMail, lowBalanceMail } from '../../src/accounts/mails.ts';
+import { mailText, testAlert } from '../../src/alerts/message.ts';
+import { invitationMail } from '../../src/accounts/mails.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 
 let server: MailServer;
@@ -121,6 +122,6 @@ it.each([
   expect(invited.text.split('\n')[0]).toBe(
     `${expected} invites you to the account "${expected}" on Medley. To accept, follow this link:`,
   );
-  const balance = { account_name: name, available: '1.00 USD', threshold: '5.00 USD', link };
-  expect(lowBalanceMail(['a@example.com'], balance).subject).toBe(`Low balance in ${expected}`);
+  const alert = testAlert('acct_1', 'alert_1', new Date());
+  expect(mailText(alert, 'opened', name, link).title).toBe(`Test of alerts in ${expected}`);
 });

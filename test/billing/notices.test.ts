@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { openMailer } from '../../src/accounts/mailer.ts';
 import { addMember } from '../../src/accounts/members.ts';
-import { setThreshold } from '../../src/billing/alerts.ts';
 import { no_details, setDetails } from '../../src/billing/details.ts';
 import { makeInvoices, unmailedInvoices } from '../../src/billing/invoices.ts';
-import { mailInvoices, mailLowBalances } from '../../src/billing/notices.ts';
+import { mailInvoices } from '../../src/billing/notices.ts';
 import { close, hold } from '../../src/money/holds.ts';
-import { credit } from '../../src/money/ledger.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
@@ -18,8 +16,7 @@ let test: TestApp;
 
 const clock = testClock();
 const now = () => new Date(clock.now());
-const minute = 60_000;
-const hour = 60 * minute;
+const hour = 3_600_000;
 const { signal } = new AbortController();
 
 beforeAll(async () => {
@@ -34,7 +31,6 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await test.app.db.query('delete from balance_alerts');
   await test.app.db.query(
     'insert into invoice_mails (number, mailed_at) select number, $1 from invoices on conflict do nothing',
     [now()],
@@ -70,11 +66,6 @@ async function spend(account_id: string, amount: bigint): Promise<void> {
   const { key } = await createKey(db, { account_id, name: 'Test', limit_month: null }, now());
   await hold(db, { account_id, key_id: key.id, ref, amount, model: 'test/model', kind: 'image' }, now());
   await close(db, { account_id, ref, cost: amount, beyond_hold: false }, now());
-}
-
-async function topUp(account_id: string, amount: bigint): Promise<void> {
-  const ref = `paid ${++spent}`;
-  await credit(test.app.db, { account_id, type: 'topup', amount, ref, reason: 'test' }, now());
 }
 
 describe('the mail of an invoice', () => {
@@ -166,98 +157,5 @@ describe('the mail of an invoice', () => {
     await mailInvoices(test.app, signal);
     const ids = server.mails.map(({ raw }) => /^Message-ID:\s+(\S+)/im.exec(raw)?.[1]);
     expect(ids).toEqual([expect.stringMatching(/^<invoice-MED-\d{4}-\d+-acct_\w+@example\.com>$/), ids[0]]);
-  });
-});
-
-describe('the mail of a low balance', () => {
-  /** With 10.00 on it, and told of below 5.00. */
-  async function alertedAccount(name: string): Promise<string> {
-    const account_id = await newAccount(name);
-    await setThreshold(test.app.db, account_id, 5_000_000n, now());
-    return account_id;
-  }
-
-  async function look(after_ms = minute): Promise<string[]> {
-    clock.pass(after_ms);
-    server.mails.length = 0;
-    await mailLowBalances(test.app, signal);
-    return told();
-  }
-
-  it('is sent once, when the mail server is back', async () => {
-    const account_id = await alertedAccount('Away');
-    await addOwner(account_id, 'away@example.com');
-    await spend(account_id, 6_000_000n);
-    server.be('fail');
-    expect(await look()).toEqual([]);
-    server.be('take');
-    expect(await look(10 * minute)).toEqual(['away@example.com']);
-    expect(await look(10 * minute)).toEqual([]);
-  });
-
-  it('is sent by the next run if the process dies while it sends', async () => {
-    const account_id = await alertedAccount('Died');
-    await addOwner(account_id, 'died@example.com');
-    await spend(account_id, 6_000_000n);
-    const send = vi.fn<() => Promise<never>>(() => new Promise(() => undefined));
-    void mailLowBalances({ ...test.app, mailer: { ...test.app.mailer, send, post: () => undefined } }, signal);
-    await expect.poll(() => send.mock.calls.length).toBe(1);
-    expect(await look(10 * minute)).toEqual(['died@example.com']);
-  });
-
-  it('without an address waits for one and delays no other', async () => {
-    const nobody = await alertedAccount('Nobody');
-    const refused = await alertedAccount('Refused');
-    const later = await alertedAccount('Put off');
-    const last = await alertedAccount('Last');
-    await addOwner(refused, 'refused@example.com');
-    await addOwner(later, 'later@example.com');
-    await addOwner(last, 'last-of-all@example.com');
-    for (const account_id of [nobody, refused, later, last]) await spend(account_id, 6_000_000n);
-    server.be('fail', 'later@example.com');
-    expect(await look()).toEqual(['refused@example.com', 'last-of-all@example.com']);
-    await addOwner(nobody, 'nobody-no-more@example.com');
-    server.be('take');
-    expect(await look(10 * minute)).toEqual(['nobody-no-more@example.com', 'later@example.com']);
-  });
-
-  it('is sent again after a payment, also between two runs', async () => {
-    const account_id = await alertedAccount('Again');
-    await addOwner(account_id, 'again@example.com');
-    await spend(account_id, 6_000_000n);
-    expect(await look()).toEqual(['again@example.com']);
-    await topUp(account_id, 500_000n); // less than it takes
-    expect(await look()).toEqual([]);
-    await topUp(account_id, 2_000_000n);
-    await spend(account_id, 3_000_000n);
-    expect(await look()).toEqual(['again@example.com']);
-    expect(await look()).toEqual([]);
-  });
-
-  it('is sent at most once an hour while holds come and go around the amount', async () => {
-    const account_id = await alertedAccount('Around');
-    await addOwner(account_id, 'around@example.com');
-    await spend(account_id, 4_950_000n);
-    const { key } = await createKey(test.app.db, { account_id, name: 'Test', limit_month: null }, now());
-    const mails: string[][] = [];
-    for (let i = 0; i < 3; i++) {
-      const ref = `around_${i}`;
-      const movement = {
-        account_id,
-        key_id: key.id,
-        ref,
-        amount: 100_000n,
-        model: 'test/model',
-        kind: 'image',
-      } as const;
-      await hold(test.app.db, movement, now());
-      mails.push(await look());
-      await close(test.app.db, { account_id, ref, cost: null, beyond_hold: false }, now());
-      mails.push(await look());
-    }
-    expect(mails.flat()).toEqual(['around@example.com']);
-    expect(await look(hour)).toEqual([]);
-    await spend(account_id, 100_000n);
-    expect(await look()).toEqual(['around@example.com']);
   });
 });

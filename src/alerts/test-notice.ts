@@ -1,0 +1,62 @@
+import type { Account } from '../accounts/accounts.ts';
+import type { Mailer } from '../accounts/mailer.ts';
+import { alertMail } from '../accounts/mails.ts';
+import { newId } from '../lib/ids.ts';
+import { sendTest, type ManualSendParts } from '../webhooks/manual.ts';
+import { mailText, testAlert, webhookBody } from './message.ts';
+import { postToOperators, type Posted } from './post.ts';
+import { operators_key, reachOf, type Reach, type ReachParts } from './reach.ts';
+
+/** The parts of the app that a test of alerts takes. */
+export type TestParts = ReachParts & ManualSendParts & { readonly mailer: Mailer };
+
+/** How a test arrived by each way that there is. */
+export type TestOutcome = {
+  mail: { to: readonly string[]; error: string | null } | null;
+  webhook: Posted | null;
+};
+
+/** Sends a message about nothing to everybody who hears of the account's alerts, whatever the hour. */
+export async function testAccountAlerts(app: TestParts, account: Account): Promise<TestOutcome> {
+  const reach = (await reachOf(app, 'accounts', [account.id])).get(account.id);
+  if (!reach) return { mail: null, webhook: null };
+  const alert = testAlert(account.id, newId('alert', app.clock.now()), new Date(app.clock.now()));
+  const { webhook, link } = reach;
+  const [mail, sent] = await Promise.all([
+    mailTest(app, alert, reach),
+    webhook ? sendTest(app, account, webhook.url, webhookBody(alert, 'test', 1, link), 'alert.test') : null,
+  ]);
+  return { mail, webhook: sent && { delivered: sent.delivered, status: sent.status, error: sent.error } };
+}
+
+/** The same to operators. */
+export async function testOperatorAlerts(app: TestParts): Promise<TestOutcome> {
+  const reach = (await reachOf(app, 'operators', [])).get(operators_key);
+  if (!reach) return { mail: null, webhook: null };
+  const alert = testAlert(null, newId('alert', app.clock.now()), new Date(app.clock.now()));
+  const { webhook, link } = reach;
+  const message = { id: alert.id, event: 'alert.test', body: webhookBody(alert, 'test', 1, link) };
+  const [mail, posted] = await Promise.all([
+    mailTest(app, alert, reach),
+    webhook?.secret === undefined
+      ? null
+      : postToOperators(app, { url: webhook.url, secret: webhook.secret }, message),
+  ]);
+  return { mail, webhook: posted };
+}
+
+/** What the mail server says may have names of machines: it goes to the log. */
+async function mailTest(
+  { mailer, log }: TestParts,
+  alert: ReturnType<typeof testAlert>,
+  { mail: to, place, link }: Reach,
+): Promise<TestOutcome['mail']> {
+  if (to.length === 0 || !mailer.ready()) return null;
+  try {
+    await mailer.send({ ...alertMail(to, mailText(alert, 'opened', place, link)), id: alert.id });
+    return { to, error: null };
+  } catch (error) {
+    log.warn({ alert: alert.id, err: error }, 'a test of alerts could not be mailed');
+    return { to, error: 'The mail server did not take it.' };
+  }
+}
