@@ -175,6 +175,11 @@ const adminPages = [
   }),
   createRoute({
     getParentRoute: () => operating,
+    path: '/admin/alerts',
+    component: lazyRouteComponent(() => import('./pages/admin/AdminAlerts.tsx'), 'AdminAlertsPage'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
     path: '/admin/deliveries',
     validateSearch: readDeliveriesSearch,
     component: lazyRouteComponent(() => import('./pages/admin/AdminDeliveries.tsx'), 'AdminDeliveries'),

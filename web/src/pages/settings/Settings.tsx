@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useSession } from '../../session.tsx';
 import { Page } from '../../ui/Page.tsx';
+import { Alerts } from './Alerts.tsx';
 import { Appearance } from './Appearance.tsx';
 import { Profile } from './Profile.tsx';
 import { settings_tabs } from './search.ts';
@@ -40,6 +41,11 @@ export function Settings() {
               Team
             </Tabs.Tab>
           )}
+          {account && (
+            <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="alerts">
+              Alerts
+            </Tabs.Tab>
+          )}
           <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="appearance">
             Appearance
           </Tabs.Tab>
@@ -53,6 +59,11 @@ export function Settings() {
         {account && (
           <Tabs.Panel value="team">
             <Team />
+          </Tabs.Panel>
+        )}
+        {account && (
+          <Tabs.Panel value="alerts">
+            <Alerts />
           </Tabs.Panel>
         )}
         <Tabs.Panel value="appearance">

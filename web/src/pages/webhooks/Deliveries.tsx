@@ -61,6 +61,11 @@ export function Deliveries({ state, set, attempts_max }: Props) {
   );
 }
 
+/** Tells whether a delivery was sent by hand, as a test: once. */
+export function isTest({ task_id, event }: Pick<DeliveryLineView, 'task_id' | 'event'>): boolean {
+  return task_id === null && (event.startsWith('task.') || event === 'alert.test');
+}
+
 function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_max: number | undefined }) {
   const { id, event, url, state, attempts, next_at, created_at, task_id, last_status, last_error } = delivery;
   return (
@@ -88,7 +93,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
       </Table.Td>
       <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
         {attempts}
-        {task_id !== null && attempts_max !== undefined && attempts <= attempts_max && `/${attempts_max}`}
+        {!isTest(delivery) && attempts_max !== undefined && attempts <= attempts_max && `/${attempts_max}`}
       </Table.Td>
       <Table.Td maw={180}>
         <Text size="sm" truncate title={last_error ?? undefined}>
@@ -98,7 +103,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
       <Table.Td>
         {task_id === null ? (
           <Text size="sm" c="dimmed">
-            test
+            {isTest(delivery) ? 'test' : 'alert'}
           </Text>
         ) : (
           <LinkTo href={`/tasks/${task_id}`} size="sm">
