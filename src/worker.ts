@@ -119,7 +119,8 @@ function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler)
 /** Removes what the configuration keeps no longer, in batches. */
 export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void> {
   const now = new Date(app.clock.now());
-  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms, deliveries_ms } = app.catalog.current.settings.retention;
+  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms, deliveries_ms } =
+    app.catalog.current.settings.retention;
   const before = (age_ms: number) => new Date(now.getTime() - age_ms);
   await removeOld(app, stopped);
   await removeExpiredFiles(app, now, stopped);

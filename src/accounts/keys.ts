@@ -192,7 +192,11 @@ export async function deleteKey(db: Queryable, key_id: string, now: Date): Promi
 }
 
 /** Returns the names of working keys by the key that has their budget: of rotated ones, the newest counts. */
-export async function keyNamesOf(db: Queryable, budget_ids: readonly string[], now: Date): Promise<Map<string, string>> {
+export async function keyNamesOf(
+  db: Queryable,
+  budget_ids: readonly string[],
+  now: Date,
+): Promise<Map<string, string>> {
   const rows = await db.query<{ budget_id: string; name: string }>(
     `select coalesce(budget_id, id) as budget_id, name from api_keys
       where (id = any($1) or budget_id = any($1)) and (deleted_at is null or deleted_at > $2)

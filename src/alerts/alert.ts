@@ -20,7 +20,7 @@ export type OperatorKind = (typeof operator_kinds)[number];
 
 export type AlertKind = AccountKind | OperatorKind;
 
-/** Whose alerts: those of all accounts, or those of operators. */
+/** The people that alerts are for: those of all accounts, or operators. */
 export type Audience = 'accounts' | 'operators';
 
 /** A cause that is there now. */
@@ -32,9 +32,9 @@ export type Cause = {
   subject: string;
   /** 2: critical, which passes quiet hours. */
   level: 1 | 2;
-  /** What it is, in a few words. */
+  /** A few words. */
   title: string;
-  /** What it is and what to do, in sentences. */
+  /** Sentences that say what it is and what to do. */
   summary: string;
   /** Of a balance: the number of its last entry. */
   mark: bigint | null;

@@ -1,7 +1,7 @@
 import { nameInMail, type AlertText } from '../accounts/mails.ts';
 import type { Alert } from './alert.ts';
 
-/** What a message says of an alert. `raised`: it has become critical. */
+/** The event that a message is about. `raised`: it has become critical. */
 export type NoticeEvent = 'opened' | 'raised' | 'reminder' | 'closed';
 
 /** An alert as a message tells of it. */

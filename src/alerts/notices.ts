@@ -137,7 +137,11 @@ async function postNotice(app: NoticeParts, due: Due, reach: Reach, claim: Claim
   assert(webhook?.secret !== undefined, 'operators with a receiver have its secret');
   const { event, number, failures } = claim;
   const message = { id: `${due.id}-${number}`, event: `alert.${event}`, body: webhookBody(due, event, number, link) };
-  const { delivered, status, error } = await postToOperators(app, { url: webhook.url, secret: webhook.secret }, message);
+  const { delivered, status, error } = await postToOperators(
+    app,
+    { url: webhook.url, secret: webhook.secret },
+    message,
+  );
   const now_ms = app.clock.now();
   const reason = error ?? `It was answered ${status}.`;
   const delay_ms = app.catalog.current.settings.webhooks.retry_delays_ms[failures];

@@ -15,7 +15,7 @@ import { default_settings, errorPercents, settingsOf, wants } from './settings.t
 /** The parts of the app that a look at all accounts takes. */
 export type AccountParts = { readonly db: Db; readonly clock: Clock };
 
-type Found = { causes: Cause[]; ended: CauseName[] };
+type Findings = { causes: Cause[]; ended: CauseName[] };
 
 /** Looks for causes of alerts in all accounts, and opens and closes alerts. */
 export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void> {
@@ -44,25 +44,21 @@ export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void>
  * Balances below the amounts of their alerts. Money that came in ends an alert, even if it is gone again: there will be
  * another one.
  */
-async function lowBalances(
-  db: Db,
-  thresholds: ReadonlyMap<string, Money>,
-  open: readonly Alert[],
-): Promise<Found> {
+async function lowBalances(db: Db, thresholds: ReadonlyMap<string, Money>, open: readonly Alert[]): Promise<Findings> {
   const before = new Map(open.filter(({ kind }) => kind === 'balance_low').map((alert) => [alert.account_id, alert]));
   const requests = [...thresholds].map(([account_id, available]) => {
     return { account_id, available, after: before.get(account_id)?.mark ?? null };
   });
-  const found: Found = { causes: [], ended: [] };
-  if (requests.length === 0) return found;
+  const findings: Findings = { causes: [], ended: [] };
+  if (requests.length === 0) return findings;
   for (const { account_id, available, currency, entry, credited } of await standingsOf(db, requests)) {
     const threshold = thresholds.get(account_id) ?? 0n;
     const name = { account_id, kind: 'balance_low', subject: exact(threshold) } as const;
-    if (credited) found.ended.push(name);
+    if (credited) findings.ended.push(name);
     if (available >= threshold) continue;
     const text = (value: Money) => `${balanceView(value, currency).amount} ${currency}`;
     const is_empty = available <= 0n;
-    found.causes.push({
+    findings.causes.push({
       ...name,
       level: is_empty ? 2 : 1,
       title: is_empty ? 'Empty balance' : 'Low balance',
@@ -70,7 +66,7 @@ async function lowBalances(
       mark: entry,
     });
   }
-  return found;
+  return findings;
 }
 
 const near_percent = 80;

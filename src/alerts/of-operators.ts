@@ -34,10 +34,10 @@ export async function lookAtService(app: OperatorParts): Promise<void> {
   await noteLook(app.db, 'operators', { causes, isWithdrawn }, now);
 }
 
-type Found = { subject: string; level: 1 | 2; title: string; summary: string };
+type Facts = { subject: string; level: 1 | 2; title: string; summary: string };
 
-function causeOf(kind: OperatorKind, found: Found): Cause {
-  return { account_id: null, kind, mark: null, ...found };
+function causeOf(kind: OperatorKind, facts: Facts): Cause {
+  return { account_id: null, kind, mark: null, ...facts };
 }
 
 /** A route that was open for a shorter time may have healed by itself. */

@@ -6,7 +6,7 @@ import type { Db } from '../db/database.ts';
 import type { Audience } from './alert.ts';
 import { default_settings, settingsOf } from './settings.ts';
 
-/** Where the alerts of an account, or those of operators, go. */
+/** The ways by which the alerts of an account, or those of operators, go. */
 export type Reach = {
   /** The account's name, or that of the service, for people. */
   place: string;

@@ -3,7 +3,7 @@ import type { Queryable } from '../db/database.ts';
 import type { Role } from '../accounts/roles.ts';
 import type { AccountKind } from './alert.ts';
 
-/** How an account hears of its alerts. That of a low balance has its amount in `balance_alerts`. */
+/** The choices of an account about its alerts. That of a low balance has its amount in `balance_alerts`. */
 export type AlertSettings = {
   key_limit: boolean;
   webhooks_failing: boolean;

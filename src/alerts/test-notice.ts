@@ -10,7 +10,7 @@ import { operators_key, reachOf, type Reach, type ReachParts } from './reach.ts'
 /** The parts of the app that a test of alerts takes. */
 export type TestParts = ReachParts & ManualSendParts & { readonly mailer: Mailer };
 
-/** How a test arrived by each way that there is. */
+/** Result of a test by each way that there is. */
 export type TestOutcome = {
   mail: { to: readonly string[]; error: string | null } | null;
   webhook: Posted | null;
@@ -38,14 +38,12 @@ export async function testOperatorAlerts(app: TestParts): Promise<TestOutcome> {
   const message = { id: alert.id, event: 'alert.test', body: webhookBody(alert, 'test', 1, link) };
   const [mail, posted] = await Promise.all([
     mailTest(app, alert, reach),
-    webhook?.secret === undefined
-      ? null
-      : postToOperators(app, { url: webhook.url, secret: webhook.secret }, message),
+    webhook?.secret === undefined ? null : postToOperators(app, { url: webhook.url, secret: webhook.secret }, message),
   ]);
   return { mail, webhook: posted };
 }
 
-/** What the mail server says may have names of machines: it goes to the log. */
+/** The words of the mail server may have names of machines: they go to the log. */
 async function mailTest(
   { mailer, log }: TestParts,
   alert: ReturnType<typeof testAlert>,

@@ -22,9 +22,7 @@ export const alerts = section(
         { maxItems: 20, uniqueItems: true, description: 'Addresses. Default: the proved ones of all operators.' },
       ),
     ),
-    webhook_url: Type.Optional(
-      httpUrl({ description: 'Receives each alert as a signed webhook. It may be private.' }),
-    ),
+    webhook_url: Type.Optional(httpUrl({ description: 'Receives each alert as a signed webhook. It may be private.' })),
     webhook_secret: Type.Optional(
       secretText('env:NAME or file:/path of the secret that signs it: whsec_ and the base64 of 24 to 64 bytes.'),
     ),

@@ -389,7 +389,7 @@ export type Settings = {
 /** Hours in which only critical alerts are sent: minutes of the day in a time zone; over midnight where `to` is first. */
 export type QuietHours = { readonly from: number; readonly to: number; readonly time_zone: string };
 
-/** How operators hear of alerts. `mail` absent: by the proved addresses of all operators. */
+/** The ways by which operators hear of alerts. `mail` absent: by the proved addresses of all operators. */
 export type AlertSettings = {
   readonly mail?: readonly string[];
   /** `secret`: env:NAME or file:/path. */

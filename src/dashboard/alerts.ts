@@ -40,7 +40,16 @@ async function alertsView(app: ReachParts & { readonly mailer: Mailer }, account
 }
 
 /** An alert as pages have it. */
-export function renderAlert({ id, kind, level, title, summary, opened_at, closed_at, notified_at }: AlertLine): AlertView {
+export function renderAlert({
+  id,
+  kind,
+  level,
+  title,
+  summary,
+  opened_at,
+  closed_at,
+  notified_at,
+}: AlertLine): AlertView {
   return {
     id,
     kind,

@@ -12,7 +12,7 @@ export type DeliveryRef = { account_id: string; id: string };
 
 export type DeliveryState = 'waiting' | 'delivered' | 'dropped';
 
-/** What a webhook says of an alert. */
+/** Events of alerts. */
 export type AlertEvent = 'alert.opened' | 'alert.raised' | 'alert.reminder' | 'alert.closed' | 'alert.test';
 
 /** One event for one URL, without its body. */

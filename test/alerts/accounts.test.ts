@@ -197,7 +197,10 @@ describe('an alert', () => {
   });
 
   it('is sent by exactly one of two nodes that look and send at the same moment', async () => {
-    const other = await test.beside({ clock, yaml: `version: 1\nmail: { url: "${server.reference}", from: "a@b.test" }` });
+    const other = await test.beside({
+      clock,
+      yaml: `version: 1\nmail: { url: "${server.reference}", from: "a@b.test" }`,
+    });
     try {
       const ids: string[] = [];
       for (let i = 0; i < 6; i++) ids.push(await alertedAccount(`Both ${i}`, { [`both-${i}@example.com`]: 'owner' }));

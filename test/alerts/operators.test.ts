@@ -34,7 +34,9 @@ let usual: string;
 beforeAll(async () => {
   [server, receiver] = await Promise.all([startMailServer(), startReceiver()]);
   vi.stubEnv('ALERT_SECRET', secret);
-  usual = settings(`{ mail: [ops@example.com], webhook_url: "${receiver.url}/ops", webhook_secret: "env:ALERT_SECRET" }`);
+  usual = settings(
+    `{ mail: [ops@example.com], webhook_url: "${receiver.url}/ops", webhook_secret: "env:ALERT_SECRET" }`,
+  );
   test = await startTestApp({ worker: false, clock, yaml: usual });
 });
 
@@ -93,7 +95,10 @@ it('a model that ends within 30 days is an alert once a week, and its end is non
   expect(await look(0)).toEqual([`Models end on ${day(20)}`, 'opened model_retiring warning']);
   expect(server.mails[0]?.text).toContain(`test/one ends on ${day(20)}; use test/two instead.`);
   expect(await look(6 * 24 * hour)).toEqual([]);
-  expect(await look(24 * hour + minute)).toEqual([expect.stringMatching(/^Still: /), 'reminder model_retiring warning']);
+  expect(await look(24 * hour + minute)).toEqual([
+    expect.stringMatching(/^Still: /),
+    'reminder model_retiring warning',
+  ]);
   await test.configure(usual);
   expect(await look()).toEqual([]);
 });

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
+import { testAlert, webhookBody } from '../../src/alerts/message.ts';
 import { isQuiet } from '../../src/alerts/quiet.ts';
 import { readCatalogFile } from '../../src/catalog/file.ts';
 import { isTimeZone } from '../../src/lib/time-zone.ts';
+import { readDocument, tableRows } from '../docs/document.ts';
 
 const warsaw = { from: 22 * 60, to: 7 * 60, time_zone: 'Europe/Warsaw' };
 
@@ -58,4 +60,10 @@ it.each([
   const problems = problemsOf(alerts);
   expect(problems).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
   expect(problems.join(' ')).not.toContain('hunter2');
+});
+
+it('the page about alerts has every field of a webhook, and no other', () => {
+  const body = webhookBody(testAlert('acct_1', 'alert_1', new Date()), 'test', 1, 'https://medley.example.com');
+  const fields = tableRows(readDocument('docs/alerts.md'), 'Field').flatMap(([names = '']) => names.split(', '));
+  expect(fields.toSorted()).toEqual(Object.keys(JSON.parse(body) as object).toSorted());
 });

@@ -49,8 +49,15 @@ export function worldOf(test: TestApp, clock: TestClock) {
   return { account, member, keyOf, spend, topUp };
 }
 
-/** What a receiver reads in an alert. */
-export type AlertBody = { event: string; kind: string; level: string; number: number; subject: string | null; id: string };
+/** Fields of an alert that a receiver reads. */
+export type AlertBody = {
+  event: string;
+  kind: string;
+  level: string;
+  number: number;
+  subject: string | null;
+  id: string;
+};
 
 /** Returns the body of a webhook, whose signatures are those of this secret. */
 export function genuine({ headers, body }: Received, secret: string): AlertBody {

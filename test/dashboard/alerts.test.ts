@@ -52,7 +52,11 @@ const set = (change: object, who = owner) => who.send('PUT', `${who.base}/alerts
 
 describe('the settings of alerts', () => {
   it('have defaults, are changed by who may, and are written down', async () => {
-    expect((await read()).settings).toMatchObject({ key_limit: true, error_percent: null, roles: ['owner', 'billing'] });
+    expect((await read()).settings).toMatchObject({
+      key_limit: true,
+      error_percent: null,
+      roles: ['owner', 'billing'],
+    });
     const view = told<AlertsView>(await set({ webhook_url: `${receiver.url}/alerts` }, developer));
     expect(view.settings).toEqual({ ...usual, webhook_url: `${receiver.url}/alerts` });
     expect(view.recipients).toEqual(['boss@example.com']); // nobody has proved the developer's address

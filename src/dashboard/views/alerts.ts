@@ -39,7 +39,7 @@ export type AlertsView = {
   alerts: AlertView[];
 };
 
-/** How a test arrived. Null: there is no such way. */
+/** Results of a test. Null: there is no such way. */
 export type AlertTestView = {
   mail: { to: readonly string[]; error: string | null } | null;
   webhook: { delivered: boolean; status: number | null; error: string | null } | null;
@@ -47,7 +47,7 @@ export type AlertTestView = {
 
 export type AdminAlerts = {
   alerts: AlertView[];
-  /** Where alerts go, by medley.yaml. `host`: of the receiver, whose address may have a secret in it. */
+  /** The ways by which alerts go, by medley.yaml. `host`: of the receiver, whose address may have a secret in it. */
   recipients: readonly string[];
   mails: boolean;
   host: string | null;

@@ -32,7 +32,6 @@ import {
   MoonIcon,
   PaperAirplaneIcon,
   PlayCircleIcon,
-  PaperAirplaneIcon,
   QueueListIcon,
   ScaleIcon,
   ShieldExclamationIcon,

@@ -2,13 +2,17 @@ import { Group, Stack, Text } from '@mantine/core';
 import type { AlertTestView } from '../../../src/dashboard/views/alerts.ts';
 import { Status } from './Status.tsx';
 
-/** How a test of alerts arrived by each way. */
+/** Results of a test of alerts by each way. */
 export function AlertTest({ outcome: { mail, webhook } }: { outcome: AlertTestView }) {
-  if (!mail && !webhook) return <Text size="sm">There is nobody to send it to: no proved address, and no webhook.</Text>;
+  if (!mail && !webhook)
+    return <Text size="sm">There is nobody to send it to: no proved address, and no webhook.</Text>;
   return (
     <Stack gap={4}>
       {mail && (
-        <Way is_sent={mail.error === null} text={`Mail to ${mail.to.join(', ')}${mail.error ? `: ${mail.error}` : ''}`} />
+        <Way
+          is_sent={mail.error === null}
+          text={`Mail to ${mail.to.join(', ')}${mail.error ? `: ${mail.error}` : ''}`}
+        />
       )}
       {webhook && (
         <Way

@@ -20,7 +20,9 @@ export function AdminAlertsPage() {
         {(view) => (
           <Stack gap="lg">
             {view.alerts.length === 0 ? (
-              <Empty title="Nothing is wrong">Providers, disks, backups, queues and books are looked at every minute.</Empty>
+              <Empty title="Nothing is wrong">
+                Providers, disks, backups, queues and books are looked at every minute.
+              </Empty>
             ) : (
               <Card>
                 <AlertList alerts={view.alerts} caption="Alerts of the service" />

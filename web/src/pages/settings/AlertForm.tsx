@@ -106,7 +106,9 @@ function Recipients({ settings: { roles, webhook_url, per_hour_max }, change, is
         label="Mail to members with these roles"
         description="At the addresses that they have proved."
         value={[...roles]}
-        onChange={(values) => change({ roles: role_choices.map(({ value }) => value).filter((role) => values.includes(role)) })}
+        onChange={(values) =>
+          change({ roles: role_choices.map(({ value }) => value).filter((role) => values.includes(role)) })
+        }
       >
         <Group mt="xs">
           {role_choices.map(({ value, label }) => (
