@@ -28,7 +28,7 @@ function checkSecret(reference: string, value: string | undefined, report: Repor
 }
 
 /** Tells whether webhooks can be signed with this. */
-export function isAlertSecret(value: string): boolean {
+function isAlertSecret(value: string): boolean {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1];
   const { length } = Buffer.from(encoded ?? '', 'base64');
   return length >= 24 && length <= 64;
