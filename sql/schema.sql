@@ -63,6 +63,7 @@ create table added_providers (
 create table alert_notices (
   alert_id text not null,
   channel text not null,
+  scope text not null,
   number integer not null,
   event text not null,
   level smallint not null,
@@ -84,7 +85,7 @@ create table alert_notices (
   constraint alert_notices_number_check CHECK ((number >= 1)),
   constraint alert_notices_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'waiting'::text, 'sent'::text, 'failed'::text])))
 );
-CREATE INDEX alert_notices_by_time ON alert_notices USING btree (claimed_at);
+CREATE INDEX alert_notices_by_time ON alert_notices USING btree (scope, channel, claimed_at);
 
 create table alert_settings (
   account_id text not null,

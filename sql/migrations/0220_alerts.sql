@@ -26,6 +26,7 @@ create index alerts_of_account on alerts (account_id, opened_at);
 create table alert_notices (
   alert_id text not null references alerts (id) on delete cascade,
   channel text not null check (channel in ('mail', 'webhook')),
+  scope text not null, -- the account, or '' of operators: messages per hour are limited for each
   number int not null check (number >= 1),
   event text not null check (event in ('opened', 'raised', 'reminder', 'closed')),
   level smallint not null,
@@ -40,7 +41,7 @@ create table alert_notices (
   check ((state = 'waiting') = (retry_at is not null)),
   check ((state = 'sent') = (sent_at is not null))
 );
-create index alert_notices_by_time on alert_notices (claimed_at);
+create index alert_notices_by_time on alert_notices (scope, channel, claimed_at);
 
 -- How an account hears of its alerts. Without a row the defaults of src/alerts/settings.ts count.
 -- room: alerts
@@ -70,3 +71,12 @@ create table disks (
   seen_at timestamptz not null,
   primary key (host, path)
 );
+
+-- People who got the mail of a low balance, which alerts take the place of, do not get it again.
+insert into alerts (id, account_id, kind, subject, level, title, summary, mark, remind_after, opened_at, seen_at)
+  select 'alert_' || left(md5(account_id), 26), account_id, 'balance_low',
+      threshold / 1000000 || '.' || lpad((threshold % 1000000)::text, 6, '0'), 1, 'Low balance',
+      'The account has less available than the amount of its alert.', seen_entry, interval '1 day', told_at, now()
+    from balance_alerts where told_at is not null;
+insert into alert_notices (alert_id, channel, scope, number, event, level, state, claims, claimed_at, sent_at)
+  select id, 'mail', account_id, 1, 'opened', 2, 'sent', 1, now(), now() from alerts where account_id is not null;

@@ -70,9 +70,9 @@ const lines_max = 100;
 export async function listAlerts(db: Queryable, account_id: string | null): Promise<AlertLine[]> {
   return db.query<AlertLine>(
     `select ${columns}, (select max(n.sent_at) from alert_notices n where n.alert_id = a.id) as notified_at
-       from alerts a where account_id is not distinct from $1 and not is_withdrawn
+       from alerts a where account_id ${account_id === null ? 'is null' : '= $1'} and not is_withdrawn
       order by closed_at desc nulls first, opened_at desc, id desc limit ${lines_max}`,
-    [account_id],
+    account_id === null ? [] : [account_id],
   );
 }
 
@@ -149,6 +149,13 @@ async function openOrSee(tx: Queryable, causes: readonly Cause[], now: Date): Pr
     summary: cause.summary.slice(0, 2_000),
     remind_s: cause.kind === 'model_retiring' ? remind_of_model_s : remind_after_s,
   }));
+  for (let i = 0; i < rows.length; i += rows_max) await writeRows(tx, rows.slice(i, i + rows_max), now);
+}
+
+/** In one statement. */
+const rows_max = 1_000;
+
+async function writeRows(tx: Queryable, rows: readonly object[], now: Date): Promise<void> {
   await tx.query(
     `insert into alerts (id, account_id, kind, subject, level, title, summary, mark, remind_after, opened_at, seen_at)
      select id, account_id, kind, subject, level, title, summary, mark, make_interval(secs => remind_s), $2, $2

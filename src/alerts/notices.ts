@@ -37,22 +37,37 @@ type Claim = { number: number; event: NoticeEvent; claims: number; failures: num
  * limit per hour, or a server that is away hold up is sent by a later call, if it is news by then.
  */
 export async function sendNotices(app: NoticeParts, audience: Audience, stopped?: AbortSignal): Promise<void> {
-  const due = await dueNotices(app.db, audience, new Date(app.clock.now()));
-  const ids = [...new Set(due.map(({ account_id }) => account_id ?? operators_key))];
-  const reaches = await reachOf(app, audience, ids);
-  const full = new Set<string>();
-  let failures = 0;
-  for (const one of due) {
-    if (stopped?.aborted) return;
-    const scope = one.account_id ?? operators_key;
-    const reach = reaches.get(scope);
-    const way = `${one.channel} ${scope}`;
-    if (!reach || full.has(way) || !canReach(app, reach, one.channel)) continue;
-    if (one.level < 2 && reach.quiet && isQuiet(reach.quiet, app.clock.now())) continue;
-    if (one.channel === 'mail' && failures >= failures_max) continue;
-    const outcome = await sendOne(app, one, reach);
-    if (outcome === 'full') full.add(way);
-    if (outcome === 'failed') failures += 1;
+  const run: Run = { full: new Set(), failures: 0, surprises: 0 };
+  for (let after: Due | undefined, is_last = false; !is_last;) {
+    const due = await dueNotices(app.db, audience, new Date(app.clock.now()), after);
+    const ids = [...new Set(due.map(({ account_id }) => account_id ?? operators_key))];
+    const reaches = await reachOf(app, audience, ids);
+    for (const one of due) {
+      if (stopped?.aborted) return;
+      const reach = reaches.get(one.account_id ?? operators_key);
+      if (reach) await sendIfPossible(app, run, one, reach);
+    }
+    after = due.at(-1);
+    is_last = due.length < due_max;
+  }
+}
+
+/** Ways that are full for the hour, mails that failed, and errors that nobody expects. */
+type Run = { full: Set<string>; failures: number; surprises: number };
+
+async function sendIfPossible(app: NoticeParts, run: Run, due: Due, reach: Reach): Promise<void> {
+  const { channel, level, account_id } = due;
+  const way = `${channel} ${account_id ?? operators_key}`;
+  if (run.full.has(way) || !canReach(app, reach, channel)) return;
+  if (level < 2 && reach.quiet && isQuiet(reach.quiet, app.clock.now())) return;
+  if (channel === 'mail' && run.failures >= failures_max) return;
+  try {
+    const outcome = await sendOne(app, due, reach);
+    if (outcome === 'full') run.full.add(way);
+    if (outcome === 'failed') run.failures += 1;
+  } catch (error) {
+    if (++run.surprises === failures_max) throw error; // the database, or all of them
+    app.log.error({ alert: due.id, channel, err: error }, 'a message about an alert could not be sent');
   }
 }
 
@@ -60,18 +75,22 @@ function canReach({ mailer }: NoticeParts, { mail, webhook }: Reach, channel: Ch
   return channel === 'mail' ? mail.length > 0 && mailer.ready() : webhook !== undefined;
 }
 
-/** The critical ones first, then those of the oldest alerts. */
-async function dueNotices(db: Queryable, audience: Audience, now: Date): Promise<Due[]> {
+/** In one read. Those that nobody can be sent stay due. */
+const due_max = 1_000;
+
+/** The critical ones first, then those of the oldest alerts; those after `after`. */
+async function dueNotices(db: Queryable, audience: Audience, now: Date, after: Due | undefined): Promise<Due[]> {
   return db.query<Due>(
-    `select a.id, a.account_id, a.kind, a.subject, a.level, a.title, a.summary, a.opened_at, a.closed_at, c.channel
-       from alerts a cross join (values ('mail'), ('webhook')) c (channel)
-       left join lateral (select x as last from alert_notices x where x.alert_id = a.id and x.channel = c.channel
-         order by x.number desc limit 1) n on true
-      where (a.closed_at is null or a.closed_at > $1::timestamptz - interval '1 day')
-        and a.account_id is ${audience === 'accounts' ? 'not null' : 'null'}
-        and alert_event(a, n.last, $1) is not null
-      order by a.level desc, a.opened_at, a.id, c.channel`,
-    [now],
+    `select * from (select a.id, a.account_id, a.kind, a.subject, a.level, a.title, a.summary, a.opened_at, a.closed_at, c.channel
+         from alerts a cross join (values ('mail'), ('webhook')) c (channel)
+         left join lateral (select x as last from alert_notices x where x.alert_id = a.id and x.channel = c.channel
+           order by x.number desc limit 1) n on true
+        where (a.closed_at is null or a.closed_at > $1::timestamptz - interval '1 day')
+          and a.account_id is ${audience === 'accounts' ? 'not null' : 'null'}
+          and alert_event(a, n.last, $1) is not null) due
+      where $2::smallint is null or level < $2 or level = $2 and (opened_at, id, channel) > ($3, $4, $5)
+      order by level desc, opened_at, id, channel limit ${due_max}`,
+    [now, after?.level ?? null, after?.opened_at ?? null, after?.id ?? null, after?.channel ?? null],
   );
 }
 

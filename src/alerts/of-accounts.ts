@@ -1,15 +1,14 @@
 import { nameInMail } from '../accounts/mails.ts';
 import { keyNamesOf } from '../accounts/keys.ts';
 import { listThresholds } from '../billing/alerts.ts';
-import { callOutcomes } from '../chat/overview.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
 import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
 import { balanceView, exact, type Money } from '../money/money.ts';
-import { taskOutcomes } from '../tasks/overview.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
 import { noteLook, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
+import { failingAccounts } from './error-rate.ts';
 import { default_settings, errorPercents, settingsOf, wants } from './settings.ts';
 
 /** The parts of the app that a look at all accounts takes. */
@@ -112,26 +111,14 @@ async function failingWebhooks(db: Db, now: Date): Promise<Cause[]> {
     }));
 }
 
-/** Time of calls that are counted, and how many of them there must be. */
-export const calls_ms = 15 * 60_000;
-export const calls_min = 20;
-
 async function failedCalls(db: Db, now: Date): Promise<Cause[]> {
   const percents = new Map((await errorPercents(db)).map((row) => [row.account_id, row.error_percent]));
   if (percents.size === 0) return [];
-  const ids = [...percents.keys()];
-  const since = new Date(now.getTime() - calls_ms);
-  const sums = new Map<string, { ended: number; failed: number }>();
-  for (const row of [...(await callOutcomes(db, since, ids)), ...(await taskOutcomes(db, since, ids))]) {
-    const { ended = 0, failed = 0 } = sums.get(row.account_id) ?? {};
-    sums.set(row.account_id, { ended: ended + row.ended, failed: failed + row.failed });
-  }
-  return [...sums].flatMap(([account_id, { ended, failed }]): Cause[] => {
-    const limit = percents.get(account_id) ?? 100;
-    if (ended < calls_min || failed * 100 < ended * limit) return [];
+  const failing = await failingAccounts(db, percents, now);
+  return [...failing].map(([account_id, { ended, failed }]) => {
     const percent = Math.round((failed / ended) * 100);
     const summary = `${failed} of ${ended} calls and generations failed in the last 15 minutes (${percent} %), by no fault of their callers. Activity has the reasons.`;
     const name = { account_id, kind: 'error_rate', subject: '' } as const;
-    return [{ ...name, level: 1, title: 'Many calls fail', summary, mark: null }];
+    return { ...name, level: 1, title: 'Many calls fail', summary, mark: null };
   });
 }

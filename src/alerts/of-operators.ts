@@ -1,16 +1,16 @@
 import { backupHealth, healthText } from '../backup/scheduled.ts';
+import { sandbox_name } from '../catalog/check-settings.ts';
 import { endText } from '../catalog/dated.ts';
 import type { Model, Settings } from '../catalog/model.ts';
-import { callOutcomes } from '../chat/overview.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { lastCheck } from '../money/reconciliation.ts';
 import type { Engine } from '../queue/queue.ts';
 import { openRoutes, routeName } from '../routing/health.ts';
-import { taskOutcomes, unfinishedTasks } from '../tasks/overview.ts';
+import { unfinishedTasks } from '../tasks/overview.ts';
 import { noteLook, type Cause, type OperatorKind } from './alert.ts';
 import { disksOf } from './disks.ts';
-import { calls_min, calls_ms } from './of-accounts.ts';
+import { failingService } from './error-rate.ts';
 
 /** The parts of the app that a look at the service takes. */
 export type OperatorParts = {
@@ -85,12 +85,15 @@ function listed(names: readonly string[]): string {
 const failed_percent = 20;
 const failed_percent_critical = 50;
 
-async function failedCalls({ db }: OperatorParts, now: Date): Promise<Cause[]> {
-  const since = new Date(now.getTime() - calls_ms);
-  const rows = [...(await callOutcomes(db, since)), ...(await taskOutcomes(db, since))];
-  const ended = rows.reduce((sum, row) => sum + row.ended, 0);
-  const failed = rows.reduce((sum, row) => sum + row.failed, 0);
-  if (ended < calls_min || failed * 100 < ended * failed_percent) return [];
+/** Without what the sandbox alone runs: callers script its failures. */
+async function failedCalls({ db, catalog }: OperatorParts, now: Date): Promise<Cause[]> {
+  const scripted = [...catalog.current.models.values()].filter(({ routes }) =>
+    routes.every(({ provider }) => provider === sandbox_name),
+  );
+  const models_left_out = scripted.map(({ id }) => id);
+  const rate = await failingService(db, { percent: failed_percent, models_left_out }, now);
+  if (!rate) return [];
+  const { ended, failed } = rate;
   const percent = Math.round((failed / ended) * 100);
   const summary = `${failed} of ${ended} calls and generations of all accounts failed in the last 15 minutes (${percent} %). The page Failures has the reasons.`;
   const level = percent >= failed_percent_critical ? 2 : 1;

@@ -21,15 +21,44 @@ export async function chatsOverview(db: Queryable, since: Date): Promise<ChatsOv
   };
 }
 
-/** Work of an account since a time. `failed`: by an upstream, or by the service itself. */
-export type Outcomes = { account_id: string; ended: number; failed: number };
+/** Chat calls of accounts, or of all of them, that began after a time, without those of `models_left_out`. */
+export type CallScope = { since: Date; account_ids?: readonly string[]; models_left_out?: readonly string[] };
 
-/** Counts the chat calls since then by account: of all accounts, or of these. */
-export async function callOutcomes(db: Queryable, since: Date, account_ids?: readonly string[]): Promise<Outcomes[]> {
-  const rows = await db.query<{ account_id: string; ended: bigint; failed: bigint }>(
-    `select account_id, count(*) as ended, count(*) filter (where status >= 500) as failed from chat_calls
-      where created_at > $1 and ($2::text[] is null or account_id = any($2)) group by account_id`,
-    [since, account_ids ?? null],
+/** Counts the calls by account that an upstream, or the service itself, failed. Reads no others. */
+export async function failedCallsByAccount(db: Queryable, scope: CallScope): Promise<Map<string, number>> {
+  const rows = await db.query<{ account_id: string; failed: bigint }>(
+    `select account_id, count(*) as failed from chat_calls
+      where created_at > $1 and status >= 500 and ($2::text[] is null or account_id = any($2)) and model <> all($3)
+      group by account_id`,
+    [scope.since, scope.account_ids ?? null, scope.models_left_out ?? []],
   );
-  return rows.map((row) => ({ ...row, ended: Number(row.ended), failed: Number(row.failed) }));
+  return new Map(rows.map(({ account_id, failed }) => [account_id, Number(failed)]));
+}
+
+/** Counts the calls of these accounts since then. */
+export async function callsByAccount(
+  db: Queryable,
+  since: Date,
+  account_ids: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await db.query<{ account_id: string; calls: bigint }>(
+    `select account_id, count(*) as calls from chat_calls where created_at > $1 and account_id = any($2)
+      group by account_id`,
+    [since, account_ids],
+  );
+  return new Map(rows.map(({ account_id, calls }) => [account_id, Number(calls)]));
+}
+
+/** Counts the calls of all accounts since then, up to `max`: reads no more of them. */
+export async function countCalls(
+  db: Queryable,
+  { since, models_left_out = [] }: Omit<CallScope, 'account_ids'>,
+  max: number,
+): Promise<number> {
+  const rows = await db.query<{ calls: bigint }>(
+    `select count(*) as calls
+       from (select from chat_calls where created_at > $1 and model <> all($2) limit $3) c`,
+    [since, models_left_out, max],
+  );
+  return Number(rows[0]?.calls ?? 0);
 }

@@ -77,17 +77,17 @@ export async function runsByRoute(db: Queryable): Promise<Map<string, number>> {
 /** Tasks of an account that ended since a time. `failed`: by an upstream, or by the service itself. */
 export type TaskOutcomes = { account_id: string; ended: number; failed: number };
 
-/** Counts the tasks that ended since then by account: of all accounts, or of these. */
+/** Counts the tasks that ended since then by account: of all accounts, or of these; without those of some models. */
 export async function taskOutcomes(
   db: Queryable,
-  since: Date,
-  account_ids?: readonly string[],
+  scope: { since: Date; account_ids?: readonly string[]; models_left_out?: readonly string[] },
 ): Promise<TaskOutcomes[]> {
   const rows = await db.query<{ account_id: string; ended: bigint; failed: bigint }>(
     `select account_id, count(*) as ended,
             count(*) filter (where error_type in ('upstream_error', 'timeout', 'internal_error')) as failed
-       from tasks where completed_at > $1 and ($2::text[] is null or account_id = any($2)) group by account_id`,
-    [since, account_ids ?? null],
+       from tasks where completed_at > $1 and ($2::text[] is null or account_id = any($2)) and model <> all($3)
+      group by account_id`,
+    [scope.since, scope.account_ids ?? null, scope.models_left_out ?? []],
   );
   return rows.map((row) => ({ ...row, ended: Number(row.ended), failed: Number(row.failed) }));
 }

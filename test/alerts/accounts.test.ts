@@ -4,6 +4,7 @@ import { lookAtAccounts } from '../../src/alerts/of-accounts.ts';
 import { default_settings, setSettings, type AlertSettings } from '../../src/alerts/settings.ts';
 import { watchAccounts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
+import { readMigrations } from '../../src/db/sql-files.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startWorker } from '../../src/worker.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -184,6 +185,25 @@ describe('an alert', () => {
     expect(await look(30 * minute)).toEqual(['Low balance in Quiet -> quiet@example.com']);
   });
 
+  it('comes after more than one read of alerts that nobody can be sent', async () => {
+    await test.app.db.query(
+      `insert into accounts (id, name, currency, status, webhook_secret, created_at)
+       select 'acct_silent_' || i, 'Silent ' || i, 'USD', 'active', 'whsec_', $1 from generate_series(1, 1200) i`,
+      [now()],
+    );
+    await test.app.db.query(
+      `insert into alerts (id, account_id, kind, subject, level, title, summary, remind_after, opened_at, seen_at)
+       select 'alert_silent_' || i, 'acct_silent_' || i, 'webhooks_failing', '', 1, 'Silent', 'Silent.', '1 day', $1, $1
+         from generate_series(1, 1200) i`,
+      [now()],
+    );
+    const account_id = await alertedAccount('Behind', { 'behind@example.com': 'owner' });
+    await world.spend(account_id, 6_000_000n);
+    expect(await look()).toEqual(['Low balance in Behind -> behind@example.com']);
+    await test.app.db.query(`delete from alerts where id like 'alert_silent_%'`);
+    await test.app.db.query(`delete from accounts where id like 'acct_silent_%'`);
+  });
+
   it('beyond the number of an hour waits for the next one', async () => {
     const account_id = await world.account('Many', { 'many@example.com': 'owner' });
     await set(account_id, { per_hour_max: 2 });
@@ -259,6 +279,32 @@ it('webhooks of tasks that fail are an alert, and those of alerts are not', asyn
   await add('task.failed', newId('task', clock.now()));
   expect(await look()).toEqual(['Webhooks fail in Hooks -> hooks@example.com']);
   expect(server.mails[0]?.text).toContain('3 webhooks could not be delivered in the last hour');
+});
+
+it('people who got the mail of a low balance before the update do not get it again by it', async () => {
+  const account_id = await alertedAccount('Before', { 'before@example.com': 'owner' });
+  await world.spend(account_id, 10_000_000n);
+  await test.app.db.query('update balance_alerts set told_at = $2, seen_entry = 3 where account_id = $1', [
+    account_id,
+    now(),
+  ]);
+  const { sql = '' } = readMigrations().find(({ name }) => name.startsWith('0220')) ?? {};
+  for (const statement of sql.slice(sql.indexOf('-- People who got')).split(';\n')) await test.app.db.query(statement);
+  await test.app.db.query('update alert_notices set claimed_at = $1, sent_at = $1', [now()]); // by the clock of the test
+  expect(await look()).toEqual([]);
+  expect(await look(24 * hour)).toEqual(['Still: Empty balance in Before -> before@example.com']);
+  await world.topUp(account_id, 20_000_000n);
+  expect(await look()).toEqual(['Over: Empty balance in Before -> before@example.com']);
+});
+
+it('an alert is repeated once a day for a week, then once a week, and no more after thirty days', async () => {
+  const account_id = await alertedAccount('Left', { 'left@example.com': 'owner' });
+  await world.spend(account_id, 6_000_000n);
+  const days: number[] = [];
+  for (let day = 0; day <= 60; day++) {
+    if ((await look(24 * hour)).length > 0) days.push(day);
+  }
+  expect(days).toEqual([0, 1, 2, 3, 4, 5, 6, 13, 20, 27]);
 });
 
 it('a receiver reads a genuine alert that a worker delivers, after a failure too', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { reportDisks } from '../../src/alerts/disks.ts';
 import { watchService } from '../../src/alerts/watch.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
@@ -47,7 +48,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  for (const table of ['alerts', 'disks', 'route_health', 'book_checks'])
+  for (const table of ['alerts', 'disks', 'route_health', 'book_checks', 'chat_calls'])
     await test.app.db.query(`delete from ${table}`);
   await test.configure(usual);
   receiver.answer('/ops', 204);
@@ -141,6 +142,52 @@ it('a receiver that fails gets the same message again, by its id, as often as we
   expect(await look(6 * minute)).toEqual([]);
 });
 
+/** Writes records of chat calls that began now. */
+async function calls(model: string, status: number, count: number): Promise<void> {
+  await test.app.db.query(
+    `insert into chat_calls (account_id, id, key_id, model, style, stream, status, attempts, input_tokens,
+       cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, total_ms, created_at)
+     select 'acct_calls', $1 || i, 'key_1', $2, 'openai', false, $3, '[]', 1, 0, 0, 1, 0, false, 0, 'USD', 1, $4
+       from generate_series(1, $5::int) i`,
+    [newId('chat', clock.now()), model, status, now(), count],
+  );
+}
+
+it('calls that fail are an alert which waits for the end of quiet hours until half of them fail; the sandbox is left out', async () => {
+  clock.run('2027-01-15T22:30:00Z'); // 23:30 in Warsaw
+  const quiet = 'quiet_hours: { from: "22:00", to: "07:00", time_zone: Europe/Warsaw }';
+  await test.configure(settings(`{ mail: [ops@example.com], ${quiet} }`) + models('2099-01-01'));
+  await calls('sandbox/chat', 502, 100);
+  await calls('test/two', 200, 16);
+  await calls('test/two', 502, 3);
+  expect(await look(0)).toEqual([]);
+  await calls('test/two', 500, 1);
+  expect(await look(0)).toEqual([]);
+  const open = await test.app.db.query('select kind, level, summary from alerts where closed_at is null');
+  const summary = expect.stringContaining('4 of 20 calls and generations of all accounts failed');
+  expect(open).toEqual([{ kind: 'error_rate', level: 1, summary }]);
+  await calls('test/two', 504, 12);
+  expect(await look(0)).toEqual(['Many calls fail']); // 16 of 32
+  expect(server.mails[0]?.text).toContain('16 of 32');
+});
+
+it('one that surprises the sender delays no other, and is tried again', async () => {
+  await test.configure(usual + models(day(20)));
+  await test.app.db.query(
+    `insert into book_checks (started_at, ended_at, is_full, accounts, entries, open_holds, difference, findings)
+     values ($1, $1, false, 1, 1, 0, '0.000001', '[{"rule":"x"}]')`,
+    [now()],
+  );
+  server.mails.length = 0;
+  const send = () => Promise.reject(new TypeError('a mistake'));
+  await watchService({ ...test.app, guard: { ...test.app.guard, send } }, signal);
+  expect(server.mails.map(({ subject }) => subject.replace(/ in .*/, ''))).toEqual([
+    'The books do not add up',
+    `Models end on ${day(20)}`,
+  ]);
+  expect(await look(6 * minute)).toEqual(['opened books critical', 'opened model_retiring warning']);
+});
+
 it('without addresses in medley.yaml, operators with a proved one get the mails', async () => {
   await test.configure(settings('{}') + models(day(20)));
   expect(await look(0)).toEqual([]);
@@ -166,4 +213,23 @@ it('a configuration with a secret of another form is refused, and the running on
   expect([ok, message]).toEqual([false, expect.stringContaining('alerts.webhook_secret')]);
   expect(message).not.toContain('hunter2');
   expect(test.app.catalog.current.settings.alerts.webhook).toBeDefined();
+});
+
+it('tasks and jobs that wait too long are alerts, and those of jobs pass quiet hours', async () => {
+  const { account_id } = await test.client();
+  const quiet = 'quiet_hours: { from: "00:00", to: "23:59" }';
+  await test.configure(settings(`{ mail: [ops@example.com], ${quiet} }`));
+  const client = await test.client({ account_id });
+  const body = { model: 'sandbox/image', input: { prompt: 'Hello' } };
+  expect((await client.call('POST', '/v1/generate', body)).status).toBe(202); // nobody works here
+  expect(await look(9 * minute)).toEqual([]);
+  clock.pass(2 * minute);
+  await test.app.db.query(
+    `update pgboss.job set created_on = created_on - interval '6 minutes', start_after = start_after - interval '6 minutes' where name = 'task.start'`,
+  );
+  await expect.poll(() => look(0)).toEqual(['Jobs wait']);
+  expect(server.mails[0]?.text).toContain('task.start');
+  await test.configure(settings('{ mail: [ops@example.com] }'));
+  expect(await look(0)).toEqual(['Tasks wait']);
+  expect(server.mails[0]?.text).toMatch(/The oldest of 1 queued tasks has waited 1[12] minutes/);
 });

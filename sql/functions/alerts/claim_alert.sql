@@ -21,9 +21,8 @@ begin
   elsif not (n.state = 'waiting' or n.state = 'claimed' and n.claims < 2) then
     n := null; -- the message before is over: this is another one
   end if;
-  if (select count(*) from alert_notices x join alerts b on b.id = x.alert_id
-      where x.channel = p_channel and x.claimed_at > p_now - interval '1 hour'
-        and coalesce(b.account_id, '') = coalesce(a.account_id, '')
+  if (select count(*) from alert_notices x
+      where x.scope = coalesce(a.account_id, '') and x.channel = p_channel and x.claimed_at > p_now - interval '1 hour'
         and (x.alert_id <> p_alert or x.number is distinct from n.number)) >= p_per_hour then
     return query select 'full', null::int, null::text, null::int, null::int;
   elsif n.number is not null then
@@ -33,8 +32,8 @@ begin
       where x.alert_id = p_alert and x.channel = p_channel and x.number = n.number
       returning 'claimed'::text, x.number, x.event, x.claims, x.failures;
   else
-    return query insert into alert_notices as x (alert_id, channel, number, event, level, state, claims, claimed_at)
-      values (p_alert, p_channel,
+    return query insert into alert_notices as x (alert_id, channel, scope, number, event, level, state, claims, claimed_at)
+      values (p_alert, p_channel, coalesce(a.account_id, ''),
         (select coalesce(max(y.number), 0) + 1 from alert_notices y where y.alert_id = p_alert and y.channel = p_channel),
         v_event, a.level, 'claimed', 1, p_now)
       returning 'claimed'::text, x.number, x.event, x.claims, x.failures;

@@ -17,20 +17,19 @@ export function useDenial(right: Right): string | undefined {
 
 type Props = { right: Right; onClick: () => void; children: ReactNode };
 
+/** One that sends its form has nothing else to do. */
+type ButtonAct = Pick<Props, 'onClick'> | { type: 'submit' };
+
 /** A button for what needs a right: without it, it stays in its place, can be reached, and says why it does nothing. */
-export function MayButton({ right, onClick, children, ...rest }: Props & ButtonProps) {
+export function MayButton({ right, children, ...rest }: Omit<Props, 'onClick'> & ButtonAct & ButtonProps) {
   const denial = useDenial(right);
   const id = useId();
   if (denial === undefined) {
-    return (
-      <Button onClick={onClick} {...rest}>
-        {children}
-      </Button>
-    );
+    return <Button {...rest}>{children}</Button>;
   }
   return (
     <Tooltip label={denial} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
-      <Button data-disabled aria-disabled aria-describedby={id} onClick={(event) => event.preventDefault()} {...rest}>
+      <Button {...rest} data-disabled aria-disabled aria-describedby={id} onClick={(event) => event.preventDefault()}>
         {children}
         <VisuallyHidden id={id}>{denial}</VisuallyHidden>
       </Button>

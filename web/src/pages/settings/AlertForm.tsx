@@ -1,4 +1,4 @@
-import { Checkbox, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Autocomplete, Checkbox, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AlertSettingsView, AlertsView, QuietHoursView } from '../../../../src/dashboard/views/alerts.ts';
@@ -16,6 +16,8 @@ function usualNight(): QuietHoursView {
 
 const usual_percent = 20;
 
+const time_zones = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')];
+
 type Props = {
   settings: AlertSettingsView;
   change: (change: Partial<AlertSettingsView>) => void;
@@ -28,17 +30,23 @@ export function AlertForm({ view }: { view: AlertsView }) {
   const queries = useQueryClient();
   const is_locked = useDenial('webhooks') !== undefined;
   const [settings, setSettings] = useState(view.settings);
-  const change: Props['change'] = (changed) => setSettings((now) => ({ ...now, ...changed }));
   const save = useMutation({
     mutationFn: () => api.put<AlertsView>(`${base}/alerts`, settings),
-    onSuccess: (saved) => queries.setQueryData([account.id, 'alerts'], saved),
+    onSuccess: (saved) => {
+      queries.setQueryData([account.id, 'alerts'], saved);
+      setSettings(saved.settings);
+    },
   });
+  const change: Props['change'] = (changed) => {
+    save.reset(); // what was saved is another one now
+    setSettings((now) => ({ ...now, ...changed }));
+  };
   return (
     <Card title="What to send, and where">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (!is_locked) save.mutate();
+          if (!is_locked && !save.isPending) save.mutate();
         }}
       >
         <Stack gap="md">
@@ -47,7 +55,7 @@ export function AlertForm({ view }: { view: AlertsView }) {
           <Quiet settings={settings} change={change} is_locked={is_locked} />
           {save.error && <Failed error={save.error} />}
           <Group>
-            <MayButton right="webhooks" loading={save.isPending} onClick={() => save.mutate()}>
+            <MayButton right="webhooks" type="submit" loading={save.isPending}>
               Save
             </MayButton>
             <Text size="sm" role="status" aria-live="polite" c="teal">
@@ -168,12 +176,14 @@ function Quiet({ settings: { quiet_hours }, change, is_locked }: Props) {
             readOnly={is_locked}
             onChange={({ currentTarget }) => set({ to: currentTarget.value })}
           />
-          <TextInput
+          <Autocomplete
             label="Time zone"
+            data={time_zones}
+            limit={20}
             value={quiet_hours.time_zone}
             readOnly={is_locked}
-            onChange={({ currentTarget }) => set({ time_zone: currentTarget.value.trim() })}
-            w={200}
+            onChange={(value) => set({ time_zone: value.trim() })}
+            w={220}
           />
         </Group>
       )}

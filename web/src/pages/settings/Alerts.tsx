@@ -31,7 +31,7 @@ export function Alerts() {
             )}
           </Card>
           <Balance view={view} />
-          <AlertForm key={JSON.stringify(view.settings)} view={view} />
+          <AlertForm key={account.id} view={view} />
           <Test view={view} />
         </Stack>
       )}
