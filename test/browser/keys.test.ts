@@ -174,7 +174,7 @@ test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
     const { page, complaints } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id);
     // The other pages, and the first tabs of these, are looked at in pages.test.ts.
-    const tabs = ['security', 'team', 'appearance'].map((tab) => `/settings?tab=${tab}`);
+    const tabs = ['security', 'team', 'alerts', 'appearance'].map((tab) => `/settings?tab=${tab}`);
     for (const path of ['/webhooks?tab=setup', ...tabs]) {
       await page.goto(service.url + path);
       await settled(page);

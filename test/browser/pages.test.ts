@@ -54,6 +54,7 @@ beforeAll(async () => {
     ['admin providers', '/admin/providers'],
     ['admin failures', '/admin/failures'],
     ['admin queue', '/admin/queue'],
+    ['admin alerts', '/admin/alerts'],
     ['admin deliveries', '/admin/deliveries'],
     ['admin prices', '/admin/prices'],
     ['admin audit', '/admin/audit'],

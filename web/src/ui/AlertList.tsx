@@ -1,20 +1,16 @@
-import { Stack, Table, Text } from '@mantine/core';
+import { Box, Group, Stack, Text } from '@mantine/core';
 import type { AlertView } from '../../../src/dashboard/views/alerts.ts';
-import { ListTable } from './ListTable.tsx';
 import { Status } from './Status.tsx';
 import { Time } from './Time.tsx';
 
 /** Alerts, the open ones first. */
 export function AlertList({ alerts, caption }: { alerts: readonly AlertView[]; caption: string }) {
   return (
-    <ListTable
-      caption={caption}
-      columns={[{ name: 'State' }, { name: 'Alert' }, { name: 'Since' }, { name: 'Until' }, { name: 'Last message' }]}
-    >
+    <Stack component="ul" aria-label={caption} gap="md" m={0} p={0} style={{ listStyle: 'none' }}>
       {alerts.map((alert) => (
         <Row key={alert.id} alert={alert} />
       ))}
-    </ListTable>
+    </Stack>
   );
 }
 
@@ -22,31 +18,26 @@ function Row({ alert: { level, title, message, opened_at, closed_at, notified_at
   const state = closed_at !== null ? 'good' : level === 'critical' ? 'bad' : 'warning';
   const label = closed_at !== null ? 'Over' : level === 'critical' ? 'Critical' : 'Open';
   return (
-    <Table.Tr>
-      <Table.Td>
+    <Box component="li">
+      <Group gap="xs">
         <Status of={state} label={label} />
-      </Table.Td>
-      <Table.Td miw={260}>
-        <Stack gap={2}>
-          <Text size="sm" fw={600}>
-            {title}
-          </Text>
-          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {message}
-          </Text>
-        </Stack>
-      </Table.Td>
-      <When at={opened_at} />
-      <When at={closed_at} />
-      <When at={notified_at} />
-    </Table.Tr>
-  );
-}
-
-function When({ at }: { at: string | null }) {
-  return (
-    <Table.Td style={{ whiteSpace: 'nowrap' }}>
-      <Text size="sm">{at === null ? '–' : <Time at={at} ago />}</Text>
-    </Table.Td>
+        <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {title}
+        </Text>
+      </Group>
+      <Text size="sm" mt={4} maw={760} style={{ overflowWrap: 'anywhere' }}>
+        {message}
+      </Text>
+      <Text size="sm" c="dimmed" mt={2}>
+        Opened <Time at={opened_at} ago />
+        {closed_at !== null && (
+          <>
+            , over <Time at={closed_at} ago />
+          </>
+        )}
+        {notified_at === null ? '. No message yet.' : ', last message '}
+        {notified_at !== null && <Time at={notified_at} ago />}
+      </Text>
+    </Box>
   );
 }
