@@ -123,7 +123,7 @@ describe('the catalogue with a file', () => {
     expect([...current.providers.keys()]).toEqual(['p']);
   });
 
-  it('reads every setting', async () => {
+  it('reads every setting but those of alerts', async () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
@@ -137,12 +137,11 @@ outputs: { link_ttl: 3s, keep: 4s }
 tasks: { keep: 5s }
 retention: { chat_records: 10s, deliveries: 2d, audit: 11s, sessions: 12s, invitations: 13s }
 storage: { shared: true }
-alerts: { mail: [ops@x.example], webhook_url: "https://x.example/alerts", webhook_secret: env:ALERTS, quiet_hours: { from: "22:30", to: "07:05", time_zone: Europe/Warsaw }, per_hour_max: 3, disk_percent_min: 15 }
 files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
 tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] }, image_generation: { model: a/c, images_max: 2, timeout: 12s } }
 `);
-    expect({ ...current.settings, currencies: [...current.settings.currencies] }).toEqual({
+    expect({ ...current.settings, alerts: undefined, currencies: [...current.settings.currencies] }).toEqual({
       base_url: 'https://x.example',
       trusted_proxies: ['10.0.0.0/8'],
       hsts: 'off',
@@ -170,13 +169,6 @@ tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5
         invitations_ms: 13_000,
       },
       storage: { type: 'disk', shared: true },
-      alerts: {
-        mail: ['ops@x.example'],
-        webhook: { url: 'https://x.example/alerts', secret: 'env:ALERTS' },
-        quiet: { from: 1350, to: 425, time_zone: 'Europe/Warsaw' },
-        per_hour_max: 3,
-        disk_percent_min: 15,
-      },
       files: { keep_ms: 6_000, file_bytes_max: 7_000_000, account_bytes_max: 8_000_000, account_files_max: 9 },
       responses: { keep_ms: 864_000_000, response_bytes_max: 2_000_000, account_bytes_max: 3_000_000 },
       tools: {
@@ -199,6 +191,19 @@ tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5
         ['USD', '0.27'],
       ],
       base_currency: 'PLN',
+    });
+  });
+
+  it('reads who hears of alerts, how and when', async () => {
+    const { current } = await open(`version: 1
+alerts: { mail: [ops@x.example], webhook_url: "https://x.example/alerts", webhook_secret: env:ALERTS, quiet_hours: { from: "22:30", to: "07:05", time_zone: Europe/Warsaw }, per_hour_max: 3, disk_percent_min: 15 }
+`);
+    expect(current.settings.alerts).toEqual({
+      mail: ['ops@x.example'],
+      webhook: { url: 'https://x.example/alerts', secret: 'env:ALERTS' },
+      quiet: { from: 1350, to: 425, time_zone: 'Europe/Warsaw' },
+      per_hour_max: 3,
+      disk_percent_min: 15,
     });
   });
 
