@@ -163,9 +163,9 @@ it('calls that fail are an alert which waits for the end of quiet hours until ha
   expect(await look(0)).toEqual([]);
   await calls('test/two', 500, 1);
   expect(await look(0)).toEqual([]);
-  const open = await test.app.db.query('select kind, level, summary from alerts where closed_at is null');
+  const alerts = await test.app.db.query('select kind, level, summary from alerts where closed_at is null');
   const summary = expect.stringContaining('4 of 20 calls and generations of all accounts failed');
-  expect(open).toEqual([{ kind: 'error_rate', level: 1, summary }]);
+  expect(alerts).toEqual([{ kind: 'error_rate', level: 1, summary }]);
   await calls('test/two', 504, 12);
   expect(await look(0)).toEqual(['Many calls fail']); // 16 of 32
   expect(server.mails[0]?.text).toContain('16 of 32');
