@@ -437,6 +437,8 @@ create table chat_calls (
   upstream_cost bigint,
   cache_write_1h_tokens integer,
   tools jsonb,
+  end_user text,
+  metadata jsonb,
   constraint chat_calls_pkey PRIMARY KEY (account_id, id),
   constraint chat_calls_cache_write_1h_tokens_check CHECK ((cache_write_1h_tokens >= 0)),
   constraint chat_calls_cache_write_tokens_check CHECK ((cache_write_tokens >= 0)),

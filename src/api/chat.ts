@@ -269,7 +269,7 @@ async function streamed(
 }
 
 function rendered(record: ChatRecord): object {
-  const { id, cost, currency, attempts, created_at, tools, ...rest } = record;
+  const { id, cost, currency, attempts, created_at, tools, end_user, metadata, ...rest } = record;
   const { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens, ...others } = rest;
   const { output_tokens, reasoning_tokens, ...facts } = others;
   const input = { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens };
@@ -280,6 +280,8 @@ function rendered(record: ChatRecord): object {
     ...facts,
     usage: { ...input, output_tokens, reasoning_tokens, ...(search_units !== undefined && { search_units }) },
     ...(shown_tools && { tools: shown_tools }),
+    ...(end_user !== null && { user: end_user }),
+    ...(metadata && { metadata }),
     cost: costView(cost, currency),
     attempts: attempts.map(({ route, outcome, why, duration_ms }) => ({
       route,

@@ -8,7 +8,15 @@ import { no_rules } from '../accounts/key-rules.ts';
 import { findKey } from '../accounts/keys.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
-import { usageOf, type UsageGroup } from '../money/usage.ts';
+import {
+  groupNamed,
+  isLabel,
+  isPair,
+  labelled_rows_max,
+  usageOf,
+  type UsageGroup,
+  type UsageRow,
+} from '../money/usage.ts';
 import { balanceView, costView, type Cost } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
@@ -197,7 +205,7 @@ export function renderEntry(entry: Entry, currency: string): Transaction {
   };
 }
 
-const groups: readonly UsageGroup[] = ['day', 'hour', 'model', 'key', 'modality'];
+const known_groups = 'day, hour, model, key, modality, user, tag, metadata.NAME';
 const range_ms_max = 400 * 86_400_000;
 
 export const get_usage: Endpoint<Parts> = {
@@ -206,12 +214,16 @@ export const get_usage: Endpoint<Parts> = {
   docs: {
     tag: 'Money',
     summary: 'Get usage',
-    description: 'Charges, grouped. Days are in UTC. Default: this month by day.',
+    description:
+      'Charges, grouped. Days are in UTC. Default: this month by day. `user` is the end user whom a chat call names ' +
+      '(`user`, `safety_identifier`, `metadata.user_id`) or a task (`metadata.user`); `tag` is each part of ' +
+      '`metadata.tags`, a text with commas; `metadata.NAME` is a pair of the metadata. They are null where a charge has ' +
+      'none, and where its record is no longer kept. A charge with several tags counts in each, and once in `total`.',
     query: {
       from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       group_by: {
-        description: 'One or several of day, hour, model, key, modality, joined by commas.',
+        description: `One or several of ${known_groups}, joined by commas.`,
         schema: { type: 'string' },
         example: 'day,model',
       },
@@ -230,34 +242,48 @@ async function handleUsage(app: Parts, { caller, query, gone }: Call): Promise<A
     throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
   }
   const group_by = readGroups(query.get('group_by') ?? 'day');
-  const rows = await usageOf(reading(app, { key: caller.account.id, gone }), {
-    account_id: caller.account.id,
-    from,
-    to,
-    group_by,
-  });
+  const range = { account_id: caller.account.id, from, to };
+  const db = reading(app, { key: caller.account.id, gone });
+  const rows = await usageOf(db, { ...range, group_by });
+  const summed = group_by.some(isLabel) ? await usageOf(db, { ...range, group_by: [] }) : rows;
   const { currency } = caller.account;
-  const data = rows.map(({ charges, cost, ...row }) => ({
-    ...row,
-    count: Number(charges),
-    cost: costView(cost, currency),
-  }));
   const total = costView(
-    rows.reduce((sum, row) => sum + row.cost, 0n),
+    summed.reduce((sum, row) => sum + row.cost, 0n),
     currency,
   );
   return {
     status: 200,
-    body: { object: 'usage', from: from.toISOString(), to: to.toISOString(), group_by, data, total },
+    body: {
+      object: 'usage',
+      from: from.toISOString(),
+      to: to.toISOString(),
+      group_by,
+      data: rows.map((row) => groupView(row, group_by, currency)),
+      has_more: rows.length === labelled_rows_max && group_by.some(isLabel),
+      total,
+    },
+  };
+}
+
+function groupView(row: UsageRow, group_by: readonly UsageGroup[], currency: string): object {
+  const pairs = group_by.filter(isPair);
+  const own = group_by.filter((group) => !isPair(group)).map((group) => [group, row[group]]);
+  return {
+    ...Object.fromEntries(own),
+    ...(pairs.length > 0 && {
+      metadata: Object.fromEntries(pairs.map((pair) => [pair.slice('metadata.'.length), row[pair]])),
+    }),
+    count: Number(row.charges),
+    cost: costView(row.cost, currency),
+    units: row.units,
   };
 }
 
 function readGroups(text: string): UsageGroup[] {
   const names = text.split(',');
-  const matches = names.map((name) => groups.find((group) => group === name));
-  const chosen = matches.filter((group) => group !== undefined);
+  const chosen = names.map(groupNamed).filter((group) => group !== undefined);
   if (chosen.length === names.length && new Set(chosen).size === chosen.length) return chosen;
-  throw new ApiError('invalid_request', `group_by must be one or several of ${groups.join(', ')}, joined by commas.`, {
+  throw new ApiError('invalid_request', `group_by must be one or several of ${known_groups}, joined by commas.`, {
     param: 'group_by',
   });
 }

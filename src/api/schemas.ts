@@ -154,11 +154,17 @@ export const usage = Type.Object({
       model: Type.Optional(nullable(Type.String())),
       key: Type.Optional(nullable(Type.String())),
       modality: Type.Optional(nullable(Type.String())),
+      user: Type.Optional(nullable(Type.String({ description: 'The end user that the caller named.' }))),
+      tag: Type.Optional(nullable(Type.String({ description: 'One of the tags in `metadata.tags`.' }))),
+      metadata: Type.Optional(
+        Type.Record(Type.String(), nullable(Type.String()), { description: 'Each name of metadata in group_by.' }),
+      ),
       count: Type.Integer({ description: 'Number of tasks or calls charged.' }),
       cost,
       units: Type.Record(Type.String(), Type.String(), { description: 'Usage, unit → decimal text.' }),
     }),
   ),
+  has_more: Type.Boolean({ description: 'True if more than 10,000 groups have labels: these cost the most.' }),
   total: cost,
 });
 

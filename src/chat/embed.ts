@@ -4,6 +4,7 @@ import type { Route } from '../catalog/model.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
 import type { Attempted, ChatCaller } from './attempt.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
+import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import { attemptWhole, plainBody, type WholeKind, type WholeParts } from './whole-call.ts';
@@ -24,6 +25,7 @@ export function priceEmbeddingRequest(
     caller: call.caller,
     request_id: call.request_id,
     request,
+    labels: labelsOf(request.body),
     model,
     pricing,
     hold_pricing: pricing,

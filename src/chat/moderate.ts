@@ -11,6 +11,7 @@ import {
 } from '../styles/moderations.ts';
 import type { Attempted, ChatCaller } from './attempt.ts';
 import { attemptLinked, linkPolicy, type FetchingParts, type LinkPolicyParts } from './linked.ts';
+import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
@@ -37,6 +38,7 @@ export function priceModerationRequest(
     caller: call.caller,
     request_id: call.request_id,
     request,
+    labels: labelsOf(request.body),
     links,
     model,
     pricing,

@@ -24,6 +24,7 @@ import {
   type HostedTools,
   type HostedUses,
 } from './price.ts';
+import { labelsOf, type Labels } from './labels.ts';
 import { ownImages, type OwnImages } from './own-images.ts';
 import { function_tokens, ownSearch, withSearchPrice, type OwnSearch } from './own-search.ts';
 import { hostedTools } from './tools.ts';
@@ -41,6 +42,7 @@ export type PricedRequest = {
   caller: Caller;
   request_id: string;
   request: { readonly style: CallStyle; readonly stream: boolean; readonly n: number };
+  labels: Labels;
   /** With the routes that may be tried, in their order. */
   model: Model;
   /** The reason for this model: the field that named it unless it is the first, and its alias. */
@@ -129,7 +131,7 @@ export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: 
   const links = findLinks(body);
   judgeLinks(links, parts.addressRules());
   const request = { ...read, body, ...(call.echo && { echo: call.echo }) };
-  const received = { ...call, request, links, sizeOf: rememberSize() };
+  const received = { ...call, request, links, labels: labelsOf(body), sizeOf: rememberSize() };
   const [first] = candidates;
   if (candidates.length === 1) return priceFor(parts, received, first);
   const refusals: ApiError[] = [];
@@ -167,6 +169,7 @@ function rememberSize(): (request: ChatRequest) => InputSize {
 type ReceivedChat = Omit<ChatCall, 'body'> & {
   request: ChatRequest;
   links: readonly BodyLink[];
+  labels: Labels;
   sizeOf: (request: ChatRequest) => InputSize;
 };
 
@@ -195,6 +198,7 @@ function priceFor(parts: PricingParts, call: ReceivedChat, { model: named, why }
     caller: call.caller,
     request_id: call.request_id,
     request,
+    labels: call.labels,
     links: call.links,
     model,
     ...(why !== undefined && { model_reason: why }),

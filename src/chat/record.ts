@@ -36,6 +36,9 @@ export type ChatRecord = {
   counted_here: boolean;
   /** Of tools that a provider runs; null if the call had none. */
   tools: RecordedTools | null;
+  /** Names by the caller: its end user, and pairs of metadata. */
+  end_user: string | null;
+  metadata: Record<string, string> | null;
   cost: Money;
   currency: string;
   first_content_ms: number | null;
@@ -103,7 +106,7 @@ function isThere(error: unknown): boolean {
 
 /** Returns the record of a call that has ended, as it is stored. */
 export function rowOf(priced: PricedRequest, finished: Finished): Row {
-  const { caller, request, request_id, model } = priced;
+  const { caller, request, request_id, model, labels } = priced;
   const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
   return {
     account_id: caller.account.id,
@@ -120,6 +123,7 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
     ...charge?.usage,
     counted_here: charge?.counted_here ?? false,
     tools: toolsOf(outcome, charge),
+    ...labels,
     cost: String(charged),
     currency: caller.account.currency,
     first_content_ms: outcome.first_content_ms,
@@ -216,6 +220,7 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
 
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at, tools,
+  end_user, metadata,
   coalesce(cache_write_1h_tokens, 0) as cache_write_1h_tokens`;
 
 /**

@@ -13,6 +13,7 @@ import {
   type RerankRequest,
 } from '../styles/rerank.ts';
 import type { Attempted, ChatCaller } from './attempt.ts';
+import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf, type HostedUses } from './price.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
@@ -39,6 +40,7 @@ export function priceRerankRequest(
     caller: call.caller,
     request_id: call.request_id,
     request,
+    labels: labelsOf(request.body),
     model,
     pricing,
     hold_pricing: pricing,

@@ -73,7 +73,7 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
   const names = await keyNames(app.db, account.id);
-  const { cache_write_tokens, reasoning_tokens, counted_here } = record;
+  const { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata } = record;
   const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, why, duration_ms }, index) =>
     person.user.is_operator
       ? {
@@ -87,7 +87,7 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
       : { route: `Route ${index + 1}`, outcome, duration_ms, ...(why !== undefined && { why }) },
   );
   const search_units = record.tools?.calls?.search_unit ?? null;
-  const facts = { cache_write_tokens, reasoning_tokens, counted_here, search_units, attempts };
+  const facts = { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata, search_units, attempts };
   const view: ChatView = { ...renderChat(record, names), ...facts };
   return { status: 200, body: view };
 });

@@ -6,7 +6,17 @@ import { moment, oneOf } from '../http/query.ts';
 import { units as known_units } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { costView, exact } from '../money/money.ts';
-import { chargesOf, usageOf, type UsageFilter, type UsageGroup, type UsageRow } from '../money/usage.ts';
+import {
+  chargesOf,
+  groupNamed,
+  isLabel,
+  isPair,
+  usageOf,
+  type UsageFilter,
+  type UsageGroup,
+  type UsageRow,
+} from '../money/usage.ts';
+import { pairNames } from './labels.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keyNames } from './tasks.ts';
@@ -23,15 +33,16 @@ const text = { type: 'string' };
 const filters = {
   from: { description: 'Charged at this time or later.', schema: text },
   to: { description: 'Charged before this time.', schema: text },
-  group: { description: 'model, key or kind.', schema: text },
+  group: { description: 'model, key, kind, user, tag or metadata.NAME.', schema: text },
   model: { description: 'Only this model.', schema: text },
   key: { description: 'Only of this key.', schema: text },
   kind: { description: 'Only this kind.', schema: text },
 };
 
-const group_names = { model: 'model', key: 'key', kind: 'modality' } as const;
-
 type UsageQuery = { from: Date; to: Date; group: UsageGrouping; only: UsageFilter };
+
+/** Rows of a table that people read; the API has all groups. */
+const rows_max = 500;
 
 /** Spend and units of a range by its days or hours, beside those of the range before it. */
 export const get_usage = account_endpoint('GET', '/usage', 'read', handleUsage, { query: filters });
@@ -52,8 +63,14 @@ function readUsageQuery({ clock }: Parts, query: Query): UsageQuery {
   if (to.getTime() - from.getTime() > range_ms_max) {
     throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
   }
-  const group = oneOf(query, 'group', ['model', 'key', 'kind']) ?? 'model';
+  const group = groupOf(query);
   return { from, to, group, only: { model: query.get('model'), key: query.get('key'), modality: query.get('kind') } };
+}
+
+function groupOf(query: Query): UsageGrouping {
+  const named = groupNamed(query.get('group') ?? '');
+  if (named !== undefined && isPair(named)) return named;
+  return oneOf(query, 'group', ['model', 'key', 'kind', 'user', 'tag']) ?? 'model';
 }
 
 async function handleUsage(app: Parts, { account, query }: AccountCall): Promise<Answer> {
@@ -64,20 +81,22 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
   const { from, to, group, only } = query;
   const before = { from: new Date(2 * from.getTime() - to.getTime()), to: from };
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
-  const name = group_names[group];
+  const by = group === 'kind' ? 'modality' : group;
   const usage = (range: { from: Date; to: Date }, group_by: UsageGroup[]) =>
     usageOf(db, { account_id: account.id, ...range, only, group_by });
-  const [usages, earlier, names] = await Promise.all([
-    usage({ from, to }, [step, name]),
-    usage(before, [name]),
+  const [usages, earlier, names, pairs] = await Promise.all([
+    usage({ from, to }, [step, by]),
+    usage(before, [by]),
     keyNames(db, account.id),
+    pairNames(db, account.id),
   ]);
+  // A charge with several tags counts in each, and once in the sum.
+  const sumOf = (range: { from: Date; to: Date }, rows: UsageRow[]) => (isLabel(by) ? usage(range, []) : rows);
+  const [all, all_before] = [await sumOf({ from, to }, usages), await sumOf(before, earlier)];
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
-  const ids = Map.groupBy(usages, (row) => row[name] ?? '');
-  const ids_before = Map.groupBy(earlier, (row) => row[name] ?? '');
-  const all = [...new Set([...ids.keys(), ...ids_before.keys()])].map((id) => {
-    const [now_rows, before_rows] = [ids.get(id) ?? [], ids_before.get(id)];
-    return { id, cost: costOf(now_rows), row: { ...shown(now_rows), before: before_rows ? shown(before_rows) : null } };
+  const rows = groupRows(usages, earlier, by).map(({ id, used, used_before }) => {
+    const name = group === 'key' ? (names.get(id) ?? id) : id;
+    return { id, name, ...shown(used), before: used_before ? shown(used_before) : null };
   });
   const bars = Map.groupBy(usages, (row) => (step === 'hour' ? row.hour : `${row.day}T00:00:00Z`) ?? '');
   return {
@@ -86,16 +105,28 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
     before: { from: before.from.toISOString(), to: before.to.toISOString() },
     step,
     group,
-    rows: all
-      .toSorted((a, b) => (a.cost === b.cost ? (a.id < b.id ? -1 : 1) : a.cost > b.cost ? -1 : 1))
-      .map(({ id, row }) => ({ id, name: group === 'key' ? (names.get(id) ?? id) : id, ...row })),
-    bars: [...bars].map(([at, rows]) => ({
+    rows: rows.slice(0, rows_max),
+    rows_more: Math.max(0, rows.length - rows_max),
+    pairs,
+    bars: [...bars].map(([at, parts]) => ({
       at: new Date(at).toISOString(),
-      parts: rows.map((row) => ({ id: row[name] ?? '', ...shown([row]) })),
+      parts: parts.map((row) => ({ id: row[by] ?? '', ...shown([row]) })),
     })),
-    total: shown(usages),
-    total_before: shown(earlier),
+    total: shown(all),
+    total_before: shown(all_before),
   };
+}
+
+type GroupRow = { id: string; used: readonly UsageRow[]; used_before: readonly UsageRow[] | undefined };
+
+/** Groups of this range or the one before, the most expensive first. A charge without the label is in the group ''. */
+function groupRows(usages: readonly UsageRow[], earlier: readonly UsageRow[], by: UsageGroup): GroupRow[] {
+  const ids = Map.groupBy(usages, (row) => row[by] ?? '');
+  const ids_before = Map.groupBy(earlier, (row) => row[by] ?? '');
+  return [...new Set([...ids.keys(), ...ids_before.keys()])]
+    .map((id) => ({ id, used: ids.get(id) ?? [], used_before: ids_before.get(id) }))
+    .map((row) => ({ ...row, cost: costOf(row.used) }))
+    .toSorted((a, b) => (a.cost === b.cost ? (a.id < b.id ? -1 : 1) : a.cost > b.cost ? -1 : 1));
 }
 
 function costOf(rows: readonly UsageRow[]): bigint {
@@ -144,7 +175,7 @@ async function handleTable(app: Parts, { account, query }: AccountCall): Promise
   const sums = ['total', ...(request.group === 'key' ? [''] : []), total.count, total.cost.exact, account.currency];
   const header = request.group === 'key' ? ['key', 'key_name'] : [request.group];
   return csvAnswer(
-    fileName(`usage-by-${request.group}`, request),
+    fileName(`usage-by-${isPair(request.group) ? 'metadata' : request.group}`, request),
     [...header, 'charges', 'cost', 'currency', ...units, 'cost_before'],
     [...lines, [...sums, ...units.map((unit) => total.units[unit]), total_before.cost.exact]],
   );

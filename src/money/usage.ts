@@ -2,14 +2,30 @@ import type { Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
 import type { Money } from './money.ts';
 
-export type UsageGroup = 'hour' | 'day' | 'model' | 'key' | 'modality';
+/** What the ledger has of a charge. */
+const ledger_columns = {
+  hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
+  day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD')`,
+  model: 'model',
+  key: 'key_id',
+  modality: 'kind',
+} as const;
 
-export type UsageRow = {
-  hour?: string;
-  day?: string;
-  model?: string;
-  key?: string;
-  modality?: string;
+type LedgerGroup = keyof typeof ledger_columns;
+
+const ledger_groups = ['hour', 'day', 'model', 'key', 'modality'] as const satisfies readonly LedgerGroup[];
+
+/** What the caller has put on a call or a task: its end user, each of its tags, or one pair of its metadata. */
+export type LabelGroup = 'user' | 'tag' | `metadata.${string}`;
+
+export type UsageGroup = LedgerGroup | LabelGroup;
+
+/** A label is null where a charge has none. */
+type Names = { [group in LedgerGroup]?: string } & { user?: string | null; tag?: string | null } & {
+  [pair: `metadata.${string}`]: string | null;
+};
+
+export type UsageRow = Names & {
   charges: bigint;
   cost: Money;
   /** unit → decimal text, summed over the charges. */
@@ -21,57 +37,132 @@ export type UsageFilter = { model?: string | undefined; key?: string | undefined
 
 export type UsageRange = { account_id: string; from: Date; to: Date; only?: UsageFilter };
 
-const group_columns: Record<UsageGroup, string> = {
-  hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"') as hour`,
-  day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD') as day`,
-  model: 'model',
-  key: 'key_id as key',
-  modality: 'kind as modality',
-};
+/** Rows of a report by labels: the most expensive ones. Callers may have a name for each of a million end users. */
+export const labelled_rows_max = 10_000;
+
+/** Tells whether this is a label, which a record has and the ledger has not. */
+export function isLabel(group: UsageGroup): group is LabelGroup {
+  return !Object.hasOwn(ledger_columns, group);
+}
+
+/** Tells whether this is a pair of metadata. */
+export function isPair(group: string): group is `metadata.${string}` {
+  return group.startsWith(pair_prefix);
+}
+
+const pair_prefix = 'metadata.';
+const pair_name_length_max = 64;
+
+/** Returns the group of this name, as `day` or `metadata.team`; undefined if there is none. */
+export function groupNamed(name: string): UsageGroup | undefined {
+  const pair = name.startsWith(pair_prefix) ? name.slice(pair_prefix.length) : '';
+  if (pair !== '' && pair.length <= pair_name_length_max && !pair.includes('\0') && pair.isWellFormed())
+    return `${pair_prefix}${pair}`;
+  if (name === 'user' || name === 'tag') return name;
+  return ledger_groups.find((group) => group === name);
+}
 
 /**
- * Returns the charges from `from` (inclusive) to `to` (exclusive), grouped. Read from the ledger and its sums
- * in one snapshot: usage and money cannot disagree.
+ * Returns the charges from `from` (inclusive) to `to` (exclusive), grouped, in the order of the groups. Read from the
+ * ledger and its sums in one snapshot: usage and money cannot disagree. Labels come from the records of calls and
+ * tasks: a charge whose record is no longer kept has none, one with several tags counts in each, and there are at most
+ * `labelled_rows_max` rows.
  */
 export async function usageOf(db: Queryable, range: UsageRange & { group_by: UsageGroup[] }): Promise<UsageRow[]> {
-  const { account_id, from, to, only = {} } = range;
   const groups = [...new Set(range.group_by)];
-  assert(
-    groups.every((group) => Object.hasOwn(group_columns, group)),
-    'usage is grouped by known names, which become part of the statement',
-  );
-  const columns = groups.map((group) => group_columns[group]);
-  const names = groups.map((group) => `"${group}"`);
-  const list = (items: string[]) => items.map((item) => `${item}, `).join('');
+  const has_labels = groups.some(isLabel);
+  const source = has_labels
+    ? labelledCharges(range, groups.includes('tag'))
+    : summedCharges(range, groups.includes('hour'));
+  const values = [...source.values];
+  const value = (each: unknown) => `$${values.push(each)}`;
+  const { model, key, modality } = range.only ?? {};
+  const filter = (column: string, only: string | undefined) =>
+    only === undefined ? [] : [`${column} = ${value(only)}`];
+  const filters = [...filter('model', model), ...filter('key_id', key), ...filter('kind', modality)];
+  const columns = groups.map((group, index) => `${columnOf(group, value)} as g${index}, `).join('');
+  const names = groups.map((_, index) => `g${index}`);
+  const list = names.map((name) => `${name}, `).join('');
   const grouped = names.length > 0 ? `group by ${names.join(', ')}` : '';
-  const { sums, rest } = partsOf(from, to, groups.includes('hour'));
-  return db.query<UsageRow>(
-    `with ${charges_in_range},
-     charges as (select ${list(columns)}charges, cost, units from found
-        where ($9::text is null or model = $9) and ($10::text is null or key_id = $10) and ($11::text is null or kind = $11)),
-     summed as (select ${list(names)}sum(charges)::bigint as charges, sum(cost)::bigint as cost from charges
+  const order = [...(has_labels ? ['s.cost desc'] : []), ...names.map((name) => `s.${name}`)];
+  const rows = await db.query<GroupedRow>(
+    `with ${source.text},
+     charges as (select ${columns}charges, cost, units from found ${filters.length > 0 ? `where ${filters.join(' and ')}` : ''}),
+     summed as (select ${list}sum(charges)::bigint as charges, sum(cost)::bigint as cost from charges
         ${grouped || 'having count(*) > 0'}),
-     used as (select ${list(names)}jsonb_object_agg(unit, amount) as units from (
-         select ${list(names)}unit, trim_scale(sum(amount::numeric))::text as amount
-           from charges, jsonb_each_text(units) as u (unit, amount) group by ${list(names)}unit) t ${grouped})
+     used as (select ${list}jsonb_object_agg(unit, amount) as units from (
+         select ${list}unit, trim_scale(sum(amount::numeric))::text as amount
+           from charges, jsonb_each_text(units) as u (unit, amount) group by ${list}unit) t ${grouped})
      select s.*, coalesce(u.units, '{}') as units from summed s left join used u on ${
        names.map((name) => `s.${name} = u.${name}`).join(' and ') || 'true'
-     } ${names.length > 0 ? `order by ${names.map((name) => `s.${name}`).join(', ')}` : ''}`,
-    [
-      account_id,
-      from,
-      to,
-      sums.map(({ step }) => step),
-      sums.map((part) => part.from),
-      sums.map((part) => part.to),
-      rest.map((part) => part.from),
-      rest.map((part) => part.to),
-      only.model ?? null,
-      only.key ?? null,
-      only.modality ?? null,
-    ],
+     } ${order.length > 0 ? `order by ${order.join(', ')}` : ''} ${has_labels ? `limit ${labelled_rows_max}` : ''}`,
+    values,
   );
+  const sorted = has_labels ? rows.toSorted((a, b) => compare(a, b, groups.length)) : rows;
+  return sorted.map((row) => named(row, groups));
 }
+
+type GroupedRow = { [name: `g${number}`]: string; charges: bigint; cost: Money; units: Record<string, string> };
+
+function compare(a: GroupedRow, b: GroupedRow, groups: number): number {
+  for (let index = 0; index < groups; index += 1) {
+    const [left = '', right = ''] = [a[`g${index}`], b[`g${index}`]];
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+function named({ charges, cost, units, ...values }: GroupedRow, groups: readonly UsageGroup[]): UsageRow {
+  const names: Names = {};
+  for (const [index, group] of groups.entries()) {
+    const value = values[`g${index}`] ?? '';
+    if (isLabel(group)) names[group] = value === '' ? null : value;
+    else names[group] = value;
+  }
+  return { ...names, charges, cost, units };
+}
+
+/** An empty text where a charge has no such label, so that rows of the same names can be joined. */
+function columnOf(group: UsageGroup, value: (each: unknown) => string): string {
+  if (group === 'user') return "coalesce(end_user, '')";
+  if (group === 'tag') return "coalesce(tag, '')";
+  if (!isLabel(group)) return ledger_columns[group];
+  return `coalesce(metadata ->> ${value(group.slice(pair_prefix.length))}::text, '')`;
+}
+
+type Source = { text: string; values: readonly unknown[] };
+
+function summedCharges({ account_id, from, to }: UsageRange, by_hour: boolean): Source {
+  const { sums, rest } = partsOf(from, to, by_hour);
+  const bounds = [sums.map((part) => part.from), sums.map((part) => part.to)];
+  const bounds_of_rest = [rest.map((part) => part.from), rest.map((part) => part.to)];
+  const steps = sums.map(({ step }) => step);
+  return { text: charges_in_range, values: [account_id, from, to, steps, ...bounds, ...bounds_of_rest] };
+}
+
+function labelledCharges({ account_id, from, to }: UsageRange, by_tag: boolean): Source {
+  return { text: charges_with_labels, values: [account_id, from, to, by_tag] };
+}
+
+/**
+ * A condition on the metadata of a task, a JSON text: PostgreSQL refuses to read one with half a surrogate pair, which
+ * stands there as an escape (an odd number of backslashes before `ud`).
+ */
+export const is_readable_metadata = `metadata !~ '(^|[^\\\\])(\\\\\\\\)*\\\\ud'`;
+
+/** Charges with the labels of their calls and tasks. */
+const charges_with_labels = `found as (
+       select e.created_at as at, e.model, e.key_id, e.kind, 1 as charges, e.revenue + e.loss as cost, e.units,
+              coalesce(c.end_user, t.metadata ->> 'user') as end_user, coalesce(c.metadata, t.metadata) as metadata, g.tag
+         from ledger_entries e
+         left join chat_calls c on c.account_id = $1 and c.id = e.ref
+         left join lateral (
+           select metadata::jsonb as metadata from tasks
+            where account_id = $1 and id = e.ref and metadata <> '{}' and ${is_readable_metadata}) t on true
+         left join lateral (
+           select distinct trim(tag) as tag from string_to_table(coalesce(c.metadata, t.metadata) ->> 'tags', ',') tag
+            where trim(tag) <> '') g on $4::boolean
+        where e.account_id = $1 and e.type = 'settle' and e.created_at >= $2 and e.created_at < $3)`;
 
 /**
  * Charges in a range. Before the account's mark they come from the sums of whole days and hours, and from the

@@ -105,8 +105,8 @@ it('a backup of the version before the baseline is restored row by row, with exa
   const calls = backed_up.get('public.chat_calls') ?? [];
   backed_up.set(
     'public.chat_calls',
-    calls.map((line) => `${line}\t\\N`),
-  ); // the tools of a call
+    calls.map((line) => `${line}\t\\N\t\\N\t\\N`),
+  ); // the tools of a call, its end user and metadata
   backed_up.set('public.files', backed_up.get('public.files')?.map((line) => `${line}\t\\N\t\\N`) ?? []); // name, sha256
   backed_up.set('public.deliveries', backed_up.get('public.deliveries')?.map((line) => `${line}\t\\N`) ?? []);
   backed_up.set('public.tasks', backed_up.get('public.tasks')?.map((line) => `${line}\t\\N`) ?? []); // places in traces

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordText } from '../../src/db/record.ts';
 import { hold, close } from '../../src/money/holds.ts';
 import { listEntries } from '../../src/money/ledger.ts';
-import { addUpUsage, chargesOf, usageOf, type UsageGroup, type UsageRow } from '../../src/money/usage.ts';
+import { addUpUsage, chargesOf, usageOf, type UsageRow } from '../../src/money/usage.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, openKey, openWallet, type Wallet } from './setup.ts';
@@ -18,6 +18,8 @@ afterAll(() => database.drop());
 const begin_ms = Date.parse('2026-11-10T00:00:00Z');
 const span_ms = 4 * 86_400_000;
 const kinds = ['chat', 'image', 'video'] as const;
+
+type UsageGroup = 'hour' | 'day' | 'model' | 'key' | 'modality';
 
 type Made = { at_ms: number; key_id: string; model: string; kind: string; cost: bigint; units: Record<string, string> };
 

@@ -159,12 +159,20 @@ export type Usage = {
     model?: string | null;
     key?: string | null;
     modality?: string | null;
+    /** The end user that the caller named. */
+    user?: string | null;
+    /** One of the tags in `metadata.tags`. */
+    tag?: string | null;
+    /** Each name of metadata in group_by. */
+    metadata?: Record<string, string | null>;
     /** Number of tasks or calls charged. */
     count: number;
     cost: Cost;
     /** Usage, unit → decimal text. */
     units: Record<string, string>;
   }>;
+  /** True if more than 10,000 groups have labels: these cost the most. */
+  has_more: boolean;
   total: Cost;
 };
 
@@ -278,7 +286,7 @@ export type UsageQuery = {
   from?: string | Date | undefined;
   /** Exclusive, ISO 8601. */
   to?: string | Date | undefined;
-  /** One or several of day, hour, model, key, modality, joined by commas. */
+  /** One or several of day, hour, model, key, modality, user, tag, metadata.NAME, joined by commas. */
   group_by?: string | undefined;
 };
 

@@ -111,6 +111,9 @@ export type ChatView = ChatLineView & {
   counted_here: boolean;
   /** Of a reranker; null if it is billed by other units. */
   search_units: number | null;
+  /** Names by the caller: its end user, and pairs. */
+  end_user: string | null;
+  metadata: Record<string, string> | null;
   attempts: {
     route: string;
     outcome: string;

@@ -1,6 +1,7 @@
 import type { Cost } from './common.ts';
 
-export type UsageGrouping = 'model' | 'key' | 'kind';
+/** `metadata.team`: by the pair of this name. */
+export type UsageGrouping = 'model' | 'key' | 'kind' | 'user' | 'tag' | `metadata.${string}`;
 
 export type Used = {
   count: number;
@@ -19,6 +20,10 @@ export type UsageView = {
   group: UsageGrouping;
   /** Groups, the most expensive first. */
   rows: (Used & { id: string; name: string; before: Used | null })[];
+  /** Groups beyond these rows. */
+  rows_more: number;
+  /** Names of metadata on the account's newest calls and tasks. */
+  pairs: string[];
   /** Every hour or day of the range that has charges, oldest first. */
   bars: { at: string; parts: (Used & { id: string })[] }[];
   total: Used;

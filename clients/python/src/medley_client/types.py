@@ -180,6 +180,12 @@ class UsageData(_UsageDataAlways, total=False):
     model: str | None
     key: str | None
     modality: str | None
+    #: The end user that the caller named.
+    user: str | None
+    #: One of the tags in `metadata.tags`.
+    tag: str | None
+    #: Each name of metadata in group_by.
+    metadata: dict[str, str | None]
 
 
 Usage = TypedDict(
@@ -190,6 +196,7 @@ Usage = TypedDict(
         "to": "str",
         "group_by": list[str],
         "data": list[UsageData],
+        "has_more": "bool",
         "total": "Cost",
     },
 )

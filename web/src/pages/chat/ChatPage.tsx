@@ -1,4 +1,4 @@
-import { Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Badge, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
@@ -66,6 +66,7 @@ function Whole({ call }: { call: ChatView }) {
             {call.stream ? ', streamed' : ''}, key {call.key.name}, answered {call.status}
             {reason !== null && `: ${reason}`}
           </Text>
+          <Labels call={call} />
         </Group>
       </Card>
       <Card title="Routes">
@@ -109,4 +110,14 @@ function ChosenBy({ why = 'default' }: { why: string | undefined }) {
       Chosen by {why}
     </Text>
   );
+}
+
+/** Names that the caller put on the call. */
+function Labels({ call: { end_user, metadata } }: { call: ChatView }) {
+  const pairs = [...(end_user === null ? [] : [['user', end_user]]), ...Object.entries(metadata ?? {})];
+  return pairs.map(([name = '', value]) => (
+    <Badge key={`${name} ${value}`} variant="light" color="gray" tt="none" maw="100%">
+      {name}: {value}
+    </Badge>
+  ));
 }

@@ -1,10 +1,10 @@
-import { Button, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Button, SimpleGrid, Stack, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { below } from '../../below.ts';
-import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
+import type { UsageGrouping, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
@@ -15,7 +15,16 @@ import { Empty, Loaded } from '../../ui/states.tsx';
 import { useNow } from '../../ui/Time.tsx';
 import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
-import { groups, periods, rangeOf, type Group, type Period, type UsageSearch } from './search.ts';
+import {
+  groupChoices,
+  groupPhrase,
+  nameOf,
+  periods,
+  rangeOf,
+  readGroup,
+  type Period,
+  type UsageSearch,
+} from './search.ts';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
 import { decimalText, sortedUnits, unitName } from './units.ts';
@@ -124,7 +133,7 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
   const textOf = (value: number) => exactText({ amount: value.toFixed(2), exact: value.toFixed(6), currency });
   const step_name = step === 'hour' ? 'Hour' : 'Day';
   const [first] = rows;
-  const summary = `${moneyText(total.cost)} for ${total.count.toLocaleString('en')} ${total.count === 1 ? 'charge' : 'charges'}, ${rangeText(view)}${first && first.count > 0 ? `; most for ${first.name}: ${moneyText(first.cost)}` : ''}.`;
+  const summary = `${moneyText(total.cost)} for ${total.count.toLocaleString('en')} ${total.count === 1 ? 'charge' : 'charges'}, ${rangeText(view)}${first && first.count > 0 ? `; most for ${nameOf(first, view.group)}: ${moneyText(first.cost)}` : ''}.`;
   return (
     <Stack gap="lg">
       <Card>
@@ -142,18 +151,19 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
       <Card
         title="Spend"
         side={
-          <SegmentedControl
-            aria-label="Group by"
-            size="xs"
+          <ChoiceFilter
+            label="Group by"
             value={view.group}
-            data={groups.map((each) => ({ ...each }))}
-            onChange={(value) => set({ group: groups.find((each) => each.value === value)?.value })}
+            data={groupChoices(view.pairs, view.group)}
+            onChange={(value) => set({ group: readGroup(value) })}
+            width={200}
+            required
           />
         }
       >
         <StackedBars
           summary={summary}
-          caption={`Spend by ${step} and ${view.group}`}
+          caption={`Spend by ${step} and ${groupPhrase(view.group)}`}
           bars={bars}
           series={series}
           textOf={textOf}
@@ -161,8 +171,14 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
         />
       </Card>
       <UnitsCard view={view} series={series} search={search} set={set} now_ms={now_ms} />
-      <Card title={`By ${view.group}`}>
+      <Card title={`By ${groupPhrase(view.group)}`}>
         <UsageTable view={view} />
+        {view.rows_more > 0 && (
+          <Text size="sm" c="dimmed" mt="sm">
+            {view.rows_more.toLocaleString('en')} more groups cost less than these; the total has them. The API lists
+            all.
+          </Text>
+        )}
       </Card>
     </Stack>
   );
@@ -194,7 +210,7 @@ function UnitsCard({ view, series, search, set, now_ms }: ResultsProps & { serie
     >
       <StackedBars
         summary={`${decimalText(view.total.units[unit] ?? '0')} ${unitName(unit)}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
-        caption={`${unitName(unit)} by ${view.step} and ${view.group}`}
+        caption={`${unitName(unit)} by ${view.step} and ${groupPhrase(view.group)}`}
         bars={bars}
         series={using}
         textOf={(value) => decimalText(String(Math.round(value * 1000) / 1000))}
@@ -221,7 +237,12 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-function snippetOf(base_url: string, { from, to }: { from: string; to: string }, group: Group, step: string): string {
-  const by = group === 'kind' ? 'modality' : group;
+function snippetOf(
+  base_url: string,
+  { from, to }: { from: string; to: string },
+  group: UsageGrouping,
+  step: string,
+): string {
+  const by = group === 'kind' ? 'modality' : encodeURIComponent(group);
   return `curl "${base_url}/v1/usage?from=${from}&to=${to}&group_by=${step},${by}" \\\n  -H "Authorization: Bearer $MEDLEY_API_KEY"`;
 }

@@ -4,18 +4,17 @@ import type { Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
+import { groupName, groupPhrase, nameOf } from './search.ts';
 import { sortedUnits, unitText } from './units.ts';
-
-const names = { model: 'Model', key: 'Key', kind: 'Kind' };
 
 /** Sums of the range by group, beside those of the range before. */
 export function UsageTable({ view }: { view: UsageView }) {
   const { rows, total, total_before, group } = view;
   return (
     <ListTable
-      caption={`Sums by ${group}`}
+      caption={`Sums by ${groupPhrase(group)}`}
       columns={[
-        { name: names[group] },
+        { name: groupName(group) },
         { name: 'Cost', align: 'right' },
         { name: 'Period before', align: 'right' },
         { name: 'Change', align: 'right' },
@@ -33,7 +32,7 @@ export function UsageTable({ view }: { view: UsageView }) {
 
 /** To the generations or calls of it. */
 function RowName({ view: { group }, id, name }: { view: UsageView; id: string; name: string }) {
-  if (group === 'kind') return name;
+  if (group !== 'model' && group !== 'key') return nameOf({ id, name }, group);
   return (
     <LinkTo href={`/activity?${new URLSearchParams({ [group]: id }).toString()}`} size="sm">
       {name}

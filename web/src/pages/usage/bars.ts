@@ -1,4 +1,5 @@
 import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
+import { nameOf } from './search.ts';
 
 /** A series of the stack: at most seven groups by name, and the others together. */
 export type Series = { id: string; name: string; color: string };
@@ -13,7 +14,7 @@ export function seriesOf(view: UsageView): Series[] {
   const used = view.rows.filter(({ count }) => count > 0);
   const named = used
     .slice(0, colors.length)
-    .map(({ id, name }, index) => ({ id, name, color: colors[index] ?? 'gray.6' }));
+    .map(({ id, name }, index) => ({ id, name: nameOf({ id, name }, view.group), color: colors[index] ?? 'gray.6' }));
   return used.length > named.length ? [...named, { id: others, name: 'Others', color: 'gray.6' }] : named;
 }
 
