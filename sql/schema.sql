@@ -1443,6 +1443,7 @@ $function$;
 -- function insert_upload_session(p_session jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function is_closed(e ledger_entries) returns boolean
 -- function keep_leases(p_node text) returns void
+-- function labelled_charges(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean) returns TABLE(at timestamptz, model text, key_id text, kind text, cost bigint, units jsonb, end_user text, metadata jsonb, tag text)
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
 -- function last_entry_before(p_account text, p_at timestamptz) returns bigint
 -- function lease_amount(p_free bigint, p_in_use bigint, p_least bigint, p_is_recalled boolean) returns bigint
@@ -1467,6 +1468,7 @@ $function$;
 -- function note_upstream(p_now timestamptz, p_attempt jsonb, p_basis text) returns void
 -- function open_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_route text, p_provider text, p_settings text) returns boolean
 -- function open_test_delivery(p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text, p_timeout_ms double precision) returns void
+-- function pair_names(p_account text, p_newest integer) returns TABLE(name text)
 -- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz
 -- function promote_tasks(p_now timestamptz, p_provider text, p_limits jsonb) returns integer
 -- function promote_throttled(p_endpoint text) returns void

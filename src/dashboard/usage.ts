@@ -11,12 +11,12 @@ import {
   groupNamed,
   isLabel,
   isPair,
+  pairNames,
   usageOf,
   type UsageFilter,
   type UsageGroup,
   type UsageRow,
 } from '../money/usage.ts';
-import { pairNames } from './labels.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keyNames } from './tasks.ts';

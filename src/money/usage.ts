@@ -1,8 +1,7 @@
 import type { Queryable } from '../db/database.ts';
-import { assert } from '../lib/assert.ts';
 import type { Money } from './money.ts';
 
-/** What the ledger has of a charge. */
+/** Groups that the ledger itself has. */
 const ledger_columns = {
   hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
   day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD')`,
@@ -15,7 +14,7 @@ type LedgerGroup = keyof typeof ledger_columns;
 
 const ledger_groups = ['hour', 'day', 'model', 'key', 'modality'] as const satisfies readonly LedgerGroup[];
 
-/** What the caller has put on a call or a task: its end user, each of its tags, or one pair of its metadata. */
+/** Names that the caller has put on a call or a task: its end user, each of its tags, or one pair of its metadata. */
 export type LabelGroup = 'user' | 'tag' | `metadata.${string}`;
 
 export type UsageGroup = LedgerGroup | LabelGroup;
@@ -141,28 +140,11 @@ function summedCharges({ account_id, from, to }: UsageRange, by_hour: boolean): 
 }
 
 function labelledCharges({ account_id, from, to }: UsageRange, by_tag: boolean): Source {
-  return { text: charges_with_labels, values: [account_id, from, to, by_tag] };
+  return {
+    text: 'found as (select l.*, 1 as charges from labelled_charges($1, $2, $3, $4) l)',
+    values: [account_id, from, to, by_tag],
+  };
 }
-
-/**
- * A condition on the metadata of a task, a JSON text: PostgreSQL refuses to read one with half a surrogate pair, which
- * stands there as an escape (an odd number of backslashes before `ud`).
- */
-export const is_readable_metadata = `metadata !~ '(^|[^\\\\])(\\\\\\\\)*\\\\ud'`;
-
-/** Charges with the labels of their calls and tasks. */
-const charges_with_labels = `found as (
-       select e.created_at as at, e.model, e.key_id, e.kind, 1 as charges, e.revenue + e.loss as cost, e.units,
-              coalesce(c.end_user, t.metadata ->> 'user') as end_user, coalesce(c.metadata, t.metadata) as metadata, g.tag
-         from ledger_entries e
-         left join chat_calls c on c.account_id = $1 and c.id = e.ref
-         left join lateral (
-           select metadata::jsonb as metadata from tasks
-            where account_id = $1 and id = e.ref and metadata <> '{}' and ${is_readable_metadata}) t on true
-         left join lateral (
-           select distinct trim(tag) as tag from string_to_table(coalesce(c.metadata, t.metadata) ->> 'tags', ',') tag
-            where trim(tag) <> '') g on $4::boolean
-        where e.account_id = $1 and e.type = 'settle' and e.created_at >= $2 and e.created_at < $3)`;
 
 /**
  * Charges in a range. Before the account's mark they come from the sums of whole days and hours, and from the
@@ -249,6 +231,15 @@ export async function addUpUsage(
     }
   }
   return accounts.length;
+}
+
+/** Calls and tasks whose labels are looked at, the newest of each. */
+const looked_at = 1_000;
+
+/** Returns the names of metadata on the account's newest calls and tasks, each once, by the alphabet; at most 50. */
+export async function pairNames(db: Queryable, account_id: string): Promise<string[]> {
+  const rows = await db.query<{ name: string }>('select name from pair_names($1, $2)', [account_id, looked_at]);
+  return rows.map(({ name }) => name);
 }
 
 /** One charge, as the page's raw rows tell it. */

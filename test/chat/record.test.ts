@@ -70,6 +70,8 @@ test('each value of a record is in the column of its name', async () => {
     reasoning_tokens: 30,
     counted_here: false,
     tools: null,
+    end_user: null,
+    metadata: null,
     cost: 2_340n,
     upstream_cost: null,
     currency: 'USD',

@@ -59,6 +59,8 @@ export type Body = {
   total: Cost;
   day: string;
   modality: string;
+  user: string | null;
+  tag: string | null;
   created: number;
   owned_by: string;
   display_name: string;

@@ -32,14 +32,14 @@ export function groupChoices(pairs: readonly string[], chosen: UsageGrouping): {
 
 /** `Model`, and `Metadata: team` for a pair. */
 export function groupName(group: UsageGrouping): string {
-  const known = groups.find(({ value }) => value === group);
-  return known ? known.label : `Metadata: ${group.slice(pair_prefix.length)}`;
+  const own = groups.find(({ value }) => value === group);
+  return own ? own.label : `Metadata: ${group.slice(pair_prefix.length)}`;
 }
 
 /** The same within a sentence. */
 export function groupPhrase(group: UsageGrouping): string {
-  const known = groups.find(({ value }) => value === group);
-  return known ? known.label.toLowerCase() : group.slice(pair_prefix.length);
+  const own = groups.find(({ value }) => value === group);
+  return own ? own.label.toLowerCase() : group.slice(pair_prefix.length);
 }
 
 /** A charge may have no label: nobody named it, or its record is no longer kept. */
