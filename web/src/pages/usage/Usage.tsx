@@ -27,7 +27,7 @@ import {
 } from './search.ts';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
-import { decimalText, sortedUnits, unitName } from './units.ts';
+import { decimalText, sortedUnits, unitName, unitText } from './units.ts';
 
 const route = getRouteApi('/signed-in/usage');
 
@@ -209,7 +209,7 @@ function UnitsCard({ view, series, search, set, now_ms }: ResultsProps & { serie
       }
     >
       <StackedBars
-        summary={`${decimalText(view.total.units[unit] ?? '0')} ${unitName(unit)}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
+        summary={`${unitText(unit, view.total.units[unit] ?? '0')}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
         caption={`${unitName(unit)} by ${view.step} and ${groupPhrase(view.group)}`}
         bars={bars}
         series={using}
