@@ -45,8 +45,8 @@ export type DatabaseOptions = {
   /** Called with errors of idle connections; the pool replaces them by itself. */
   onError?: (error: Error) => void;
   /**
-   * Nobody else waits for its statements, as in an operator's command: each that is not `brief` may take an hour, and a
-   * connection three times as long as usual. A restore on a busy machine failed by the usual time.
+   * Nobody else waits for its statements, as in an operator's command: each may take an hour (a `brief` one waits a minute
+   * for a lock), and a connection three times as long as usual. A restore on a busy machine failed by the usual time.
    */
   is_patient?: boolean;
 };
@@ -69,6 +69,7 @@ const limits: { readonly [patience in Patience]: Limits } = {
 
 const hour_ms = 3_600_000;
 const unhurried = { client_ms: hour_ms, statement_ms: hour_ms, lock_ms: hour_ms };
+const unhurried_brief = { ...unhurried, lock_ms: 60_000 };
 /** A node that freezes within a transaction holds its locks no longer than this. */
 const idle_in_transaction_ms = 30_000;
 
@@ -116,7 +117,8 @@ function openPoolOf(
   { connection, connections_max, onError, is_patient }: DatabaseOptions,
 ): pg.Pool {
   const own = limits[patience];
-  const { client_ms, statement_ms, lock_ms } = is_patient && patience !== 'brief' ? unhurried : own;
+  const patient_limits = patience === 'brief' ? unhurried_brief : unhurried;
+  const { client_ms, statement_ms, lock_ms } = is_patient ? patient_limits : own;
   const settings = `set statement_timeout = ${statement_ms}; set lock_timeout = ${lock_ms};
     set idle_in_transaction_session_timeout = ${idle_in_transaction_ms}`;
   return openPool({
