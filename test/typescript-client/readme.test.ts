@@ -28,7 +28,8 @@ afterAll(async () => {
 });
 
 async function run(command: string): Promise<string> {
-  const [program, ...args] = command.split(' ');
+  const installed = command.replace('npx @medley/client', 'node node_modules/@medley/client/dist/cli.js');
+  const [program, ...args] = installed.split(' ');
   expect(program).toBe('node');
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';

@@ -3,6 +3,7 @@ import { downloadBlob, downloadFile, downloadStream, type Downloadable } from '.
 import { MedleyError } from './errors.ts';
 import { Files } from './files.ts';
 import { Http, readJson, segment, type CallOptions, type Fetch } from './http.ts';
+import type { InputOf, ModelId } from './inputs.ts';
 import { Tasks, type GenerateOptions, type SucceededTask } from './tasks.ts';
 import type {
   Balance,
@@ -56,12 +57,12 @@ export class Medley {
    * Creates a task, waits for its end, and returns it: the files are in `output`. Throws TaskFailedError if the task
    * fails, ApiError if it is not accepted, WaitTimeoutError after `wait` seconds.
    */
-  generate(model: string, input: Record<string, unknown>, options: GenerateOptions = {}): Promise<SucceededTask> {
+  generate<Id extends ModelId>(model: Id, input: InputOf<Id>, options: GenerateOptions = {}): Promise<SucceededTask> {
     return this.tasks.generate(model, input, options);
   }
 
   /** Returns what a task would cost. Nothing is held. */
-  estimate(model: string, input: Record<string, unknown>, options: CallOptions = {}): Promise<Estimate> {
+  estimate<Id extends ModelId>(model: Id, input: InputOf<Id>, options: CallOptions = {}): Promise<Estimate> {
     const text = JSON.stringify({ model, input });
     const headers = { 'content-type': 'application/json' };
     const request = { method: 'POST', path: '/v1/estimate', headers, body: () => text, is_repeatable: true } as const;

@@ -30,5 +30,6 @@ export {
   type Tasks,
   type WaitOptions,
 } from './tasks.ts';
+export type * from './inputs.ts';
 export type * from './types.ts';
 export { verifyWebhook, type WebhookEvent, type WebhookHeaders, type WebhookOptions } from './webhook.ts';

@@ -1,5 +1,6 @@
 import { Cursor, type Page } from './cursor.ts';
 import { ApiError, MedleyError } from './errors.ts';
+import type { InputOf, ModelId } from './inputs.ts';
 import { pause, readJson, segment, type CallOptions, type Http } from './http.ts';
 import type { GenerateRequest, Links, ListTasksQuery, OutputItem, Task } from './types.ts';
 
@@ -71,7 +72,7 @@ export class Tasks {
   }
 
   /** Creates a task and returns it as it is then. Throws if it is not accepted; a task that fails is returned. */
-  create(model: string, input: Record<string, unknown>, options: CreateOptions = {}): Promise<Task> {
+  create<Id extends ModelId>(model: Id, input: InputOf<Id>, options: CreateOptions = {}): Promise<Task> {
     return this.#create(model, input, options, false);
   }
 
@@ -127,7 +128,7 @@ export class Tasks {
   }
 
   /** Creates a task and returns it when it has succeeded. */
-  async generate(model: string, input: Record<string, unknown>, options: GenerateOptions): Promise<SucceededTask> {
+  async generate<Id extends ModelId>(model: Id, input: InputOf<Id>, options: GenerateOptions): Promise<SucceededTask> {
     const deadline = new Deadline(options.wait);
     const { on_progress, cancel_on_abort = false } = options;
     // Whoever looks at the progress, or may cancel, needs the id of the task at once.
@@ -138,17 +139,12 @@ export class Tasks {
     throw new TaskFailedError(task);
   }
 
-  #create(
-    model: string,
-    input: Record<string, unknown>,
-    options: CreateOptions,
-    outlives_abort: boolean,
-  ): Promise<Task> {
+  #create(model: string, input: object, options: CreateOptions, outlives_abort: boolean): Promise<Task> {
     const { wait = 0, webhook_url, metadata, idempotency_key = randomKey() } = options;
     if (!Number.isInteger(wait) || wait < 0) throw new MedleyError('wait must be a whole number of seconds from 0.');
     const call: GenerateRequest = {
       model,
-      input,
+      input: { ...input },
       ...(webhook_url !== undefined && { webhook_url }),
       ...(metadata !== undefined && { metadata }),
     };
