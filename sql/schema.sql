@@ -559,6 +559,38 @@ create table delivery_slots (
 CREATE INDEX delivery_slots_by_endpoint ON delivery_slots USING btree (endpoint);
 CREATE INDEX delivery_slots_by_host ON delivery_slots USING btree (host, account_id);
 
+create table device_logins (
+  device_hash bytea not null,
+  user_hash bytea not null,
+  client text not null,
+  device text not null,
+  scopes text[],
+  address text not null,
+  network text not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  interval_s integer not null,
+  polled_at timestamptz,
+  decision text,
+  user_id text,
+  account_id text,
+  key_name text,
+  limit_month bigint,
+  key_expires_at timestamptz,
+  constraint device_logins_pkey PRIMARY KEY (device_hash),
+  constraint device_logins_user_hash_key UNIQUE (user_hash),
+  constraint device_logins_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint device_logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint device_logins_check CHECK (((decision IS DISTINCT FROM 'approved'::text) OR ((user_id IS NOT NULL) AND (account_id IS NOT NULL) AND (key_name IS NOT NULL)))),
+  constraint device_logins_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'denied'::text]))),
+  constraint device_logins_device_hash_check CHECK ((length(device_hash) = 32)),
+  constraint device_logins_interval_s_check CHECK ((interval_s > 0)),
+  constraint device_logins_limit_month_check CHECK ((limit_month >= 0)),
+  constraint device_logins_user_hash_check CHECK ((length(user_hash) = 32))
+);
+CREATE INDEX device_logins_by_expiry ON device_logins USING btree (expires_at);
+CREATE INDEX device_logins_by_network ON device_logins USING btree (network);
+
 create table disks (
   host text not null,
   path text not null,

@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os';
+import { availableParallelism, homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { nearest } from './lib/edit-distance.ts';
@@ -84,13 +84,46 @@ export function readConfig(env: Environment = process.env, cwd: string = process
 
 /** A service and a key of it, for commands of callers. Throws ConfigError. */
 export function readServiceOfCaller(env: Environment = process.env): { url: string; api_key: string } {
-  const text = (name: string) => env[name] || undefined;
-  const url = parseBaseUrl('MEDLEY_URL', text('MEDLEY_URL')) ?? 'http://127.0.0.1:8080';
-  const api_key = text('MEDLEY_API_KEY');
+  const { url = local_url, api_key } = readCaller(env);
   if (api_key !== undefined) return { url, api_key };
-  throw new ConfigError(
-    'Set MEDLEY_API_KEY to an API key, and MEDLEY_URL if the service is not at http://127.0.0.1:8080.',
-  );
+  throw new ConfigError(`Set MEDLEY_API_KEY to an API key, and MEDLEY_URL if the service is not at ${local_url}.`);
+}
+
+/** Address of a service unless somebody says otherwise. */
+export const local_url = 'http://127.0.0.1:8080';
+
+/** Settings of the environment for commands of callers. */
+export type CallerConfig = {
+  url: string | undefined;
+  api_key: string | undefined;
+  /** The folder of programs' configuration, of this person. */
+  config_dir: string;
+  /** The protocol by which the terminal shows images; undefined: by none that is known. */
+  images: 'kitty' | 'iterm2' | undefined;
+  colors: boolean;
+};
+
+/** Throws ConfigError. */
+export function readCaller(env: Environment = process.env): CallerConfig {
+  const text = (name: string) => env[name] || undefined;
+  const xdg = text('XDG_CONFIG_HOME');
+  const base = env['MEDLEY_BASE_URL'];
+  return {
+    url: parseBaseUrl('MEDLEY_URL', text('MEDLEY_URL')) ?? parseBaseUrl('MEDLEY_BASE_URL', base || undefined),
+    api_key: text('MEDLEY_API_KEY'),
+    // A relative path is none (XDG Base Directory Specification).
+    config_dir: xdg !== undefined && isAbsolute(xdg) ? xdg : resolve(homedir(), '.config'),
+    images: imageProtocol(text),
+    colors: text('NO_COLOR') === undefined && text('TERM') !== 'dumb',
+  };
+}
+
+/** A multiplexer between the two would show the image as text. */
+function imageProtocol(text: (name: string) => string | undefined): CallerConfig['images'] {
+  if (text('TMUX') !== undefined || /^(?:screen|tmux)/.test(text('TERM') ?? '')) return undefined;
+  const program = text('TERM_PROGRAM') ?? '';
+  if (text('KITTY_WINDOW_ID') !== undefined || text('TERM') === 'xterm-kitty' || program === 'ghostty') return 'kitty';
+  return program === 'iTerm.app' || program === 'WezTerm' || text('LC_TERMINAL') === 'iTerm2' ? 'iterm2' : undefined;
 }
 
 const own_names = [

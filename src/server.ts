@@ -23,6 +23,7 @@ import { moderate } from './api/moderations.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
 import { multi_part_uploads } from './api/multi-part-uploads.ts';
 import { makePipeline } from './http/pipeline.ts';
+import { oauth_endpoints } from './api/oauth.ts';
 import { openApiEndpoint } from './api/openapi/reference.ts';
 import { rerank, rerank_of_cohere } from './api/rerank.ts';
 import { stored_responses } from './api/responses.ts';
@@ -91,6 +92,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     get_file,
     run_event,
     mcp_endpoint,
+    ...oauth_endpoints,
     ...dashboardEndpoints(),
     ...docsEndpoints<App>(),
     openApiEndpoint(() => endpoints),

@@ -3,6 +3,7 @@ import { removeOldAlerts } from './alerts/alert.ts';
 import { watchAccounts, watchService } from './alerts/watch.ts';
 import { removeOldAudit } from './accounts/audit.ts';
 import { removeOldClaims } from './accounts/email-claims.ts';
+import { removeOldDeviceLogins } from './accounts/device-logins.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
 import { removeOldSessions } from './accounts/sessions.ts';
 import { removeOldInvitations } from './accounts/team.ts';
@@ -134,6 +135,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await encryptFactorsAgain(app, stopped);
   await removeOldLoginLinks(app.db, now);
   await removeOldClaims(app.db, now);
+  await removeOldDeviceLogins(app.db, now);
   await dropUnusedCircuits(app.db, now);
   await removeEndedLeases(app.db);
   await removeOldTestCalls(app.db, now);

@@ -63,6 +63,7 @@ async function compile(place, stage) {
   );
   check(await runScript(root, place, 'test/node_modules/typescript/bin/tsc', ['-p', config]), 'Compiling');
   renameSync(join(stage, 'emitted', 'src'), join(stage, 'dist'));
+  renameSync(join(stage, 'emitted', 'clients'), join(stage, 'clients')); // commands of callers use our client
   rmSync(join(stage, 'emitted'), { recursive: true });
   rmSync(config);
   const isData = (path) => statSync(path).isDirectory() || !path.endsWith('.ts');

@@ -70,7 +70,12 @@ export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: 
   return db.tx((tx) => insertKey(tx, key, now));
 }
 
-async function insertKey(tx: Queryable, key: NewKey | RotatedKey, now: Date): Promise<{ key: ApiKey; text: string }> {
+/** As `createKey`, in a transaction with more. */
+export async function insertKey(
+  tx: Queryable,
+  key: NewKey | RotatedKey,
+  now: Date,
+): Promise<{ key: ApiKey; text: string }> {
   const text = newKeyText();
   const row = await insertRow(tx, key, 'program', text, now);
   if (!row) throw new Error('the key was not made');
@@ -204,4 +209,15 @@ export async function keyNamesOf(
     [budget_ids, now],
   );
   return new Map(rows.map(({ budget_id, name }) => [budget_id, name]));
+}
+
+/** Deletes the key that has this text, for who holds it. Undefined if there is none that programs use. */
+export async function revokeKey(db: Queryable, text: string, now: Date): Promise<ApiKey | undefined> {
+  if (!isKeyText(text)) return undefined;
+  const rows = await db.query<ApiKey>(
+    `update api_keys set deleted_at = least($2, now())
+      where hash = $1 and kind = 'program' and (deleted_at is null or deleted_at > now()) returning ${columns}`,
+    [hashKey(text), now],
+  );
+  return rows[0];
 }

@@ -1,43 +1,13 @@
-import type { Command } from 'commander';
 import { audit, type Deed } from '../accounts/audit.ts';
 import type { App } from '../app.ts';
 import { withCommandApp, type CommandApp } from '../app/command-app.ts';
 import { readCommandConfig } from '../app/running.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { CommandError } from './result.ts';
 import { exact, money_max, parseMoney, type Money } from '../money/money.ts';
 
-/** The caller's mistake in a command: told on stderr, exit code 1 (usage: 2). */
-export class CommandError extends Error {
-  override name = 'CommandError';
-  readonly exit_code: 1 | 2;
-
-  constructor(message: string, exit_code: 1 | 2 = 1) {
-    super(message);
-    this.exit_code = exit_code;
-  }
-}
-
-/** The output of a command: an object for --json, lines for people. */
-export type CommandResult = { json: object; text: string; exit_code?: 0 | 1 | 2 };
-
-/** Adds `--json` and runs `action`, whose answer is printed in the form that was asked for. */
-export function says(command: Command, action: (...words: string[]) => Promise<CommandResult>): Command {
-  return command
-    .option('--json', 'one JSON object on stdout, nothing else')
-    .action(async (...command_args: unknown[]) => {
-      const words = command_args.filter((word) => typeof word === 'string');
-      const result = await action(...words);
-      process.stdout.write(command.opts()['json'] === true ? `${JSON.stringify(result.json)}\n` : `${result.text}\n`);
-      if (result.exit_code) process.exitCode = result.exit_code;
-    });
-}
-
-/** A text of an argument with 1 to `length_max` characters. Throws CommandError (usage). */
-export function readText(text: string | undefined, name: string, length_max: number): string {
-  if (text !== undefined && text.length >= 1 && text.length <= length_max && !text.includes('\0')) return text;
-  throw new CommandError(`${name} must have 1 to ${length_max} characters.`, 2);
-}
+export { CommandError, readText, says, table, type CommandResult } from './result.ts';
 
 /** Runs `work` with the parts that most commands need, beside a running service or without one, and closes them. */
 export async function withApp<T>(work: (app: CommandApp) => Promise<T>): Promise<T> {
@@ -76,17 +46,4 @@ export function readMoney(text: string, name: string, options: { signed?: boolea
     );
   }
   return value;
-}
-
-/** Rows as columns of equal width, for people. */
-export function table(rows: string[][]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

@@ -13,7 +13,7 @@ type Entry = {
 };
 
 /** Every operator command, in the order in which the help tells of them. */
-const entries: readonly Entry[] = [
+const of_operators: readonly Entry[] = [
   {
     usage: 'account',
     description: 'accounts and their balances',
@@ -102,6 +102,40 @@ const entries: readonly Entry[] = [
     description: 'restore a backup into an empty database and data folder',
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
+];
+
+/** Commands for who uses a service, anywhere: they have an API key and open no database. */
+const of_callers: readonly Entry[] = [
+  {
+    usage: 'login [url]',
+    description: 'get an API key for this machine, by a code that you confirm in the dashboard',
+    load: async () => (await import('./caller/login.ts')).loginCommand,
+  },
+  {
+    usage: 'logout [url]',
+    description: 'forget the API key of this machine, and delete it at the service',
+    load: async () => (await import('./caller/logout.ts')).logoutCommand,
+  },
+  {
+    usage: 'whoami',
+    description: 'the service, the account and the key that commands use, and the balance',
+    load: async () => (await import('./caller/whoami.ts')).whoamiCommand,
+  },
+  {
+    usage: 'run <model> [prompt]',
+    description: 'make an image, a video, audio or another file',
+    load: async () => (await import('./caller/run.ts')).runCommandOfCallers,
+  },
+  {
+    usage: 'chat [model] [prompt]',
+    description: 'ask a chat model once, or talk with it',
+    load: async () => (await import('./caller/chat.ts')).chatCommand,
+  },
+  {
+    usage: 'tasks',
+    description: 'the tasks of your account: list, show, wait, save, cancel',
+    load: async () => (await import('./caller/tasks.ts')).tasksCommands,
+  },
   {
     usage: 'mcp',
     description: 'tools for agents over stdin and stdout, with MEDLEY_API_KEY',
@@ -109,12 +143,24 @@ const entries: readonly Entry[] = [
   },
 ];
 
+const groups = [
+  { heading: 'For operators:', entries: of_operators },
+  { heading: 'For callers:', entries: of_callers },
+];
+
+/** Tells whether this is the name of a command that has nothing to do with a service on this machine. */
+export function isForCallers(name: string | undefined): boolean {
+  return of_callers.some(({ usage }) => usage.split(' ', 1)[0] === name);
+}
+
 /** Adds all commands by name, and of those that `words` name, or of all, what there is to them. */
 export async function addCommands(program: Command, words?: readonly string[]): Promise<void> {
-  for (const { usage, alias, description, load } of entries) {
-    const command = program.command(usage).description(description);
-    if (alias !== undefined) command.alias(alias);
-    const names = [command.name(), ...command.aliases()];
-    if (words === undefined || names.some((name) => words.includes(name))) (await load())(command);
+  for (const { heading, entries } of groups) {
+    for (const { usage, alias, description, load } of entries) {
+      const command = program.command(usage).description(description).helpGroup(heading);
+      if (alias !== undefined) command.alias(alias);
+      const names = [command.name(), ...command.aliases()];
+      if (words === undefined || names.some((name) => words.includes(name))) (await load())(command);
+    }
   }
 }

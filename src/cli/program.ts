@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import package_json from '../../package.json' with { type: 'json' };
-import { addCommands } from './commands.ts';
-import { CommandError } from './command.ts';
+import { addCommands, isForCallers } from './commands.ts';
+import { CommandError } from './result.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { is_published, program_name } from '../lib/program-name.ts';
 import { endAfter, NoAnswer } from '../lib/within.ts';
 
-const about = `Operator commands of Medley; each takes --json.${is_published ? ' Alone, or with start, it starts the service.' : ''}`;
+const about = `Commands of Medley, for operators and for callers; each takes --json.${is_published ? ' Alone, or with start, it starts the service.' : ''}`;
 
 const failure = 1;
 const usage = 2;
@@ -26,16 +26,17 @@ export async function runCommand(words: string[]): Promise<void> {
   strict(program);
   if (!words.includes('--json')) for (const warning of unknownSettings()) console.error(`Warning: ${warning}`);
   try {
-    const tellFolder = words.includes('--json') || words.includes('--help') ? () => undefined : watchFolder();
+    const says_folder = !words.includes('--json') && !words.includes('--help') && !isForCallers(words[0]);
+    const tellFolder = says_folder ? watchFolder() : () => undefined;
     await program.parseAsync(words, { from: 'user' });
     tellFolder();
   } catch (error) {
     if (process.exitCode !== undefined) return; // a signal has said how it ends, and taken the database away
-    const { message, exit_code } = explain(error);
+    const { message, exit_code, facts } = explain(error);
     process.exitCode = exit_code;
     if (exit_code === 0) return;
     if (!(error instanceof CommanderError)) console.error(message); // commander has told its own
-    if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { message } })}\n`);
+    if (words.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { message, ...facts } })}\n`);
     if (error instanceof NoAnswer) endAfter(error, exit_code);
   }
 }
@@ -64,13 +65,13 @@ function strict(command: Command): void {
   for (const child of command.commands) strict(child);
 }
 
-function explain(error: unknown): { message: string; exit_code: number } {
+function explain(error: unknown): { message: string; exit_code: number; facts?: object } {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommanderError) {
     const help_shown = error.code === 'commander.help';
     const sentence = help_shown ? 'A command is missing.' : message.replace(/^error: /, '');
     return { message: sentence, exit_code: error.exitCode === 0 ? 0 : usage };
   }
-  if (error instanceof CommandError) return { message, exit_code: error.exit_code };
+  if (error instanceof CommandError) return { message, exit_code: error.exit_code, facts: error.facts };
   return { message, exit_code: error instanceof CatalogError || error instanceof ConfigError ? usage : failure };
 }

@@ -51,6 +51,7 @@ import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
+import { approve_device_login, deny_device_login, find_device_login } from './device-login.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
@@ -82,6 +83,9 @@ const endpoints: readonly Endpoint<App>[] = [
   get_me,
   get_invitation,
   accept_invitation,
+  find_device_login,
+  deny_device_login,
+  approve_device_login,
   get_balance,
   get_home,
   get_choices,

@@ -24,6 +24,7 @@ const pages = [
   'invitation',
   'reset-password',
   'confirm-email',
+  'device',
   'playground',
   'models',
   'activity',

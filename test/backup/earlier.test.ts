@@ -70,6 +70,7 @@ const later_tables = [
   'upload_parts',
   'batches',
   'batch_lines',
+  'device_logins',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

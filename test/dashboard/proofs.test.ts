@@ -34,6 +34,7 @@ const acts: [string, string, string][] = [
   ['PATCH', '/dash/accounts/{account}/keys/{id}', 'changes the limits of a key'],
   ['POST', '/dash/accounts/{account}/keys/{id}/rotate', 'rotates a key'],
   ['DELETE', '/dash/accounts/{account}/keys/{id}', 'deletes a key'],
+  ['POST', '/dash/accounts/{account}/device-login', 'gives a key to a program'],
   ['POST', '/dash/accounts/{account}/webhooks/secret', 'shows the secret of webhooks'],
   ['POST', '/dash/accounts/{account}/webhooks/secret/rotate', 'rotates that secret'],
   ['PATCH', '/dash/accounts/{account}/team/{user}', 'changes a role'],

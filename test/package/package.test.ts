@@ -66,6 +66,7 @@ describe('the tarball', () => {
       'README.md',
       'SECURITY.md',
       'bin',
+      'clients',
       'dist',
       'medley.example.yaml',
       'medley.schema.json',

@@ -17,6 +17,7 @@ import {
   readRoutesSearch,
 } from './pages/admin/search.ts';
 import { readActivitySearch } from './pages/activity/search.ts';
+import { readDeviceSearch } from './pages/device/search.ts';
 import { readKeysSearch } from './pages/keys/search.ts';
 import { readModelsSearch } from './pages/models/search.ts';
 import { readPlaygroundSearch } from './pages/playground/search.ts';
@@ -89,6 +90,13 @@ const keys = createRoute({
   path: '/keys',
   validateSearch: readKeysSearch,
   component: lazyRouteComponent(() => import('./pages/keys/Keys.tsx'), 'Keys'),
+});
+
+const device = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/device',
+  validateSearch: readDeviceSearch,
+  component: lazyRouteComponent(() => import('./pages/device/Device.tsx'), 'Device'),
 });
 
 const models = createRoute({ getParentRoute: () => signedIn, path: '/models' });
@@ -244,6 +252,7 @@ const routeTree = root.addChildren([
     task,
     chat,
     keys,
+    device,
     models.addChildren([modelList, model]),
     usage,
     billing,

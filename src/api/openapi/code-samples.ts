@@ -54,9 +54,11 @@ function queryOf({ query }: EndpointDocs): string {
 
 function bodyOf(body: NonNullable<EndpointDocs['body']>): SampleBody | undefined {
   const [example] = Object.values(body.examples ?? {});
+  const fields = Object.entries(isObject(example) ? example : {});
+  if (body.content_type === 'application/x-www-form-urlencoded')
+    return { kind: 'fields', fields: fields.map(([name, value]) => [name, String(value)]) };
   if (body.content_type !== 'multipart/form-data')
     return example === undefined ? undefined : { kind: 'json', value: example };
-  const fields = Object.entries(isObject(example) ? example : {});
   return {
     kind: 'form',
     fields: fields.map(([name, value]) => [name, isFileField(body.schema, name) ? { file: `${value}` } : `${value}`]),

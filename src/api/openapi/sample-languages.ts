@@ -3,6 +3,8 @@ type SampleFile = { file: string };
 
 export type SampleBody =
   | { kind: 'json'; value: unknown }
+  /** As a form of a page: application/x-www-form-urlencoded. */
+  | { kind: 'fields'; fields: readonly (readonly [string, string])[] }
   | { kind: 'form'; fields: readonly (readonly [string, string | SampleFile])[] }
   | ({ kind: 'bytes' } & SampleFile);
 
@@ -41,6 +43,8 @@ function curlBody(body: SampleBody): string[] {
   switch (body.kind) {
     case 'json':
       return [`-d ${quoted(literal(body.value, json_syntax, 1))}`];
+    case 'fields':
+      return body.fields.map(([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`);
     case 'form':
       return body.fields.map(([name, value]) =>
         typeof value === 'string' ? `-F ${quoted(`${name}=${value}`)}` : `-F ${name}=@${value.file}`,
@@ -53,7 +57,7 @@ function curlBody(body: SampleBody): string[] {
 /** Writes the request as a module of TypeScript for Node, without packages. */
 export function renderTypeScript(request: SampleRequest): string {
   const { method, url, body, answer } = request;
-  const has_files = body !== undefined && body.kind !== 'json';
+  const has_files = body?.kind === 'form' || body?.kind === 'bytes';
   const imports = [
     ...(has_files ? ["import { openAsBlob } from 'node:fs';"] : []),
     ...(typeof answer === 'string' ? [] : ["import { writeFile } from 'node:fs/promises';"]),
@@ -73,6 +77,8 @@ export function renderTypeScript(request: SampleRequest): string {
 
 function typeScriptBody(body: SampleBody): string {
   if (body.kind === 'form') return 'form';
+  if (body.kind === 'fields')
+    return `new URLSearchParams(${literal(Object.fromEntries(body.fields), typescript_syntax, 1)})`;
   if (body.kind === 'bytes') return `await openAsBlob('${body.file}')`;
   return `JSON.stringify(${literal(body.value, typescript_syntax, 1)})`;
 }
@@ -117,6 +123,7 @@ export function renderPython(request: SampleRequest): string {
 
 function pythonBody(body: SampleBody): string[] {
   if (body.kind === 'json') return [`json=${literal(body.value, python_syntax, 1)}`];
+  if (body.kind === 'fields') return [`data=${literal(Object.fromEntries(body.fields), python_syntax, 1)}`];
   if (body.kind === 'bytes') return [`data=open(${double(body.file)}, "rb")`];
   const texts = body.fields.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
   const files = body.fields.flatMap(([name, value]) =>

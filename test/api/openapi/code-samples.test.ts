@@ -70,6 +70,8 @@ function shownHeaders(all: readonly (readonly [string, string])[]): string[] {
 
 async function readBody(bytes: Buffer, type: string): Promise<unknown> {
   if (type.startsWith('application/json')) return JSON.parse(bytes.toString());
+  if (type.startsWith('application/x-www-form-urlencoded'))
+    return Object.fromEntries(new URLSearchParams(bytes.toString()));
   if (!type.startsWith('multipart/form-data')) return bytes.length === 0 ? undefined : bytes.toString();
   const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData();
   const fields = [...form].map(async ([name, value]) => [name, typeof value === 'string' ? value : await value.text()]);
@@ -96,7 +98,7 @@ function bodyAsSent(body: SampleRequest['body']): unknown {
   );
 }
 
-/** The request that curl makes of its words: -sS -X -H -d -F --data-binary -o and one address. */
+/** The request that curl makes of its words: -sS -X -H -d -F --data-binary --data-urlencode -o and one address. */
 function readCurl(words: string[]): Received {
   const [silent, url = '', ...rest] = words;
   expect(silent).toBe('-sS');
@@ -107,11 +109,11 @@ function readCurl(words: string[]): Received {
     .map(([name = '', value = '']) => [name, value] as const);
   const [json] = valuesOf('-d');
   const [bytes] = valuesOf('--data-binary');
-  const fields = valuesOf('-F').map((field) => field.split('=', 2));
+  const fields = [...valuesOf('-F'), ...valuesOf('--data-urlencode')].map((field) => field.split('=', 2));
   const form = Object.fromEntries(fields.map(([name, value = '']) => [name, value.replace(/^@/, 'bytes of ')]));
   const types = headers.filter(([name]) => name === 'Content-Type').map(([, value]) => value);
   expect(types).toEqual(json === undefined ? [] : ['application/json']);
-  const known = new Set(['-X', '-H', '-d', '-F', '-o', '--data-binary']);
+  const known = new Set(['-X', '-H', '-d', '-F', '-o', '--data-binary', '--data-urlencode']);
   expect(options.filter(([word]) => !known.has(word))).toEqual([]);
   return {
     method: valuesOf('-X')[0] ?? (json === undefined && bytes === undefined && fields.length === 0 ? 'GET' : 'POST'),

@@ -90,6 +90,9 @@ describe('openapi.json', () => {
     expect(open.map(({ path }) => path)).toEqual([
       '/upload/v1beta/files/{account}/{id}',
       '/files/{+key}',
+      '/oauth/device_authorization',
+      '/oauth/token',
+      '/oauth/revoke',
       '/openapi.json',
       '/livez',
       '/readyz',

@@ -1,0 +1,288 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync, chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Task } from '../../clients/typescript/src/index.ts';
+import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { as_terminal, Person } from './caller.ts';
+
+let test: TestApp;
+let client: Client;
+let owner: Someone;
+let person: Person;
+
+beforeAll(async () => {
+  test = await startTestApp();
+  owner = await ownerOfNew(test);
+  client = await test.client({ account_id: owner.account_id });
+});
+afterAll(() => test.stop());
+beforeEach(() => {
+  person = new Person({ MEDLEY_URL: test.url, MEDLEY_API_KEY: client.key });
+});
+afterEach(() => person.remove());
+
+const at = (name: string) => join(person.folder, name);
+const credentials = (of = person) => join(of.folder, 'config/medley/credentials.json');
+
+describe('medley login', () => {
+  beforeEach(() => {
+    person.remove();
+    person = new Person();
+  });
+
+  it('gets a key by a code, keeps it for this person alone, and logout deletes it', async () => {
+    const login = person.start(['login', test.url, '--json']);
+    await expect.poll(() => login.error, { timeout: 120_000 }).toMatch(/Code +[A-Z]{4}-[A-Z]{4}/);
+    const [, code = ''] = /Code +(\S+)/.exec(login.error) ?? [];
+    expect(login.error).toContain(`${test.url}/device?code=${code}`);
+    told(await owner.post(`${owner.base}/device-login`, { code, name: 'my laptop' }));
+    expect(await login.ended, login.error).toBe(0);
+    expect(JSON.parse(login.out.toString())).toMatchObject({ url: test.url, key: { name: 'my laptop' } });
+    const stored = readFileSync(credentials(), 'utf8');
+    const [key = ''] = /mdl_\w{36}/.exec(stored) ?? [];
+    expect(login.out.toString() + login.error).not.toContain(key);
+    expect(statSync(credentials()).mode & 0o777).toBe(0o600);
+
+    const who = await person.json<{ account: object; key: object }>(['whoami']);
+    expect(who).toMatchObject({ account: { id: owner.account_id, name: 'Own' }, key: { name: 'my laptop' } });
+    expect(await person.json(['logout'])).toEqual({ url: test.url, key_deleted: true });
+    expect(readFileSync(credentials(), 'utf8')).not.toContain(key);
+    const { status } = await fetch(`${test.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } });
+    expect(status).toBe(401);
+    expect(await person.run(['whoami'], { env: { MEDLEY_URL: test.url } })).toMatchObject({
+      code: 3,
+      error: expect.stringContaining(`medley login ${test.url}`),
+    });
+  });
+
+  it('says so when the person refuses', async () => {
+    const login = person.start(['login', test.url]);
+    await expect.poll(() => login.error, { timeout: 120_000 }).toMatch(/Code +[A-Z]{4}-/);
+    const [, code = ''] = /Code +(\S+)/.exec(login.error) ?? [];
+    told(await owner.post('/dash/device-login/deny', { code }));
+    expect(await login.ended).toBe(3);
+    expect(login.error).toContain('refused');
+    expect(existsSync(credentials())).toBe(false);
+  });
+
+  it('--key takes a key from stdin, keeps no wrong one, and logout leaves it as it is', async () => {
+    const wrong = await person.run(['login', test.url, '--key'], { stdin: `mdl_${'0'.repeat(36)}\n` });
+    expect(wrong).toMatchObject({ code: 3, out: '' });
+    expect(existsSync(credentials())).toBe(false);
+    expect((await person.run(['login', test.url, '--key'], { stdin: `${client.key}\n` })).code).toBe(0);
+    chmodSync(credentials(), 0o644);
+    const who = await person.run(['whoami']);
+    expect(who).toMatchObject({ code: 0, error: expect.stringContaining('Others on this machine') });
+    expect(statSync(credentials()).mode & 0o777).toBe(0o600);
+    // The environment wins over what is stored, and names the service too.
+    const other = await test.client();
+    const by_env = await person.run(['whoami', '--json'], {
+      env: { MEDLEY_API_KEY: other.key, MEDLEY_BASE_URL: test.url },
+    });
+    expect(JSON.parse(by_env.out)).toMatchObject({ account: { id: other.account_id } });
+    expect(await person.json(['logout'])).toEqual({ url: test.url, key_deleted: false });
+    expect((await client.call('GET', '/v1/key')).status).toBe(200);
+  });
+
+  it('a file of credentials that is none is left as it is, and named', async () => {
+    mkdirSync(join(person.folder, 'config/medley'), { recursive: true });
+    writeFileSync(credentials(), 'not json', { mode: 0o600 });
+    const { code, error } = await person.run(['whoami', '--url', test.url]);
+    expect([code, error]).toEqual([1, expect.stringContaining(credentials())]);
+    expect(readFileSync(credentials(), 'utf8')).toBe('not json');
+  });
+
+  it('an address at which nothing listens ends it with 5', async () => {
+    const { code, error } = await person.run(['login', 'http://127.0.0.1:9']);
+    expect([code, error]).toEqual([5, expect.stringContaining('http://127.0.0.1:9 gave no answer')]);
+  });
+});
+
+const escape = String.fromCharCode(27);
+const kitty_sequence = new RegExp(`${escape}_G([^;]*);([\\w+/=]*)${escape}\\\\`, 'g');
+
+describe('medley run', () => {
+  it('makes an image, saves it, and says what it costs', async () => {
+    const words = ['run', 'sandbox/image', 'a red cube', '-i', 'width=64', '-i', 'height:=64', '-o', 'cube.png'];
+    const { code, out, error } = await person.run(words);
+    expect([code, out], error).toEqual([0, 'cube.png\n']);
+    expect(error).toMatch(/task_\w+ queued\n[\s\S]*task_\w+: 0\.01 USD, [\d.]+ s\n$/);
+    expect(await sharp(at('cube.png')).metadata()).toMatchObject({ width: 64, height: 64, format: 'png' });
+    expect(readdirSync(person.folder)).toEqual(['cube.png']);
+  });
+
+  it('overwrites nothing, and finds out before anything is paid', async () => {
+    writeFileSync(at('there.png'), 'mine');
+    const before = await client.call('GET', '/v1/balance');
+    const refused = await person.run(['run', 'sandbox/image', 'x', '-o', 'there.png']);
+    expect(refused).toMatchObject({ code: 2, error: expect.stringContaining('--force') });
+    expect((await client.call('GET', '/v1/balance')).json.available).toEqual(before.json.available);
+    expect(readFileSync(at('there.png'), 'utf8')).toBe('mine');
+    expect((await person.run(['run', 'sandbox/image', 'x', '-o', 'there.png', '--force'])).code).toBe(0);
+    expect((await sharp(at('there.png')).metadata()).format).toBe('png');
+  });
+
+  it('prints a file to stdout, and nothing else there', async () => {
+    const running = person.start(['run', 'sandbox/image', 'x', '-i', 'width=64', '-i', 'height=64', '-o', '-', '-q']);
+    running.child.stdin.end();
+    expect(await running.ended, running.error).toBe(0);
+    expect((await sharp(running.out).metadata()).format).toBe('png');
+    expect(running.error).toBe('');
+  });
+
+  it('with --json is one object with the files, and --no-wait prints a task that save finds later', async () => {
+    const done = await person.json<Task & { files: string[] }>(['run', 'sandbox/image', 'x', '-o', './']);
+    expect(done).toMatchObject({ status: 'succeeded', files: [`${done.id}.png`] });
+    const { out } = await person.run(['run', 'sandbox/image', 'later', '--no-wait']);
+    const id = out.trim();
+    expect((await person.run(['tasks', 'wait', id, '-o', 'later.png'])).out).toBe('later.png\n');
+    expect(existsSync(at('later.png'))).toBe(true);
+    expect((await person.run(['tasks', 'save', id, '-o', 'again.png'])).code).toBe(0);
+    expect(readFileSync(at('again.png'))).toEqual(readFileSync(at('later.png')));
+  });
+
+  it('the same --idempotency-key is one task', async () => {
+    const words = ['run', 'sandbox/image', 'once', '--no-wait', '--idempotency-key', `key-${client.key_id}`];
+    const [first, second] = [await person.run(words), await person.run(words)];
+    expect(first.out).toMatch(/^task_/);
+    expect(second.out).toBe(first.out);
+  });
+
+  it('a task that fails ends it with 1, and a model that is not there names those that are', async () => {
+    const failed = await person.run(['run', 'sandbox/image', '[[fail]]', '-o', 'x.png', '--json']);
+    expect([failed.code, existsSync(at('x.png'))]).toEqual([1, false]);
+    expect(JSON.parse(failed.out)).toMatchObject({ error: { task: { status: 'failed' } } });
+    const unknown = await person.run(['run', 'sandbox/imagine', 'x']);
+    expect(unknown).toMatchObject({ code: 1, error: expect.stringContaining('sandbox/image, ') });
+    expect((await person.run(['run', 'sandbox/chat', 'x'])).error).toContain('medley chat sandbox/chat');
+    expect((await person.run(['run', 'sandbox/image', 'x', '-i', 'width=many'])).error).toContain('width');
+  });
+
+  it('without money ends with 4, without a key with 3', async () => {
+    const poor = await test.client({ credit: '0.00' });
+    const { code, error } = await person.run(['run', 'sandbox/image', 'x'], { env: { MEDLEY_API_KEY: poor.key } });
+    expect([code, error]).toEqual([4, expect.stringContaining('Top up')]);
+    const wrong = { MEDLEY_API_KEY: `mdl_${'0'.repeat(36)}` };
+    expect(await person.run(['run', 'sandbox/image', 'x'], { env: wrong })).toMatchObject({ code: 3 });
+  });
+
+  it('Ctrl-C cancels the task and says that it costs nothing', async () => {
+    const running = person.start(['run', 'sandbox/image', '[[hang]]', '-o', 'x.png', '--json']);
+    const newest = async () => (await client.call('GET', '/v1/tasks?limit=1')).json.data[0];
+    const text = async (id: string) => (await client.call('GET', `/v1/tasks/${id}`)).json.status;
+    await expect.poll(async () => (await newest())?.status, { timeout: 120_000 }).toBe('running');
+    const { id = '' } = (await newest()) ?? {};
+    running.child.kill('SIGINT');
+    expect(await running.ended).toBe(130);
+    expect(running.error).toContain('costs nothing');
+    expect(await text(id)).toBe('failed');
+    expect(JSON.parse(running.out.toString())).toMatchObject({ error: { task: { error: { type: 'canceled' } } } });
+  });
+
+  it('uploads a file that an input names', async () => {
+    const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+    writeFileSync(at('in.png'), png);
+    const none = await person.run(['run', 'sandbox/edit', 'x', '-i', 'images=@missing.png']);
+    expect(none).toMatchObject({ code: 2, error: expect.stringContaining('missing.png') });
+    const words = ['run', 'sandbox/edit', 'x', '-i', 'images=@in.png', '-i', 'mask=@in.png', '-o', 'out.png'];
+    const { code, error } = await person.run(words);
+    expect(code, error).toBe(0);
+    expect(error).toContain('uploading in.png');
+    expect((await sharp(at('out.png')).metadata()).format).toBe('png');
+    expect((await client.call('GET', '/v1/files')).json.data[0]).toMatchObject({ purpose: 'cli' });
+  });
+
+  it('numbers several files', async () => {
+    const words = ['run', 'sandbox/image', 'x', '-i', 'width=64', '-i', 'height=64', '-i', 'n=2', '-o', 'two.png'];
+    writeFileSync(at('two-2.png'), 'mine');
+    expect((await person.run(words)).out).toBe('two-1.png\ntwo-2 (2).png\n');
+    expect(readFileSync(at('two-2.png'), 'utf8')).toBe('mine');
+  });
+
+  it('shows the image in a terminal that can', async () => {
+    const words = ['run', 'sandbox/image', 'x', '-i', 'width=64', '-i', 'height=64', '-o', 'x.png'];
+    const kitty = await person.run(words, { env: { ...as_terminal, TERM: 'xterm-kitty', TMUX: '' } });
+    expect(kitty.code, kitty.error).toBe(0);
+    const shown = [...kitty.out.matchAll(kitty_sequence)];
+    expect(shown[0]?.[1]).toMatch(/^a=T,f=100,m=[01]$/);
+    const png = Buffer.from(shown.map(([, , text]) => text).join(''), 'base64');
+    expect(await sharp(png).metadata()).toMatchObject({ format: 'png', width: 64 });
+    expect(kitty.error).toContain('\r'); // the bar
+    const iterm = { ...as_terminal, TERM: 'xterm', TERM_PROGRAM: 'iTerm.app', TMUX: '' };
+    const other = await person.run([...words, '--force'], { env: iterm });
+    expect(other.out).toContain('\u001B]1337;File=inline=1;size=');
+    const plain = await person.run([...words, '--force'], { env: { ...as_terminal, TERM: 'xterm', TERM_PROGRAM: '' } });
+    expect(plain.out).toBe('x.png\n');
+  });
+});
+
+describe('medley tasks', () => {
+  it('lists, shows and cancels tasks of the account', async () => {
+    const { id } = (
+      await client.call('POST', '/v1/generate', { model: 'sandbox/image', input: { prompt: '[[hang]]' } })
+    ).json;
+    const { tasks } = await person.json<{ tasks: Task[] }>(['tasks', '-n', '1']);
+    expect(tasks).toMatchObject([{ id }]);
+    expect((await person.run(['tasks', 'list', '--model', 'sandbox/image'])).out).toContain(id);
+    expect((await person.run(['tasks', 'show', id])).out).toMatch(/Cost +up to 0\.01 USD/);
+    expect(await person.json(['tasks', 'cancel', id])).toMatchObject({ id, error: { type: 'canceled' } });
+    expect(await person.run(['tasks', 'cancel', id])).toMatchObject({ code: 0 }); // it is canceled already
+    expect(await person.run(['tasks', 'show', 'task_none'])).toMatchObject({ code: 1 });
+    expect(await person.run(['tasks', '--status', 'odd'])).toMatchObject({ code: 2 });
+  });
+});
+
+describe('medley chat', () => {
+  it('prints an answer as it comes, and its cost', async () => {
+    const { code, out, error } = await person.run(['chat', 'sandbox/chat', 'Hello there']);
+    expect([code, out.length > 1, out.endsWith('\n')], error).toEqual([0, true, true]);
+    expect(error).toMatch(/^sandbox\/chat: 0\.\d{6} USD, \d+ \+ \d+ tokens\n$/);
+    const whole = await person.json<{ text: string; cost: object }>(['chat', '-m', 'sandbox/chat', 'Hello there']);
+    expect(whole).toMatchObject({ model: 'sandbox/chat', finish_reason: 'stop', cost: { currency: 'USD' } });
+    expect(`${whole.text}\n`).toBe(out);
+  });
+
+  it('takes the prompt from stdin, files behind it, and the first chat model unless one is named', async () => {
+    const piped = await person.run(['chat', '-m', 'sandbox/chat'], { stdin: 'Hello there' });
+    const named = await person.run(['chat', 'sandbox/chat', 'Hello there']);
+    expect(piped.out).toBe(named.out);
+    writeFileSync(at('more.txt'), 'and more');
+    expect((await person.run(['chat', 'sandbox/chat', 'Look', '-f', 'more.txt'])).code).toBe(0);
+    expect((await person.run(['chat', 'Just a prompt'])).code).toBe(0);
+    expect(await person.run(['chat', 'sandbox/chat', '-f', 'none.txt'])).toMatchObject({ code: 2 });
+    expect(await person.run(['chat', 'sandbox/chat'])).toMatchObject({ code: 2 });
+  });
+
+  it('an error of the service, a cut and a silent model end it with the reason', async () => {
+    const refused = await person.run(['chat', 'sandbox/chat', '[[error 429]]']);
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect((await person.run(['chat', 'sandbox/chat', '[[cut]] a longer text'])).code).not.toBe(0);
+    expect((await person.run(['chat', 'no/model', 'x'])).error).toContain('no/model');
+  });
+
+  it('Ctrl-C ends an answer and says what came of it costs', async () => {
+    const running = person.start(['chat', 'sandbox/chat', '[[tokens 4000]] [[delay 30s]]']);
+    await expect
+      .poll(async () => test.app.db.query(`select from open_holds where account_id = $1`, [client.account_id]), {
+        timeout: 120_000,
+      })
+      .not.toEqual([]);
+    running.child.kill('SIGINT');
+    expect(await running.ended).toBe(130);
+    expect(running.error).toContain('Interrupted.');
+  });
+
+  it('talks on a terminal, with the history, until /exit', async () => {
+    const stdin = '/help\nMy name is Ada\n/model sandbox/chat\nAnd now?\n/clear\n/exit\n';
+    const { code, out, error } = await person.run(['chat', 'sandbox/chat'], { stdin, env: as_terminal });
+    expect(code, error).toBe(0);
+    expect(out).toContain('another model');
+    expect(error.match(/sandbox\/chat: 0\.\d+ USD, (\d+) \+/g)).toHaveLength(2);
+    const [first = 0, second = 0] = [...error.matchAll(/USD, (\d+) \+/g)].map(([, count]) => Number(count));
+    expect(second).toBeGreaterThan(first);
+  });
+});
