@@ -57,7 +57,7 @@ export async function countCalls(
 ): Promise<number> {
   const rows = await db.query<{ calls: bigint }>(
     `select count(*) as calls
-       from (select from chat_calls where created_at > $1 and model <> all($2) limit $3) c`,
+       from (select from chat_calls where created_at > $1 and model <> all($2) order by created_at desc limit $3) c`,
     [since, models_left_out, max],
   );
   return Number(rows[0]?.calls ?? 0);

@@ -8,9 +8,10 @@ export type Received = { from: string; to: string[]; subject: string; text: stri
 
 /**
  * `hang`: takes connections and says nothing. `mute`: says nothing of a recipient. `refuse`: no such recipient. `fail`:
- * not now. `refuse sender`, `refuse relaying`: not from us, whoever it is for.
+ * not now. `refuse sender`, `refuse relaying`: not from us, whoever it is for. `take in silence`: takes mails and does
+ * not say so.
  */
-export type Mood = 'take' | 'hang' | 'mute' | 'refuse' | 'fail' | 'refuse sender' | 'refuse relaying';
+export type Mood = 'take' | 'hang' | 'mute' | 'refuse' | 'fail' | 'refuse sender' | 'refuse relaying' | 'take in silence';
 
 const refusals: Partial<Record<Mood, string>> = {
   refuse: '550 nobody here',
@@ -75,11 +76,11 @@ function converse(socket: Socket, moodFor: (to: string) => Mood, take: (mail: Re
     if (body) {
       take({ ...envelope, ...contentOf(body.join('\r\n')) });
       body = undefined;
-      return void say('250 taken');
+      return void (moodFor('') === 'take in silence' || say('250 taken'));
     }
     const [verb = '', path = ''] = [line.slice(0, 4).toUpperCase(), /<([^>]*)>/.exec(line)?.[1] ?? ''];
     if (verb === 'MAIL') envelope = { from: path, to: [] };
-    const mood = verb === 'RCPT' ? moodFor(path) : 'take';
+    const mood = verb === 'RCPT' && moodFor(path) !== 'take in silence' ? moodFor(path) : 'take';
     if (verb === 'RCPT' && mood === 'take') envelope.to.push(path);
     if (verb === 'DATA') body = [];
     if (verb === 'MAIL' && moodFor('') === 'refuse sender') return void say('550 5.7.1 not a sender of ours');
