@@ -11,7 +11,15 @@ export type Received = { from: string; to: string[]; subject: string; text: stri
  * not now. `refuse sender`, `refuse relaying`: not from us, whoever it is for. `take in silence`: takes mails and does
  * not say so.
  */
-export type Mood = 'take' | 'hang' | 'mute' | 'refuse' | 'fail' | 'refuse sender' | 'refuse relaying' | 'take in silence';
+export type Mood =
+  | 'take'
+  | 'hang'
+  | 'mute'
+  | 'refuse'
+  | 'fail'
+  | 'refuse sender'
+  | 'refuse relaying'
+  | 'take in silence';
 
 const refusals: Partial<Record<Mood, string>> = {
   refuse: '550 nobody here',
