@@ -113,13 +113,18 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
   return db.query<Account>('select * from accounts order by created_at, id');
 }
 
-/** Accounts whose name or id has these letters, newest first: ids sort by time, so they are the cursor. */
+/**
+ * Accounts whose name or id has these letters, or the name or address of one of their people, newest first: ids sort by
+ * time, so they are the cursor.
+ */
 export async function searchAccounts(
   db: Queryable,
   { search, after, limit }: { search: string; after: string | undefined; limit: number },
 ): Promise<Account[]> {
   return db.query<Account>(
-    `select * from accounts where ($1 = '' or strpos(lower(name), lower($1)) > 0 or strpos(id, $1) > 0)
+    `select * from accounts where ($1 = '' or strpos(lower(name), lower($1)) > 0 or strpos(id, $1) > 0
+          or id in (select m."organizationId" from auth.member m join auth."user" u on u.id = m."userId"
+                     where strpos(lower(u.email), lower($1)) > 0 or strpos(lower(u.name), lower($1)) > 0))
         and ($2::text is null or id < $2) order by id desc limit $3`,
     [search.replaceAll('\0', ''), after ?? null, limit],
   );

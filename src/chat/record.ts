@@ -252,6 +252,9 @@ export type RecordFilter = {
   limit: number;
   /** Calls made before this one (further down the list). */
   after?: string;
+  /** Calls made after this one (further up the list). */
+  before?: string;
+  id?: string;
   model?: string;
   key_id?: string;
   /** Only calls that ended well, or only the others. */
@@ -268,10 +271,12 @@ export async function listRecords(
   db: Queryable,
   filter: RecordFilter,
 ): Promise<{ lines: RecordLine[]; has_more: boolean }> {
-  const { account_id, after, model, key_id, ok, created_after, created_before, limit } = filter;
+  const { account_id, after, before, id, model, key_id, ok, created_after, created_before, limit } = filter;
   const { text, values } = conditionsOf([
     ['account_id = ?', account_id],
     ['id < ?', after],
+    ['id > ?', before],
+    ['id = ?', id],
     ['model = ?', model],
     ['key_id = ?', key_id],
     ['id > ?', created_after && firstIdSince('req', Math.max(0, created_after.getTime() - id_slack_ms))],
@@ -282,8 +287,22 @@ export async function listRecords(
   const outcome = ok === undefined ? '' : ok ? ' and status < 400' : ' and status >= 400';
   const rows = await db.query<RecordLine>(
     `select key_id, ${columns.replace('attempts, ', '')} from chat_calls where ${text}${outcome}
-      order by id desc limit $${values.length + 1}`,
+      order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`,
     [...values, limit + 1],
   );
-  return { lines: rows.slice(0, filter.limit), has_more: rows.length > filter.limit };
+  const lines = rows.slice(0, limit);
+  return { lines: before === undefined ? lines : lines.toReversed(), has_more: rows.length > limit };
+}
+
+const marked = 50;
+
+/** Returns a mark of each account's newest calls: it changes when a call is added. Accounts without calls have none. */
+export async function callMarks(db: Queryable, account_ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ account_id: string; mark: string | null }>(
+    `select a.account_id, (select md5(string_agg(c.id, ',')) from (
+       select id from chat_calls where account_id = a.account_id order by id desc limit ${marked}) c) as mark
+       from unnest($1::text[]) a (account_id)`,
+    [account_ids],
+  );
+  return new Map(rows.map(({ account_id, mark }) => [account_id, mark ?? '']));
 }

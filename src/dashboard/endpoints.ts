@@ -1,5 +1,7 @@
 import type { Endpoint } from '../http/endpoint.ts';
 import type { App } from '../app.ts';
+import { get_activity_csv, get_activity_jsonl, list_activity } from './activity.ts';
+import { activity_events } from './activity-events.ts';
 import {
   admin_account,
   admin_accounts,
@@ -61,6 +63,7 @@ import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } fro
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_runs, estimate_run, generate_run, upload_for_run, whole_runs } from './playground.ts';
+import { admin_search, search_account } from './search.ts';
 import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
@@ -89,6 +92,11 @@ const endpoints: readonly Endpoint<App>[] = [
   get_balance,
   get_home,
   get_choices,
+  search_account,
+  list_activity,
+  get_activity_csv,
+  get_activity_jsonl,
+  activity_events,
   list_tasks,
   get_task,
   get_task_file,
@@ -157,6 +165,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_configuration,
   admin_check,
   admin_reload,
+  admin_search,
   admin_accounts,
   admin_account,
   admin_create_account,

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../db/conditions.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import { firstIdSince } from '../lib/ids.ts';
 import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
 
@@ -103,9 +103,10 @@ function placeOf({
 }
 
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
-  const { status, model, key_id, created_after, created_before } = filter;
+  const { id, status, model, key_id, created_after, created_before } = filter;
   return conditionsOf([
     ...placeOf(filter),
+    ['id = ?', id],
     ['status = ?', status],
     ['model = ?', model],
     ['key_id = ?', key_id],
@@ -159,7 +160,7 @@ export type TaskLine = Pick<
   | 'completed_at'
 > & { prompt: string | null };
 
-export type LineFilter = Omit<TaskFilter, 'metadata'> & { key_id?: string };
+export type LineFilter = Omit<TaskFilter, 'metadata'> & { key_id?: string; id?: string };
 
 /** The beginning of the input's prompt, as JSON writes it; an input without one has none. */
 const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}")') as prompt_whole,
@@ -168,19 +169,67 @@ const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}
 const line_columns = `id, key_id, model, kind, currency, status, cost, estimate, error_type, error_message, files,
   files_removed_at, created_at, started_at, completed_at, ${prompt_start}`;
 
+export type LinePage = { lines: TaskLine[]; has_more: boolean };
+
 /** The same tasks as lines, newest first. */
-export async function listTaskLines(
-  db: Queryable,
-  filter: LineFilter,
-): Promise<{ lines: TaskLine[]; has_more: boolean }> {
-  const upwards = filter.before !== undefined;
-  type Row = Omit<TaskLine, 'prompt'> & { prompt_whole: string | null; prompt_cut: string | null };
+export async function listTaskLines(db: Queryable, filter: LineFilter): Promise<LinePage> {
   const { text, values } = pageOf(line_columns, filter, [['created_at >= ?', filter.created_after]]);
-  const rows = await db.query<Row>(text, values);
-  const page = rows.slice(0, filter.limit).map(({ prompt_whole, prompt_cut, ...line }) => {
+  return pageWith(await db.query<LineRow>(text, values), filter);
+}
+
+function pageWith(rows: readonly LineRow[], { before, limit }: LineFilter): LinePage {
+  const lines = rows.slice(0, limit).map(({ prompt_whole, prompt_cut, ...line }) => {
     return { ...line, prompt: promptOf(prompt_whole, prompt_cut) };
   });
-  return { lines: upwards ? page.toReversed() : page, has_more: page.length < rows.length };
+  return { lines: before === undefined ? lines : lines.toReversed(), has_more: rows.length > limit };
+}
+
+type LineRow = Omit<TaskLine, 'prompt'> & { prompt_whole: string | null; prompt_cut: string | null };
+
+/** So many tasks are read themselves before the index of words is asked: words that many tasks have fill a page by then. */
+const read_for_words = 200;
+const words_limit_ms = 3_000;
+
+/**
+ * The tasks that have all of these words in their input or metadata, as words or as their beginnings, as lines, newest
+ * first. None if it is a text without words. Throws as a statement does that takes too long (isStopped).
+ */
+export async function searchTaskLines(db: Db, filter: LineFilter, words: string): Promise<LinePage> {
+  const rows = await db.tx(async (tx) => {
+    await tx.query(`set local statement_timeout = ${words_limit_ms}`);
+    await tx.query('set local enable_seqscan = off'); // it would take the words of every task of every account
+    return readWithWords(tx, filter, words);
+  });
+  return pageWith(rows, filter);
+}
+
+/** One more than the limit. */
+async function readWithWords(tx: Queryable, filter: LineFilter, words: string): Promise<LineRow[]> {
+  const { account_id, after, before, limit } = filter;
+  const { text, values } = filtersOf(filter, [['created_at >= ?', filter.created_after]]);
+  const place = conditionsOf(placeOf({ account_id, after, before })).text; // with the first of the same values
+  const order = `order by id ${before === undefined ? 'desc' : 'asc'}`;
+  const [words_at, limit_at] = [values.length + 1, values.length + 2];
+  const has_words = `task_words(account_id, input, metadata) @@ (select task_query($1, $${words_at}))`;
+  const all_values = [...values, words.replaceAll('\0', ' '), limit + 1];
+  const near = await tx.query<LineRow>(
+    `select ${line_columns} from (select * from tasks where ${place} ${order} limit ${read_for_words}) t
+      where ${text} and ${has_words} ${order} limit $${limit_at}`,
+    all_values,
+  );
+  if (near.length > limit) return near;
+  return tx.query<LineRow>(
+    `with matching as materialized (
+       select account_id, id from tasks where completed_at is not null and ${has_words})
+     (select ${line_columns} from tasks where ${text} and completed_at is null and ${has_words} ${order} limit $${limit_at})
+     union all
+     (select ${line_columns} from (
+        select t.* from matching m cross join lateral (select * from tasks where ${text} and id = m.id offset 0) t
+         where m.account_id = $1) t
+       ${order} limit $${limit_at})
+     ${order} limit $${limit_at}`,
+    all_values,
+  );
 }
 
 /** As much of a JSON string as has no escape that was cut in two. */
@@ -191,6 +240,26 @@ function promptOf(whole: string | null, cut: string | null): string | null {
   if (text === null) return null;
   const prompt: unknown = JSON.parse(text);
   return typeof prompt === 'string' ? prompt : null;
+}
+
+const marked = 50;
+const unfinished_marked = 1_000;
+
+/**
+ * Returns a mark of each account's newest tasks: it changes when one is created, starts or ends, and when an older one
+ * ends.
+ */
+export async function taskMarks(db: Queryable, account_ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ account_id: string; mark: string }>(
+    `select a.account_id, concat(
+         (select md5(string_agg(t.id || t.status, ',')) from (
+            select id, status from tasks where account_id = a.account_id order by id desc limit ${marked}) t),
+         ' ', (select count(*) from (select from tasks
+            where account_id = a.account_id and completed_at is null limit ${unfinished_marked}) u)) as mark
+       from unnest($1::text[]) a (account_id)`,
+    [account_ids],
+  );
+  return new Map(rows.map(({ account_id, mark }) => [account_id, mark]));
 }
 
 /** True if the account has this task; a cursor must name one of its own. */

@@ -148,6 +148,16 @@ describe.each(matrix)('$method $path', ({ method, path, is_answered }) => {
   });
 });
 
+test('a search finds nothing of others, by their words or by their ids', async () => {
+  const [of_victim, of_attacker] = [victim, attacker].map(({ base }) => `${base}/search?q=`);
+  for (const text of [note, 'note', ...Object.values(ids).flat(), victim.account_id]) {
+    const { status, json } = await attacker.get(of_attacker + encodeURIComponent(text));
+    expect([status, json], text).toEqual([200, { data: [], is_partial: false }]);
+  }
+  const own = (await victim.get(of_victim + encodeURIComponent(note))).json as { data: { kind: string }[] };
+  expect(own.data.filter(({ kind }) => kind === 'task')).toHaveLength(3);
+});
+
 test('nothing of the victim has changed after all of it', async () => {
   expect(await stateOfVictim()).toBe(before);
 });

@@ -123,3 +123,31 @@ export type ChatView = ChatLineView & {
     duration_ms?: number;
   }[];
 };
+
+/** A task or a chat call, in the list of both. */
+export type ActivityLine = ({ what: 'task' } & TaskLineView) | ({ what: 'chat' } & ChatLineView);
+
+/** Columns of the files of a list, by which a reader chooses them. */
+export type ExportColumn =
+  | 'type'
+  | 'id'
+  | 'time'
+  | 'model'
+  | 'style'
+  | 'key'
+  | 'key_name'
+  | 'status'
+  | 'finish'
+  | 'error_type'
+  | 'error_message'
+  | 'prompt'
+  | 'started_at'
+  | 'completed_at'
+  | 'took_ms'
+  | 'first_content_ms'
+  | 'input_tokens'
+  | 'cached_input_tokens'
+  | 'output_tokens'
+  | 'files'
+  | 'cost'
+  | 'currency';

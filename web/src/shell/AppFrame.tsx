@@ -17,68 +17,24 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import {
   AcademicCapIcon,
-  BanknotesIcon,
-  BellAlertIcon,
   BookOpenIcon,
-  ChartBarIcon,
-  ClipboardDocumentListIcon,
-  CloudIcon,
-  Cog6ToothIcon,
   ComputerDesktopIcon,
-  CubeIcon,
-  HomeIcon,
-  KeyIcon,
-  ListBulletIcon,
   MoonIcon,
-  PaperAirplaneIcon,
-  PlayCircleIcon,
-  QueueListIcon,
-  ScaleIcon,
-  ShieldExclamationIcon,
-  SignalIcon,
   SunIcon,
   UserCircleIcon,
-  UsersIcon,
 } from '@heroicons/react/24/outline';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, type ComponentType, type SVGProps } from 'react';
+import { useEffect } from 'react';
 import { below } from '../below.ts';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
 import { Money } from '../ui/Money.tsx';
 import { LookedAt } from './LookedAt.tsx';
+import { operating, own, type Item } from './pages.ts';
+import { Search } from './Search.tsx';
 import { WithoutAccount } from './WithoutAccount.tsx';
-
-type Icon = ComponentType<SVGProps<SVGSVGElement>>;
-type Item = { to: string; label: string; icon: Icon };
-
-const own: Item[] = [
-  { to: '/', label: 'Home', icon: HomeIcon },
-  { to: '/playground', label: 'Playground', icon: PlayCircleIcon },
-  { to: '/models', label: 'Models', icon: CubeIcon },
-  { to: '/activity', label: 'Activity', icon: ListBulletIcon },
-  { to: '/usage', label: 'Usage', icon: ChartBarIcon },
-  { to: '/billing', label: 'Billing', icon: BanknotesIcon },
-  { to: '/keys', label: 'API keys', icon: KeyIcon },
-  { to: '/webhooks', label: 'Webhooks', icon: PaperAirplaneIcon },
-  { to: '/settings', label: 'Settings', icon: Cog6ToothIcon },
-];
-
-const operating: Item[] = [
-  { to: '/admin', label: 'Overview', icon: SignalIcon },
-  { to: '/admin/accounts', label: 'Accounts', icon: UsersIcon },
-  { to: '/admin/providers', label: 'Providers', icon: CloudIcon },
-  { to: '/admin/models', label: 'Models & routes', icon: CubeIcon },
-  { to: '/admin/failures', label: 'Failures', icon: ShieldExclamationIcon },
-  { to: '/admin/queue', label: 'Queue & workers', icon: QueueListIcon },
-  { to: '/admin/alerts', label: 'Alerts', icon: BellAlertIcon },
-  { to: '/admin/deliveries', label: 'Deliveries', icon: PaperAirplaneIcon },
-  { to: '/admin/prices', label: 'Prices & margins', icon: ScaleIcon },
-  { to: '/admin/audit', label: 'Audit log', icon: ClipboardDocumentListIcon },
-  { to: '/admin/configuration', label: 'Configuration', icon: Cog6ToothIcon },
-];
 
 /** The frame of every page: navigation, the account, the person. */
 export function AppFrame() {
@@ -111,6 +67,7 @@ export function AppFrame() {
             {account && <AccountSwitch />}
           </Group>
           <Group gap="xs" wrap="nowrap">
+            <Search />
             {account && <BalancePill />}
             <ThemeSwitch />
             <PersonMenu />
@@ -184,7 +141,7 @@ function showWhereOneIs(): void {
   place.scrollTop += Math.max(0, of_item.bottom - of_place.bottom) + Math.min(0, of_item.top - of_place.top);
 }
 
-function Items({ items, path, color }: { items: Item[]; path: string; color?: string }) {
+function Items({ items, path, color }: { items: readonly Item[]; path: string; color?: string }) {
   return items.map(({ to, label, icon: Icon }) => {
     const active = to === '/' || to === '/admin' ? path === to : path === to || path.startsWith(`${to}/`);
     return (

@@ -1,0 +1,217 @@
+import { Readable } from 'node:stream';
+import type { Account } from '../accounts/accounts.ts';
+import type { Db } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import type { Answer, Query } from '../http/endpoint.ts';
+import { moment, oneOf, wholeNumber } from '../http/query.ts';
+import { isId } from '../lib/ids.ts';
+import { readLines, type ActivityFilter, type Line } from './activity-lines.ts';
+import { renderChat } from './chats.ts';
+import { csvAnswer, type Cell } from './csv.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { keyNames, renderLine } from './tasks.ts';
+import { fileName } from './usage.ts';
+import type { ActivityLine, ExportColumn, Page } from './views/activity.ts';
+
+const text = { type: 'string' };
+const filters = {
+  of: { description: 'all, tasks or chats.', schema: text },
+  q: { description: 'Words of the prompt or the metadata, or an id.', schema: text },
+  status: { description: 'Only tasks of this status.', schema: text },
+  outcome: { description: 'ok or failed.', schema: text },
+  model: { description: 'Only this model.', schema: text },
+  key: { description: 'Only of this key.', schema: text },
+  from: { description: 'Created at this time or later.', schema: text },
+  to: { description: 'Created before this time.', schema: text },
+  sort: { description: 'newest (first) or oldest.', schema: text },
+};
+const paging = {
+  limit: { description: 'Number of lines.', schema: { type: 'integer' } },
+  after: { description: 'Behind this one in the list.', schema: text },
+};
+const chosen = { columns: { description: 'Names of columns, with commas; all without it.', schema: text } };
+
+/** The account's tasks and chat calls in one list, or those of one kind. */
+export const list_activity = account_endpoint('GET', '/activity', 'read', handleList, {
+  query: { ...filters, ...paging },
+});
+
+/** The same lines, all of them, as a file for spreadsheets. */
+export const get_activity_csv = account_endpoint('GET', '/activity.csv', 'read', handleCsv, {
+  query: { ...filters, ...chosen },
+});
+
+/** The same as one JSON object for each line. */
+export const get_activity_jsonl = account_endpoint('GET', '/activity.jsonl', 'read', handleJsonl, {
+  query: { ...filters, ...chosen },
+});
+
+const words_max = 200;
+
+function readFilter(query: Query, account_id: string): ActivityFilter {
+  const words = query.get('q')?.trim();
+  if (words !== undefined && words.length > words_max) {
+    throw new ApiError('invalid_request', `q must have at most ${words_max} characters.`, { param: 'q' });
+  }
+  const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
+  const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
+  const [model, key_id] = [query.get('model'), query.get('key')];
+  const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
+  return {
+    account_id,
+    of: oneOf(query, 'of', ['all', 'tasks', 'chats']) ?? 'all',
+    oldest_first: oneOf(query, 'sort', ['newest', 'oldest']) === 'oldest',
+    ...(words !== undefined && words !== '' && { words }),
+    ...(status && { status }),
+    ...(outcome && { ok: outcome === 'ok' }),
+    ...(model !== undefined && { model }),
+    ...(key_id !== undefined && { key_id }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  };
+}
+
+async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
+  const after = query.get('after');
+  if (after !== undefined && !isId('task', after) && !isId('req', after)) {
+    throw new ApiError('invalid_request', 'after must be the id of a task or of a call.', { param: 'after' });
+  }
+  const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25;
+  const place = { limit, ...(after !== undefined && { after }) };
+  const [{ lines, has_more }, names] = await Promise.all([
+    readLines(db, readFilter(query, account.id), place),
+    keyNames(db, account.id),
+  ]);
+  const page: Page<ActivityLine> = { data: lines.map((line) => lineView(account.id, line, names)), has_more };
+  return { status: 200, body: page };
+}
+
+function lineView(account_id: string, line: Line, names: ReadonlyMap<string, string>): ActivityLine {
+  if (line.what === 'task') return { what: 'task', ...renderLine(account_id, line.line, names) };
+  return { what: 'chat', ...renderChat(line.line, names) };
+}
+
+async function handleCsv({ db }: { db: Db }, call: AccountCall): Promise<Answer> {
+  const { columns, name, rows } = await fileOf(db, call);
+  return csvAnswer(name, columns, rows);
+}
+
+async function handleJsonl({ db }: { db: Db }, call: AccountCall): Promise<Answer> {
+  const { columns, name, rows } = await fileOf(db, call);
+  return {
+    status: 200,
+    body: Readable.from(jsonLines(columns, rows)),
+    headers: {
+      'content-type': 'application/jsonl; charset=utf-8',
+      'content-disposition': `attachment; filename="${name}.jsonl"`,
+    },
+  };
+}
+
+async function fileOf(db: Db, { account, query }: AccountCall) {
+  const filter = readFilter(query, account.id);
+  const columns = readColumns(query);
+  const names = await keyNames(db, account.id);
+  const range = { from: filter.created_after, to: filter.created_before };
+  return { columns, name: fileName(filter.of, range), rows: rowsOf(db, account, filter, columns, names) };
+}
+
+function readColumns(query: Query): ExportColumn[] {
+  const asked = query.get('columns')?.split(',');
+  if (asked === undefined) return all_columns;
+  const unknown = asked.find((name) => !all_columns.some((column) => column === name));
+  if (unknown === undefined) return all_columns.filter((column) => asked.includes(column));
+  const message = `columns has ${JSON.stringify(unknown.slice(0, 60))}, which is none of ${all_columns.join(', ')}.`;
+  throw new ApiError('invalid_request', message, { param: 'columns' });
+}
+
+/** More than a spreadsheet can hold. */
+const rows_max = 1_000_000;
+const page_size = 1_000;
+/** To look for words costs the same for few lines as for many. */
+const page_size_of_words = 5_000;
+
+async function* rowsOf(
+  db: Db,
+  { id: account_id }: Account,
+  filter: ActivityFilter,
+  columns: readonly ExportColumn[],
+  names: ReadonlyMap<string, string>,
+): AsyncGenerator<Cell[]> {
+  const limit = filter.words === undefined ? page_size : page_size_of_words;
+  let after: string | undefined;
+  for (let count = 0; count < rows_max; ) {
+    const { lines, has_more } = await readLines(db, filter, { limit, ...(after !== undefined && { after }) });
+    for (const line of lines) {
+      const view = lineView(account_id, line, names);
+      yield columns.map((column) => cells[column](view));
+    }
+    count += lines.length;
+    after = lines.at(-1)?.line.id;
+    if (!has_more || after === undefined) return;
+  }
+}
+
+async function* jsonLines(columns: readonly string[], rows: AsyncIterable<Cell[]>): AsyncGenerator<string> {
+  for await (const row of rows) {
+    const entries = columns.map((column, index) => [column, row[index] ?? null]);
+    yield `${JSON.stringify(Object.fromEntries(entries))}\n`;
+  }
+}
+
+type Cells = { readonly [column in ExportColumn]: (line: ActivityLine) => string | number | null };
+
+const cells: Cells = {
+  type: ({ what }) => what,
+  id: ({ id }) => id,
+  time: ({ created_at }) => created_at,
+  model: ({ model }) => model,
+  style: (line) => (line.what === 'chat' ? line.style : null),
+  key: ({ key }) => key.id,
+  key_name: ({ key }) => key.name,
+  status: (line) => (line.what === 'task' ? line.status : line.status < 400 ? 'succeeded' : 'failed'),
+  finish: (line) => (line.what === 'chat' ? line.finish : null),
+  error_type: (line) => (line.what === 'task' ? (line.error?.type ?? null) : line.error_type),
+  error_message: (line) => (line.what === 'task' ? (line.error?.message ?? null) : null),
+  prompt: (line) => (line.what === 'task' ? line.prompt : null),
+  started_at: (line) => (line.what === 'task' ? line.started_at : null),
+  completed_at: (line) => (line.what === 'task' ? line.completed_at : null),
+  took_ms: tookMs,
+  first_content_ms: (line) => (line.what === 'chat' ? line.first_content_ms : null),
+  input_tokens: (line) => (line.what === 'chat' ? line.input_tokens : null),
+  cached_input_tokens: (line) => (line.what === 'chat' ? line.cached_input_tokens : null),
+  output_tokens: (line) => (line.what === 'chat' ? line.output_tokens : null),
+  files: (line) => (line.what === 'task' ? line.files.length : null),
+  cost: ({ cost }) => cost.exact,
+  currency: ({ cost }) => cost.currency,
+};
+
+const all_columns: ExportColumn[] = [
+  'type',
+  'id',
+  'time',
+  'model',
+  'style',
+  'key',
+  'key_name',
+  'status',
+  'finish',
+  'error_type',
+  'error_message',
+  'prompt',
+  'started_at',
+  'completed_at',
+  'took_ms',
+  'first_content_ms',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'files',
+  'cost',
+  'currency',
+];
+
+function tookMs(line: ActivityLine): number | null {
+  if (line.what === 'chat') return line.total_ms;
+  return line.completed_at === null ? null : Date.parse(line.completed_at) - Date.parse(line.created_at);
+}

@@ -1,0 +1,131 @@
+import { searchAccounts, type Account } from '../accounts/accounts.ts';
+import { findKey, keyState, listKeys, type ApiKey } from '../accounts/keys.ts';
+import { listedModels } from '../catalog/alias.ts';
+import type { Catalog, CatalogHolder } from '../catalog/catalog.ts';
+import { findRecord } from '../chat/record.ts';
+import type { Db } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import type { Query } from '../http/endpoint.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isId } from '../lib/ids.ts';
+import { listTaskLines, searchTaskLines, type TaskLine } from '../tasks/list.ts';
+import { findDelivery } from '../webhooks/delivery.ts';
+import { account_endpoint, session_endpoint } from './page.ts';
+import type { SearchHit, SearchView } from './views/search.ts';
+
+/** The parts of the app that searching takes. */
+type Parts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
+
+const asked = {
+  q: { description: 'An id, or words: 1 to 200 characters.', schema: { type: 'string' }, required: true },
+};
+const length_max = 200;
+
+/** So many of each kind. */
+const hits_max = 6;
+
+/** Whatever of an account has this id, or these words: models, keys, and tasks by their input and metadata. */
+export const search_account = account_endpoint(
+  'GET',
+  '/search',
+  'read',
+  async (app, { account, query }) => {
+    const text = readText(query);
+    const with_id = await hitsWithId(app, account.id, text);
+    if (with_id) return { status: 200, body: { data: with_id, is_partial: false } satisfies SearchView };
+    const [keys, tasks] = await Promise.all([listKeys(app.db, account.id), tasksWith(app.db, account.id, text)]);
+    const data = [
+      ...modelsLike(app.catalog.current, text),
+      ...keysLike(keys, text).map((key) => keyHit(app.clock, key)),
+      ...(tasks ?? []).map(taskHit),
+    ];
+    return { status: 200, body: { data, is_partial: tasks === undefined } satisfies SearchView };
+  },
+  { query: asked },
+);
+
+/** For operators: accounts by their name, their id, one of their people, or the id of a key. */
+export const admin_search = session_endpoint(
+  'GET',
+  '/dash/admin/search',
+  'operator',
+  async ({ db }, { query }) => {
+    const text = readText(query);
+    const key = isId('key', text) ? await findKey(db, text) : undefined;
+    const search = key?.account_id ?? text;
+    const accounts = await searchAccounts(db, { search, after: undefined, limit: hits_max });
+    const view: SearchView = { data: accounts.map(accountHit), is_partial: false };
+    return { status: 200, body: view };
+  },
+  { query: asked },
+);
+
+function readText(query: Query): string {
+  const text = (query.get('q') ?? '').replaceAll('\0', ' ').trim();
+  if (text !== '' && text.length <= length_max) return text;
+  throw new ApiError('invalid_request', `q must have 1 to ${length_max} characters.`, { param: 'q' });
+}
+
+/** Returns what an id leads to, at most one hit; undefined if the text is no id of such a thing. */
+async function hitsWithId({ db, clock }: Parts, account_id: string, id: string): Promise<SearchHit[] | undefined> {
+  if (isId('task', id)) {
+    const { lines } = await listTaskLines(db, { account_id, id, limit: 1 });
+    return lines.map(taskHit);
+  }
+  if (isId('req', id)) {
+    const record = await findRecord(db, account_id, id);
+    if (!record) return [];
+    const { model, style, status } = record;
+    const outcome = status < 400 ? 'answered' : `failed (${status})`;
+    return [{ kind: 'chat', id, title: model, detail: `${style} call, ${outcome}, ${id}` }];
+  }
+  if (isId('key', id)) {
+    const key = await findKey(db, id, account_id);
+    return key ? [keyHit(clock, key)] : [];
+  }
+  if (isId('dlv', id)) {
+    const delivery = await findDelivery(db, id);
+    if (delivery?.account_id !== account_id) return [];
+    return [{ kind: 'delivery', id, title: delivery.url, detail: `${delivery.event}, ${delivery.state}, ${id}` }];
+  }
+  return isId('acct', id) ? [] : undefined;
+}
+
+/** Undefined if it takes too long. */
+async function tasksWith(db: Db, account_id: string, words: string): Promise<TaskLine[] | undefined> {
+  try {
+    return (await searchTaskLines(db, { account_id, limit: hits_max }, words)).lines;
+  } catch (error) {
+    if (error instanceof ApiError && error.kind === 'timeout') return undefined;
+    throw error;
+  }
+}
+
+function modelsLike(catalog: Catalog, text: string): SearchHit[] {
+  const part = text.toLowerCase();
+  return listedModels(catalog)
+    .filter(({ model }) => !model.hidden)
+    .filter(({ model: { id, name } }) => id.toLowerCase().includes(part) || name.toLowerCase().includes(part))
+    .slice(0, hits_max)
+    .map(({ model: { id, name, kind } }) => ({ kind: 'model', id, title: name, detail: `${id}, ${kind}` }));
+}
+
+/** By a part of the name, or the last four characters; the newest first. */
+function keysLike(keys: readonly ApiKey[], text: string): ApiKey[] {
+  const part = text.toLowerCase();
+  const alike = keys.filter(({ name, last_four }) => name.toLowerCase().includes(part) || last_four === text);
+  return alike.toReversed().slice(0, hits_max);
+}
+
+function keyHit(clock: Clock, key: ApiKey): SearchHit {
+  const { id, name, prefix, last_four } = key;
+  return { kind: 'key', id, title: name, detail: `${prefix}…${last_four}, ${keyState(key, clock.now())}` };
+}
+
+function taskHit({ id, prompt, model, status }: TaskLine): SearchHit {
+  return { kind: 'task', id, title: prompt ?? id, detail: `${model}, ${status}` };
+}
+
+function accountHit({ id, name, status }: Account): SearchHit {
+  return { kind: 'account', id, title: name, detail: `${id}, ${status}` };
+}
