@@ -1,7 +1,8 @@
 import { listRecords, type RecordFilter, type RecordLine } from '../chat/record.ts';
 import type { Db } from '../db/database.ts';
 import { isId } from '../lib/ids.ts';
-import { listTaskLines, searchTaskLines, type LineFilter, type TaskLine, type TaskStatus } from '../tasks/list.ts';
+import { listTaskLines, searchTaskLines, type LineFilter, type TaskLine } from '../tasks/list.ts';
+import type { TaskStatus } from '../tasks/task.ts';
 
 /** A task or a chat call of an account. */
 export type Line = { what: 'task'; line: TaskLine } | { what: 'chat'; line: RecordLine };

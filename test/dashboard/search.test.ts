@@ -16,11 +16,9 @@ beforeAll(async () => {
   owner = await ownerOfNew(test, 'Zebra works');
   other = await ownerOfNew(test, 'Other');
   client = await test.client({ account_id: owner.account_id });
-  const long = `${'filler '.repeat(900)}lighthouse`;
   const tasks: Record<string, [prompt: string, more: object]> = {
     bicycle: ['A red Bicycle\nbeside the "Überfall", state-of-the-art', {}],
     tagged: ['plain', { metadata: { Campaign: 'Autumn sale', note: 'x' } }],
-    long: [long, {}],
     running: ['[[delay 600s]] a slow glacier', {}],
   };
   for (const [name, [prompt, more]] of Object.entries(tasks)) {
@@ -71,9 +69,20 @@ describe('a search for words', () => {
     expect(await tasksFor('icycle')).toEqual([]);
   });
 
-  it('reads the first 4,000 characters of a prompt', async () => {
-    expect(await tasksFor('filler')).toEqual([ids['long']]);
-    expect(await tasksFor('lighthouse')).toEqual([]);
+  it('reads the first 4,000 characters of an input, and of a prompt that lies behind them', async () => {
+    const has = async (input: object, word: string) => {
+      const values = [owner.account_id, JSON.stringify(input), '{}', word];
+      const statement = 'select task_words($1, $2, $3) @@ task_query($1, $4) as has';
+      return (await test.app.db.query<{ has: boolean }>(statement, values))[0]?.has;
+    };
+    const prompt = `first ${'filler '.repeat(700)}last`;
+    expect(await has({ prompt }, 'first')).toBe(true);
+    expect(await has({ prompt }, 'last')).toBe(false);
+    expect(await has({ image: 'x'.repeat(100_000), prompt }, 'first filler')).toBe(true);
+    expect(await has({ prompt: '\u0000 \ud800 😀 été 東京タワー' }, 'été')).toBe(true);
+    expect(await has({ prompt: '\u0000 \ud800 😀 été 東京タワー' }, '東京')).toBe(true);
+    expect(await has({ prompt: 'x'.repeat(3_999) }, 'y')).toBe(false);
+    expect(await has({}, 'y')).toBe(false);
   });
 
   it('finds keys by name and last four characters, and models by id', async () => {

@@ -1,9 +1,16 @@
-import { Button, Center, ScrollArea, Stack, Table, VisuallyHidden } from '@mantine/core';
+import { Button, Center, ScrollArea, Stack, Table, UnstyledButton, VisuallyHidden } from '@mantine/core';
+import { ArrowDownIcon, ArrowUpIcon } from '@heroicons/react/24/outline';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loaded } from './states.tsx';
 
-export type Column = { name: string; align?: 'right'; hidden?: boolean };
+/** `sort`: the list is sorted by this column, and a click turns it round. */
+export type Column = {
+  name: string;
+  align?: 'right';
+  hidden?: boolean;
+  sort?: { is_ascending: boolean; toggle: () => void };
+};
 
 /** A real table that scrolls sideways by itself when it is wider than the screen. */
 export function ListTable({
@@ -32,9 +39,15 @@ export function ListTable({
         <caption style={{ position: 'absolute', left: -9999 }}>{caption}</caption>
         <Table.Thead>
           <Table.Tr>
-            {columns.map(({ name, align, hidden }) => (
-              <Table.Th key={name} scope="col" ta={align ?? 'left'} style={{ whiteSpace: 'nowrap' }}>
-                {hidden ? <VisuallyHidden>{name}</VisuallyHidden> : name}
+            {columns.map(({ name, align, hidden, sort }) => (
+              <Table.Th
+                key={name}
+                scope="col"
+                ta={align ?? 'left'}
+                style={{ whiteSpace: 'nowrap' }}
+                {...(sort && { 'aria-sort': sort.is_ascending ? 'ascending' : 'descending' })}
+              >
+                {hidden ? <VisuallyHidden>{name}</VisuallyHidden> : sort ? <Sorted name={name} {...sort} /> : name}
               </Table.Th>
             ))}
           </Table.Tr>
@@ -45,16 +58,29 @@ export function ListTable({
   );
 }
 
+function Sorted({ name, is_ascending, toggle }: { name: string } & NonNullable<Column['sort']>) {
+  const Icon = is_ascending ? ArrowUpIcon : ArrowDownIcon;
+  return (
+    <UnstyledButton onClick={toggle} fz="inherit" fw="inherit" mih={24} style={{ display: 'flex', alignItems: 'center', gap: 4 }}>
+      {name}
+      <Icon width={13} aria-hidden />
+    </UnstyledButton>
+  );
+}
+
 type Pages<T> = { pages: { data: T[]; has_more: boolean }[] };
 
 /** Everything that was loaded of a list, and a button for what comes after it. */
 export function Pages<T>({
   query,
   empty,
+  more = 'Show older',
   children,
 }: {
   query: UseInfiniteQueryResult<Pages<T>>;
   empty: ReactNode;
+  /** The words on the button. */
+  more?: string;
   children: (rows: T[]) => ReactNode;
 }) {
   return (
@@ -68,7 +94,7 @@ export function Pages<T>({
             {query.hasNextPage && (
               <Center>
                 <Button variant="light" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
-                  Show older
+                  {more}
                 </Button>
               </Center>
             )}

@@ -1,31 +1,56 @@
 import { Tabs } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { Page } from '../../ui/Page.tsx';
-import { Chats } from './Chats.tsx';
-import type { ActivitySearch } from './search.ts';
-import { Tasks } from './Tasks.tsx';
+import { ActivityList } from './ActivityList.tsx';
+import { useChosenColumns } from './chosen-columns.ts';
+import { ListActions } from './ListActions.tsx';
+import type { ActivitySearch, ActivityTab } from './search.ts';
+import { useLive } from './useLive.ts';
 
 const route = getRouteApi('/signed-in/activity');
 
-/** The page of tasks and chat calls, newest first. */
+const tabs: readonly ActivityTab[] = ['all', 'tasks', 'chats'];
+const tab_names: Readonly<Record<ActivityTab, string>> = { all: 'All', tasks: 'Generations', chats: 'Chat' };
+
+/** The page of tasks and chat calls: in one list, or each kind in its own. */
 export function Activity() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const tab = search.tab ?? 'tasks';
+  const [is_live, setIsLive] = useState(true);
+  const columns = useChosenColumns(tab);
+  useLive(is_live);
   const set = (change: ActivitySearch) =>
     void navigate({ to: '/activity', search: { ...search, ...change }, replace: true });
+  const show = (next: string | null) =>
+    void navigate({ to: '/activity', search: next === 'chats' || next === 'all' ? { tab: next } : {} });
   return (
     <Page title="Activity" about="Generations and chat calls of this account.">
-      <Tabs
-        value={tab}
-        onChange={(next) => void navigate({ to: '/activity', search: next === 'chats' ? { tab: 'chats' } : {} })}
-      >
+      <Tabs value={tab} onChange={show}>
         <Tabs.List mb="md">
-          <Tabs.Tab value="tasks">Generations</Tabs.Tab>
-          <Tabs.Tab value="chats">Chat</Tabs.Tab>
+          {tabs.map((name) => (
+            <Tabs.Tab key={name} value={name}>
+              {tab_names[name]}
+            </Tabs.Tab>
+          ))}
         </Tabs.List>
-        <Tabs.Panel value="tasks">{tab === 'tasks' && <Tasks search={search} set={set} />}</Tabs.Panel>
-        <Tabs.Panel value="chats">{tab === 'chats' && <Chats search={search} set={set} />}</Tabs.Panel>
+        {tabs.map((name) => (
+          <Tabs.Panel key={name} value={name}>
+            {tab === name && (
+              <ActivityList
+                tab={name}
+                search={search}
+                set={set}
+                chosen={columns.chosen}
+                is_live={is_live}
+                actions={
+                  <ListActions tab={name} search={search} {...columns} is_live={is_live} setIsLive={setIsLive} />
+                }
+              />
+            )}
+          </Tabs.Panel>
+        ))}
       </Tabs>
     </Page>
   );

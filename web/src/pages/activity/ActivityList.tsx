@@ -1,55 +1,74 @@
-import { Button, Stack } from '@mantine/core';
+import { Button, Group, Stack, Table } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import type { Page } from '../../../../src/dashboard/views/activity.ts';
+import { Fragment, type ReactNode } from 'react';
+import type { ActivityLine, Page } from '../../../../src/dashboard/views/activity.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable, Pages, type Column } from '../../ui/ListTable.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { momentsOf } from './filters.ts';
+import { columns, type ColumnName } from './columns.tsx';
+import { filterOf } from './filters.ts';
 import { ModelAndKey } from './ModelAndKey.tsx';
-import type { ActivitySearch } from './search.ts';
+import type { ActivitySearch, ActivityTab } from './search.ts';
 
-export type ListProps = { search: ActivitySearch; set: (change: ActivitySearch) => void };
-
-type Props<T> = ListProps & {
-  /** Path of the list below the account. */
-  path: 'tasks' | 'chats';
-  /** The filter that only this list has: how it went. */
-  ending: { name: 'status' | 'outcome'; label: string; data: readonly { value: string; label: string }[] };
-  caption: string;
-  columns: readonly Column[];
-  row: (line: T) => ReactNode;
-  refreshAfterMs: (pages: readonly Page<T>[]) => number;
-  /** Text while there is nothing at all. */
-  none: { title: string; text: ReactNode };
+type Props = {
+  tab: ActivityTab;
+  search: ActivitySearch;
+  set: (change: ActivitySearch) => void;
+  chosen: readonly ColumnName[];
+  is_live: boolean;
+  actions: ReactNode;
 };
 
-/** A list of requests, newest first: filters that are kept in the address, rows, and older ones on demand. */
-export function ActivityList<T extends { id: string }>(props: Props<T>) {
-  const { search, path, ending, caption, columns, row, refreshAfterMs, none } = props;
+const captions: Readonly<Record<ActivityTab, string>> = {
+  all: 'Generations and chat calls',
+  tasks: 'Generations',
+  chats: 'Chat calls',
+};
+
+/** Without events of the service, rows that move are read again after 2 s, others after 15 s. */
+const moving_ms = 2_000;
+const resting_ms = 15_000;
+
+/** A list of requests: filters that are kept in the address, rows, and more of them on demand. */
+export function ActivityList({ tab, search, set, chosen, is_live, actions }: Props) {
   const { account, base } = usePlace();
-  const { model, key, from, to } = search;
-  const chosen = search[ending.name];
-  const filter = { [ending.name]: chosen, model, key, ...momentsOf({ from, to }) };
+  const filter = filterOf(tab, search);
   const query = useInfiniteQuery({
-    queryKey: [account.id, path, filter],
+    queryKey: [account.id, 'activity', filter],
     queryFn: ({ pageParam, signal }) =>
-      api.get<Page<T>>(`${base}/${path}${queryOf({ ...filter, after: pageParam })}`, { signal }),
+      api.get<Page<ActivityLine>>(`${base}/activity${queryOf({ ...filter, after: pageParam })}`, { signal }),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Page<T>) => (page.has_more ? page.data.at(-1)?.id : undefined),
-    refetchInterval: ({ state }) => refreshAfterMs(state.data?.pages ?? []),
+    getNextPageParam: (page: Page<ActivityLine>) => (page.has_more ? page.data.at(-1)?.id : undefined),
+    refetchInterval: ({ state }) => is_live && (isMoving(state.data?.pages ?? []) ? moving_ms : resting_ms),
   });
-  const isFiltered = [chosen, model, key, from, to].some((value) => value !== undefined);
+  const { sort } = search;
+  const order = sort === 'oldest' ? 'oldest first' : 'newest first';
+  const toggle = () => set({ sort: sort === 'oldest' ? undefined : 'oldest' });
+  const heads = chosen.map((name): Column => {
+    const { cell: _, files: __, ...head } = columns[name];
+    const is_sorted = name === 'time' || name === 'call';
+    return is_sorted ? { ...head, sort: { is_ascending: sort === 'oldest', toggle } } : head;
+  });
   return (
     <Stack>
-      <ActivityFilters {...props} isFiltered={isFiltered} />
-      <Pages query={query} empty={<Nothing isFiltered={isFiltered} none={none} />}>
+      <ActivityFilters tab={tab} search={search} set={set} />
+      <Group justify="flex-end" gap="xs">
+        {actions}
+      </Group>
+      <Pages
+        query={query}
+        more={sort === 'oldest' ? 'Show newer' : 'Show older'}
+        empty={<Nothing tab={tab} isFiltered={isFiltered(search)} />}
+      >
         {(lines) => (
-          <ListTable caption={caption} columns={columns}>
-            {lines.map(row)}
+          <ListTable caption={`${captions[tab]}, ${order}`} columns={heads}>
+            {lines.map((line) => (
+              <Row key={line.id} line={line} chosen={chosen} />
+            ))}
           </ListTable>
         )}
       </Pages>
@@ -57,22 +76,66 @@ export function ActivityList<T extends { id: string }>(props: Props<T>) {
   );
 }
 
-type FilterProps = ListProps & Pick<Props<unknown>, 'ending'> & { isFiltered: boolean };
+function isFiltered({ q, status, outcome, model, key, from, to }: ActivitySearch): boolean {
+  return [q, status, outcome, model, key, from, to].some((value) => value !== undefined);
+}
 
-function ActivityFilters({ search, set, ending, isFiltered }: FilterProps) {
-  const { from, to } = search;
+function isMoving(pages: readonly Page<ActivityLine>[]): boolean {
+  return pages[0]?.data.some((line) => line.what === 'task' && line.completed_at === null) ?? false;
+}
+
+function Row({ line, chosen }: { line: ActivityLine; chosen: readonly ColumnName[] }) {
   return (
-    <Filters
-      isFiltered={isFiltered}
-      clear={() => set({ [ending.name]: undefined, model: undefined, key: undefined, from: undefined, to: undefined })}
-    >
-      <ChoiceFilter
-        label={ending.label}
-        value={search[ending.name]}
-        data={ending.data}
-        onChange={(value) => set({ [ending.name]: value })}
-        width={140}
-      />
+    <Table.Tr>
+      {chosen.map((name) => (
+        <Fragment key={name}>{columns[name].cell(line)}</Fragment>
+      ))}
+    </Table.Tr>
+  );
+}
+
+const statuses = ['queued', 'running', 'succeeded', 'failed'].map((value) => {
+  return { value, label: value.slice(0, 1).toUpperCase() + value.slice(1) };
+});
+
+const outcomes = [
+  { value: 'ok', label: 'Succeeded' },
+  { value: 'failed', label: 'Failed' },
+];
+
+const no_filter: ActivitySearch = {
+  q: undefined,
+  status: undefined,
+  outcome: undefined,
+  model: undefined,
+  key: undefined,
+  from: undefined,
+  to: undefined,
+};
+
+function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 'set'>) {
+  const { q, status, outcome, from, to } = search;
+  return (
+    <Filters isFiltered={isFiltered(search)} clear={() => set(no_filter)}>
+      {tab !== 'chats' && (
+        <SearchField
+          label="Words"
+          placeholder="Of prompts and metadata, or an id"
+          value={q}
+          onChange={(value) => set({ q: value })}
+        />
+      )}
+      {tab === 'tasks' ? (
+        <ChoiceFilter label="Status" value={status} data={statuses} onChange={(value) => set({ status: value })} width={140} />
+      ) : (
+        <ChoiceFilter
+          label="Outcome"
+          value={outcome}
+          data={outcomes}
+          onChange={(value) => set({ outcome: value })}
+          width={140}
+        />
+      )}
       <ModelAndKey search={search} set={set} />
       <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
       <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
@@ -80,18 +143,24 @@ function ActivityFilters({ search, set, ending, isFiltered }: FilterProps) {
   );
 }
 
-function Nothing({ isFiltered, none: { title, text } }: { isFiltered: boolean } & Pick<Props<unknown>, 'none'>) {
-  if (isFiltered) return <Empty title="Nothing matches these filters">Remove one of them.</Empty>;
+function Nothing({ tab, isFiltered: is_filtered }: { tab: ActivityTab; isFiltered: boolean }) {
+  if (is_filtered) return <Empty title="Nothing matches these filters">Remove one of them.</Empty>;
   return (
     <Empty
-      title={title}
+      title={tab === 'chats' ? 'No chat calls yet' : tab === 'tasks' ? 'No generations yet' : 'Nothing yet'}
       action={
         <Button component={Link} to="/playground">
           Open the playground
         </Button>
       }
     >
-      {text}
+      {tab === 'chats' ? (
+        <>
+          Point an OpenAI-style SDK at <code>/v1</code>, or an Anthropic-style one at this address.
+        </>
+      ) : (
+        'Generations by you or your programs appear here.'
+      )}
     </Empty>
   );
 }

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import type { ActivitySearch, ActivityTab } from './search.ts';
 
 type Named = { id: string; name: string };
 
@@ -23,5 +24,19 @@ export function momentsOf({ from, to }: { from?: string | undefined; to?: string
   return {
     from: from !== undefined && day.test(from) ? `${from}T00:00:00.000Z` : undefined,
     to: next && !Number.isNaN(next.getTime()) ? next.toISOString() : undefined,
+  };
+}
+
+/** The filters of a list as the service takes them; those of other lists are left out. */
+export function filterOf(tab: ActivityTab, search: ActivitySearch) {
+  const { q, status, outcome, model, key, from, to, sort } = search;
+  return {
+    of: tab,
+    ...(tab === 'chats' ? {} : { q }),
+    ...(tab === 'tasks' ? { status } : { outcome }),
+    model,
+    key,
+    sort,
+    ...momentsOf({ from, to }),
   };
 }

@@ -12,7 +12,7 @@ import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { CreateAccount } from './CreateAccount.tsx';
-import { SearchField } from './SearchField.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 
 const route = getRouteApi('/signed-in/operating/admin/accounts');
 

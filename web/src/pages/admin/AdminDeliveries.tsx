@@ -10,7 +10,7 @@ import { Page } from '../../ui/Page.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { SearchField } from './SearchField.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 import type { DeliveriesSearch } from './search.ts';
 import { useChange, type Change } from './useChange.ts';
 

@@ -12,7 +12,7 @@ import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { RouteActions } from './RouteActions.tsx';
-import { SearchField } from './SearchField.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 import type { RoutesSearch } from './search.ts';
 import { SwitchOff } from './SwitchOff.tsx';
 import { TestCall } from './TestCall.tsx';

@@ -11,7 +11,7 @@ import { Page } from '../../ui/Page.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { FileButton } from './FileButton.tsx';
-import { SearchField } from './SearchField.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 import type { AuditSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/audit');

@@ -1,0 +1,57 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { below } from '../../below.ts';
+import { usePlace } from '../../session.tsx';
+
+const again_after_ms = 10_000;
+
+/**
+ * Reads the shown list again whenever the account's tasks or calls have changed. Pages that nobody sees do not listen;
+ * an event comes with the connection when they are seen again. Where the service cannot be listened to, the list's own
+ * interval is left.
+ */
+export function useLive(is_on: boolean): void {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (!is_on) return;
+    const queryKey = [account.id, 'activity'];
+    const refresh = oneAtATime(() => queries.refetchQueries({ queryKey, type: 'active' }, { cancelRefetch: false }));
+    let source: EventSource | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const listen = () => {
+      clearTimeout(timer);
+      source?.close();
+      if (document.hidden) return;
+      const opened = new EventSource(below(`${base}/activity/events`));
+      opened.addEventListener('changed', refresh);
+      opened.addEventListener('error', () => {
+        // A connection that was lost comes back by itself; a refusal does not.
+        if (opened.readyState === EventSource.CLOSED) timer = setTimeout(listen, again_after_ms);
+      });
+      source = opened;
+    };
+    listen();
+    document.addEventListener('visibilitychange', listen);
+    return () => {
+      document.removeEventListener('visibilitychange', listen);
+      clearTimeout(timer);
+      source?.close();
+    };
+  }, [account.id, base, is_on, queries]);
+}
+
+/** Runs `work` when it is called, and once more if it was called meanwhile. */
+function oneAtATime(work: () => Promise<unknown>): () => void {
+  let calls = 0;
+  const run = async () => {
+    const seen = calls;
+    await work().catch(() => undefined); // the list shows its own failure
+    if (calls > seen) void run();
+    else calls = 0;
+  };
+  return () => {
+    calls += 1;
+    if (calls === 1) void run();
+  };
+}
