@@ -218,15 +218,15 @@ async function readWithWords(tx: Queryable, filter: LineFilter, words: string): 
     all_values,
   );
   if (near.length > limit) return near;
+  // Prompts are read of the lines of the page alone: that takes longer than all the rest.
   return tx.query<LineRow>(
     `with matching as materialized (
        select account_id, id from tasks where completed_at is not null and ${has_words})
-     (select ${line_columns} from tasks where ${text} and completed_at is null and ${has_words} ${order} limit $${limit_at})
-     union all
-     (select ${line_columns} from (
-        select t.* from matching m cross join lateral (select * from tasks where ${text} and id = m.id offset 0) t
-         where m.account_id = $1) t
-       ${order} limit $${limit_at})
+     select ${line_columns} from (
+       (select * from tasks where ${text} and completed_at is null and ${has_words} ${order} limit $${limit_at})
+       union all
+       (select t.* from matching m cross join lateral (select * from tasks where ${text} and id = m.id offset 0) t
+         where m.account_id = $1 ${order} limit $${limit_at})) t
      ${order} limit $${limit_at}`,
     all_values,
   );

@@ -103,8 +103,7 @@ function Lines({ list, entries, active, choose, go }: LinesProps) {
   useEffect(() => {
     document.getElementById(optionId(list, active))?.scrollIntoView({ block: 'nearest' });
   }, [list, active]);
-  const numbered = entries.map((entry, index) => ({ entry, index }));
-  const groups = [...Map.groupBy(numbered, ({ entry }) => entry.group)];
+  const groups = groupsOf(entries);
   return (
     <Box id={list} mt="sm" {...(entries.length > 0 && { role: 'listbox', 'aria-label': 'Results' })}>
       {groups.map(([name, lines]) => (
@@ -126,6 +125,17 @@ function Lines({ list, entries, active, choose, go }: LinesProps) {
       ))}
     </Box>
   );
+}
+
+/** Lines by their groups, in their order, with their places among all. */
+function groupsOf(entries: readonly Entry[]): [name: string, lines: { entry: Entry; index: number }[]][] {
+  const groups = new Map<string, { entry: Entry; index: number }[]>();
+  for (const [index, entry] of entries.entries()) {
+    const lines = groups.get(entry.group) ?? [];
+    lines.push({ entry, index });
+    groups.set(entry.group, lines);
+  }
+  return [...groups];
 }
 
 type LineProps = { id: string; entry: Entry; is_active: boolean; onPoint: () => void; onOpen: () => void };
