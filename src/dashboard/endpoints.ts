@@ -63,6 +63,7 @@ import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } fro
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_runs, estimate_run, generate_run, upload_for_run, whole_runs } from './playground.ts';
+import { list_views, remove_view, save_view } from './saved-views.ts';
 import { admin_search, search_account } from './search.ts';
 import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
@@ -97,6 +98,9 @@ const endpoints: readonly Endpoint<App>[] = [
   get_activity_csv,
   get_activity_jsonl,
   activity_events,
+  list_views,
+  save_view,
+  remove_view,
   list_tasks,
   get_task,
   get_task_file,

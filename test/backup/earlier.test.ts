@@ -71,6 +71,7 @@ const later_tables = [
   'batches',
   'batch_lines',
   'device_logins',
+  'saved_views',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

@@ -151,3 +151,6 @@ export type ExportColumn =
   | 'files'
   | 'cost'
   | 'currency';
+
+/** Lists that a person saved: `search` is that of the page's address, without `?`. */
+export type SavedViews = { data: { name: string; search: string }[] };

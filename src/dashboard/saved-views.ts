@@ -1,0 +1,36 @@
+import { listViews, removeView, saved_views_max, saveView, type ViewOwner } from '../accounts/saved-views.ts';
+import { ApiError } from '../errors.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import type { SavedViews } from './views/activity.ts';
+
+const name_max = 60;
+const search_max = 2_000;
+
+/** The lists of this account that the person saved; nobody else sees them. */
+export const list_views = account_endpoint('GET', '/views', 'read', async ({ db }, { account, person }) => {
+  const body: SavedViews = { data: await listViews(db, { account_id: account.id, user_id: person.user.id }) };
+  return { status: 200, body };
+});
+
+/** Saves one under its name. */
+export const save_view = account_endpoint('POST', '/views', 'read', async ({ db, clock }, call) => {
+  const fields = readBodyFields(call.body);
+  const name = fields.text('name', name_max);
+  const search = call.body?.['search'] === '' ? '' : fields.text('search', search_max);
+  if (!(await saveView(db, ownerIn(call), { name, search }, new Date(clock.now())))) {
+    throw wrong('name', `At most ${saved_views_max} lists can be saved. Remove one first.`);
+  }
+  return { status: 200, body: { ok: true } };
+});
+
+export const remove_view = account_endpoint('POST', '/views/remove', 'read', async ({ db }, call) => {
+  await removeView(db, ownerIn(call), readBodyFields(call.body).text('name', name_max));
+  return { status: 200, body: { ok: true } };
+});
+
+/** An operator who looks at an account of others leaves nothing there. */
+function ownerIn({ account, person }: AccountCall): ViewOwner {
+  if (person.role !== 'operator') return { account_id: account.id, user_id: person.user.id };
+  throw new ApiError('forbidden', 'Lists are saved by members of the account.');
+}

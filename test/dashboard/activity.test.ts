@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { ActivityLine, Page } from '../../src/dashboard/views/activity.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+
+let test: TestApp;
+let owner: Someone;
+let other: Someone;
+let client: Client;
+/** Tasks and calls in the order in which they were made. */
+const made: string[] = [];
+
+beforeAll(async () => {
+  test = await startTestApp();
+  owner = await ownerOfNew(test);
+  other = await ownerOfNew(test, 'Other');
+  client = await test.client({ account_id: owner.account_id });
+  for (const prompt of ['=HYPERLINK("x") first', '[[fail]] second', 'third, with "quotes"']) {
+    made.push(await generate(client, prompt), await chat(client));
+  }
+  await vi.waitUntil(async () => (await list('')).data.length === made.length, { timeout: 120_000 });
+}, 240_000);
+
+afterAll(async () => {
+  await expectExactBooks(test.app);
+  await test.stop();
+});
+
+async function generate(by: Client, prompt: string, wait = '?wait=60'): Promise<string> {
+  const body = { model: 'sandbox/image', input: { prompt, width: 16, height: 16 }, metadata: { order: 'o7' } };
+  return (await by.call('POST', `/v1/generate${wait}`, body)).json.id;
+}
+
+async function chat(by: Client): Promise<string> {
+  const messages = [{ role: 'user', content: 'Hello' }];
+  const { headers } = await by.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages });
+  return headers.get('x-request-id') ?? '';
+}
+
+async function list(query: string, who = owner): Promise<Page<ActivityLine>> {
+  return told<Page<ActivityLine>>(await who.get(`${who.base}/activity${query}`));
+}
+
+const idsOf = ({ data }: Page<ActivityLine>) => data.map(({ id }) => id);
+
+describe('the list of both', () => {
+  it('has tasks and calls in the order of their making, the newest first or the oldest first', async () => {
+    expect(idsOf(await list(''))).toEqual(made.toReversed());
+    expect(idsOf(await list('?sort=oldest'))).toEqual(made);
+    expect((await list('')).data.map(({ what }) => what)).toEqual(['chat', 'task', 'chat', 'task', 'chat', 'task']);
+  });
+
+  it.each([
+    ['', () => made.toReversed()],
+    ['&sort=oldest', () => made],
+    ['&of=tasks', () => made.toReversed().filter((id) => id.startsWith('task_'))],
+    ['&of=chats&sort=oldest', () => made.filter((id) => id.startsWith('req_'))],
+    ['&q=o7&sort=oldest', () => made.filter((id) => id.startsWith('task_'))],
+  ])('is read page by page without a gap or a line twice (%s)', async (query, expected) => {
+    const seen: string[] = [];
+    for (let pages = 0, after = ''; pages < 10; pages += 1) {
+      const page = await list(`?limit=1${query}${after && `&after=${after}`}`);
+      seen.push(...idsOf(page));
+      after = page.data.at(-1)?.id ?? '';
+      if (!page.has_more) break;
+    }
+    expect(seen).toEqual(expected());
+  });
+
+  it.each([
+    ['?outcome=failed', [2]],
+    ['?outcome=ok', [5, 4, 3, 1, 0]],
+    ['?of=tasks&status=failed', [2]],
+    ['?q=THIRD', [4]],
+    ['?q=o7&of=tasks', [4, 2, 0]],
+    ['?q=hello', []],
+    ['?model=sandbox/chat', [5, 3, 1]],
+    ['?to=2020-01-01', []],
+  ])('with %s has what fits', async (query, places) => {
+    expect(idsOf(await list(query))).toEqual(places.map((place) => made[place]));
+  });
+
+  it('finds a line of each kind by its id, and none of another account', async () => {
+    expect(idsOf(await list(`?q=${made[0]}`))).toEqual([made[0]]);
+    expect(idsOf(await list(`?q=${made[1]}`))).toEqual([made[1]]);
+    expect(idsOf(await list(`?q=${newId('req')}`))).toEqual([]);
+    for (const query of ['', `?q=${made[0]}`, `?q=${made[1]}`, '?q=third', `?after=${newId('task')}`])
+      expect(idsOf(await list(query, other))).toEqual([]);
+  });
+
+  it.each([
+    ['of', '?of=all,tasks'],
+    ['sort', '?sort=cost'],
+    ['after', '?after=key_1'],
+    ['outcome', '?outcome=maybe'],
+    ['q', `?q=${'x'.repeat(201)}`],
+    ['limit', '?limit=101'],
+  ])('refuses another %s', async (param, query) => {
+    const { status, json } = await owner.get(`${owner.base}/activity${query}`);
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ error: { param } });
+  });
+});
+
+describe('the files', () => {
+  it('have all lines with the filters of the list, in chosen columns', async () => {
+    const columns = 'columns=cost,prompt,id,type';
+    const { text, headers } = await owner.get(`${owner.base}/activity.csv?of=tasks&sort=oldest&${columns}`);
+    expect(headers.get('content-disposition')).toBe('attachment; filename="medley-tasks.csv"');
+    const lines = text.split('\r\n');
+    expect(lines[0]).toBe('type,id,prompt,cost');
+    expect(lines).toHaveLength(5);
+    expect(lines[1]).toMatch(new RegExp(`^task,${made[0]},"'=HYPERLINK\\(""x""\\) first",0\\.\\d{6}$`)); // no formula
+    expect(lines[2]).toBe(`task,${made[2]},[[fail]] second,0.000000`);
+  });
+
+  it('are JSON lines, too, with every column', async () => {
+    const { text, headers } = await owner.get(`${owner.base}/activity.jsonl?sort=oldest`);
+    expect(headers.get('content-type')).toBe('application/jsonl; charset=utf-8');
+    const rows = text
+      .trimEnd()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+    expect(rows).toMatchObject([
+      { type: 'task', id: made[0], prompt: '=HYPERLINK("x") first', status: 'succeeded', files: 1, input_tokens: null },
+      { type: 'chat', id: made[1], prompt: null, status: 'succeeded', currency: 'USD', input_tokens: expect.any(Number) },
+      { type: 'task', id: made[2], status: 'failed', error_type: 'upstream_error', cost: '0.000000' },
+      { type: 'chat', id: made[3] },
+      { type: 'task', id: made[4], prompt: 'third, with "quotes"' },
+      { type: 'chat', id: made[5] },
+    ]);
+    expect((await owner.get(`${owner.base}/activity.jsonl?q=nothinghasit`)).text).toBe('');
+  });
+
+  it('refuse a column that they do not have', async () => {
+    const { status, json } = await owner.get(`${owner.base}/activity.csv?columns=id,secret`);
+    expect([status, json]).toMatchObject([400, { error: { param: 'columns' } }]);
+  });
+});
+
+describe('the events', () => {
+  /** Counts the events of a stream until it is closed. */
+  async function listen(who: Someone, cookie: string) {
+    const stop = new AbortController();
+    const url = `${test.url}${who.base}/activity/events`;
+    const response = await fetch(url, { headers: { cookie }, signal: stop.signal });
+    const seen = { count: 0 };
+    const reading = (async () => {
+      for await (const chunk of response.body ?? []) {
+        seen.count += new TextDecoder().decode(chunk).split('event: changed').length - 1;
+      }
+    })().catch(() => undefined);
+    return { response, seen, close: () => (stop.abort(), reading) };
+  }
+
+  const cookieOf = ({ set_cookies }: Someone) => set_cookies.map((cookie) => cookie.split(';')[0]).join('; ');
+
+  it('come when a task begins, moves and ends and when a call has ended, and only to its own account', async () => {
+    const [mine, theirs] = await Promise.all([listen(owner, cookieOf(owner)), listen(other, cookieOf(other))]);
+    expect(mine.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    const more = async (than: number) => vi.waitUntil(() => mine.seen.count > than, { timeout: 120_000 });
+    await more(0); // as soon as it listens
+    await vi.waitUntil(() => theirs.seen.count === 1, { timeout: 120_000 });
+    const before_task = mine.seen.count;
+    await generate(client, '[[delay 2s]] live');
+    await more(before_task + 1); // begun or running, and ended
+    const before_chat = mine.seen.count;
+    await chat(client);
+    await more(before_chat);
+    expect(theirs.seen.count).toBe(1);
+    await Promise.all([mine.close(), theirs.close()]);
+  });
+
+  it('are for those who may read the account', async () => {
+    expect((await other.get(`${owner.base}/activity/events`)).status).toBe(404);
+    expect((await fetch(`${test.url}${owner.base}/activity/events`)).status).toBe(401);
+  });
+});
+
+describe('saved lists', () => {
+  const saved = async (who: Someone, base = who.base) => (await who.get(`${base}/views`)).json;
+
+  it('are kept by name for one person in one account, and removed', async () => {
+    const colleague = await memberOf(test, owner, 'viewer');
+    const save = (who: Someone, name: string, search: string) => who.post(`${who.base}/views`, { name, search });
+    expect((await save(owner, 'Failures', 'tab=all&outcome=failed')).status).toBe(200);
+    expect((await save(owner, 'all', '')).status).toBe(200);
+    expect((await save(owner, 'Failures', 'outcome=failed')).status).toBe(200);
+    expect((await save(colleague, 'Mine', 'q=x')).status).toBe(200);
+    const data = [
+      { name: 'all', search: '' },
+      { name: 'Failures', search: 'outcome=failed' },
+    ];
+    expect(await saved(owner)).toEqual({ data });
+    expect(await saved(colleague)).toEqual({ data: [{ name: 'Mine', search: 'q=x' }] });
+    expect(await saved(other)).toEqual({ data: [] });
+    await owner.post(`${owner.base}/views/remove`, { name: 'all' });
+    await owner.post(`${owner.base}/views/remove`, { name: 'never there' });
+    expect(await saved(owner)).toEqual({ data: data.slice(1) });
+  });
+
+  it.each([
+    ['name', { search: 'q=x' }],
+    ['name', { name: ' ', search: 'q=x' }],
+    ['name', { name: 'x'.repeat(61), search: 'q=x' }],
+    ['search', { name: 'x' }],
+    ['search', { name: 'x', search: 'x'.repeat(2_001) }],
+  ])('need a sensible %s', async (param, body) => {
+    const { status, json } = await owner.post(`${owner.base}/views`, body);
+    expect([status, json]).toMatchObject([400, { error: { param } }]);
+  });
+
+  it('are at most 50, of which each can be saved anew', async () => {
+    const names = Array.from({ length: 50 }, (_, i) => `list ${i}`);
+    for (const name of names) expect((await other.post(`${other.base}/views`, { name, search: 'q=x' })).status).toBe(200);
+    const one_more = await other.post(`${other.base}/views`, { name: 'one more', search: 'q=x' });
+    expect([one_more.status, one_more.json]).toMatchObject([400, { error: { param: 'name' } }]);
+    expect((await other.post(`${other.base}/views`, { name: 'list 7', search: 'q=y' })).status).toBe(200);
+  });
+
+  it('are not left in an account by an operator who looks at it', async () => {
+    const operator = await ownerOfNew(test, 'Operating');
+    await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
+    expect((await operator.post(`${owner.base}/views`, { name: 'x', search: '' })).status).toBe(403);
+    expect(await saved(operator, owner.base)).toEqual({ data: [] });
+  });
+
+  it('go with an account that is deleted', async () => {
+    const short_lived = await ownerOfNew(test, 'Short-lived', 0n);
+    await short_lived.post(`${short_lived.base}/views`, { name: 'x', search: '' });
+    const operator = await ownerOfNew(test, 'Operating');
+    await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
+    expect((await operator.send('DELETE', `/dash/admin/accounts/${short_lived.account_id}`)).status).toBe(200);
+  });
+});
