@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 
 /** A list of the dashboard that a person saved: its name, and the search of its address without `?`. */
-export type SavedView = { name: string; search: string };
+type SavedView = { name: string; search: string };
 
 /** Whose views these are: a person's, in one account. */
 export type ViewOwner = { account_id: string; user_id: string };

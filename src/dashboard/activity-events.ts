@@ -78,7 +78,7 @@ async function marksOf(db: Db, account_ids: readonly string[]): Promise<Map<stri
  * Looks at all accounts that somebody watches, in two statements for all, as long as somebody does. A look that fails is
  * made up for by the next one.
  */
-export function makeWatch(read: (account_ids: readonly string[]) => Promise<Map<string, string>>): Watch {
+function makeWatch(read: (account_ids: readonly string[]) => Promise<Map<string, string>>): Watch {
   const watchers = new Map<string, Set<() => void>>();
   const marks = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;

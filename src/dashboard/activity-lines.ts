@@ -22,13 +22,17 @@ export type ActivityFilter = {
   oldest_first: boolean;
 };
 
-export type Place = { after?: string; limit: number };
+type Place = { after?: string; limit: number };
 
 /**
  * Lines in the order of their ids' times, which is the same for both kinds: behind the prefix, ids sort by time. So the
  * id of a line of one kind is a place in the list of the other, too.
  */
-export async function readLines(db: Db, filter: ActivityFilter, place: Place): Promise<{ lines: Line[]; has_more: boolean }> {
+export async function readLines(
+  db: Db,
+  filter: ActivityFilter,
+  place: Place,
+): Promise<{ lines: Line[]; has_more: boolean }> {
   const [tasks, chats] = await Promise.all([readTasks(db, filter, place), readChats(db, filter, place)]);
   const all: Line[] = [
     ...tasks.lines.map((line): Line => ({ what: 'task', line })),

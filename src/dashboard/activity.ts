@@ -140,7 +140,7 @@ async function* rowsOf(
 ): AsyncGenerator<Cell[]> {
   const limit = filter.words === undefined ? page_size : page_size_of_words;
   let after: string | undefined;
-  for (let count = 0; count < rows_max; ) {
+  for (let count = 0; count < rows_max;) {
     const { lines, has_more } = await readLines(db, filter, { limit, ...(after !== undefined && { after }) });
     for (const line of lines) {
       const view = lineView(account_id, line, names);

@@ -169,7 +169,7 @@ const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}
 const line_columns = `id, key_id, model, kind, currency, status, cost, estimate, error_type, error_message, files,
   files_removed_at, created_at, started_at, completed_at, ${prompt_start}`;
 
-export type LinePage = { lines: TaskLine[]; has_more: boolean };
+type LinePage = { lines: TaskLine[]; has_more: boolean };
 
 /** The same tasks as lines, newest first. */
 export async function listTaskLines(db: Queryable, filter: LineFilter): Promise<LinePage> {

@@ -35,103 +35,125 @@ async function generate(prompt: string): Promise<string> {
 test.each([
   { look: 'light', colorScheme: 'light', width: 1280 },
   { look: 'dark, on a phone', colorScheme: 'dark', width: 360 },
-] as const)('the search opens by its key and leads to pages, words and ids ($look)', { timeout: 180_000 }, async ({
-  colorScheme,
-  width,
-}) => {
-  const viewport = { width, height: 800 };
-  const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
-  const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, operator);
-  await settled(page);
+] as const)(
+  'the search opens by its key and leads to pages, words and ids ($look)',
+  { timeout: 180_000 },
+  async ({ colorScheme, width }) => {
+    const viewport = { width, height: 800 };
+    const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, operator);
+    await settled(page);
 
-  // By the keyboard alone: a word of a prompt, chosen by an arrow, opened by Enter.
-  await page.keyboard.press('Control+k');
-  const field = page.getByRole('combobox', { name: /^Search/ });
-  await field.and(page.locator(':focus')).waitFor();
-  await page.getByRole('option', { name: 'API keys' }).waitFor();
-  expect(await violationsIn(page)).toEqual([]);
-  expect(await sidewaysOf(page)).toBe(0);
-  await page.keyboard.type('bicycle');
-  const found = page.getByRole('group', { name: 'Generations' }).getByRole('option', { name: /red bicycle/ });
-  await found.waitFor();
-  expect(await found.getAttribute('aria-selected')).toBe('true');
-  expect(await field.getAttribute('aria-activedescendant')).toBe(await found.getAttribute('id'));
-  expect(await violationsIn(page)).toEqual([]);
-  await page.keyboard.press('Enter');
-  await page.waitForURL(`**/tasks/${bicycle}`);
+    // By the keyboard alone: a word of a prompt, chosen by an arrow, opened by Enter.
+    await page.keyboard.press('Control+k');
+    const field = page.getByRole('combobox', { name: /^Search/ });
+    await field.and(page.locator(':focus')).waitFor();
+    await page.getByRole('option', { name: 'API keys' }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+    await page.keyboard.type('bicycle');
+    const found = page.getByRole('group', { name: 'Generations' }).getByRole('option', { name: /red bicycle/ });
+    await found.waitFor();
+    expect(await found.getAttribute('aria-selected')).toBe('true');
+    expect(await field.getAttribute('aria-activedescendant')).toBe(await found.getAttribute('id'));
+    expect(await violationsIn(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/tasks/${bicycle}`);
 
-  // An id that is pasted, and Enter at once.
-  await page.getByRole('button', { name: 'Search', exact: true }).click();
-  await field.fill(client.key_id);
-  await page.keyboard.press('Enter');
-  await page.waitForURL('**/keys');
+    // An id that is pasted, and Enter at once.
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await field.fill(client.key_id);
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/keys');
 
-  // Arrows go round, and Escape goes back to where the focus was.
-  const button = page.getByRole('button', { name: 'Search', exact: true });
-  await button.focus();
-  await page.keyboard.press('Control+k');
-  await field.fill('prices');
-  await page.getByRole('group', { name: 'Operator' }).getByRole('option', { name: 'Prices & margins' }).waitFor();
-  await field.fill('no such thing anywhere');
-  await page.getByRole('status').filter({ hasText: 'Nothing matches.' }).waitFor();
-  expect(await violationsIn(page)).toEqual([]);
-  await page.keyboard.press('Escape');
-  await field.waitFor({ state: 'hidden' });
-  await button.and(page.locator(':focus')).waitFor();
-  expect(complaints).toEqual([]);
-  await context.close();
-});
+    // Arrows go round, and Escape goes back to where the focus was.
+    const button = page.getByRole('button', { name: 'Search', exact: true });
+    await button.focus();
+    await page.keyboard.press('Control+k');
+    await field.fill('prices');
+    await page.getByRole('group', { name: 'Operator' }).getByRole('option', { name: 'Prices & margins' }).waitFor();
+    await field.fill('no such thing anywhere');
+    await page.getByRole('status').filter({ hasText: 'Nothing matches.' }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await field.waitFor({ state: 'hidden' });
+    await button.and(page.locator(':focus')).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
 
 test.each([
   { look: 'light', colorScheme: 'light', width: 1280 },
   { look: 'dark, on a phone', colorScheme: 'dark', width: 360 },
-] as const)('the activity has both kinds, words, columns, both orders and rows that come by themselves ($look)', {
-  timeout: 180_000,
-}, async ({ colorScheme, width }) => {
-  const viewport = { width, height: 900 };
-  const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
-  const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, operator, '/activity?tab=all');
-  await settled(page);
-  const rows = page.getByRole('row');
-  await rows.filter({ hasText: 'red bicycle' }).waitFor();
-  await rows.filter({ hasText: /Call, / }).first().waitFor();
-  expect(await violationsIn(page)).toEqual([]);
-  expect(await sidewaysOf(page)).toBe(0);
+] as const)(
+  'the activity has both kinds, words, columns, both orders and rows that come by themselves ($look)',
+  {
+    timeout: 180_000,
+  },
+  async ({ colorScheme, width }) => {
+    const viewport = { width, height: 900 };
+    const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
+    const { page, complaints } = await watchedPage(context, service.url);
+    await signIn(page, service.app, operator, '/activity?tab=all');
+    await settled(page);
+    const rows = page.getByRole('row');
+    await rows.filter({ hasText: 'red bicycle' }).waitFor();
+    await rows
+      .filter({ hasText: /Call, / })
+      .first()
+      .waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
 
-  // A task of a program appears by itself: long before the list would be read again.
-  const name = `a kingfisher of ${colorScheme}`;
-  await generate(name);
-  await rows.filter({ hasText: name }).waitFor({ timeout: 10_000 });
+    // A task of a program appears by itself: long before the list would be read again.
+    const name = `a kingfisher of ${colorScheme}`;
+    await generate(name);
+    await rows.filter({ hasText: name }).waitFor({ timeout: 10_000 });
 
-  await page.getByRole('searchbox', { name: 'Words' }).fill('kingfisher');
-  await rows.filter({ hasText: 'red bicycle' }).waitFor({ state: 'detached' });
-  await rows.filter({ hasText: name }).waitFor();
-  expect(new URL(page.url()).searchParams.get('q')).toBe('kingfisher');
-  await page.getByRole('button', { name: 'Clear' }).click();
-  await rows.filter({ hasText: 'red bicycle' }).waitFor();
+    await page.getByRole('searchbox', { name: 'Words' }).fill('kingfisher');
+    await rows.filter({ hasText: 'red bicycle' }).waitFor({ state: 'detached' });
+    await rows.filter({ hasText: name }).waitFor();
+    expect(new URL(page.url()).searchParams.get('q')).toBe('kingfisher');
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await rows.filter({ hasText: 'red bicycle' }).waitFor();
 
-  // The oldest first, by the head of its column.
-  const created = page.getByRole('columnheader', { name: 'Created' });
-  expect(await created.getAttribute('aria-sort')).toBe('descending');
-  await created.getByRole('button').click();
-  await page.getByRole('table', { name: /oldest first/ }).waitFor();
-  expect(await rows.nth(1).textContent()).toContain('red bicycle');
+    // The oldest first, by the head of its column.
+    const created = page.getByRole('columnheader', { name: 'Created' });
+    expect(await created.getAttribute('aria-sort')).toBe('descending');
+    await created.getByRole('button').click();
+    await page.getByRole('table', { name: /oldest first/ }).waitFor();
+    expect(await rows.nth(1).textContent()).toContain('red bicycle');
 
-  // A column that is chosen stays so when the page is opened anew.
-  await page.getByRole('button', { name: 'Columns' }).click();
-  await page.getByRole('checkbox', { name: 'Id' }).check();
-  expect(await violationsIn(page)).toEqual([]);
-  await page.keyboard.press('Escape');
-  await page.reload();
-  await page.getByRole('columnheader', { name: 'Id' }).waitFor();
-  await rows.filter({ hasText: bicycle }).waitFor();
+    // A list that is saved is opened by its name.
+    await page.getByRole('button', { name: 'Saved lists' }).click();
+    const list_name = `Oldest of ${colorScheme}`;
+    await page.getByRole('textbox', { name: 'Save this list as' }).fill(list_name);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: list_name, exact: true }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.goto(`${service.url}/activity`);
+    await settled(page);
+    await page.getByRole('button', { name: 'Saved lists' }).click();
+    await page.getByRole('button', { name: list_name, exact: true }).click();
+    await page.getByRole('table', { name: 'Generations and chat calls, oldest first' }).waitFor();
 
-  await page.getByRole('button', { name: 'Download' }).click();
-  const download = page.waitForEvent('download');
-  await page.getByRole('menuitem', { name: 'JSONL' }).click();
-  expect((await download).suggestedFilename()).toBe('medley-all.jsonl');
-  expect(complaints).toEqual([]);
-  await context.close();
-});
+    // A column that is chosen stays so when the page is opened anew.
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'Id' }).check();
+    expect(await violationsIn(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Id' }).waitFor();
+    await rows.filter({ hasText: bicycle }).waitFor();
+
+    await page.getByRole('button', { name: 'Download' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('menuitem', { name: 'JSONL' }).click();
+    expect((await download).suggestedFilename()).toBe('medley-all.jsonl');
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);

@@ -124,7 +124,14 @@ describe('the files', () => {
       .map((line): unknown => JSON.parse(line));
     expect(rows).toMatchObject([
       { type: 'task', id: made[0], prompt: '=HYPERLINK("x") first', status: 'succeeded', files: 1, input_tokens: null },
-      { type: 'chat', id: made[1], prompt: null, status: 'succeeded', currency: 'USD', input_tokens: expect.any(Number) },
+      {
+        type: 'chat',
+        id: made[1],
+        prompt: null,
+        status: 'succeeded',
+        currency: 'USD',
+        input_tokens: expect.any(Number),
+      },
       { type: 'task', id: made[2], status: 'failed', error_type: 'upstream_error', cost: '0.000000' },
       { type: 'chat', id: made[3] },
       { type: 'task', id: made[4], prompt: 'third, with "quotes"' },
@@ -213,7 +220,8 @@ describe('saved lists', () => {
 
   it('are at most 50, of which each can be saved anew', async () => {
     const names = Array.from({ length: 50 }, (_, i) => `list ${i}`);
-    for (const name of names) expect((await other.post(`${other.base}/views`, { name, search: 'q=x' })).status).toBe(200);
+    for (const name of names)
+      expect((await other.post(`${other.base}/views`, { name, search: 'q=x' })).status).toBe(200);
     const one_more = await other.post(`${other.base}/views`, { name: 'one more', search: 'q=x' });
     expect([one_more.status, one_more.json]).toMatchObject([400, { error: { param: 'name' } }]);
     expect((await other.post(`${other.base}/views`, { name: 'list 7', search: 'q=y' })).status).toBe(200);

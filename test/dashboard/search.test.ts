@@ -122,7 +122,9 @@ describe('a search for an id', () => {
     const body = { model: 'sandbox/image', input, webhook_url };
     const { json } = await client.call('POST', '/v1/generate?wait=60', body);
     expect(json.status, JSON.stringify(json)).toBe('succeeded');
-    const [delivery] = await test.app.db.query<{ id: string }>('select id from deliveries where task_id = $1', [json.id]);
+    const [delivery] = await test.app.db.query<{ id: string }>('select id from deliveries where task_id = $1', [
+      json.id,
+    ]);
     await vi.waitUntil(async () => (await search(owner, request_id)).data.length === 1, { timeout: 120_000 });
     const found = await Promise.all(
       [` ${json.id} `, request_id, client.key_id, delivery?.id ?? ''].map((id) => search(owner, id)),

@@ -61,7 +61,13 @@ export function ListTable({
 function Sorted({ name, is_ascending, toggle }: { name: string } & NonNullable<Column['sort']>) {
   const Icon = is_ascending ? ArrowUpIcon : ArrowDownIcon;
   return (
-    <UnstyledButton onClick={toggle} fz="inherit" fw="inherit" mih={24} style={{ display: 'flex', alignItems: 'center', gap: 4 }}>
+    <UnstyledButton
+      onClick={toggle}
+      fz="inherit"
+      fw="inherit"
+      mih={24}
+      style={{ display: 'flex', alignItems: 'center', gap: 4 }}
+    >
       {name}
       <Icon width={13} aria-hidden />
     </UnstyledButton>

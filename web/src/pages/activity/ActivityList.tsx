@@ -126,7 +126,13 @@ function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 's
         />
       )}
       {tab === 'tasks' ? (
-        <ChoiceFilter label="Status" value={status} data={statuses} onChange={(value) => set({ status: value })} width={140} />
+        <ChoiceFilter
+          label="Status"
+          value={status}
+          data={statuses}
+          onChange={(value) => set({ status: value })}
+          width={140}
+        />
       ) : (
         <ChoiceFilter
           label="Outcome"

@@ -6,6 +6,7 @@ import { usePlace } from '../../session.tsx';
 import { exportColumns } from './chosen-columns.ts';
 import { columns, offered, type ColumnName } from './columns.tsx';
 import { filterOf } from './filters.ts';
+import { SavedViews } from './SavedViews.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
 type Props = {
@@ -31,6 +32,7 @@ export function ListActions({ tab, search, chosen, choose, is_live, setIsLive }:
       >
         Live rows
       </Button>
+      <SavedViews />
       <ColumnChoice tab={tab} chosen={chosen} choose={choose} />
       <Downloads tab={tab} search={search} chosen={chosen} />
     </>

@@ -5,7 +5,10 @@ import type { ActivityTab } from './search.ts';
 const remembered = (tab: ActivityTab) => `medley.columns.${tab}`;
 
 /** The columns of a list that this browser shows, in their order, and a way to change them. */
-export function useChosenColumns(tab: ActivityTab): { chosen: readonly ColumnName[]; choose: (names: string[]) => void } {
+export function useChosenColumns(tab: ActivityTab): {
+  chosen: readonly ColumnName[];
+  choose: (names: string[]) => void;
+} {
   const [by_tab, setByTab] = useState<Partial<Record<ActivityTab, readonly ColumnName[]>>>({});
   const chosen = by_tab[tab] ?? readRemembered(tab);
   const choose = (names: string[]) => {

@@ -88,7 +88,9 @@ export const columns: Readonly<Record<ColumnName, Look>> = {
 };
 
 /** The columns of each list in their order. The first of `fixed` leads to the line's page, so it cannot go. */
-export const offered: Readonly<Record<ActivityTab, { names: readonly ColumnName[]; usual: readonly ColumnName[]; fixed: ColumnName }>> = {
+export const offered: Readonly<
+  Record<ActivityTab, { names: readonly ColumnName[]; usual: readonly ColumnName[]; fixed: ColumnName }>
+> = {
   tasks: {
     names: ['result', 'request', 'status', 'model', 'time', 'took', 'cost', 'id'],
     usual: ['result', 'request', 'status', 'model', 'time', 'took', 'cost'],
