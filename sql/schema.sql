@@ -907,6 +907,19 @@ create table route_health (
   constraint route_health_openings_check CHECK ((openings >= 1))
 );
 
+create table saved_views (
+  account_id text not null,
+  user_id text not null,
+  name text not null,
+  search text not null,
+  created_at timestamptz not null,
+  constraint saved_views_pkey PRIMARY KEY (account_id, user_id, name),
+  constraint saved_views_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint saved_views_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint saved_views_name_check CHECK (((length(name) >= 1) AND (length(name) <= 60))),
+  constraint saved_views_search_check CHECK ((length(search) <= 2000))
+);
+
 create table scheduled_backups (
   id text not null,
   place text not null,
@@ -1014,6 +1027,7 @@ CREATE INDEX tasks_failed ON tasks USING btree (account_id, id) WHERE (error_typ
 CREATE INDEX tasks_of_key ON tasks USING btree (account_id, key_id, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_of_model ON tasks USING btree (account_id, model, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_of_pairs ON tasks USING gin (task_pairs(account_id, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::text);
+CREATE INDEX tasks_of_words ON tasks USING gin (task_words(account_id, input, metadata)) WITH (fastupdate=off) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_unfinished_of_account ON tasks USING btree (account_id, id) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_videos ON tasks USING btree (account_id, id) WHERE (kind = 'video'::text);
@@ -1421,6 +1435,29 @@ CREATE OR REPLACE FUNCTION task_pairs(p_account text, p_metadata text)
 AS $function$
   select array_agg(hashtextextended(p_account || ' ' || pair[1], 0))
     from regexp_matches(p_metadata, '"(?:[^"\\]|\\.)*":"(?:[^"\\]|\\.)*"', 'g') pair
+$function$;
+
+CREATE OR REPLACE FUNCTION task_query(p_account text, p_text text)
+ RETURNS tsquery
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select string_agg('''' || left(md5(p_account), 8) || word || ''':*', ' & ')::tsquery
+    from unnest(tsvector_to_array(to_tsvector('pg_catalog.simple',
+      regexp_replace(left(p_text, 200), '[!-/:-@[-`{-~]', ' ', 'g')))) word
+$function$;
+
+CREATE OR REPLACE FUNCTION task_words(p_account text, p_input text, p_metadata text)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE COST 2000
+AS $function$
+  select array_to_tsvector(coalesce(array_agg(left(md5(p_account), 8) || word), '{}'))
+    from unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', regexp_replace(
+      case when length(p_input) <= 4000 then p_input
+        else left(p_input, 4000) || ' ' || substr(p_input, strpos(p_input, '"prompt":"'), 4000) end
+      || ' ' || replace(left(p_metadata, 4000), '":', '" '),
+      '"[^"\\]*":|\\(?:u[0-9a-fA-F]{4}|.)|[!-/:-@[-`{-~]', ' ', 'g')))) word
 $function$;
 
 -- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
