@@ -4,11 +4,11 @@
 -- Each word of a task begins with a tag of its account, so that a word that is common elsewhere costs an account nothing.
 -- Only tasks that have ended are in the index: they enter it when they end, not while their caller waits. Those that have
 -- not are few, and are read themselves.
--- room: tasks
 
 -- Words of a JSON text: without the names of its members, its escapes and its punctuation. Of the input the first 4,000
 -- characters, and of its prompt if it lies behind them; of the metadata the names, too. It calls no function of ours:
 -- PostgreSQL makes an index without a search path.
+-- room: tasks
 create or replace function task_words(p_account text, p_input text, p_metadata text) returns tsvector
 immutable parallel safe cost 2000 language sql as $$
   select array_to_tsvector(coalesce(array_agg(left(md5(p_account), 8) || word), '{}'))
@@ -20,6 +20,7 @@ immutable parallel safe cost 2000 language sql as $$
 $$;
 
 -- All words that somebody looks for; each may be the beginning of a word. Null if there is none in the text.
+-- room: tasks
 create or replace function task_query(p_account text, p_text text) returns tsquery immutable parallel safe language sql as $$
   select string_agg('''' || left(md5(p_account), 8) || word || ''':*', ' & ')::tsquery
     from unnest(tsvector_to_array(to_tsvector('pg_catalog.simple',

@@ -3,7 +3,7 @@ import type { Queryable } from '../db/database.ts';
 /** A list of the dashboard that a person saved: its name, and the search of its address without `?`. */
 type SavedView = { name: string; search: string };
 
-/** Whose views these are: a person's, in one account. */
+/** The person whose views these are, in one account. */
 export type ViewOwner = { account_id: string; user_id: string };
 
 export const saved_views_max = 50;

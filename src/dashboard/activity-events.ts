@@ -29,7 +29,7 @@ const headers = {
 function handleEvents({ db }: { db: Db }, { account, gone, draining }: AccountCall): Answer {
   const writer = new StreamWriter();
   const changed = Buffer.from('event: changed\ndata: {}\n\n');
-  const unwatch = watchOf(db).add(account.id, () => writer.write(changed));
+  const unwatch = observerOf(db).add(account.id, () => writer.write(changed));
   writer.write(Buffer.from('retry: 1000\n\n'));
   const heartbeat = setInterval(() => writer.write(Buffer.from(': keep-alive\n\n')), heartbeat_ms);
   const signal = AbortSignal.any([gone, draining]);
@@ -49,7 +49,7 @@ function handleEvents({ db }: { db: Db }, { account, gone, draining }: AccountCa
 /** Rows appear within a second of their event: half of it is the browser's. */
 const look_every_ms = 400;
 
-type Watch = {
+type Observer = {
   /**
    * Calls `tell` once the account is watched, so that nothing is missed before, and whenever its tasks or calls have
    * changed. Throws ApiError 429 if too many watch.
@@ -57,14 +57,14 @@ type Watch = {
   add(account_id: string, tell: () => void): () => void;
 };
 
-const watches = new WeakMap<Db['pool'], Watch>();
+const observers = new WeakMap<Db['pool'], Observer>();
 
-function watchOf(db: Db): Watch {
-  const existing = watches.get(db.pool);
+function observerOf(db: Db): Observer {
+  const existing = observers.get(db.pool);
   if (existing) return existing;
-  const watch = makeWatch((ids) => marksOf(db, ids));
-  watches.set(db.pool, watch);
-  return watch;
+  const observer = makeObserver((ids) => marksOf(db, ids));
+  observers.set(db.pool, observer);
+  return observer;
 }
 
 /** Patience of its own: lists and reports that take long do not hold it up. */
@@ -78,13 +78,13 @@ async function marksOf(db: Db, account_ids: readonly string[]): Promise<Map<stri
  * Looks at all accounts that somebody watches, in two statements for all, as long as somebody does. A look that fails is
  * made up for by the next one.
  */
-function makeWatch(read: (account_ids: readonly string[]) => Promise<Map<string, string>>): Watch {
+function makeObserver(read: (account_ids: readonly string[]) => Promise<Map<string, string>>): Observer {
   const watchers = new Map<string, Set<() => void>>();
   const marks = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;
   const look = async () => {
-    const found = await read([...watchers.keys()]).catch(() => new Map<string, string>());
-    for (const [id, mark] of found) {
+    const now = await read([...watchers.keys()]).catch(() => new Map<string, string>());
+    for (const [id, mark] of now) {
       const before = marks.get(id);
       if (watchers.has(id)) marks.set(id, mark);
       if (before !== mark) for (const tell of watchers.get(id) ?? []) tell();

@@ -117,10 +117,10 @@ async function fileOf(db: Db, { account, query }: AccountCall) {
 }
 
 function readColumns(query: Query): ExportColumn[] {
-  const asked = query.get('columns')?.split(',');
-  if (asked === undefined) return all_columns;
-  const unknown = asked.find((name) => !all_columns.some((column) => column === name));
-  if (unknown === undefined) return all_columns.filter((column) => asked.includes(column));
+  const names = query.get('columns')?.split(',');
+  if (names === undefined) return all_columns;
+  const unknown = names.find((name) => !all_columns.some((column) => column === name));
+  if (unknown === undefined) return all_columns.filter((column) => names.includes(column));
   const message = `columns has ${JSON.stringify(unknown.slice(0, 60))}, which is none of ${all_columns.join(', ')}.`;
   throw new ApiError('invalid_request', message, { param: 'columns' });
 }

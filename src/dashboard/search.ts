@@ -16,7 +16,7 @@ import type { SearchHit, SearchView } from './views/search.ts';
 /** The parts of the app that searching takes. */
 type Parts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
-const asked = {
+const query_docs = {
   q: { description: 'An id, or words: 1 to 200 characters.', schema: { type: 'string' }, required: true },
 };
 const length_max = 200;
@@ -41,7 +41,7 @@ export const search_account = account_endpoint(
     ];
     return { status: 200, body: { data, is_partial: tasks === undefined } satisfies SearchView };
   },
-  { query: asked },
+  { query: query_docs },
 );
 
 /** For operators: accounts by their name, their id, one of their people, or the id of a key. */
@@ -57,7 +57,7 @@ export const admin_search = session_endpoint(
     const view: SearchView = { data: accounts.map(accountHit), is_partial: false };
     return { status: 200, body: view };
   },
-  { query: asked },
+  { query: query_docs },
 );
 
 function readText(query: Query): string {

@@ -66,12 +66,7 @@ export function AppFrame() {
             <Brand />
             {account && <AccountSwitch />}
           </Group>
-          <Group gap="xs" wrap="nowrap">
-            <Search />
-            {account && <BalancePill />}
-            <ThemeSwitch />
-            <PersonMenu />
-          </Group>
+          <Tools />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar aria-label="Pages" className="menu" {...(open && { 'data-open': true })}>
@@ -106,6 +101,19 @@ export function AppFrame() {
         </Box>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+/** The right side of the header. */
+function Tools() {
+  const { account } = useSession();
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Search />
+      {account && <BalancePill />}
+      <ThemeSwitch />
+      <PersonMenu />
+    </Group>
   );
 }
 

@@ -18,7 +18,7 @@ type Props = {
   setIsLive: (is_live: boolean) => void;
 };
 
-/** What can be done with a list: hold it still, choose its columns, take it along. */
+/** Actions on a list: hold it still, save it, choose its columns, take it along. */
 export function ListActions({ tab, search, chosen, choose, is_live, setIsLive }: Props) {
   const Icon = is_live ? PauseIcon : PlayIcon;
   return (

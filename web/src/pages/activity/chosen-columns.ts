@@ -23,7 +23,7 @@ export function useChosenColumns(tab: ActivityTab): {
   return { chosen, choose };
 }
 
-/** What is remembered may be of another version, or of anybody's making. */
+/** Columns that the browser remembers: they may be of another version, or of anybody's making. */
 function readRemembered(tab: ActivityTab): readonly ColumnName[] {
   try {
     const names: unknown = JSON.parse(localStorage.getItem(remembered(tab)) ?? 'null');

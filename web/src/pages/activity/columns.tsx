@@ -27,7 +27,7 @@ type Look = {
   name: string;
   align?: 'right';
   hidden?: boolean;
-  /** What a file has in its place. */
+  /** Columns of a file in its place. */
   files: readonly ExportColumn[];
   cell: (line: Line) => ReactNode;
 };
