@@ -15,10 +15,11 @@ export const list_views = account_endpoint('GET', '/views', 'read', async ({ db 
 
 /** Saves one under its name. */
 export const save_view = account_endpoint('POST', '/views', 'read', async ({ db, clock }, call) => {
+  const owner = ownerIn(call);
   const fields = readBodyFields(call.body);
   const name = fields.text('name', name_max);
   const search = call.body?.['search'] === '' ? '' : fields.text('search', search_max);
-  if (!(await saveView(db, ownerIn(call), { name, search }, new Date(clock.now())))) {
+  if (!(await saveView(db, owner, { name, search }, new Date(clock.now())))) {
     throw wrong('name', `At most ${saved_views_max} lists can be saved. Remove one first.`);
   }
   return { status: 200, body: { ok: true } };
@@ -32,5 +33,5 @@ export const remove_view = account_endpoint('POST', '/views/remove', 'read', asy
 /** An operator who looks at an account of others leaves nothing there. */
 function ownerIn({ account, person }: AccountCall): ViewOwner {
   if (person.role !== 'operator') return { account_id: account.id, user_id: person.user.id };
-  throw new ApiError('forbidden', 'Lists are saved by members of the account.');
+  throw new ApiError('forbidden', 'Your role here (operator) does not allow this. Members of the account save lists.');
 }
