@@ -6,8 +6,9 @@
 -- not are few, and are read themselves.
 
 -- Words of a JSON text: without the names of its members, its escapes and its punctuation. Of the input the first 4,000
--- characters, and of its prompt if it lies behind them; of the metadata the names, too. It calls no function of ours:
--- PostgreSQL makes an index without a search path.
+-- characters, and of its prompt if it lies behind them; of the metadata the names, too. Without words above 2,000 bytes:
+-- with its tag, a word has 2,046 at most, and array_to_tsvector cuts a longer one without an error. It calls no function
+-- of ours: PostgreSQL makes an index without a search path.
 -- room: tasks
 create or replace function task_words(p_account text, p_input text, p_metadata text) returns tsvector
 immutable parallel safe cost 2000 language sql as $$
@@ -17,6 +18,7 @@ immutable parallel safe cost 2000 language sql as $$
         else left(p_input, 4000) || ' ' || substr(p_input, strpos(p_input, '"prompt":"'), 4000) end
       || ' ' || replace(left(p_metadata, 4000), '":', '" '),
       '"[^"\\]*":|\\(?:u[0-9a-fA-F]{4}|.)|[!-/:-@[-`{-~]', ' ', 'g')))) word
+   where octet_length(word) <= 2000
 $$;
 
 -- All words that somebody looks for; each may be the beginning of a word. Null if there is none in the text.

@@ -44,6 +44,24 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
   });
 }
 
+/** Returns those of these whose session lasts, and whose person belongs to the account or is an operator. */
+export async function watchesAdmitted<T extends { session_id: string; account_id: string }>(
+  db: Queryable,
+  watches: readonly T[],
+  now: Date,
+): Promise<T[]> {
+  const rows = await db.query<{ at: number }>(
+    `select w.at::int as at
+       from unnest($1::text[], $2::text[]) with ordinality w (session_id, account_id, at)
+       join auth.session s on s.id = w.session_id and s."expiresAt" > $3
+       join auth."user" u on u.id = s."userId"
+      where u."isOperator"
+         or exists (select from auth.member m where m."userId" = u.id and m."organizationId" = w.account_id)`,
+    [watches.map(({ session_id }) => session_id), watches.map(({ account_id }) => account_id), now],
+  );
+  return rows.flatMap(({ at }) => watches[at - 1] ?? []);
+}
+
 /** Notes that the person of this session has just given their password. */
 export async function proveSession(db: Queryable, id: string, now: Date): Promise<void> {
   await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, now]);

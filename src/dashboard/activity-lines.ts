@@ -12,6 +12,7 @@ export type ActivityFilter = {
   of: 'all' | 'tasks' | 'chats';
   /** Words of the input or the metadata, or an id. Chat calls have no words: nothing that was said is stored. */
   words?: string;
+  /** Of tasks: chat calls have none. */
   status?: TaskStatus;
   /** Of chat calls, and of both. */
   ok?: boolean;
@@ -68,8 +69,8 @@ function statusOf(ok: boolean | undefined): TaskStatus | undefined {
 }
 
 async function readChats(db: Db, filter: ActivityFilter, place: Place) {
-  const { of, words, ok, account_id, model, key_id, created_after, created_before } = filter;
-  if (of === 'tasks' || (words !== undefined && !isId('req', words))) return nothing;
+  const { of, words, status, ok, account_id, model, key_id, created_after, created_before } = filter;
+  if (of === 'tasks' || status !== undefined || (words !== undefined && !isId('req', words))) return nothing;
   const record_filter: RecordFilter = {
     account_id,
     limit: place.limit,

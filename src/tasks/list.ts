@@ -194,7 +194,7 @@ const words_limit_ms = 3_000;
  * The tasks that have all of these words in their input or metadata, as words or as their beginnings, as lines, newest
  * first. None if it is a text without words. Throws as a statement does that takes too long (isStopped).
  */
-export async function searchTaskLines(db: Db, filter: LineFilter, words: string): Promise<LinePage> {
+export async function searchTaskLines(db: Pick<Db, 'tx'>, filter: LineFilter, words: string): Promise<LinePage> {
   const rows = await db.tx(async (tx) => {
     await tx.query(`set local statement_timeout = ${words_limit_ms}`);
     await tx.query('set local enable_seqscan = off'); // it would take the words of every task of every account

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeBigAccount, rare_model, type BigAccount } from '../../bench/big-account.ts';
-import { listRecords } from '../../src/chat/record.ts';
-import type { Queryable } from '../../src/db/database.ts';
+import { callMarks, listRecords } from '../../src/chat/record.ts';
+import type { Db, Queryable, Tx } from '../../src/db/database.ts';
 import { listEntries } from '../../src/money/ledger.ts';
 import { marginsOf } from '../../src/money/margins.ts';
 import { accountsMoved, statementOf } from '../../src/money/statement.ts';
 import { addUpUsage, usageOf } from '../../src/money/usage.ts';
-import { listTaskLines, listTasks } from '../../src/tasks/list.ts';
+import { listTaskLines, listTasks, searchTaskLines, taskMarks } from '../../src/tasks/list.ts';
 import { listVideos } from '../../src/tasks/videos.ts';
 import { countUndelivered, listDeliveries } from '../../src/webhooks/delivery.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -31,18 +31,39 @@ type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 async function pagesReadBy(work: (db: Queryable) => Promise<unknown>): Promise<number> {
   let pages = 0;
   const query: Queryable['query'] = async (text, values = []) => {
-    const client = await database.db.pool.connect();
-    try {
-      const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
-      const { Plan: plan } = (rows as { 'QUERY PLAN': { Plan: Plan }[] }[])[0]?.['QUERY PLAN'][0] ?? {};
-      pages += (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0);
-    } finally {
-      client.release();
-    }
+    pages += pagesOf(await planOf(database.db, text, values));
     return database.db.query(text, values);
   };
   await work({ query });
   return pages;
+}
+
+function pagesOf(plan: Plan): number {
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+async function planOf(db: Queryable, text: string, values: readonly unknown[]): Promise<Plan> {
+  const [row] = await db.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+    `explain (analyze, buffers, format json) ${text}`,
+    values,
+  );
+  const plan = row?.['QUERY PLAN'][0]?.Plan;
+  if (!plan) throw new Error(`no plan of ${text}`);
+  return plan;
+}
+
+/** The plans of the statements of a search, in its transaction. */
+async function plansOfSearch(work: (db: Pick<Db, 'tx'>) => Promise<unknown>): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  const explaining = (tx: Tx): Tx => ({
+    transaction: true,
+    query: async (text, values = []) => {
+      if (!text.startsWith('set local')) plans.push(await planOf(tx, text, values));
+      return tx.query(text, values);
+    },
+  });
+  await work({ tx: (inner) => database.db.tx((tx) => inner(explaining(tx))) });
+  return plans;
 }
 
 const own = () => ({ account_id: big.account_id, limit: 20 });
@@ -76,6 +97,8 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['margins of a month', (db) => marginsOf(db, '2026-10-01', 'model'), 200],
   ['the statement of a month', (db) => statementOf(db, { account_id: big.account_id, ...month }), 600],
   ['the accounts with movements in a month', (db) => accountsMoved(db, month), 60],
+  ['marks of the newest tasks', (db) => taskMarks(db, [big.account_id]), 60],
+  ['marks of the newest calls', (db) => callMarks(db, [big.account_id]), 60],
 ])('%s of an account with 60,000 entries are read from few pages', async (_, work, pages_max) => {
   expect(await pagesReadBy(work)).toBeLessThan(pages_max);
 });
@@ -89,6 +112,27 @@ test('tasks are found by pairs of their metadata however long ago they were, and
   expect(await found({ order: '1202' })).toEqual([]);
   const of_project = await database.db.query(`select 1 from tasks where metadata like '{"project":"p21",%'`);
   expect(await found({ project: 'p21' })).toHaveLength(Math.min(20, of_project.length));
+});
+
+test.each<[words: string, filter: object, statements: number, pages_max: number, lines: number]>([
+  ['lighthouse engraving', {}, 1, 250, 20], // every task has them
+  ['lighthouse engraving', { before: 'task_0' }, 1, 250, 20],
+  ['12021', {}, 2, 400, 1],
+  ['number p21 12021', { created_before: end }, 2, 700, 1],
+  ['12021', { key_id: 'none' }, 2, 400, 0],
+  ['elephant', {}, 2, 400, 0],
+])('tasks with the words "%s" and %o are found by indexes, in %d statements', async (words, filter, ...expected) => {
+  const [statements, pages_max, lines] = expected;
+  const seen: number[] = [];
+  const plans = await plansOfSearch(async (db) => {
+    seen.push((await searchTaskLines(db, { ...own(), ...filter }, words)).lines.length);
+  });
+  expect(seen).toEqual([lines]);
+  expect(plans).toHaveLength(statements);
+  const text = JSON.stringify(plans);
+  expect(text).not.toContain('Seq Scan');
+  expect(text.includes('tasks_of_words')).toBe(statements > 1);
+  expect(plans.map(pagesOf).reduce((sum, pages) => sum + pages, 0)).toBeLessThan(pages_max);
 });
 
 test('the statement of a month is the same from its sums and from every entry', async () => {

@@ -71,6 +71,8 @@ describe('the list of both', () => {
   it.each([
     ['?outcome=failed', [2]],
     ['?outcome=ok', [5, 4, 3, 1, 0]],
+    ['?status=succeeded', [4, 0]],
+    ['?status=queued', []],
     ['?of=tasks&status=failed', [2]],
     ['?q=THIRD', [4]],
     ['?q=o7&of=tasks', [4, 2, 0]],
@@ -147,7 +149,7 @@ describe('the files', () => {
 });
 
 describe('the events', () => {
-  /** Counts the events of a stream until it is closed. */
+  /** Counts the events of a stream; `end` resolves when the stream is over. */
   async function listen(who: Someone, cookie: string) {
     const stop = new AbortController();
     const url = `${test.url}${who.base}/activity/events`;
@@ -158,7 +160,7 @@ describe('the events', () => {
         seen.count += new TextDecoder().decode(chunk).split('event: changed').length - 1;
       }
     })().catch(() => undefined);
-    return { response, seen, close: () => (stop.abort(), reading) };
+    return { response, seen, end: reading, close: () => (stop.abort(), reading) };
   }
 
   const cookieOf = ({ set_cookies }: Someone) => set_cookies.map((cookie) => cookie.split(';')[0]).join('; ');
@@ -177,6 +179,45 @@ describe('the events', () => {
     await more(before_chat);
     expect(theirs.seen.count).toBe(1);
     await Promise.all([mine.close(), theirs.close()]);
+  });
+
+  it.each([
+    ['their session is signed out', async (who: Someone) => void told(await who.post('/auth/sign-out', {}))],
+    [
+      'their person belongs to the account no more',
+      async ({ user_id }: Someone) =>
+        void (await test.app.db.query('delete from auth.member where "userId" = $1', [user_id])),
+    ],
+  ])('end as soon as %s, and those of others go on', async (_, leave) => {
+    const colleague = await memberOf(test, owner, 'viewer');
+    const [mine, theirs] = await Promise.all([listen(owner, cookieOf(owner)), listen(colleague, cookieOf(colleague))]);
+    expect([mine.response.status, theirs.response.status]).toEqual([200, 200]);
+    await leave(colleague);
+    await theirs.end;
+    const count = mine.seen.count;
+    await generate(client, 'after the end');
+    await vi.waitUntil(() => mine.seen.count > count, { timeout: 120_000 });
+    await mine.close();
+  });
+
+  it('are heard by 50 pages of an account at most, and a page that is closed makes room', async () => {
+    const crowd = await ownerOfNew(test, 'Crowd');
+    const streams = await Promise.all(Array.from({ length: 50 }, () => listen(crowd, cookieOf(crowd))));
+    expect(new Set(streams.map(({ response }) => response.status))).toEqual(new Set([200]));
+    const refused = await listen(crowd, cookieOf(crowd));
+    expect(refused.response.status).toBe(429);
+    const elsewhere = await listen(other, cookieOf(other));
+    expect(elsewhere.response.status).toBe(200);
+    await streams[0]?.close();
+    await vi.waitUntil(
+      async () => {
+        const next = await listen(crowd, cookieOf(crowd));
+        streams.push(next);
+        return next.response.status === 200;
+      },
+      { timeout: 120_000, interval: 200 },
+    );
+    await Promise.all([elsewhere, ...streams].map(({ close }) => close()));
   });
 
   it('are for those who may read the account', async () => {

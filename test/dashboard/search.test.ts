@@ -85,6 +85,20 @@ describe('a search for words', () => {
     expect(await has({}, 'y')).toBe(false);
   });
 
+  it.each([2_000, 2_038, 2_040, 2_046, 2_047, 3_900])(
+    'that is beside a word of %d letters is found, and every word has its tag',
+    async (length) => {
+      const input = JSON.stringify({ prompt: `aa ${'q'.repeat(length)} zz` });
+      const words = await test.app.db.query<{ word: string; tagged: boolean }>(
+        `select word, left(word, 8) = left(md5($1), 8) as tagged
+           from unnest(tsvector_to_array(task_words($1, $2, '{}'))) word`,
+        [owner.account_id, input],
+      );
+      expect(words.filter(({ tagged }) => !tagged)).toEqual([]);
+      expect(words.map(({ word }) => word.slice(8, 10))).toEqual(expect.arrayContaining(['aa', 'zz']));
+    },
+  );
+
   it('finds keys by name and last four characters, and models by id', async () => {
     const [key] = await test.app.db.query<{ name: string; last_four: string }>(
       'select name, last_four from api_keys where id = $1',
