@@ -1458,6 +1458,7 @@ AS $function$
         else left(p_input, 4000) || ' ' || substr(p_input, strpos(p_input, '"prompt":"'), 4000) end
       || ' ' || replace(left(p_metadata, 4000), '":', '" '),
       '"[^"\\]*":|\\(?:u[0-9a-fA-F]{4}|.)|[!-/:-@[-`{-~]', ' ', 'g')))) word
+   where octet_length(word) <= 2000
 $function$;
 
 -- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
