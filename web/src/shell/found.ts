@@ -99,5 +99,9 @@ function pagesLike(text: string, has_account: boolean, is_operator: boolean): En
       href: to,
     })),
   ];
-  return pages.filter(({ title }) => title.toLowerCase().includes(part));
+  const placeOf = ({ title }: Entry) => title.toLowerCase().indexOf(part);
+  const alike = pages.filter((page) => placeOf(page) !== -1);
+  const groupPlace = ({ group }: Entry) => (group === 'Operator' ? 1 : 0);
+  // Those that begin with it come first in their group.
+  return alike.toSorted((a, b) => groupPlace(a) - groupPlace(b) || Number(placeOf(a) > 0) - Number(placeOf(b) > 0));
 }

@@ -120,7 +120,7 @@ function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 's
       {tab !== 'chats' && (
         <SearchField
           label="Words"
-          placeholder="Of prompts and metadata, or an id"
+          placeholder="Prompts, metadata or an id"
           value={q}
           onChange={(value) => set({ q: value })}
         />

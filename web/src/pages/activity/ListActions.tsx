@@ -24,7 +24,7 @@ export function ListActions({ tab, search, chosen, choose, is_live, setIsLive }:
   return (
     <>
       <Button
-        variant="default"
+        variant={is_live ? 'light' : 'default'}
         size="xs"
         aria-pressed={is_live}
         leftSection={<Icon width={16} aria-hidden />}
