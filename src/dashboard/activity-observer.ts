@@ -17,7 +17,7 @@ export const watchers_of_account_max = 50;
 /** Rows appear within a second of their event: half of it is the browser's. */
 const look_every_ms = 400;
 
-/** What a look reads. */
+/** Statements of a look. */
 export type Reads = {
   /** A text for each account, which differs when its tasks or calls have changed. */
   marksOf(account_ids: readonly string[]): Promise<ReadonlyMap<string, string>>;

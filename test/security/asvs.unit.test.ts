@@ -59,6 +59,7 @@ it('the dashboard keeps ids and choices in the browser, and nothing secret', () 
   const storing = having(/(?:local|session)Storage|useLocalStorage|indexedDB|document\.cookie/);
   expect(storing.toSorted()).toEqual([
     'web/src/guide/main.ts',
+    'web/src/pages/activity/chosen-columns.ts',
     'web/src/pages/home/FirstSteps.tsx',
     'web/src/session.tsx',
   ]);
