@@ -76,8 +76,10 @@ test.each([
     await field.fill('a'); // pages that begin with it come before those that have it somewhere
     await page.getByRole('option', { name: 'Activity', selected: true }).waitFor();
     expect(await violationsIn(page)).toEqual([]);
+    const place = await field.boundingBox();
     await field.fill('no such thing anywhere');
     await page.getByRole('status').filter({ hasText: 'Nothing matches.' }).waitFor();
+    expect(await field.boundingBox()).toEqual(place); // it stays where it is, however long the list
     expect(await violationsIn(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await field.waitFor({ state: 'hidden' });

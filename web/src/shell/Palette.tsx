@@ -34,7 +34,7 @@ export function Palette({ close }: { close: () => void }) {
     event.preventDefault();
   };
   return (
-    <Modal opened onClose={close} title="Search" size="lg" fullScreen={is_phone} yOffset="8vh">
+    <Modal opened onClose={close} title="Search" size="lg" fullScreen={is_phone} centered={false} yOffset="8vh">
       <TextInput
         data-autofocus
         role="combobox"
