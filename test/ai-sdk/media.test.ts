@@ -170,6 +170,33 @@ describe('an image', () => {
     expect([creations().length, (await tasksOf()).length]).toEqual([2, 1]);
   });
 
+  test('whose end cannot be asked for is not made again, and the error names its task', async () => {
+    // Asked to wait for longer than two minutes, the client gives up at once.
+    const away = { status: 503, headers: { 'retry-after': '3600', 'content-type': 'application/json' } };
+    proxy.decide = (_method, path) => (path.startsWith('/v1/tasks/') ? away : 'pass');
+    const request = { model: provider.image('sandbox/image'), prompt: 'A cat [[delay 1s]]' };
+    const error = callError(await generateImage(request).catch(refusal));
+    proxy.decide = () => 'pass';
+    const [task, ...others] = await tasksOf();
+    expect([error.statusCode, error.isRetryable, creations().length, others]).toEqual([503, false, 1, []]);
+    expect(error.data).toMatchObject({ task_id: task?.id });
+    await expect.poll(async () => (await tasksOf())[0]?.status).toBe('succeeded');
+  });
+
+  test('has the fields of its model read once, also for calls that come together and one that leaves', async () => {
+    const reads = () => proxy.seen.filter(({ path }) => path.startsWith('/v1/models/')).length;
+    const make = (abortSignal?: AbortSignal) =>
+      generateImage({ model: provider.image('sandbox/image'), prompt: 'A cat', ...(abortSignal && { abortSignal }) });
+    const controller = new AbortController();
+    const results = [make(controller.signal).catch(refusal), make(), make()];
+    controller.abort(new Error('left'));
+    const [left, ...made] = await Promise.all(results);
+    expect([String(left), made.length]).toEqual(['Error: left', 2]);
+    for (const each of made) expect(each).toMatchObject({ warnings: [] });
+    await make();
+    expect([reads(), (await tasksOf()).length]).toEqual([1, 3]);
+  });
+
   test('with the Idempotency-Key of its caller is the same task at the second call', async () => {
     const headers = { 'Idempotency-Key': 'order-7' };
     const request = { model: provider.image('sandbox/image'), prompt: 'A cat', headers };

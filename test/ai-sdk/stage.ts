@@ -49,8 +49,9 @@ const more = `
 net: { allow: ["127.0.0.0/8"] }
 `;
 
-export function setChatStage(): Promise<Stage> {
-  return setStage({ more });
+/** `tools`: what stands at the end of the file. */
+export function setChatStage(tools = ''): Promise<Stage> {
+  return setStage({ more: `${more}${tools}` });
 }
 
 /** Answers in a style, whole or as the stream that was asked for. */

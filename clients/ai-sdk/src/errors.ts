@@ -26,7 +26,11 @@ export function callError(error: unknown, { url, values }: Asked, is_safe: boole
   if (error instanceof ApiError) {
     const { status: statusCode, type, message, code, param, details, request_id } = error;
     const responseHeaders = Object.fromEntries(error.headers);
-    const body = { error: { type, message, code: code ?? null, param: param ?? null, details, request_id } };
+    const { task_id } = error;
+    const body = {
+      error: { type, message, code: code ?? null, param: param ?? null, details, request_id },
+      ...(task_id !== undefined && { task_id }),
+    };
     return new APICallError({
       message,
       url,
@@ -36,7 +40,9 @@ export function callError(error: unknown, { url, values }: Asked, is_safe: boole
       responseBody: JSON.stringify(body),
       data: body,
       cause: error,
-      isRetryable: isRepeatable(statusCode, responseHeaders) && (is_safe || !error.follows_lost_answer),
+      isRetryable:
+        isRepeatable(statusCode, responseHeaders) &&
+        (is_safe || (!error.follows_lost_answer && error.task_id === undefined)),
     });
   }
   if (error instanceof TaskFailedError) {

@@ -1,8 +1,7 @@
 import type { ImageModelV4, ImageModelV4CallOptions, ImageModelV4Result } from '@ai-sdk/provider';
 import { placeFiles, type Placed } from './media-files.ts';
 import { putRatio, putSize } from './size.ts';
-import { answerOf, bytesOf, count_fields, factsOf, outputsOf, resultsMax, TaskModel } from './task.ts';
-import type { Connection } from './settings.ts';
+import { answerOf, bytesOf, count_fields, factsOf, outputsOf, resultsMax, type TaskModel } from './task.ts';
 
 const is_mask = /mask/i;
 
@@ -13,9 +12,9 @@ export class MedleyImageModel implements ImageModelV4 {
   readonly modelId: string;
   readonly #model: TaskModel;
 
-  constructor(modelId: string, connect: () => Connection) {
-    this.modelId = modelId;
-    this.#model = new TaskModel(modelId, connect);
+  constructor(model: TaskModel) {
+    this.modelId = model.modelId;
+    this.#model = model;
   }
 
   readonly maxImagesPerCall = (): Promise<number> => resultsMax(this.#model);

@@ -15,6 +15,7 @@ import { MedleyImageModel } from './image.ts';
 import { MedleyRerankingModel } from './reranking.ts';
 import { connect, type Connection, type MedleyProviderSettings } from './settings.ts';
 import { MedleySpeechModel } from './speech.ts';
+import { TaskModels } from './task.ts';
 import { MedleyTranscriptionModel } from './transcription.ts';
 import { MedleyVideoModel } from './video.ts';
 
@@ -39,12 +40,13 @@ export interface MedleyProvider extends ProviderV4 {
 export function createMedley(settings: MedleyProviderSettings = {}): MedleyProvider {
   let connection: Connection | undefined;
   const connected = () => (connection ??= connect(settings));
+  const tasks = new TaskModels(connected);
   const chat = (modelId: string) => new MedleyChatModel(modelId, connected);
   const embedding = (modelId: string) => new MedleyEmbeddingModel(modelId, connected);
-  const image = (modelId: string) => new MedleyImageModel(modelId, connected);
-  const video = (modelId: string) => new MedleyVideoModel(modelId, connected);
-  const speech = (modelId: string) => new MedleySpeechModel(modelId, connected);
-  const transcription = (modelId: string) => new MedleyTranscriptionModel(modelId, connected);
+  const image = (modelId: string) => new MedleyImageModel(tasks.get(modelId));
+  const video = (modelId: string) => new MedleyVideoModel(tasks.get(modelId));
+  const speech = (modelId: string) => new MedleySpeechModel(tasks.get(modelId));
+  const transcription = (modelId: string) => new MedleyTranscriptionModel(tasks.get(modelId));
   const reranking = (modelId: string) => new MedleyRerankingModel(modelId, connected);
   const { webSearch, imageGeneration, codeInterpreter } = openai.tools;
   return Object.assign((modelId: string) => chat(modelId), {

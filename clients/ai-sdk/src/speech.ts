@@ -1,8 +1,7 @@
 import type { SpeechModelV4, SpeechModelV4CallOptions, SpeechModelV4Result } from '@ai-sdk/provider';
 import { MedleyError } from '@medley/client';
 import { callError } from './errors.ts';
-import { answerOf, bytesOf, factsOf, outputsOf, TaskModel } from './task.ts';
-import type { Connection } from './settings.ts';
+import { answerOf, bytesOf, factsOf, outputsOf, type TaskModel } from './task.ts';
 
 /** Other names of formats. */
 const formats: Readonly<Record<string, readonly string[]>> = { mp3: ['mpeg'], wav: ['wave'], ogg: ['opus'] };
@@ -14,9 +13,9 @@ export class MedleySpeechModel implements SpeechModelV4 {
   readonly modelId: string;
   readonly #model: TaskModel;
 
-  constructor(modelId: string, connect: () => Connection) {
-    this.modelId = modelId;
-    this.#model = new TaskModel(modelId, connect);
+  constructor(model: TaskModel) {
+    this.modelId = model.modelId;
+    this.#model = model;
   }
 
   async doGenerate(options: SpeechModelV4CallOptions): Promise<SpeechModelV4Result> {

@@ -18,6 +18,28 @@ export type Finished = { task: SucceededTask; client: Medley; input: JSONObject;
 /** Fields of models are read again after a minute: the operator may change them. */
 const fields_age_ms_max = 60_000;
 
+/** Models of one provider whose fields are remembered; the one that was asked for longest ago goes first. */
+const models_max = 500;
+
+/** The media models of one provider. Models of one id share what they know of their fields. */
+export class TaskModels {
+  readonly #connect: () => Connection;
+  readonly #models = new Map<string, TaskModel>();
+
+  constructor(connect: () => Connection) {
+    this.#connect = connect;
+  }
+
+  get(modelId: string): TaskModel {
+    const model = this.#models.get(modelId) ?? new TaskModel(modelId, this.#connect);
+    this.#models.delete(modelId);
+    this.#models.set(modelId, model);
+    const [oldest] = this.#models.keys();
+    if (this.#models.size > models_max && oldest !== undefined) this.#models.delete(oldest);
+    return model;
+  }
+}
+
 /** A media model of the service: its fields, and tasks that run it. */
 export class TaskModel {
   readonly modelId: string;
@@ -30,25 +52,28 @@ export class TaskModel {
   }
 
   /** Begins an input with what the caller sets by `providerOptions.medley`. Throws APICallError if there is no such model. */
-  async draft({ providerOptions, abortSignal, headers }: CallOptions): Promise<InputDraft> {
-    return new InputDraft(this.modelId, await this.fields(abortSignal, headers), providerOptions?.['medley']);
+  async draft({ providerOptions, abortSignal }: CallOptions): Promise<InputDraft> {
+    return new InputDraft(this.modelId, await this.fields(abortSignal), providerOptions?.['medley']);
   }
 
-  async fields(signal?: AbortSignal, headers?: CallOptions['headers']): Promise<Fields> {
+  /** Returns the fields of the model. Calls that come together read them once; an abort ends the waiting of one call. */
+  fields(signal?: AbortSignal): Promise<Fields> {
     if (!this.#fields || Date.now() - this.#fields.at_ms > fields_age_ms_max) {
-      const read = this.#readFields(signal, headers);
-      this.#fields = { read, at_ms: Date.now() };
-      read.catch(() => (this.#fields = undefined));
+      const read = this.#readFields();
+      const remembered = { read, at_ms: Date.now() };
+      this.#fields = remembered;
+      read.catch(() => {
+        if (this.#fields === remembered) this.#fields = undefined;
+      });
     }
-    return this.#fields.read;
+    return untilAbort(this.#fields.read, signal);
   }
 
-  async #readFields(signal: AbortSignal | undefined, headers: CallOptions['headers']): Promise<Fields> {
+  async #readFields(): Promise<Fields> {
     const connection = this.#connect();
-    const { idempotencyKey: _, ...others } = splitHeaders(headers);
-    const client = clientFor(connection, others.headers, () => undefined);
+    const client = clientFor(connection, {}, () => undefined);
     try {
-      const { input_schema } = await client.models.get(this.modelId, { signal, repeat_refusals: false });
+      const { input_schema } = await client.models.get(this.modelId, { repeat_refusals: false });
       return fieldsOf(jsonOf(input_schema));
     } catch (error) {
       throw callError(error, { url: `${connection.base_url}/v1/models/${this.modelId}`, values: {} }, true);
@@ -144,6 +169,17 @@ export class TaskModel {
       throw failed;
     }
   }
+}
+
+/** Rejects with the reason of the signal as soon as it is aborted. What was waited for goes on, for others. */
+function untilAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
 }
 
 function splitHeaders(headers: CallOptions['headers']): {

@@ -6,8 +6,7 @@ import type {
 import type { InputDraft } from './fields.ts';
 import { placeFiles, type MediaFile } from './media-files.ts';
 import { noOutput } from './speech.ts';
-import type { Connection } from './settings.ts';
-import { answerOf, bytesOf, factsOf, outputsOf, TaskModel, type CallOptions } from './task.ts';
+import { answerOf, bytesOf, factsOf, outputsOf, type TaskModel, type CallOptions } from './task.ts';
 import { readTranscript } from './transcript.ts';
 
 type UrlOptions = Parameters<NonNullable<TranscriptionModelV4['doGenerateFromUrl']>>[0];
@@ -20,9 +19,9 @@ export class MedleyTranscriptionModel implements TranscriptionModelV4 {
   readonly modelId: string;
   readonly #model: TaskModel;
 
-  constructor(modelId: string, connect: () => Connection) {
-    this.modelId = modelId;
-    this.#model = new TaskModel(modelId, connect);
+  constructor(model: TaskModel) {
+    this.modelId = model.modelId;
+    this.#model = model;
   }
 
   doGenerate({

@@ -10,8 +10,7 @@ import type { InputDraft } from './fields.ts';
 import { placeFiles, type MediaFile, type Placed } from './media-files.ts';
 import { isObject } from './namespaces.ts';
 import { putRatio, putSize } from './size.ts';
-import { answerOf, bytesOf, count_fields, factsOf, outputsOf, resultsMax, TaskModel } from './task.ts';
-import type { Connection } from './settings.ts';
+import { answerOf, bytesOf, count_fields, factsOf, outputsOf, resultsMax, type TaskModel } from './task.ts';
 
 type Videos = VideoModelV4Result['videos'];
 type StatusOptions = Parameters<NonNullable<VideoModelV4['doStatus']>>[0];
@@ -28,9 +27,9 @@ export class MedleyVideoModel implements VideoModelV4 {
   readonly modelId: string;
   readonly #model: TaskModel;
 
-  constructor(modelId: string, connect: () => Connection) {
-    this.modelId = modelId;
-    this.#model = new TaskModel(modelId, connect);
+  constructor(model: TaskModel) {
+    this.modelId = model.modelId;
+    this.#model = model;
   }
 
   readonly maxVideosPerCall = (): Promise<number> => resultsMax(this.#model);
