@@ -224,7 +224,7 @@ async function openParts(
   onStop: App['onStop'],
   stop: App['stop'],
 ): Promise<AppWithoutEngine> {
-  const log = options.log ?? openLog(config.log_level, config.log);
+  const log = options.log ?? openLog(config.log_level, config.log, options.command ? undefined : config.log_file);
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
   if (!options.command) warnAbout(config, catalog, log);

@@ -1,5 +1,5 @@
 import { availableParallelism, homedir } from 'node:os';
-import { isAbsolute, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { nearest } from './lib/edit-distance.ts';
 
@@ -23,6 +23,8 @@ export type Config = {
   allow_private: boolean;
   log_level: string;
   log: { format: 'json' | 'text'; colors: boolean };
+  /** The log in a file of bounded size, beside stderr; absent: there is none. */
+  log_file: string | undefined;
   /** The collector of traces; absent: none are recorded. */
   traces: TracesConfig | undefined;
   /** The address of a port for /metrics alone; absent: there is none. */
@@ -59,10 +61,12 @@ export function readConfig(env: Environment = process.env, cwd: string = process
   const absolute = (path: string) => (isAbsolute(path) ? path : resolve(cwd, path));
   const text = (name: string) => (env[name] === undefined || env[name] === '' ? undefined : env[name]);
   const config_file = text('MEDLEY_CONFIG');
+  const data_dir = absolute(text('MEDLEY_DATA') ?? '.medley');
+  const log_file = text('MEDLEY_LOG_FILE') ?? join(data_dir, 'logs', 'medley.log');
   return {
     port: parsePort(text('PORT') ?? '8080'),
     host: text('HOST') ?? '127.0.0.1',
-    data_dir: absolute(text('MEDLEY_DATA') ?? '.medley'),
+    data_dir,
     config_file: config_file === undefined ? undefined : absolute(config_file),
     database_url: parseDatabaseUrl(text('DATABASE_URL')),
     redis_url: text('REDIS_URL'),
@@ -74,6 +78,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     allow_private: text('MEDLEY_ALLOW_PRIVATE') === '1',
     log_level: parseLogLevel(text('MEDLEY_LOG_LEVEL') ?? 'warn'),
     log: parseLogFormat(text('MEDLEY_LOG_FORMAT'), text('NO_COLOR')),
+    log_file: log_file === 'none' ? undefined : absolute(log_file),
     traces: parseTraces(text),
     metrics: parseMetrics(text('MEDLEY_METRICS')),
     metrics_token: parseSecret('MEDLEY_METRICS_TOKEN', text('MEDLEY_METRICS_TOKEN')),
@@ -137,6 +142,7 @@ const own_names = [
   'ALLOW_PRIVATE',
   'LOG_LEVEL',
   'LOG_FORMAT',
+  'LOG_FILE',
   'METRICS',
   'METRICS_TOKEN',
   'URL',

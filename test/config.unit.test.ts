@@ -22,6 +22,7 @@ describe('readConfig', () => {
     allow_private: false,
     log_level: 'warn',
     log: expect.objectContaining({ format: expect.stringMatching(/json|text/) }),
+    log_file: join(folder, '.medley/logs/medley.log'),
   };
 
   it('has a default for everything', () => {
@@ -58,6 +59,7 @@ describe('readConfig', () => {
       MEDLEY_ALLOW_PRIVATE: '1',
       MEDLEY_LOG_LEVEL: 'debug',
       MEDLEY_LOG_FORMAT: 'text',
+      MEDLEY_LOG_FILE: 'none',
       NO_COLOR: '1',
       MEDLEY_METRICS: '0.0.0.0:9464',
       MEDLEY_METRICS_TOKEN: 'fedcba9876543210',

@@ -72,7 +72,9 @@ function create(app: Parts, call: Call, idempotency_key: string | undefined): Pr
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
   return withTempFiles(app, call.caller.account.id, call, async (spool) => {
     const request = await readRequest(app, call.caller, call.body ?? {}, { spool });
-    return createTask(app, call.caller, request, idempotency);
+    const created = await createTask(app, call.caller, request, idempotency);
+    app.log.info({ request_id: call.request_id, ...created.ref }, 'task created');
+    return created;
   });
 }
 

@@ -10,7 +10,14 @@ import { isRecord } from '../lib/is-record.ts';
  */
 type Note = { pid: number; env: Record<string, string>; external: boolean };
 
-const noted_names: readonly string[] = ['PORT', 'HOST', 'MEDLEY_BASE_URL', 'MEDLEY_CONFIG', 'MEDLEY_ALLOW_PRIVATE'];
+const noted_names: readonly string[] = [
+  'PORT',
+  'HOST',
+  'MEDLEY_BASE_URL',
+  'MEDLEY_CONFIG',
+  'MEDLEY_ALLOW_PRIVATE',
+  'MEDLEY_LOG_FILE',
+];
 
 function noteIn(data_dir: string): string {
   return join(data_dir, 'service.json');
@@ -18,11 +25,12 @@ function noteIn(data_dir: string): string {
 
 /** Writes it into the data folder until the process ends. `url`: where the service listens. */
 export function noteRunning(config: Config, url: string): void {
-  const { data_dir, host, base_url, config_file, allow_private } = config;
+  const { data_dir, host, base_url, config_file, allow_private, log_file } = config;
   const note: Note = { pid: process.pid, env: {}, external: config.database_url !== undefined };
   const env = {
     PORT: new URL(url).port || '80',
     HOST: host,
+    MEDLEY_LOG_FILE: log_file ?? 'none',
     ...(base_url !== undefined && { MEDLEY_BASE_URL: base_url }),
     ...(config_file !== undefined && { MEDLEY_CONFIG: config_file }),
     ...(allow_private && { MEDLEY_ALLOW_PRIVATE: '1' }),

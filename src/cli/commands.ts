@@ -78,6 +78,11 @@ const of_operators: readonly Entry[] = [
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
+    usage: 'logs [file]',
+    description: 'the log of the service on this machine, of one account or task, as a person reads it',
+    load: async () => (await import('./logs.ts')).logsCommand,
+  },
+  {
     usage: 'migrate',
     description: 'bring the database schema up to date',
     load: async () => (await import('./doctor.ts')).migrateCommand,
@@ -135,6 +140,11 @@ const of_callers: readonly Entry[] = [
     usage: 'tasks',
     description: 'the tasks of your account: list, show, wait, save, cancel',
     load: async () => (await import('./caller/tasks.ts')).tasksCommands,
+  },
+  {
+    usage: 'completion <shell>',
+    description: 'a script that completes these commands in bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).completionCommand((program) => addCommands(program)),
   },
   {
     usage: 'mcp',
