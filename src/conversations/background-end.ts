@@ -9,13 +9,16 @@ import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { readUse, type StoredUse } from '../money/upstream.ts';
 import { modelOfRoute } from '../routing/health.ts';
+import { SseSplitter } from '../net/sse.ts';
 import type { Background } from '../styles/codec.ts';
-import { eventsContent } from './background-events.ts';
+import { objectOf } from '../styles/stream.ts';
+import { eventsContent, line_bytes_max } from './background-events.ts';
 import {
   endBackground,
   findBackground,
   lastEvent,
   noteDone,
+  readEvents,
   readBackgroundResponse,
   responses_channel,
   type BackgroundName,
@@ -112,6 +115,17 @@ export async function finishEnded(parts: EndParts, row: BackgroundRow): Promise<
   parts.notifier.notify(responses_channel, id);
 }
 
+/** The output in the events that were written down; none of a response without events. */
+async function writtenOutput(parts: EndParts, style: Background, row: BackgroundRow): Promise<JsonObject[]> {
+  const output = style.openOutput();
+  if (!row.is_streamed || !row.sent_at) return output.output();
+  const splitter = new SseSplitter(line_bytes_max);
+  for (let part = await readEvents(parts, row, -1); part; part = await readEvents(parts, row, part.last))
+    for (const { data = '' } of splitter.push(Buffer.from(part.text)))
+      if (data.trim() !== '') output.read(objectOf(data));
+  return output.output();
+}
+
 /**
  * Ends a response that nobody works on: it was cancelled, was not begun in time, or its worker has died. Nothing is
  * charged for it.
@@ -132,7 +146,8 @@ export async function endWithout(
     status: row.status,
   };
   const status = reason === 'cancelled' ? 'cancelled' : 'failed';
-  const response = reason === 'cancelled' ? style.inStatus(first, status) : style.failed(first, reason);
+  const broken = style.broken(first, await writtenOutput(parts, style, row), undefined);
+  const response = reason === 'cancelled' ? style.inStatus(broken, status) : style.failed(broken, reason);
   const events: NewContent[] = [];
   if (row.is_streamed) {
     const next = (await lastEvent(parts, row)) + 1;

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../catalog/model.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import { SseSplitter } from '../net/sse.ts';
-import type { Background } from '../styles/codec.ts';
+import type { Background, OutputReader } from '../styles/codec.ts';
 import { objectOf } from '../styles/stream.ts';
 import type { NewContent } from './background.ts';
 
 /** Longer than any event that a relay lets through. */
-const line_bytes_max = 67_108_864;
+export const line_bytes_max = 67_108_864;
 
 /** Events are written down together. */
 const gather_ms = 250;
@@ -32,11 +32,13 @@ export class EventsWriter extends StreamWriter {
   readonly #splitter = new SseSplitter(line_bytes_max);
   readonly #style: Background;
   readonly #keep: KeepEvents | undefined;
+  readonly #output: OutputReader;
   #next: number;
   #first: number;
   #texts: string[] = [];
   #bytes = 0;
   #kept_bytes = 0;
+  #read_bytes = 0;
   #has_written = false;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
@@ -47,6 +49,7 @@ export class EventsWriter extends StreamWriter {
   constructor(style: Background, first: number, keep: KeepEvents | undefined) {
     super();
     this.#style = style;
+    this.#output = style.openOutput();
     this.#keep = keep;
     this.#next = first;
     this.#first = first;
@@ -62,8 +65,9 @@ export class EventsWriter extends StreamWriter {
 
   override write(bytes: Buffer): boolean {
     this.#has_written = true;
-    if (!this.#keep || this.#is_over) return true;
-    for (const { data = '' } of this.#splitter.push(bytes)) if (data.trim() !== '') this.#take(objectOf(data));
+    if (this.#is_over) return true;
+    for (const { data = '' } of this.#splitter.push(bytes)) if (data.trim() !== '') this.#read(data);
+    if (!this.#keep) return true;
     if (this.#bytes > gathered_bytes_max) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), gather_ms);
     return !this.is_full;
@@ -89,6 +93,18 @@ export class EventsWriter extends StreamWriter {
     if (!this.#keep) return [];
     this.#push(type, fields);
     return [eventsContent(this.#texts, this.#first)];
+  }
+
+  /** Returns the output that the events have brought so far. */
+  output(): JsonObject[] {
+    return this.#output.output();
+  }
+
+  #read(data: string): void {
+    const event = objectOf(data);
+    this.#read_bytes += data.length;
+    if (this.#read_bytes <= kept_bytes_max) this.#output.read(event);
+    if (this.#keep) this.#take(event);
   }
 
   #take(event: JsonObject): void {

@@ -27,6 +27,7 @@ import type { Job, Outcome } from '../queue/queue.ts';
 import { openHoldMost } from '../money/open-hold.ts';
 import { routeName } from '../routing/health.ts';
 import type { CallerCodec, Codec, StateHalf } from '../styles/codec.ts';
+import type { Usage } from '../styles/conversation.ts';
 import { readRef } from '../tasks/task.ts';
 import { endResponse, endWithout, finishEnded, workerDied, type EndParts, type Verdict } from './background-end.ts';
 import { EventsWriter } from './background-events.ts';
@@ -376,7 +377,7 @@ class Run {
     if (is_stopped) outcome.error ??= workerDied();
     const charge = is_stopped ? undefined : ended.charge;
     const upstream = is_stopped && ended.upstream ? unknownOf(ended.upstream) : ended.upstream;
-    const verdict = await this.#verdict(outcome.error);
+    const verdict = await this.#verdict(outcome.error, writer.output(), charge?.usage);
     const finished = { outcome, charge, charged: charge?.cost ?? 0n, upstream_cost: null, created_at, total_ms };
     countCall(this.#parts.metrics, priced, finished);
     const type = this.#style.state.background.lastEventType(verdict.status);
@@ -396,14 +397,16 @@ class Run {
     if (!is_ours) this.#is_lost = true;
   }
 
-  async #verdict(error: ApiError | undefined): Promise<Verdict> {
+  /** `output`: what has come, which is charged as `usage`. */
+  async #verdict(error: ApiError | undefined, output: JsonObject[], usage: Usage | undefined): Promise<Verdict> {
     const { background } = this.#style.state;
     const stored = await readBackgroundResponse(this.#parts, this.#row);
     const queued = stored?.response ?? { id: this.#row.id, object: 'response', model: this.#row.model, output: [] };
     if (this.#answer)
       return { status: background.statusOf(this.#answer), response: background.completed(this.#answer, queued) };
-    if (this.#is_cancelled) return { status: 'cancelled', response: background.inStatus(queued, 'cancelled') };
-    return { status: 'failed', response: background.failed(queued, error ?? workerDied()) };
+    const broken = background.broken(queued, output, usage);
+    if (this.#is_cancelled) return { status: 'cancelled', response: background.inStatus(broken, 'cancelled') };
+    return { status: 'failed', response: background.failed(broken, error ?? workerDied()) };
   }
 }
 

@@ -111,7 +111,7 @@ function openRouter<App>(context: Context<App>): Route {
   return (request, response) => {
     const { url = '', headers } = request;
     const is_elsewhere = !url.startsWith('/v1/') || /^\/v1\/(?:v1|v1beta|upload)\//.test(url);
-    if (is_elsewhere && (carriesKey(headers) || wantsJson(headers))) request.url = context.routes.meantUrl(url) ?? url;
+    if (is_elsewhere && (carriesKey(headers) || wantsJson(request))) request.url = context.routes.meantUrl(url) ?? url;
     void router.lookup(request, response);
   };
 }

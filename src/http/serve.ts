@@ -236,9 +236,13 @@ export function carriesKey(headers: IncomingHttpHeaders): boolean {
   return headers.authorization !== undefined || apiKeyOf(headers) !== undefined;
 }
 
-/** True for a client that would have no use for a page: one whose key is not set sends none. */
-export function wantsJson({ accept }: IncomingHttpHeaders): boolean {
-  return accept !== undefined && /^application\/json\b/i.test(accept) && !accept.includes('text/html');
+/** True for a client that would have no use for a page: every browser asks for HTML by name. */
+export function wantsJson({
+  method = '',
+  headers: { accept = '' },
+}: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  if (/text\/html/i.test(accept)) return false;
+  return method === 'GET' || method === 'HEAD' || /^application\/json\b/i.test(accept);
 }
 
 /** Returns the `key` of a query below /v1beta, as clients of Gemini send it; it is in no log, as no query is. */

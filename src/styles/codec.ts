@@ -251,6 +251,10 @@ export type Background = {
   queued(parts: { body: JsonObject; echo: JsonObject; model: string; request_id: string; created: number }): JsonObject;
   inStatus(response: JsonObject, status: string): JsonObject;
   failed(response: JsonObject, error: ApiError): JsonObject;
+  /** Reads the events of a stream into the output that they bring. */
+  openOutput(): OutputReader;
+  /** An answer that broke off, with what had come of it, and what that is charged as. */
+  broken(response: JsonObject, output: JsonObject[], usage: Usage | undefined): JsonObject;
   /** A complete answer, with what only the first one says. */
   completed(answer: JsonObject, queued: JsonObject): JsonObject;
   statusOf(answer: JsonObject): 'completed' | 'incomplete';
@@ -260,6 +264,12 @@ export type Background = {
   upstreamEvent(event: JsonObject): string | undefined;
   /** The type of the last event of a stream. */
   lastEventType(status: string): string;
+};
+
+/** Adds up what the events of a stream have brought. */
+export type OutputReader = {
+  read(event: JsonObject): void;
+  output(): JsonObject[];
 };
 
 /** The part of a style that makes a long conversation short. */

@@ -132,7 +132,7 @@ describe('an upstream that falls silent in the middle', () => {
     return (await read()).json.cost.exact;
   }
 
-  test('costs what has come, as a call that somebody waits for, and the response has failed', async () => {
+  test('costs what has come, as a call that somebody waits for, and the response that has failed has it', async () => {
     const client = await stage.test.client();
     stage.upstream.script('short-x', { stream: [chunk({ content: words })], then: 'hang' });
     const ask = (more_fields: object) =>
@@ -143,7 +143,12 @@ describe('an upstream that falls silent in the middle', () => {
       ask({ background: true }),
     ]);
     for (const answer of others)
-      expect(await ended(client, idIn(answer))).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
+      expect(await ended(client, idIn(answer))).toMatchObject({
+        status: 'failed',
+        error: { code: 'server_error' },
+        output: [{ type: 'message', status: 'incomplete', content: [{ type: 'output_text', text: words }] }],
+        usage: { output_tokens: expect.any(Number) },
+      });
     const [cost, ...costs] = await Promise.all([live, ...others].map((answer) => costOf(client, idIn(answer))));
     expect(Number(cost)).toBeGreaterThan(0);
     expect(costs).toEqual([cost, cost]);
@@ -154,6 +159,7 @@ describe('an upstream that falls silent in the middle', () => {
     const events = others[0]?.text.trim().split('\n\n') ?? [];
     expect(events.join('')).toContain(JSON.stringify(words));
     expect(events.at(-1)).toMatch(/^event: response\.failed\n/);
+    expect(events.at(-1)).toContain(JSON.stringify(words));
     expect(events.join('')).not.toContain('response.completed');
     expect(await heldOf(client)).toBe('0.000000');
   });

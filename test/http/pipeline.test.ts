@@ -710,10 +710,10 @@ describe('a base URL that lacks /v1, or has it twice, is read as it is meant fro
   test('but not where there is a path of that name, or nothing', async () => {
     expect((await send('GET', '/open')).json()).toEqual({ open: true });
     expect((await send('GET', '/models/a')).status).toBe(200);
-    expect(await send('GET', '/models/a', { key: null })).toMatchObject({ status: 200, text: 'a page' });
-    const json = { accept: 'application/json' };
-    const keyless = await send('GET', '/models/a', { key: null, headers: json });
-    expect([keyless.status, keyless.json()]).toEqual([401, service_error('authentication_error')]);
+    for (const accept of ['application/json', 'application/json, text/event-stream', '*/*', '']) {
+      const keyless = await send('GET', '/models/a', { key: null, headers: { accept } });
+      expect([keyless.status, keyless.json()]).toEqual([401, service_error('authentication_error')]);
+    }
     const browser = { accept: 'text/html,application/xhtml+xml,application/json;q=0.9' };
     expect((await send('GET', '/models/a', { key: null, headers: browser })).text).toBe('a page');
     expect((await send('GET', '/nothing')).status).toBe(404);

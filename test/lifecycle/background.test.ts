@@ -4,24 +4,29 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startWorker } from '../../src/worker.ts';
 import { setStage, type Stage } from '../chat/setup.ts';
-import { completionsStream } from '../chat/streams.ts';
+import { chunk, completionsStream } from '../chat/streams.ts';
 import { childEnvironment } from '../helpers/child-environment.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 
-/** A worker that kills itself at a place. */
-async function dieAt(stage: Stage, failpoint: string): Promise<void> {
+function spawnWorker(stage: Stage, failpoints: string) {
   const child = spawn(process.execPath, [program], {
-    env: childEnvironment(stage.test.app, { role: 'worker', failpoints: failpoint }),
+    env: childEnvironment(stage.test.app, { role: 'worker', failpoints }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
   for (const output of [child.stdout, child.stderr]) output.on('data', (part: Buffer) => (text += part.toString()));
+  return { child, text: () => text };
+}
+
+/** A worker that kills itself at a place. */
+async function dieAt(stage: Stage, failpoint: string): Promise<void> {
+  const { child, text } = spawnWorker(stage, failpoint);
   const patience = setTimeout(() => child.kill('SIGTERM'), 60_000);
   await once(child, 'exit');
   clearTimeout(patience);
-  expect(child.signalCode, text).toBe('SIGKILL');
+  expect(child.signalCode, text()).toBe('SIGKILL');
 }
 
 const done = 'select status, ended from background_responses where done_at is not null';
@@ -122,4 +127,37 @@ test('one that waits is cancelled at no cost, and nobody begins it', async () =>
   await expect.poll(() => stage.test.app.db.query(jobs)).toEqual([]);
   expect(stage.upstream.asked).toEqual([]);
   await expectExactBooks(stage.test.app);
+});
+
+test('a worker that is killed in the middle of a stream leaves what had come in the response, at no cost', async () => {
+  const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
+  const words = 'These words have come. ';
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: words })], then: 'hang' });
+  const worker = spawnWorker(stage, '');
+  try {
+    const call = { model: 'acme/oai', input: 'Hi', background: true, stream: true };
+    const following = stage.client.call('POST', '/v1/responses', call);
+    const { db } = stage.test.app;
+    const written = 'select max(last_event) as last from background_contents';
+    await expect
+      .poll(async () => (await db.query<{ last: number }>(written))[0]?.last ?? 0, { timeout: 90_000 })
+      .toBeGreaterThan(2);
+    worker.child.kill('SIGKILL');
+    await startWorker(stage.test.app);
+    const { text } = await following;
+    const id = /resp_\w+/.exec(text)?.[0] ?? '';
+    const { json } = await stage.client.call('GET', `/v1/responses/${id}`);
+    expect(json).toMatchObject({
+      status: 'failed',
+      error: { code: 'server_error' },
+      output: [{ type: 'message', status: 'incomplete', content: [{ type: 'output_text', text: words }] }],
+      usage: null,
+    });
+    expect((await stage.client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
+    await expect.poll(() => db.query(done)).toHaveLength(1);
+    await expectExactBooks(stage.test.app);
+  } finally {
+    worker.child.kill('SIGKILL');
+    await stage.stop();
+  }
 });

@@ -148,10 +148,14 @@ test('one that is cancelled in the middle is charged for what has come, and one 
   await expect.poll(() => stage.upstream.open()).toBe(1);
   const cancelled = await client.responses.cancel(id);
   expect(cancelled.status).toBe('cancelled');
+  expect(cancelled.output).toMatchObject([{ type: 'message', status: 'incomplete' }]);
+  expect((await client.responses.retrieve(id)).output_text).toMatch(/^Hi there/);
   await untilDone(id);
   expect(stage.upstream.open()).toBe(0);
   const { json } = await stage.client.call('GET', `/v1/chat/${id.replace('resp_', '')}`);
   expect(Number(json.cost.exact)).toBeGreaterThan(0);
+  const { input_tokens = 0, output_tokens = 0 } = cancelled.usage ?? {};
+  expect(json).toMatchObject({ usage: { input_tokens, output_tokens } });
   expect((await client.responses.cancel(id)).status).toBe('cancelled');
   const whole = await client.responses.create({ model, input: 'Hello', background: true });
   await untilEnded(whole.id);

@@ -2,7 +2,9 @@ import type { JsonObject } from '../../catalog/model.ts';
 import type { Background } from '../codec.ts';
 import { isObject } from '../fields.ts';
 import { frameOf } from '../stream.ts';
+import { PartialOutput } from './partial-output.ts';
 import { echoOf, writeError, writeResponse } from './response.ts';
+import { usage_format } from './usage.ts';
 
 /** Events of the state of a response: in the background they are ours, not the upstream's. */
 const state_events: ReadonlySet<string> = new Set([
@@ -26,6 +28,12 @@ export const background: Background = {
     const { type, message, extras } = error;
     return { ...response, status: 'failed', error: writeError({ type, code: extras.code, message }) };
   },
+  openOutput: () => new PartialOutput(),
+  broken: (response, output, usage) => ({
+    ...response,
+    output,
+    ...(usage && { usage: usage_format.write(usage) }),
+  }),
   completed: (answer, queued) => {
     const { created_at = null, ...own } = queued;
     return { ...answer, ...echoIn(own), id: own['id'] ?? null, created_at, background: true };
