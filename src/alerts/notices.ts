@@ -145,6 +145,10 @@ async function mailNotice(app: NoticeParts, due: Due, reach: Reach, claim: Claim
     await settleNotice(app.db, due, claim, { state: 'sent', at: new Date(now_ms) });
     return 'done';
   }
+  if (outcome === 'refused') {
+    await settleNotice(app.db, due, claim, { state: 'failed', error: 'The mail server refuses its addresses.' });
+    return 'done';
+  }
   const wait_ms = Math.min(retry_first_ms * 2 ** Math.min(failures, 10), retry_max_ms);
   const error = 'The mail server did not take it.';
   await settleNotice(app.db, due, claim, { state: 'waiting', at: new Date(now_ms + wait_ms), error });

@@ -37,7 +37,8 @@ export async function mailInvoices(app: Parts, signal: AbortSignal): Promise<voi
     for (const invoice of unsent) {
       if (signal.aborted) return;
       const outcome = await mailInvoice(app, invoice);
-      if (outcome === 'done') await markMailed(app.db, invoice.number, new Date(app.clock.now()));
+      if (outcome === 'done' || outcome === 'refused')
+        await markMailed(app.db, invoice.number, new Date(app.clock.now()));
       if (outcome === 'failed' && ++failures === failures_max) return;
     }
     after = unsent.at(-1)?.number;
@@ -63,10 +64,10 @@ async function mailInvoice(app: Parts, invoice: Invoice): Promise<Outcome> {
 }
 
 /**
- * `done`: the mail is sent, or the server refuses its address for good, which is not tried again. `deferred`: there is
- * no recipient, or the server defers this mail. `failed`: the server seems to take no mail at all.
+ * `done`: the mail is sent. `refused`: the server refuses its address for good, which is not tried again. `deferred`:
+ * there is no recipient, or the server defers this mail. `failed`: the server seems to take no mail at all.
  */
-export type Outcome = 'done' | 'deferred' | 'failed';
+export type Outcome = 'done' | 'refused' | 'deferred' | 'failed';
 
 /** Sends a mail now. `about`: facts for the log, where it cannot be sent. */
 export async function sendMail(
@@ -80,7 +81,7 @@ export async function sendMail(
     return 'done';
   } catch (error) {
     log.warn({ ...about, subject: mail.subject, err: error }, 'a mail could not be sent');
-    if (isRefusal(error)) return 'done';
+    if (isRefusal(error)) return 'refused';
     return isAboutMail(error) ? 'deferred' : 'failed';
   }
 }

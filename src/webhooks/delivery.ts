@@ -196,23 +196,34 @@ export async function countUndelivered(db: Queryable, account_id: string, since:
   return Number(rows[0]?.undelivered ?? 0);
 }
 
-/** Webhooks of an account's tasks since a time: those that arrived, and those that failed twice or were dropped. */
+/**
+ * Webhooks of an account's tasks since a time: those that failed twice or were dropped, and those that arrived, of which
+ * no more are counted than one above the failing ones.
+ */
 export type DeliveryOutcomes = { account_id: string; delivered: number; failing: number };
 
-/** Returns the accounts of which at least `failing_min` webhooks of tasks fail. */
+/** What arrives was hardly ever made earlier than this before. */
+const retried_ms = 86_400_000;
+
+/** Returns the accounts of which at least `failing_min` webhooks of tasks fail. Of others, reads none that arrived. */
 export async function failingDeliveries(
   db: Queryable,
   { since, failing_min }: { since: Date; failing_min: number },
 ): Promise<DeliveryOutcomes[]> {
   const rows = await db.query<{ account_id: string; delivered: bigint; failing: bigint }>(
-    `select account_id, count(*) filter (where state = 'delivered') as delivered,
-            count(*) filter (where state <> 'delivered') as failing
-       from (select account_id, state from deliveries where state <> 'waiting' and ended_at > $1 and task_id is not null
-             union all
-             select account_id, state from (select * from deliveries where state = 'waiting' offset 0) w
-              where attempts >= 2 and task_id is not null) d
-      group by account_id having count(*) filter (where state <> 'delivered') >= $2 order by account_id`,
-    [since, failing_min],
+    `select account_id, failing,
+            (select count(*) from (select from deliveries d
+               where d.account_id = f.account_id and d.id >= $3 and d.state = 'delivered' and d.ended_at > $1
+                 and d.task_id is not null
+               order by d.id desc limit f.failing + 1) x) as delivered
+       from (select account_id, count(*) as failing
+               from (select account_id from deliveries where state = 'dropped' and ended_at > $1 and task_id is not null
+                     union all
+                     select account_id from (select * from deliveries where state = 'waiting' offset 0) w
+                      where attempts >= 2 and task_id is not null) d
+              group by account_id having count(*) >= $2) f
+      order by account_id`,
+    [since, failing_min, firstIdSince('dlv', since.getTime() - retried_ms)],
   );
   return rows.map(({ account_id, delivered, failing }) => {
     return { account_id, delivered: Number(delivered), failing: Number(failing) };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { listAlerts } from '../../src/alerts/alert.ts';
 import { sendNotices } from '../../src/alerts/notices.ts';
 import { lookAtAccounts } from '../../src/alerts/of-accounts.ts';
 import { default_settings, setSettings, type AlertSettings } from '../../src/alerts/settings.ts';
@@ -119,6 +120,17 @@ describe('the alert of a low balance', () => {
       'Low balance in Deferred -> later@example.com',
       'Low balance in Nobody -> nobody-no-more@example.com',
     ]);
+  });
+
+  it('that the mail server refuses for good counts as not sent, and is not tried again', async () => {
+    const account_id = await alertedAccount('Gone', { 'gone@example.com': 'owner' });
+    await world.spend(account_id, 6_000_000n);
+    server.be('refuse', 'gone@example.com');
+    expect(await look()).toEqual([]);
+    expect(await listAlerts(test.app.db, account_id)).toMatchObject([{ kind: 'balance_low', notified_at: null }]);
+    server.be('take');
+    expect(await look(10 * minute)).toEqual([]);
+    expect(await look(24 * hour)).toEqual(['Still: Low balance in Gone -> gone@example.com']);
   });
 
   it('is another one after a payment, also between two looks, or with another amount', async () => {
@@ -267,18 +279,21 @@ it('calls that fail are an alert as soon as there are enough of them, and it is 
 
 it('webhooks of tasks that fail are an alert, and those of alerts are not', async () => {
   const account_id = await world.account('Hooks', { 'hooks@example.com': 'owner' });
-  const add = (event: string, task_id: string | null) =>
+  const add = (event: string, task_id: string | null, state = 'dropped') =>
     test.app.db.query(
-      `insert into deliveries (account_id, id, task_id, event, url, body, lane, host, state, attempts, failures, created_at, ended_at)
-       values ($1, $2, $3, $4, 'https://hook.example/x', '{}', 'x', 'hook.example', 'dropped', 6, 6, $5, $5)`,
-      [account_id, newId('dlv', clock.now()), task_id, event, now()],
+      `insert into deliveries (account_id, id, task_id, event, url, body, lane, host, state, attempts, failures, created_at, ended_at, delivered_at)
+       values ($1, $2, $3, $4, 'https://hook.example/x', '{}', 'x', 'hook.example', $6, 6, 6, $5, $5,
+         case $6 when 'delivered' then $5::timestamptz end)`,
+      [account_id, newId('dlv', clock.now()), task_id, event, now(), state],
     );
   for (let i = 0; i < 3; i++) await add('alert.opened', null);
   for (let i = 0; i < 2; i++) await add('task.succeeded', newId('task', clock.now()));
   expect(await look()).toEqual([]);
   await add('task.failed', newId('task', clock.now()));
   expect(await look()).toEqual(['Webhooks fail in Hooks -> hooks@example.com']);
-  expect(server.mails[0]?.text).toContain('3 webhooks could not be delivered in the last hour');
+  expect(server.mails[0]?.text).toContain('3 webhooks could not be delivered in the last hour, and 0 arrived');
+  for (let i = 0; i < 4; i++) await add('task.succeeded', newId('task', clock.now()), 'delivered');
+  expect(await look(11 * minute)).toEqual(['Over: Webhooks fail in Hooks -> hooks@example.com']); // most arrive
 });
 
 it('people who got the mail of a low balance before the update do not get it again by it', async () => {
