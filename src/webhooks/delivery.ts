@@ -202,7 +202,7 @@ export async function countUndelivered(db: Queryable, account_id: string, since:
  */
 export type DeliveryOutcomes = { account_id: string; delivered: number; failing: number };
 
-/** What arrives was hardly ever made earlier than this before. */
+/** Time in which a webhook arrives, or hardly ever. */
 const retried_ms = 86_400_000;
 
 /** Returns the accounts of which at least `failing_min` webhooks of tasks fail. Of others, reads none that arrived. */
