@@ -200,7 +200,7 @@ describe('the guide in a browser', () => {
 
   test('opens its navigation on a phone, and keeps the colours that a reader chose', async () => {
     const { page } = await open('/guide/chat', phone);
-    const link = page.locator('#navigation').getByRole('link', { name: 'Webhooks' });
+    const link = page.locator('#navigation').getByRole('link', { name: 'Webhooks', exact: true });
     expect(await link.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Menu' }).click();
     await link.waitFor();
