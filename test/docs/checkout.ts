@@ -139,7 +139,7 @@ export class Checkout {
     const own = /^(npm_|INIT_CWD$|NODE_|VITEST|MEDLEY_|TEST|DATABASE_URL$|HOST$|FAL_KEY$)|_(API_KEY|TOKEN|SECRET)$/;
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
     const path = [join(this.folder, '.bin'), process.env['PATH']].join(delimiter);
-    return { ...inherited, PATH: path, PORT: String(this.#port) };
+    return { ...inherited, PATH: path, PORT: String(this.#port), MEDLEY_URL: `http://127.0.0.1:${this.#port}` };
   }
 
   #real(text: string): string {
