@@ -25,6 +25,7 @@ import { startKling } from '../imitations/kling.ts';
 import { startLuma } from '../imitations/luma.ts';
 import { startMinimax } from '../imitations/minimax.ts';
 import { refusal as refusalOfOpenai, startOpenai } from '../imitations/openai.ts';
+import { startVideos, video } from '../imitations/openai-videos.ts';
 import { prediction, startReplicate } from '../imitations/replicate.ts';
 import { startRunway } from '../imitations/runway.ts';
 import { basePathOf, runOfVendor, vendors, type Vendor } from '../vendors.ts';
@@ -53,6 +54,19 @@ const openai_rows: Subject[] = [
     run: { kind: 'audio', model: 'gpt-4o-mini-tts', input: { input: 'Hello', voice: 'alloy' } },
     synchronous: true,
     moderated: refusalOfOpenai(400, { message: 'Your request was rejected.', code: 'content_policy_violation' }),
+  },
+  {
+    title: 'OpenAI-shaped videos',
+    adapter: openai,
+    imitate: startVideos,
+    base_path: '/v1',
+    run: { kind: 'video', model: 'acme/film', input: { ...prompt, seconds: '4' } },
+    moderated: refusalOfOpenai(400, { message: 'Your request was rejected.', code: 'content_policy_violation' }),
+    moderated_later: poll(video('failed', { error: { code: 'moderation_blocked', message: 'It was flagged.' } })),
+    fails: poll(video('failed', { error: { code: 'internal_error', message: 'x' } })),
+    queued: poll(video('queued')),
+    working: poll(video('in_progress')),
+    unknown: poll({ detail: 'Video not found' }, 404),
   },
 ];
 

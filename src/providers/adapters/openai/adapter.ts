@@ -26,7 +26,8 @@ const default_base_url = 'https://api.openai.com/v1';
  * Any server that speaks chat completions: OpenAI itself, vLLM, Ollama, OpenRouter and many others. Beside chat it is
  * asked for embeddings, rankings (`/rerank` below its base URL) and moderation by those names. Images,
  * speech and transcripts come in the answer to the submit: the route's `timeout.start` has to be as long as the
- * work takes (images 180 s, speech and transcripts 120 s), and an answer that was lost is never asked for again.
+ * work takes (images 180 s, speech and transcripts 120 s), and an answer that was lost is never asked for again. Videos
+ * (`/videos`, as vLLM-Omni, SGLang and gateways have it) are jobs that are polled; none can be cancelled.
  *
  * What a route's input is made of; fields that are not named here go through as they are.
  * - image: `prompt`, `n`, `size`, `quality`, `background`, `output_format`, `output_compression`, `moderation`,
@@ -37,13 +38,15 @@ const default_base_url = 'https://api.openai.com/v1';
  * - audio, transcription: `file` (of the caller's), `language`, `prompt`, `temperature`, `response_format` (text,
  *   json, verbose_json, diarized_json, srt, vtt; absent: text). Which of both it is, says the option `operation`
  *   (speech, transcription), or the presence of `file`.
+ * - video: `prompt`, `seconds`, `size`, `input_reference` (a file of the caller's). Option `body_as: json` for servers
+ *   that take no form (`multipart` by itself).
  *
  * Units: `input_token`, `cached_input_token`, `output_token` of images, transcripts and streamed speech,
  * `character` of speech, `second` of what was listened to. Option `token_prices` makes tokens an upstream
  * cost, in `cost_currency` (USD).
  */
 export const openai = {
-  serves: (kind) => kind !== 'video',
+  serves: () => true,
   limits: { label: 'OpenAI' },
   checkChatOptions: chatOptionProblems,
   checkOptions: mediaOptionProblems,

@@ -7,6 +7,7 @@ const option_names = {
   operation: ['speech', 'transcription'],
   response_format: ['b64_json', 'url', 'none'],
   stream_format: ['sse', 'audio'],
+  body_as: ['multipart', 'json'],
   token_prices: undefined,
   cost_currency: undefined,
 };
