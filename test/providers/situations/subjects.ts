@@ -28,6 +28,7 @@ import { refusal as refusalOfOpenai, startOpenai } from '../imitations/openai.ts
 import { startVideos, video } from '../imitations/openai-videos.ts';
 import { prediction, startReplicate } from '../imitations/replicate.ts';
 import { startRunway } from '../imitations/runway.ts';
+import { startVertex, vertexDone, vertex_place } from '../imitations/vertex.ts';
 import { basePathOf, runOfVendor, vendors, type Vendor } from '../vendors.ts';
 import type { Answers, Subject } from './subject.ts';
 
@@ -93,6 +94,17 @@ const gemini_rows: Subject[] = [
     imitate: startGemini,
     run: { kind: 'video', model: 'veo-3.1-generate-preview', input: prompt },
     moderated_later: { poll: [operation('x', done([], { raiMediaFilteredCount: 1 }))] },
+    fails: { poll: [operation('x', { error: { code: 13, message: 'Internal error' } })] },
+    working: { poll: [operation('x')] },
+    unknown: poll({}, 404),
+  },
+  {
+    title: 'Veo on Vertex AI',
+    adapter: gemini,
+    imitate: startVertex,
+    base_path: vertex_place,
+    run: { kind: 'video', model: 'veo-3.1-generate-001', input: prompt },
+    moderated_later: { poll: [vertexDone('x', [], { raiMediaFilteredCount: 1 })] },
     fails: { poll: [operation('x', { error: { code: 13, message: 'Internal error' } })] },
     working: { poll: [operation('x')] },
     unknown: poll({}, 404),

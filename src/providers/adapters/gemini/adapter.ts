@@ -17,7 +17,8 @@ import type { Adapter } from '../../provider.ts';
  *   (`sampleCount`, `aspectRatio`, `imageSize`, `personGeneration`).
  * - video (`:predictLongRunning`): `prompt`, `image` (the first frame), `lastFrame`, `referenceImages` (a list), all
  *   files of the caller's; other fields go into `parameters` (`aspectRatio`, `resolution`, `durationSeconds`,
- *   `negativePrompt`, `personGeneration`, `sampleCount`). Option `webhooks: true` has the API tell of ends.
+ *   `negativePrompt`, `personGeneration`, `sampleCount`). Option `webhooks: true` has the API tell of ends. Vertex AI
+ *   (`base_url: …/projects/P/locations/L/publishers/google`) is asked in its own way, and sends the bytes.
  * The option `method` names one of the three for a model that is asked in another way than its kind and name say.
  *
  * Units of Gemini images: `input_token`, `cached_input_token`, `output_token`. Option `token_prices` makes them an

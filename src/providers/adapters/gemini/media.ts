@@ -5,7 +5,7 @@ import { pollVideos, startVideos } from './videos.ts';
 import { media_hints } from './hints.ts';
 import { makeImages } from './images.ts';
 import { predictImages } from './imagen.ts';
-import { pathPrefix } from './paths.ts';
+import { isVertex, pathPrefix } from './paths.ts';
 import { methodOf, type GeminiUpstream } from './work.ts';
 
 const default_base_url = 'https://generativelanguage.googleapis.com';
@@ -24,6 +24,7 @@ export function openMedia(config: ProviderConfig, { guard, rate_clock }: Adapter
     ...openUpstream({ ...config, base_url }, guard, { headers: key, hosts, rate_limit, rate_clock }),
     prefix: pathPrefix(base_url),
     key,
+    is_vertex: isVertex(base_url),
   };
   return {
     media: 'data',

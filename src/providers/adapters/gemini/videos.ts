@@ -5,6 +5,7 @@ import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.t
 import { objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
 import { goingOn, readPollState, unknownRun } from '../../http/poll-state.ts';
 import { media_hints } from './hints.ts';
+import { modelPath } from './paths.ts';
 import { bytesIn, inlineImage, otherFields, pathOf, type GeminiUpstream, type Work } from './work.ts';
 
 /** As often as the official clients ask. */
@@ -55,16 +56,13 @@ function parametersOf(fields: JsonObject): JsonObject {
 /** It does not tell waiting from running: what answers is at work. */
 export async function pollVideos(
   upstream: GeminiUpstream,
-  { now_ms }: RunContext,
+  run: RunContext,
   ref: Json,
   signal: AbortSignal,
 ): Promise<RunState> {
+  const { now_ms } = run;
   const state = readPollState(ref);
-  const answer = await upstream.call({
-    method: 'GET',
-    path: `${upstream.prefix}/${textIn(state, 'operation') ?? ''}`,
-    signal,
-  });
+  const answer = await upstream.call({ ...questionOf(upstream, run, textIn(state, 'operation') ?? ''), signal });
   if (answer.status === 403 || answer.status === 404) return unknownRun(state, now_ms, poll_interval, missing_max_ms);
   if (!answer.ok) throw unanswered(answer);
   const operation = answer.object();
@@ -74,17 +72,35 @@ export async function pollVideos(
   return upstream.failure({ code: String(error['code'] ?? ''), message: textIn(error, 'message') ?? '' }, media_hints);
 }
 
+/** Videos of Vertex AI are in the answer, in base64. */
+const answer_bytes_max = 268_435_456;
+
+/**
+ * Returns the request for an operation. Vertex AI answers it at the model, to a POST with its name; a GET of the name
+ * finds nothing there (@google/genai, getVideosOperation, November 2026).
+ */
+function questionOf({ prefix, is_vertex }: GeminiUpstream, { model }: RunContext, operation: string) {
+  if (!is_vertex) return { method: 'GET', path: `${prefix}/${operation}` } as const;
+  const path = `${prefix}/${modelPath(model)}:fetchPredictOperation`;
+  return { method: 'POST', path, json: { operationName: operation }, is_read: true, answer_bytes_max } as const;
+}
+
 /** Videos that were found unfit are counted, with reasons; the others are a result. */
 function readVideos(upstream: GeminiUpstream, response: JsonObject): RunState {
   const result = isObject(response['generateVideoResponse']) ? response['generateVideoResponse'] : response;
   const samples = [...objectsIn(result, 'generatedSamples'), ...objectsIn(result, 'generatedVideos')];
-  const files = samples.flatMap((sample) => fileOf(upstream, objectIn(sample, 'video')));
+  const videos = [...samples.map((sample) => objectIn(sample, 'video')), ...objectsIn(result, 'videos')];
+  const files = videos.flatMap((video) => fileOf(upstream, video));
   if (files.length > 0) return { phase: 'done', files };
+  if (videos.some((video) => textIn(video, 'gcsUri') !== undefined)) return upstream.failure({ message: in_bucket });
   const filtered = Number(result['raiMediaFilteredCount'] ?? 0);
   const [reason = ''] = textsOf(result['raiMediaFilteredReasons']);
   if (filtered > 0 || reason !== '') return upstream.failure({ code: 'moderation', message: reason });
   return { phase: 'done', files: [] };
 }
+
+/** For the operator: a route of Vertex AI whose input has `storageUri`. */
+const in_bucket = 'The video lies in a bucket, from where it is not fetched: leave storageUri out of the input.';
 
 /** Videos are downloaded with the key, which goes to the upstream's own hosts only. */
 function fileOf({ link, key }: Pick<Upstream, 'link'> & Pick<GeminiUpstream, 'key'>, video: JsonObject): RunFile[] {

@@ -6,7 +6,11 @@ import { textIn } from '../../http/reading.ts';
 import { modelPath } from './paths.ts';
 
 /** `prefix`: the version that paths begin with. `key`: the headers that links to videos want. */
-export type GeminiUpstream = Upstream & { readonly prefix: string; readonly key: Record<string, string> };
+export type GeminiUpstream = Upstream & {
+  readonly prefix: string;
+  readonly key: Record<string, string>;
+  readonly is_vertex: boolean;
+};
 
 /** One call to the upstream: what became of the run, or the answer that it gave instead. */
 export type Work = (upstream: GeminiUpstream, run: RunRequest, signal: AbortSignal) => Promise<RunState | Answer>;
