@@ -1,4 +1,4 @@
-import type { Video } from 'openai/resources/videos';
+import type { Video } from 'openai-7/resources/videos';
 import { sampleFile, startImitation, type Imitation, type Reply } from './imitation.ts';
 import { partsOf, textsOf } from './multipart.ts';
 

@@ -9,7 +9,7 @@ import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.t
 import { bodyOf, type Work } from './work.ts';
 
 /**
- * Videos in the shape of OpenAI's `/videos` (openai 6, resources/videos; vLLM-Omni, "Videos API" and
+ * Videos in the shape of OpenAI's `/videos` (openai 7, resources/videos; vLLM-Omni, "Videos API" and
  * SGLang, video_api.py, read on 2026-11-28): a job with an id, asked for until it is over, and its file below it.
  */
 
