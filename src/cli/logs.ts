@@ -27,12 +27,7 @@ export function logsCommand(logs: Command): void {
     .option('--request <request>', 'only lines of this request')
     .option('--trace <trace>', 'only lines of this trace')
     .option('--level <level>', 'only these and worse: trace, debug, info, warn, error, fatal');
-  says(logs, (file) =>
-    interruptible(async (signal) => {
-      process.stdout.on('error', () => process.exit(0)); // head has seen enough
-      return readLogs(file, logs.opts(), signal);
-    }),
-  );
+  says(logs, (file) => interruptible((signal) => readLogs(file, logs.opts(), signal)));
 }
 
 async function readLogs(file: string | undefined, options: Options, signal: AbortSignal): Promise<CommandResult> {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync, chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -274,6 +275,13 @@ describe('medley chat', () => {
     running.child.kill('SIGINT');
     expect(await running.ended).toBe(130);
     expect(running.error).toContain('Interrupted.');
+  });
+
+  it('ends quietly when nobody reads on', async () => {
+    const running = person.start(['chat', 'sandbox/chat', '[[tokens 20000]]', '-q']);
+    await once(running.child.stdout, 'data');
+    running.child.stdout.destroy();
+    expect([await running.ended, running.error]).toEqual([0, '']);
   });
 
   it('talks on a terminal, with the history, until /exit', async () => {

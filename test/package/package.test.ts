@@ -203,6 +203,12 @@ describe('the installed package', () => {
     expect(run('npx', ['medley', 'strat'], cwd)).toMatchObject({ code: 2 });
   });
 
+  it('has the commands of callers with their client', () => {
+    const at_nobody = ['medley', 'login', 'http://127.0.0.1:9', '--json'];
+    const { code, output } = run('npx', at_nobody, join(folder, 'installed'));
+    expect([code, output]).toEqual([5, expect.stringContaining('http://127.0.0.1:9 gave no answer')]);
+  });
+
   it('says which Node is needed where none came along and the own one is too old', () => {
     const bare = join(folder, 'bare');
     cpSync(home, bare, { recursive: true });

@@ -70,18 +70,27 @@ function movingBar(): Progress {
   };
 }
 
-/** Runs `work` with a signal that Ctrl-C and SIGTERM abort. Asked again, the process ends at once, with 130. */
+/**
+ * Runs `work` with a signal that Ctrl-C and SIGTERM abort. Asked again, the process ends at once, with 130. It ends
+ * quietly when nobody reads its output any more, such as `head`.
+ */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(130);
     controller.abort(new Interrupted());
   };
+  const onClosedPipe = (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  process.stdout.on('error', onClosedPipe);
   try {
     return await work(controller.signal);
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+    process.stdout.off('error', onClosedPipe);
   }
 }
 
