@@ -21,6 +21,7 @@ import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
 import { moderate } from './api/moderations.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
+import { get_speed } from './api/speed.ts';
 import { multi_part_uploads } from './api/multi-part-uploads.ts';
 import { makePipeline } from './http/pipeline.ts';
 import { oauth_endpoints } from './api/oauth.ts';
@@ -79,6 +80,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     get_balance,
     list_transactions,
     get_usage,
+    get_speed,
     get_key,
     upload_file,
     list_files,

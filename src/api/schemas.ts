@@ -168,6 +168,39 @@ export const usage = Type.Object({
   total: cost,
 });
 
+const milliseconds = (description: string) => nullable(Type.Integer({ description }));
+
+export const speed = Type.Object({
+  object: Type.Literal('speed'),
+  from: timestamp('Inclusive.'),
+  to: timestamp('Exclusive.'),
+  group_by: Type.Array(Type.String()),
+  data: Type.Array(
+    Type.Object({
+      hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
+      day: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
+      model: Type.Optional(Type.String()),
+      key: Type.Optional(Type.String()),
+      route: Type.Optional(nullable(Type.String({ description: 'The last route that was tried.' }))),
+      user: Type.Optional(nullable(Type.String({ description: 'The end user that the caller named.' }))),
+      tag: Type.Optional(nullable(Type.String({ description: 'One of the tags in `metadata.tags`.' }))),
+      metadata: Type.Optional(
+        Type.Record(Type.String(), nullable(Type.String()), { description: 'Each name of metadata in group_by.' }),
+      ),
+      count: Type.Integer({ description: 'Number of calls and tasks that ended.' }),
+      failed: Type.Integer({ description: 'Of these, the ones that failed.' }),
+      first_p50_ms: milliseconds('Half of the answers had their first word in this time.'),
+      first_p95_ms: milliseconds('95 of 100 had it in this time.'),
+      total_p50_ms: milliseconds('Half of the calls and tasks that succeeded took this time, or less.'),
+      total_p95_ms: milliseconds('95 of 100 took this time, or less.'),
+      tokens_per_second: nullable(
+        Type.Number({ description: 'Median, from the first word to the end of streamed answers.' }),
+      ),
+    }),
+  ),
+  has_more: Type.Boolean({ description: 'True if there are more than 1,000 groups: these have the most calls.' }),
+});
+
 export const estimate = Type.Object({
   estimated_cost: cost,
   available: cost,

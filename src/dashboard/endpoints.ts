@@ -68,6 +68,7 @@ import { admin_search, search_account } from './search.ts';
 import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
+import { admin_speed, get_speed } from './speed.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
 import { change_member, create_invitation, get_team, remove_member, withdraw_invitation } from './team.ts';
 import { guideEndpoints } from './guide.ts';
@@ -108,6 +109,8 @@ const endpoints: readonly Endpoint<App>[] = [
   list_chats,
   get_chat,
   get_usage,
+  get_speed,
+  admin_speed,
   get_usage_table,
   get_usage_charges,
   get_alerts,

@@ -31,6 +31,7 @@ const pages = [
   'tasks',
   'chats',
   'usage',
+  'speed',
   'billing',
   'keys',
   'webhooks',

@@ -13,7 +13,7 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   { path: /^\/v1\/chat\//, scopes: ['chat', 'read'] },
   { path: /^\/v1\/batches(?:\/|$)/, method: 'GET', scopes: ['chat', 'read'] },
   { path: /^\/v1\/batches(?:\/|$)/, scopes: ['chat'] },
-  { path: /^\/v1\/(?:balance|usage)(?:\/|$)/, scopes: ['read'] },
+  { path: /^\/v1\/(?:balance|usage|speed)(?:\/|$)/, scopes: ['read'] },
   { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/v1beta\/files(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/(?:v1beta|upload\/v1|upload\/v1beta)\/files(?:\/|$)/, scopes: ['media'] },

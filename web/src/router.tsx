@@ -25,6 +25,7 @@ import { readWebhooksSearch } from './pages/webhooks/search.ts';
 import { readSettingsSearch } from './pages/settings/search.ts';
 import { readBillingSearch } from './pages/billing/search.ts';
 import { readUsageSearch } from './pages/usage/search.ts';
+import { readSpeedSearch } from './pages/speed/search.ts';
 import { Failed } from './ui/states.tsx';
 import { NotFound } from './shell/NotFound.tsx';
 import { SignedIn } from './shell/SignedIn.tsx';
@@ -172,6 +173,12 @@ const adminPages = [
   }),
   createRoute({
     getParentRoute: () => operating,
+    path: '/admin/speed',
+    validateSearch: readSpeedSearch,
+    component: lazyRouteComponent(() => import('./pages/speed/OperatorSpeed.tsx'), 'OperatorSpeed'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
     path: '/admin/failures',
     validateSearch: readFailuresSearch,
     component: lazyRouteComponent(() => import('./pages/admin/Failures.tsx'), 'Failures'),
@@ -225,6 +232,13 @@ const usage = createRoute({
   component: lazyRouteComponent(() => import('./pages/usage/Usage.tsx'), 'Usage'),
 });
 
+const speed = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/speed',
+  validateSearch: readSpeedSearch,
+  component: lazyRouteComponent(() => import('./pages/speed/Speed.tsx'), 'Speed'),
+});
+
 const billing = createRoute({
   getParentRoute: () => signedIn,
   path: '/billing',
@@ -255,6 +269,7 @@ const routeTree = root.addChildren([
     device,
     models.addChildren([modelList, model]),
     usage,
+    speed,
     billing,
     invoices,
     playground,

@@ -1,6 +1,7 @@
 import {
   BanknotesIcon,
   BellAlertIcon,
+  BoltIcon,
   ChartBarIcon,
   ClipboardDocumentListIcon,
   CloudIcon,
@@ -31,6 +32,7 @@ export const own: readonly Item[] = [
   { to: '/models', label: 'Models', icon: CubeIcon },
   { to: '/activity', label: 'Activity', icon: ListBulletIcon },
   { to: '/usage', label: 'Usage', icon: ChartBarIcon },
+  { to: '/speed', label: 'Speed', icon: BoltIcon },
   { to: '/billing', label: 'Billing', icon: BanknotesIcon },
   { to: '/keys', label: 'API keys', icon: KeyIcon },
   { to: '/webhooks', label: 'Webhooks', icon: PaperAirplaneIcon },
@@ -44,6 +46,7 @@ export const operating: readonly Item[] = [
   { to: '/admin/providers', label: 'Providers', icon: CloudIcon },
   { to: '/admin/models', label: 'Models & routes', icon: CubeIcon },
   { to: '/admin/failures', label: 'Failures', icon: ShieldExclamationIcon },
+  { to: '/admin/speed', label: 'Speed', icon: BoltIcon },
   { to: '/admin/queue', label: 'Queue & workers', icon: QueueListIcon },
   { to: '/admin/alerts', label: 'Alerts', icon: BellAlertIcon },
   { to: '/admin/deliveries', label: 'Deliveries', icon: PaperAirplaneIcon },

@@ -14,10 +14,12 @@ type Props = {
   textOf: (value: number) => string;
   /** Of the first column of the table: Day or Hour. */
   step: string;
+  /** Series beside each other instead of on top of each other. */
+  type?: 'stacked' | 'default';
 };
 
 /** Stacked bars over time; the same numbers as a table by a switch. */
-export function StackedBars({ summary, caption, bars, series, textOf, step }: Props) {
+export function StackedBars({ summary, caption, bars, series, textOf, step, type = 'stacked' }: Props) {
   const [as_table, setAsTable] = useState(false);
   return (
     <Stack gap="sm">
@@ -35,14 +37,14 @@ export function StackedBars({ summary, caption, bars, series, textOf, step }: Pr
       {as_table ? (
         <BarTable caption={caption} bars={bars} series={series} textOf={textOf} step={step} />
       ) : (
-        <ChartSvg caption={caption} summary={summary} bars={bars} series={series} textOf={textOf} />
+        <ChartSvg caption={caption} summary={summary} bars={bars} series={series} textOf={textOf} type={type} />
       )}
     </Stack>
   );
 }
 
 /** Names of series may have dots and anything else: the chart gets numbers in their place. */
-function ChartSvg({ caption, summary, bars, series, textOf }: Omit<Props, 'step'>) {
+function ChartSvg({ caption, summary, bars, series, textOf, type = 'stacked' }: Omit<Props, 'step'>) {
   const data = bars.map(({ label, values }) => ({
     label,
     ...Object.fromEntries(series.map(({ id }, index) => [`s${index}`, values[id] ?? 0])),
@@ -55,7 +57,7 @@ function ChartSvg({ caption, summary, bars, series, textOf }: Omit<Props, 'step'
             h={240}
             data={data}
             dataKey="label"
-            type="stacked"
+            type={type}
             series={series.map(({ name, color }, index) => ({ name: `s${index}`, label: name, color }))}
             valueFormatter={textOf}
             withLegend={false}

@@ -1,0 +1,126 @@
+import type { Queryable } from '../db/database.ts';
+import { assert } from '../lib/assert.ts';
+import { groupNamed } from '../money/usage.ts';
+import { endedTasks, idsOf, type Bind, type EndedRange } from '../tasks/speed.ts';
+
+/** Reports of speed: how long calls and tasks took, and how many of them failed. */
+
+const group_columns = {
+  hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
+  day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T00:00:00Z"')`,
+  model: 'model',
+  key: 'key_id',
+  route: `coalesce(route, '')`,
+  user: `coalesce(end_user, metadata ->> 'user', '')`,
+  tag: `coalesce(tag, '')`,
+} as const;
+
+type OwnGroup = keyof typeof group_columns;
+
+/** `metadata.team`: by the pair of this name. */
+export type SpeedGroup = OwnGroup | `metadata.${string}`;
+
+/** Times in milliseconds; null where nothing was measured, as of a task's first token. */
+export type Speed = {
+  /** Calls and tasks that ended, without those that their caller got wrong or left. */
+  count: number;
+  failed: number;
+  first_p50_ms: number | null;
+  first_p95_ms: number | null;
+  total_p50_ms: number | null;
+  total_p95_ms: number | null;
+  /** Output tokens between the first word and the end: the median of streamed answers. */
+  tokens_per_second: number | null;
+};
+
+/** `names`: of the groups, in their order; empty where there is none. */
+export type SpeedRow = Speed & { names: string[] };
+
+export type SpeedRange = EndedRange & { model?: string | undefined; key?: string | undefined };
+
+/** Groups of a report at most: those with the most calls. */
+export const speed_rows_max = 1_000;
+
+/** Returns the speed of the range's calls and tasks by these groups, the most calls first. */
+export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly SpeedGroup[]): Promise<SpeedRow[]> {
+  const values: unknown[] = [];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const ended = `${endedCalls(range, bind)} union all ${endedTasks(range, bind)}`;
+  const columns = groups.map((group, index) => `${columnOf(group, bind)} as g${index}, `).join('');
+  const names = groups.map((_, index) => `g${index}`);
+  const only = [
+    ...(range.model === undefined ? [] : [`model = ${bind(range.model)}`]),
+    ...(range.key === undefined ? [] : [`key_id = ${bind(range.key)}`]),
+  ];
+  const rows = await db.query<Summed>(
+    `with ended as (${ended}),
+     grouped as (select ${columns}e.* from ended e ${groups.includes('tag') ? each_tag : ''}
+        where ${only.join(' and ') || 'true'})
+     select ${names.map((name) => `${name}, `).join('')}count(*)::integer as count,
+        (count(*) filter (where not is_ok))::integer as failed,
+        percentile_cont(array[0.5, 0.95]) within group (order by first_ms) filter (where is_ok) as first,
+        percentile_cont(array[0.5, 0.95]) within group (order by total_ms) filter (where is_ok) as total,
+        percentile_cont(0.5) within group (order by output_tokens * 1000.0 / (total_ms - first_ms))
+          filter (where is_ok and output_tokens > 1 and total_ms - first_ms >= ${streamed_ms_min}) as tokens_per_second
+       from grouped ${names.length > 0 ? `group by ${names.join(', ')}` : 'having count(*) > 0'}
+      order by count desc${names.map((name) => `, ${name}`).join('')} limit ${speed_rows_max}`,
+    values,
+  );
+  return rows.map((row) => speedRow(row, groups.length));
+}
+
+/** Work with two tags counts in each. */
+const each_tag = `left join lateral (
+   select distinct trim(part) as tag from string_to_table(metadata ->> 'tags', ',') part where trim(part) <> '') t on true`;
+
+/** An answer that came at once, and one that was not streamed, say nothing about tokens per second. */
+const streamed_ms_min = 50;
+
+type Summed = { [name: `g${number}`]: string } & {
+  count: number;
+  failed: number;
+  first: (number | null)[] | null;
+  total: (number | null)[] | null;
+  tokens_per_second: number | null;
+};
+
+function speedRow(row: Summed, groups: number): SpeedRow {
+  const { count, failed, first, total, tokens_per_second } = row;
+  const whole = (value: number | null | undefined) => (value == null ? null : Math.round(value));
+  return {
+    names: Array.from({ length: groups }, (_, index) => row[`g${index}`] ?? ''),
+    count,
+    failed,
+    first_p50_ms: whole(first?.[0]),
+    first_p95_ms: whole(first?.[1]),
+    total_p50_ms: whole(total?.[0]),
+    total_p95_ms: whole(total?.[1]),
+    tokens_per_second: tokens_per_second === null ? null : Math.round(tokens_per_second * 10) / 10,
+  };
+}
+
+function columnOf(group: SpeedGroup, bind: Bind): string {
+  if (isOwn(group)) return group_columns[group];
+  assert(group.startsWith('metadata.'), 'speed is grouped by names that become part of the statement');
+  return `coalesce(metadata ->> ${bind(group.slice('metadata.'.length))}::text, '')`;
+}
+
+/** Tells whether calls can be grouped by this. */
+export function isSpeedGroup(name: string): name is SpeedGroup {
+  return Object.hasOwn(group_columns, name) || (groupNamed(name) !== undefined && name.startsWith('metadata.'));
+}
+
+function isOwn(group: SpeedGroup): group is OwnGroup {
+  return Object.hasOwn(group_columns, group);
+}
+
+/** Returns a select of ended calls. What the caller got wrong, or did not wait for, says nothing about a model. */
+function endedCalls(range: EndedRange, bind: Bind): string {
+  const { account_id, from, to } = range;
+  const place = account_id === undefined ? '' : `account_id = ${bind(account_id)} and ${idsOf('req', range, bind)} and`;
+  return `select created_at as at, model, key_id, status < 400 as is_ok, first_content_ms as first_ms,
+      total_ms::float8 as total_ms, output_tokens, end_user, metadata, attempts -> -1 ->> 'route' as route
+    from chat_calls
+   where ${place} created_at >= ${bind(from)} and created_at < ${bind(to)}
+     and (status < 400 or status >= 500 or status = 429)`;
+}

@@ -1,0 +1,238 @@
+import { Button, SegmentedControl, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useMemo, type ReactNode } from 'react';
+import type { SpeedFigures, SpeedGrouping, SpeedView } from '../../../../src/dashboard/views/speed.ts';
+import { api, queryOf } from '../../api.ts';
+import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
+import { ListTable } from '../../ui/ListTable.tsx';
+import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { Empty, Loaded } from '../../ui/states.tsx';
+import { durationText, useNow } from '../../ui/Time.tsx';
+import type { Bar, Series } from '../usage/bars.ts';
+import { StackedBars } from '../usage/StackedBars.tsx';
+import { groupLabel, measures, momentsOf, periods, readGrouping, type Measure, type SpeedSearch } from './search.ts';
+
+type Props = {
+  about: string;
+  path: string;
+  query_key: readonly string[];
+  groups: readonly SpeedGrouping[];
+  search: SpeedSearch;
+  set: (change: SpeedSearch) => void;
+  filters?: ReactNode;
+};
+
+/** A report of speed: the figures of a period, the median and the slowest over time, and the same by group. */
+export function SpeedReport({ about, path, query_key, groups, search, set, filters }: Props) {
+  const now_ms = useNow(60_000);
+  const { period = '24h', group = 'model', model, key } = search;
+  const query_text = queryOf({ ...momentsOf(search, now_ms), group, model, key });
+  const query = useQuery({
+    queryKey: [...query_key, query_text],
+    queryFn: ({ signal }) => api.get<SpeedView>(`${path}${query_text}`, { signal }),
+    placeholderData: keepPreviousData,
+  });
+  const setPeriod = (value: string | undefined) => set({ period: periods.find((each) => each.value === value)?.value });
+  return (
+    <Page title="Speed" about={about}>
+      <Filters
+        isFiltered={model !== undefined || key !== undefined}
+        clear={() => set({ model: undefined, key: undefined })}
+      >
+        <ChoiceFilter label="Period" value={period} data={periods} onChange={setPeriod} width={180} required />
+        {filters}
+      </Filters>
+      <Loaded query={query} height={520}>
+        {(view) => <Report view={view} groups={groups} search={search} set={set} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+type ReportProps = Pick<Props, 'groups' | 'search' | 'set'> & { view: SpeedView };
+
+function Report({ view, groups, search, set }: ReportProps) {
+  const { total } = view;
+  if (!total) {
+    return (
+      <Empty
+        title="No calls in this period"
+        action={
+          <Button component={Link} to="/playground">
+            Open the playground
+          </Button>
+        }
+      >
+        Choose another period, or make a call: its times appear here when it ends.
+      </Empty>
+    );
+  }
+  return (
+    <Stack gap="lg">
+      <Totals total={total} />
+      <OverTime view={view} measure={measureOf(view, search)} set={set} />
+      <ByGroup view={view} groups={groups} set={set} />
+    </Stack>
+  );
+}
+
+/** Media have no first word. */
+function measureOf({ total }: SpeedView, { measure }: SpeedSearch): Measure {
+  return measure ?? (total?.first_p50_ms === null ? 'total' : 'first');
+}
+
+function Totals({ total }: { total: SpeedFigures }) {
+  return (
+    <Card>
+      <SimpleGrid cols={{ base: 2, sm: 4 }}>
+        <Figure name="Succeeded" value={shareText(total)} note={`of ${total.count.toLocaleString('en')}`} />
+        <Figure
+          name="First word"
+          value={timeText(total.first_p50_ms)}
+          note={`95 of 100 in ${timeText(total.first_p95_ms)}`}
+        />
+        <Figure
+          name="To the end"
+          value={timeText(total.total_p50_ms)}
+          note={`95 of 100 in ${timeText(total.total_p95_ms)}`}
+        />
+        <Figure name="Output" value={rateText(total.tokens_per_second)} note="median of streamed answers" />
+      </SimpleGrid>
+    </Card>
+  );
+}
+
+const series: Series[] = [
+  { id: 'p50', name: 'Median', color: 'brand.6' },
+  { id: 'p95', name: '95 of 100', color: 'orange.6' },
+];
+
+function OverTime({ view, measure, set }: { view: SpeedView; measure: Measure; set: Props['set'] }) {
+  const bars = useMemo(() => barsOf(view, measure), [view, measure]);
+  const name = measures.find(({ value }) => value === measure)?.label ?? '';
+  const [p50, p95] = [view.total?.[`${measure}_p50_ms`] ?? null, view.total?.[`${measure}_p95_ms`] ?? null];
+  return (
+    <Card
+      title="Over time"
+      side={
+        <SegmentedControl
+          aria-label="Time of"
+          size="xs"
+          value={measure}
+          data={[...measures]}
+          onChange={(value) => set({ measure: measures.find((each) => each.value === value)?.value })}
+        />
+      }
+    >
+      <StackedBars
+        type="default"
+        summary={`${name}: median ${timeText(p50)}, 95 of 100 in ${timeText(p95)}.`}
+        caption={`${name} by ${view.step}`}
+        bars={bars}
+        series={series}
+        textOf={durationText}
+        step={view.step === 'hour' ? 'Hour' : 'Day'}
+      />
+    </Card>
+  );
+}
+
+const label_form = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** Every hour or day of the period, also those without calls. */
+function barsOf(view: SpeedView, measure: Measure): Bar[] {
+  const step_ms = view.step === 'hour' ? 3_600_000 : 86_400_000;
+  const points = new Map(view.points.map((point) => [Date.parse(point.at), point]));
+  const bars: Bar[] = [];
+  for (
+    let at_ms = Math.floor(Date.parse(view.from) / step_ms) * step_ms;
+    at_ms < Date.parse(view.to);
+    at_ms += step_ms
+  ) {
+    const point = points.get(at_ms);
+    const [p50, p95] = [point?.[`${measure}_p50_ms`] ?? null, point?.[`${measure}_p95_ms`] ?? null];
+    const at = new Date(at_ms).toISOString();
+    const day = label_form.format(at_ms);
+    bars.push({
+      at,
+      label: view.step === 'day' ? day : `${day} ${at.slice(11, 16)}`,
+      values: p50 === null || p95 === null ? {} : { p50, p95 },
+    });
+  }
+  return bars;
+}
+
+function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 'set'>) {
+  const pairs = view.pairs.map((name): SpeedGrouping => `metadata.${name}`);
+  const all = [...new Set([...groups, ...pairs, view.group])];
+  return (
+    <Card
+      title="In detail"
+      side={
+        <ChoiceFilter
+          label="Group by"
+          value={view.group}
+          data={all.map((value) => ({ value, label: groupLabel(value) }))}
+          onChange={(value) => set({ group: readGrouping(value) })}
+          width={200}
+          required
+        />
+      }
+    >
+      <ListTable
+        caption={`Speed by ${groupLabel(view.group)}`}
+        columns={[
+          { name: groupLabel(view.group) },
+          { name: 'Calls', align: 'right' },
+          { name: 'Succeeded', align: 'right' },
+          { name: 'First word', align: 'right' },
+          { name: '95 of 100', align: 'right' },
+          { name: 'To the end', align: 'right' },
+          { name: '95 of 100 end', align: 'right' },
+          { name: 'Tokens per second', align: 'right' },
+        ]}
+      >
+        {view.rows.map((row) => (
+          <Table.Tr key={row.id}>
+            <Table.Th scope="row" fw={400}>
+              {row.id === '' ? <Text c="dimmed">None</Text> : row.name}
+            </Table.Th>
+            <Numbers row={row} />
+          </Table.Tr>
+        ))}
+      </ListTable>
+    </Card>
+  );
+}
+
+function Numbers({ row }: { row: SpeedFigures }) {
+  const cells = [
+    row.count.toLocaleString('en'),
+    shareText(row),
+    timeText(row.first_p50_ms),
+    timeText(row.first_p95_ms),
+    timeText(row.total_p50_ms),
+    timeText(row.total_p95_ms),
+    rateText(row.tokens_per_second),
+  ];
+  return cells.map((text, index) => (
+    <Table.Td key={String(index)} ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
+      {text}
+    </Table.Td>
+  ));
+}
+
+/** `99.2 %`; rounded down, so that 100 % means all. */
+function shareText({ count, failed }: SpeedFigures): string {
+  const share = Math.floor(((count - failed) / Math.max(1, count)) * 1_000) / 10;
+  return `${share.toLocaleString('en')} %`;
+}
+
+function timeText(time_ms: number | null): string {
+  return time_ms === null ? '–' : durationText(time_ms);
+}
+
+function rateText(tokens: number | null): string {
+  return tokens === null ? '–' : `${tokens.toLocaleString('en', { maximumFractionDigits: 1 })}/s`;
+}
