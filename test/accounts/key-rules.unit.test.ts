@@ -127,7 +127,7 @@ const endpoints_of_scopes = {
     'GET /v1beta/files',
     'GET /v1beta/files/{name}',
   ],
-  read: ['GET /v1/balance', 'GET /v1/balance/transactions', 'GET /v1/usage', 'GET /v1/speed'],
+  read: ['GET /v1/balance', 'GET /v1/balance/transactions', 'GET /v1/speed', 'GET /v1/usage'],
 };
 
 it('every endpoint that needs a key is opened by the scopes that its users expect', () => {

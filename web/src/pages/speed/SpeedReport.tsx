@@ -187,9 +187,9 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
           { name: 'Calls', align: 'right' },
           { name: 'Succeeded', align: 'right' },
           { name: 'First word', align: 'right' },
-          { name: '95 of 100', align: 'right' },
+          { name: 'First word, 95 of 100', align: 'right' },
           { name: 'To the end', align: 'right' },
-          { name: '95 of 100 end', align: 'right' },
+          { name: 'To the end, 95 of 100', align: 'right' },
           { name: 'Tokens per second', align: 'right' },
         ]}
       >
