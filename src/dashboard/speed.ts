@@ -89,6 +89,7 @@ function groupOf(query: Query, groups: readonly SpeedGrouping[], has_pairs: bool
   return oneOf(query, 'group', groups) ?? 'model';
 }
 
-function figures({ names: _, ...row }: SpeedRow): SpeedFigures {
-  return row;
+function figures(row: SpeedRow): SpeedFigures {
+  const { count, failed, first_p50_ms, first_p95_ms, total_p50_ms, total_p95_ms, tokens_per_second } = row;
+  return { count, failed, first_p50_ms, first_p95_ms, total_p50_ms, total_p95_ms, tokens_per_second };
 }
