@@ -41,12 +41,22 @@ const never =
 const of_catalog = ['ajv', 'yaml', 'src/providers'];
 
 describe('a command loads only its modules', () => {
-  it.each(['account list', 'margins', 'task list', 'books', '--help'])(
+  it.each(['account list', 'margins', 'task list', 'books'])(
     'with the database and its modules for %s',
     async (line) => {
       const loaded = await loadedBy(line);
       expect(loaded).toEqual(expect.arrayContaining(['commander', 'pg', 'src/cli']));
       const more = [...never, ...of_catalog, 'pg-boss', 'pino', 'undici', 'src/api'];
+      expect(loaded.filter((name) => more.includes(name))).toEqual([]);
+    },
+  );
+
+  it.each(['--help', 'run --help', 'tasks --help', 'completion bash --help'])(
+    'without the database for %s, which a machine of a caller does not have',
+    async (line) => {
+      const loaded = await loadedBy(line);
+      expect(loaded).toEqual(expect.arrayContaining(['commander', 'src/cli']));
+      const more = [...never, ...of_catalog, 'pg', 'pg-boss', 'pino', 'undici', 'src/api', 'src/app', 'src/db'];
       expect(loaded.filter((name) => more.includes(name))).toEqual([]);
     },
   );
