@@ -196,7 +196,13 @@ export const delete_video: Endpoint<Parts> = {
   },
 };
 
-const unchanged = ['/v1/videos/{id}/remix', '/v1/videos/edits', '/v1/videos/extensions'] as const;
+const unchanged = [
+  '/v1/videos/{id}/remix',
+  '/v1/videos/{id}/edits',
+  '/v1/videos/{id}/extensions',
+  '/v1/videos/edits',
+  '/v1/videos/extensions',
+] as const;
 
 /** Changes of a video: these calls name no model, and each model takes a video in a field of its own. */
 export const change_videos: Endpoint<unknown>[] = unchanged.map((path) => ({

@@ -137,7 +137,7 @@ export async function attemptRoute(
   let sent: UpstreamBody;
   try {
     refuseFields(priced.request.body, allowance);
-    sent = bodyFor(priced, route, target, outcome);
+    sent = bodyFor(priced, route, { ...target, runs_no_tools: provider.runs_no_tools === true }, outcome);
   } catch (refusal) {
     if (!(refusal instanceof ApiError)) throw refusal;
     return failed({ cause: 'upstream_error', reason: refusal.message, refusal });
@@ -172,10 +172,10 @@ export async function attemptRoute(
 function bodyFor(
   { request, hosted }: PricedChatRequest,
   route: Route,
-  target: Target,
+  target: Target & { runs_no_tools: boolean },
   outcome: ChatOutcome,
 ): UpstreamBody {
-  const { request: reduced, left_out } = withToolsOf(route, target.style, request, hosted);
+  const { request: reduced, left_out } = withToolsOf(route, target, request, hosted);
   outcome.tools_left_out = left_out;
   return upstreamBody(
     target.style === request.style ? allowedRequest(reduced, allowanceOf(route.options)) : reduced,

@@ -49,7 +49,12 @@ export async function countTokens(
     if (!counted) continue;
     try {
       if (links.length > 0) checkCounted(links, linkPolicy(parts, route, style));
-      const reduced = withToolsOf(route, counted, request, hosted).request;
+      const reduced = withToolsOf(
+        route,
+        { style: counted, runs_no_tools: provider.runs_no_tools },
+        request,
+        hosted,
+      ).request;
       const allowed = allowedRequest(reduced, allowanceOf(route.options));
       return await provider.countTokens(
         {

@@ -39,12 +39,13 @@ function isOneOf(units: readonly ToolUnit[], tool: JsonObject): boolean {
  */
 export function withToolsOf(
   { options }: Pick<Route, 'options'>,
-  style: Codec,
+  { style, runs_no_tools = false }: { style: Codec; runs_no_tools?: boolean | undefined },
   request: ChatRequest,
   hosted?: HostedTools,
 ): Reduced {
   const { caller } = request.style;
-  if (style !== request.style) return withoutTools(request, caller.isFunction ?? isCovered, caller.tool_fields);
+  if (style !== request.style || runs_no_tools)
+    return withoutTools(request, caller.isFunction ?? isCovered, caller.tool_fields);
   const { pass, hosted_tools } = allowanceOf(options);
   if (pass.has('tools')) return { request, left_out: [] };
   const units = hosted ? hosted.units.filter((unit) => hosted_tools.has(unit)) : [];

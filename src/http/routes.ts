@@ -121,7 +121,7 @@ function asRouted(path: string): string {
 
 function wrongMethod<App>(method: string, endpoints: Endpoint<App>[]): ApiError {
   const methods = endpoints.flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
-  const allow = methods.join(', ');
+  const allow = [...new Set(methods)].join(', ');
   const message = `${method} is not allowed here; this path accepts ${allow}.`;
   return new ApiError('method_not_allowed', message, { headers: { allow } });
 }

@@ -235,6 +235,8 @@ export type ChatProvider = {
   readonly styles_by_option?: readonly Codec[];
   /** Its upstream takes no links, whatever its styles have: files are fetched and stand in the body. */
   readonly has_no_links?: true;
+  /** Its upstream runs no tools, whatever its styles have: it gets those that models of other styles get. */
+  readonly runs_no_tools?: true;
   /**
    * Throws NotStarted (another route may be tried) or InputRefused (the caller's own mistake: no other
    * route would like it better); any other error means that no answer came. `signal` ends it at any

@@ -113,6 +113,8 @@ const endpoints_of_scopes = {
     'POST /v1/videos',
     'POST /v1/videos/edits',
     'POST /v1/videos/extensions',
+    'POST /v1/videos/{id}/edits',
+    'POST /v1/videos/{id}/extensions',
     'POST /v1/videos/{id}/remix',
   ],
   'media read': [

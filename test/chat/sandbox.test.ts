@@ -34,6 +34,50 @@ test('both styles reach the sandbox and pay 1.00 per million input tokens and 4.
   expect(answer.headers.get('x-cost-amount')).toBe(((usage.input_tokens + 2_000) / 1e6).toFixed(6));
 });
 
+test.each<[string, string, object, string | null]>([
+  [
+    'servers of tools, a shell and a search of the messages style',
+    '/v1/messages',
+    {
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'Hi' }],
+      mcp_servers: [{ type: 'url', url: 'https://mcp.example', name: 's' }],
+      tools: [
+        { type: 'mcp_toolset', mcp_server_name: 's' },
+        { type: 'bash_20250124', name: 'bash' },
+        { type: 'web_search_20250305', name: 'web_search' },
+        { name: 'look', input_schema: { type: 'object' } },
+      ],
+    },
+    'mcp_toolset, bash_20250124, web_search_20250305, mcp_servers',
+  ],
+  [
+    'a search for tools, a server and a computer of the responses style',
+    '/v1/responses',
+    {
+      input: 'Hi',
+      tools: [
+        { type: 'tool_search' },
+        { type: 'mcp', server_label: 's', server_url: 'https://mcp.example' },
+        { type: 'computer' },
+        { type: 'custom', name: 'patch' },
+        { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f', parameters: {} }] },
+      ],
+    },
+    'tool_search, mcp, computer',
+  ],
+])('tools that nobody runs here are left out, as a header says: %s', async (_, path, body, left_out) => {
+  const answer = await client.call('POST', path, { model: 'sandbox/chat', ...body });
+  expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, left_out]);
+  const record = await client.call('GET', `/v1/chat/${answer.headers.get('x-request-id')}`);
+  expect(record.json).toMatchObject({ tools: { left_out: left_out?.split(', ') } });
+});
+
+test('another method on a path gets 405 with each allowed method once', async () => {
+  const { status, headers } = await client.call('PUT', '/v1/chat/completions', {});
+  expect([status, headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
+});
+
 test('streams end as their style defines and have the same text as whole responses', async () => {
   const plain = JSON.parse((await completions('Two red bicycles')).text).choices[0].message.content;
   const stream = await completions('Two red bicycles', { stream: true, stream_options: { include_usage: true } });

@@ -195,8 +195,8 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     });
 
     test('says what to use instead of changing a video', async () => {
-      for (const path of ['remix', 'edits', 'extensions']) {
-        const { status, json } = await own.call('POST', `/v1/videos/${path === 'remix' ? 'x/remix' : path}`, {
+      for (const path of ['x/remix', 'edits', 'extensions', 'x/edits', 'x/extensions']) {
+        const { status, json } = await own.call('POST', `/v1/videos/${path}`, {
           prompt: 'x',
         });
         expect([status, json.error.message]).toEqual([400, expect.stringContaining('/v1/generate')]);

@@ -20,7 +20,7 @@ const other = (style: CallerStyle): CallerStyle => (style === 'completions' ? 'm
 
 function sent(from: CallerStyle, body: JsonObject, quirks: Quirks = {}, to: UpstreamStyle = other(from)): JsonObject {
   const target = { style: to, model: 'upstream', max_tokens: 4000, quirks };
-  const { request } = withToolsOf({ options: {} }, upstreamNamed(to), readAsk(from, body));
+  const { request } = withToolsOf({ options: {} }, { style: upstreamNamed(to) }, readAsk(from, body));
   return upstreamBody(request, target).body;
 }
 

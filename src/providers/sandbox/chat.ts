@@ -28,6 +28,7 @@ const stops_max = 64;
 export function openSandboxChat(prober: Prober): ChatProvider {
   return {
     styles: voices.map(({ style }) => style),
+    runs_no_tools: true,
     send: (call, stop) => answer(prober, call, stop),
     countTokens: async ({ style, body }) => {
       const voice = voiceOf(style);
