@@ -101,6 +101,8 @@ export type UpstreamHalf = {
   isChosen?(request: ChatRequest, quirks: Quirks, is_usual: boolean): boolean;
   /** The least output that an upstream can be asked for, if this route may be asked in this style; absent: one token. */
   outputMin?(quirks: Quirks): number;
+  /** It reports the probabilities of tokens to callers of other styles. */
+  readonly has_logprobs?: true;
   /** It has no place for links: files are fetched and stand in the body. */
   readonly has_no_links?: true;
   /** It reports the input that it keeps in its cache for an hour by itself. */

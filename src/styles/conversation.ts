@@ -90,7 +90,15 @@ export type Conversation = {
   thinking?: { mode: 'off' } | { mode: 'on'; budget_tokens?: number; effort?: Effort } | undefined;
   /** The caller's own name for whoever is behind the request. */
   user?: string | undefined;
+  /** The caller wants the probability of each token of the text, and of so many others in its place. */
+  logprobs?: number | undefined;
 };
+
+/** A token, with the natural logarithm of its probability. */
+export type Likelihood = { token: string; logprob: number };
+
+/** A token of the text, and the likeliest ones in its place. */
+export type TokenLikelihood = Likelihood & { others: readonly Likelihood[] };
 
 /** `pause`: the upstream wants to be asked again to go on. */
 export type FinishReason = 'stop' | 'stop_sequence' | 'length' | 'tool_calls' | 'refusal' | 'pause';
@@ -121,6 +129,8 @@ export type ChatAnswer = {
   finish: { reason: FinishReason; stop_sequence?: string };
   /** As far as the upstream told it. */
   usage?: Partial<Usage> | undefined;
+  /** Of its text; empty and absent if the upstream reports none. */
+  logprobs?: readonly TokenLikelihood[] | undefined;
 };
 
 /** An event of a stream, whatever its style. `index` counts tool calls. */
@@ -146,5 +156,7 @@ export type ChatEvent =
   | { type: 'ending' }
   /** The upstream said that the stream is complete. A stream that ends without it was cut. */
   | { type: 'end' }
+  /** Of the text that follows. */
+  | { type: 'logprobs'; tokens: readonly TokenLikelihood[] }
   | { type: 'ping' }
   | { type: 'error'; error_type: string; message: string; code?: string };

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerCodec, ChatRequest, Purpose, Target, UpstreamBody } from './codec.ts';
-import { memberOf, isObject, mistake, wrongType } from './fields.ts';
+import { memberOf, isObject, mistake, notCarried, wrongType } from './fields.ts';
 
 /**
  * Reads what routing and money need of a chat body, in place; everything else is left to whoever answers.
@@ -28,7 +28,11 @@ function refuseThread(body: JsonObject): void {
 export function upstreamBody(request: ChatRequest, target: Target): UpstreamBody {
   const { caller } = request.style;
   if (request.style === target.style) return { body: caller.passthrough.body(request, target) };
-  return target.style.upstream.renderRequest(caller.parseRequest(request.body), request, target);
+  const { upstream } = target.style;
+  const conversation = caller.parseRequest(request.body);
+  if (conversation.logprobs !== undefined && !upstream.has_logprobs)
+    throw notCarried('logprobs', 'A wish for the probabilities of tokens');
+  return upstream.renderRequest(conversation, request, target);
 }
 
 /** Reads the model's name. Throws ApiError 400. */

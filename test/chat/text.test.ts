@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { completion, message, setStage, type Stage } from './setup.ts';
-import { completionsStream, done, messagesStream } from './streams.ts';
+import { chunk, completionsStream, done, messagesStream } from './streams.ts';
 
 /** Texts, as they were asked for before there was chat: over chat, and at an upstream that has the path itself. */
 let stage: Stage;
@@ -99,6 +99,86 @@ test.each([
 
 const natively = { id: 'cmpl-1', object: 'text_completion', created: 1, model: 'base-x' };
 
+const likely = (token: string, logprob: number, others: object[] = []) => ({
+  token,
+  logprob,
+  bytes: null,
+  top_logprobs: others,
+});
+
+test('logprobs are those of a chat, in the lists of this style, of each text', async () => {
+  const answer = completion('') as { choices: object[] };
+  const contents = [
+    [likely('😀 A', -0.1, [likely('😀 A', -0.1), likely('The', -2.5)]), likely(' fox', -0.2, [likely(' dog', -1)])],
+    [likely('No', -3)],
+  ];
+  const choices = ['😀 A fox', 'No'].map((content, index) => ({
+    index,
+    message: { role: 'assistant', content },
+    logprobs: { content: contents[index], refusal: null },
+    finish_reason: 'stop',
+  }));
+  stage.upstream.script('gpt-x', { json: { ...answer, choices } });
+  const { json } = await ask({ logprobs: 2, n: 2 });
+  expect(asked()?.body).toMatchObject({ logprobs: true, top_logprobs: 2, n: 2 });
+  expect(json).toMatchObject({
+    choices: [
+      {
+        text: '😀 A fox',
+        logprobs: {
+          tokens: ['😀 A', ' fox'],
+          token_logprobs: [-0.1, -0.2],
+          top_logprobs: [
+            { '😀 A': -0.1, The: -2.5 },
+            { ' fox': -0.2, ' dog': -1 },
+          ],
+          text_offset: [0, 3],
+        },
+      },
+      { text: 'No', logprobs: { tokens: ['No'], text_offset: [0] } },
+    ],
+  });
+  await ask({ logprobs: 0 });
+  expect(asked()?.body).toMatchObject({ logprobs: true });
+  expect(asked()?.body).not.toHaveProperty('top_logprobs');
+  expect(choicesOf((await ask({})).text)).toMatchObject([{ logprobs: null }, { logprobs: null }]); // unasked
+  expect(asked()?.body).not.toHaveProperty('logprobs');
+});
+
+test.each<[string, unknown]>([
+  ['null', null],
+  ['a text', 'none'],
+  ['no list', { content: 5 }],
+  ['tokens that are none', { content: [null, {}, { token: 5, logprob: 1 }, { token: 'a' }] }],
+])('logprobs that the upstream does not report are null: %s', async (_, logprobs) => {
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, logprobs, finish_reason: 'stop' }];
+  stage.upstream.script('gpt-x', { json: { ...completion(''), choices } });
+  expect(choicesOf((await ask({ logprobs: 1 })).text)).toMatchObject([{ text: 'Hi', logprobs: null }]);
+});
+
+test('logprobs of a stream stand with their texts, and say where these are', async () => {
+  const piece = (content: string, tokens: object[]) =>
+    `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content }, logprobs: { content: tokens } }] })}\n\n`;
+  stage.upstream.script('gpt-x', {
+    stream: [
+      piece('One', [likely('O', -1), likely('ne', -2)]),
+      piece('', [likely(' t', -3)]),
+      piece(' two', [likely('wo', -4, [likely('en', -5)])]),
+      chunk({}, {}, 'stop'),
+      done,
+    ],
+  });
+  const { text } = await ask({ logprobs: 1, stream: true });
+  expect(eventsOf(text).flatMap(({ choices }) => choices)).toMatchObject([
+    { text: 'One', logprobs: { tokens: ['O', 'ne'], token_logprobs: [-1, -2], text_offset: [0, 1] } },
+    {
+      text: ' two',
+      logprobs: { tokens: [' t', 'wo'], top_logprobs: [{ ' t': -3 }, { wo: -4, en: -5 }], text_offset: [3, 5] },
+    },
+    { text: '', logprobs: null, finish_reason: 'stop' },
+  ]);
+});
+
 test('an upstream that has the path gets the body as it is, several prompts and tokens too', async () => {
   const choices = [0, 1].map((index) => ({ index, text: 'x', logprobs: { tokens: ['x'] }, finish_reason: 'length' }));
   stage.upstream.script('base-x', { json: { ...natively, choices, usage } });
@@ -139,7 +219,8 @@ test('a chat of a model whose upstream has the path is still a chat', async () =
 test.each<[string, object]>([
   ['prompt', { prompt: ['a', 'b'] }],
   ['prompt', { prompt: [1, 2, 3] }],
-  ['logprobs', { logprobs: 2 }],
+  ['logprobs', { model: 'acme/ant', logprobs: 2 }],
+  ['echo', { echo: true, logprobs: 2 }],
   ['best_of', { best_of: 3 }],
   ['n', { n: 2, stream: true }],
 ])('what a chat has no place for is refused by name: %s', async (param, body) => {
@@ -156,6 +237,8 @@ test.each<[string, object]>([
   ['best_of', { n: 2, best_of: 1 }],
   ['n', { n: 1000 }],
   ['max_tokens', { max_tokens: 0 }],
+  ['logprobs', { logprobs: 21 }],
+  ['logprobs', { logprobs: -1 }],
   ['stream_options', { stream_options: {} }],
 ])('a mistake is named: %s in %j', async (param, body) => {
   const { status, json } = await ask(body);

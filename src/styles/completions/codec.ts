@@ -28,6 +28,7 @@ export const completions: CallerCodec = {
   name: 'completions',
   upstream: {
     renderRequest: writeCompletions,
+    has_logprobs: true,
     parseResponse: readCompletionsAnswers,
     openReader: (request_id) => new CompletionsReader(request_id),
   },

@@ -37,6 +37,8 @@ export function writeCompletions(conversation: Conversation, request: ChatReques
   const effort = effortOfThinking(conversation.thinking, quirks);
   if (effort !== undefined) body['reasoning_effort'] = effort;
   if (user !== undefined) body['user'] = user;
+  if (conversation.logprobs !== undefined) body['logprobs'] = true;
+  if (conversation.logprobs) body['top_logprobs'] = conversation.logprobs;
   if (request.stream) body['stream'] = true;
   if (request.stream && quirks.stream_options !== false) body['stream_options'] = { include_usage: true };
   return { body, ...(plan.json_tool !== undefined && { json_tool: plan.json_tool }), ...names.changed };

@@ -6,6 +6,7 @@ import { writeExtraContent } from '../thought-signatures.ts';
 import type { AnswerOptions } from '../codec.ts';
 import { withCost } from '../usage.ts';
 import { citationsIn } from '../citations.ts';
+import { readLogprobs } from './logprobs.ts';
 import type { ReasoningShown } from './openrouter.ts';
 import { plainChoices, textOf } from './plain-choice.ts';
 import { annotationsOf } from './searches.ts';
@@ -32,6 +33,7 @@ export function readCompletionsAnswers(value: unknown, request_id: string): Chat
         finish: { reason: readFinish(choice['finish_reason'], contentOf(parts)) },
         id: typeof id === 'string' && id !== '' ? id : undefined,
         usage,
+        logprobs: readLogprobs(choice['logprobs']),
       };
     });
 }

@@ -8,6 +8,7 @@ import { writeExtraContent } from '../thought-signatures.ts';
 import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
 import { withCost } from '../usage.ts';
 import { CitedText } from '../citations.ts';
+import { readLogprobs } from './logprobs.ts';
 import type { ReasoningShown } from './openrouter.ts';
 import { plainChoice, textOf } from './plain-choice.ts';
 import { annotationsOf } from './searches.ts';
@@ -45,6 +46,8 @@ export class CompletionsReader implements StreamReader {
     const events: ChatEvent[] = this.#started ? [] : [start(chunk['id'])];
     this.#started = true;
     const choice = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isObject).find(isFirst) : undefined;
+    const tokens = readLogprobs(choice?.['logprobs']);
+    if (tokens.length > 0) events.push({ type: 'logprobs', tokens });
     const choice_events = choice ? this.#readChoice(plainChoice(choice, 'delta')) : [];
     this.#has_content ||= choice_events.some(({ type }) => type !== 'ending');
     events.push(...choice_events);

@@ -2,12 +2,13 @@ import type { JsonObject } from '../../catalog/model.ts';
 import type { AnswerOptions } from '../codec.ts';
 import { readFinish, writeFinish } from '../completions/response.ts';
 import { usage_format } from '../completions/usage.ts';
-import type { ChatAnswer, ChatEvent, FinishReason, Part, Usage } from '../conversation.ts';
+import { append } from '../../lib/append.ts';
+import type { ChatAnswer, ChatEvent, FinishReason, Part, TokenLikelihood, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import type { StreamWriter } from '../stream.ts';
 
-/** `echo`: the prompt, if the text is to begin with it. */
-type TextOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created'> & { echo: string };
+/** `echo`: the prompt, if the text is to begin with it. `has_logprobs`: the caller asked for them. */
+type TextOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created'> & { echo: string; has_logprobs: boolean };
 
 /** The id of an answer. */
 export function answerId(request_id: string): string {
@@ -34,9 +35,11 @@ export function readTexts({ id, error, choices, usage }: JsonObject): ChatAnswer
 
 /** The body of an answer, with a choice for each. */
 export function writeTexts(answers: readonly ChatAnswer[], usage: Usage, options: TextOptions): JsonObject {
-  const choices = answers.map(({ parts, finish }, index) =>
-    choiceOf(options.echo + parts.map(textOf).join(''), writeReason(finish.reason), index),
-  );
+  const choices = answers.map(({ parts, finish, logprobs = [] }, index) => {
+    const text = options.echo + parts.map(textOf).join('');
+    const shown = options.has_logprobs ? logprobs : [];
+    return choiceOf(text, { finish_reason: writeReason(finish.reason), index, logprobs: writeLogprobs(shown, 0) });
+  });
   return { ...headOf(options), choices, usage: usage_format.write(usage) };
 }
 
@@ -53,8 +56,33 @@ function headOf({ model, request_id, created }: TextOptions): JsonObject {
   return { id: answerId(request_id), object, created, model };
 }
 
-function choiceOf(text: string, finish_reason: string | null, index = 0): JsonObject {
-  return { text, index, logprobs: null, finish_reason };
+type ChoiceEnd = { finish_reason?: string; index?: number; logprobs?: JsonObject | null };
+
+function choiceOf(text: string, { finish_reason, index = 0, logprobs = null }: ChoiceEnd = {}): JsonObject {
+  return { text, index, logprobs, finish_reason: finish_reason ?? null };
+}
+
+/** The likelihoods of tokens in this style: lists side by side; `offset` is the place of the first one in the text. */
+function writeLogprobs(tokens: readonly TokenLikelihood[], offset: number): JsonObject | null {
+  if (tokens.length === 0) return null;
+  let at = offset;
+  return {
+    tokens: tokens.map(({ token }) => token),
+    token_logprobs: tokens.map(({ logprob }) => logprob),
+    top_logprobs: tokens.map(({ others, ...chosen }) =>
+      Object.fromEntries([...others, chosen].map(({ token, logprob }) => [token, logprob])),
+    ),
+    text_offset: tokens.map(({ token }) => {
+      const begin = at;
+      at += lengthOf(token);
+      return begin;
+    }),
+  };
+}
+
+/** In characters, as offsets of the style are. */
+function lengthOf(token: string): number {
+  return [...token].length;
 }
 
 /** Renders a stream of pieces of one text. */
@@ -62,6 +90,9 @@ export class TextWriter implements StreamWriter {
   finish: string | undefined;
   readonly #options: TextOptions & { wants_usage: boolean };
   #reason: FinishReason = 'stop';
+  #tokens: TokenLikelihood[] = [];
+  /** Of the next token in the text. */
+  #offset = 0;
 
   constructor(options: TextOptions & { wants_usage: boolean }) {
     this.#options = options;
@@ -70,10 +101,13 @@ export class TextWriter implements StreamWriter {
   write(event: ChatEvent, usage: () => Usage): string {
     switch (event.type) {
       case 'start':
-        return this.#options.echo === '' ? '' : this.#chunk([choiceOf(this.#options.echo, null)]);
+        return this.#options.echo === '' ? '' : this.#chunk([choiceOf(this.#options.echo)]);
+      case 'logprobs':
+        if (this.#options.has_logprobs) append(this.#tokens, event.tokens);
+        return '';
       case 'text':
       case 'refusal':
-        return this.#chunk([choiceOf(event.text, null)]);
+        return this.#chunk([choiceOf(event.text, { logprobs: this.#logprobs() })]);
       case 'finish':
         this.#reason = event.reason;
         return '';
@@ -88,9 +122,18 @@ export class TextWriter implements StreamWriter {
 
   #end(usage: () => Usage): string {
     this.finish = writeReason(this.#reason);
-    const last = this.#chunk([choiceOf('', this.finish)]);
+    const last = this.#chunk([choiceOf('', { finish_reason: this.finish, logprobs: this.#logprobs() })]);
     if (!this.#options.wants_usage) return `${last}data: [DONE]\n\n`;
     return `${last}${this.#chunk([], usage_format.write(usage()))}data: [DONE]\n\n`;
+  }
+
+  /** Of the tokens since the last chunk. */
+  #logprobs(): JsonObject | null {
+    const tokens = this.#tokens;
+    this.#tokens = [];
+    const logprobs = writeLogprobs(tokens, this.#offset);
+    for (const { token } of tokens) this.#offset += lengthOf(token);
+    return logprobs;
   }
 
   #chunk(choices: JsonObject[], usage: JsonObject | null = null): string {

@@ -8,7 +8,7 @@ import { words } from '../fields.ts';
 import { withoutSampling } from '../quirks.ts';
 import { deliver, type StreamState } from '../stream.ts';
 import { answerId, object, readTexts, TextWriter, writeTexts } from './answer.ts';
-import { addedBytes, echoedLengths, echoOf, readHead, readTextRequest } from './request.ts';
+import { addedBytes, echoedLengths, echoOf, readHead, readTextRequest, wantsLogprobs } from './request.ts';
 import { text_body } from './schema.ts';
 
 const name = 'texts';
@@ -30,7 +30,7 @@ export const texts: CallerCodec = {
       path: '/v1/completions',
       summary: 'Continue a text',
       description:
-        'Every chat model takes it: the prompt becomes a chat. Several prompts, prompts as tokens, `logprobs`, `best_of` and a stream of several texts need a model whose upstream has this path.',
+        'Every chat model takes it: the prompt becomes a chat. `logprobs` need a model whose upstream has the style of chat completions; several prompts, prompts as tokens, `best_of` and a stream of several texts one that has this path.',
       body: text_body,
       examples: { text: { model: 'sandbox/chat', prompt: 'Once upon a time' } },
       response: 'The text, or its stream.',
@@ -49,8 +49,9 @@ export const texts: CallerCodec = {
     readRequest: readHead,
     parseRequest: readTextRequest,
     renderResponse: (answers, usage, { body }, options) =>
-      writeTexts(answers, usage, { ...options, echo: echoOf(body) }),
-    openWriter: ({ body, wants_usage }, options) => new TextWriter({ ...options, wants_usage, echo: echoOf(body) }),
+      writeTexts(answers, usage, { ...options, echo: echoOf(body), has_logprobs: wantsLogprobs(body) }),
+    openWriter: ({ body, wants_usage }, options) =>
+      new TextWriter({ ...options, wants_usage, echo: echoOf(body), has_logprobs: wantsLogprobs(body) }),
     finishOf,
     answerId,
     heartbeat: completions.caller.heartbeat,

@@ -6,6 +6,9 @@ import type { Conversation, Turn } from '../conversation.ts';
 import { memberOf, mistake, notCarried, readBoolean, readCount, readNumber, readText, wrongType } from '../fields.ts';
 import { readModel } from '../request.ts';
 
+/** Of chat completions; texts had five. */
+const logprobs_max = 20;
+
 /** The prompts of a request: texts, or texts as tokens of one model. */
 type Prompts = { texts: string[] } | { tokens: number[][] };
 
@@ -84,6 +87,11 @@ export function echoOf(body: JsonObject): string {
   return 'texts' in prompts ? (prompts.texts[0] ?? '') : '';
 }
 
+/** Tells whether the answer has the probabilities of its tokens. */
+export function wantsLogprobs(body: JsonObject): boolean {
+  return memberOf(body, 'logprobs') !== undefined;
+}
+
 /** Writes a prompt as a chat, for an upstream of another style. Throws ApiError 400 naming the field. */
 export function readTextRequest(body: JsonObject): Conversation {
   const turns = turnsOf(onlyText(readPrompts(body)), suffixOf(body));
@@ -91,7 +99,10 @@ export function readTextRequest(body: JsonObject): Conversation {
   readBoolean(body, 'echo', 'echo');
   if ((readCount(body, 'best_of', 'best_of', 1) ?? n) > n) throw notCarried('best_of', 'A choice among several texts');
   if (n > 1 && body['stream'] === true) throw notCarried('n', 'A stream of several texts');
-  if (memberOf(body, 'logprobs') !== undefined) throw notCarried('logprobs', 'A wish for the probabilities of tokens');
+  const logprobs = readCount(body, 'logprobs', 'logprobs', 0);
+  if (logprobs !== undefined && logprobs > logprobs_max) throw mistake('logprobs', `must be at most ${logprobs_max}`);
+  if (logprobs !== undefined && body['echo'] === true)
+    throw notCarried('echo', 'The probabilities of the tokens of a prompt');
   const { seed } = body;
   return {
     turns,
@@ -103,6 +114,7 @@ export function readTextRequest(body: JsonObject): Conversation {
     top_k: readNumber(body, 'top_k', 'top_k'),
     seed: typeof seed === 'number' ? seed : undefined,
     user: readText(body, 'user', 'user'),
+    logprobs,
   };
 }
 

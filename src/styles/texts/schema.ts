@@ -15,6 +15,11 @@ export const text_body = {
     },
     suffix: { type: 'string', description: 'What comes after the text that is written.' },
     echo: { type: 'boolean', description: 'Repeat the prompt before the text.' },
+    logprobs: {
+      type: 'integer',
+      minimum: 0,
+      description: 'The probability of each token of the text, and of so many others in its place.',
+    },
     n: { type: 'integer', minimum: 1, description: 'Number of texts for each prompt.' },
     max_tokens: { type: 'integer', minimum: 1, description: 'Maximum output tokens of each text.' },
     stop: { description: 'A text to stop at, or several.' },
