@@ -21,6 +21,7 @@ import { nearest } from '../lib/edit-distance.ts';
 import { whileLeased } from '../leases/while-leased.ts';
 import { balanceOf, creditManually, type Balance, type ManualCreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
+import { exportAccount } from './account-export.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
 
 export function accountCommands(account: Command): void {
@@ -52,6 +53,12 @@ export function accountCommands(account: Command): void {
       .command('responses <account> <on|off>')
       .description('store its responses, or none and delete those that are there'),
     (id = '', word = '') => withApp((app) => keepResponses(app, id, word)),
+  );
+  says(
+    account
+      .command('export <account> <file>')
+      .description('write its stored responses and conversations to a new file'),
+    (id = '', file = '') => withApp(async (app) => exportAccount(app, (await requireAccount(app, id)).id, file)),
   );
   says(account.command('delete <account>').description('delete one that never had money or work'), (id = '') =>
     withApp((app) => deleteOne(app, id)),

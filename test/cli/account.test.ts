@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
@@ -149,6 +152,61 @@ describe('account block', () => {
     expect((await call('GET', '/v1/balance')).status).toBe(200);
     expect(await commands.ok('account', 'unblock', account_id)).toMatchObject({ status: 'active' });
     await expect.poll(status, { timeout: 2_000, interval: 20 }).toBe(202);
+  });
+});
+
+describe('account export', () => {
+  const linesOf = async (path: string) => {
+    const text = await readFile(path, 'utf8');
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, unknown>]));
+  };
+  const fresh = async () => join(await mkdtemp(join(tmpdir(), 'medley-export-')), 'account.jsonl');
+
+  it('writes all responses and conversations of one account, and of no other, to a new file', async () => {
+    const { account_id, call } = await service.client();
+    const stranger = await service.client();
+    const create = async (body: object, by = call) =>
+      (await by('POST', '/v1/responses', { model: 'sandbox/chat', input: 'Hello', ...body })).json;
+    const whole = await create({ input: 'My words' });
+    await create({ store: false });
+    await create({}, stranger.call);
+    const { json: conversation } = await call('POST', '/v1/conversations', { metadata: { topic: 'weather' } });
+    const inside = await create({ input: 'And now?', conversation: conversation.id });
+    const failed = await create({ input: '[[cut]] Hello', background: true });
+    await expect.poll(async () => (await call('GET', `/v1/responses/${failed.id}`)).json.status).toBe('failed');
+    const path = await fresh();
+    const counts = { responses: 3, conversations: 1, items: 2, unreadable: 0 };
+    expect(await commands.ok('account', 'export', account_id, path)).toEqual({ id: account_id, ...counts, file: path });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const lines = await linesOf(path);
+    const said = (text: string) => [{ role: 'user', content: [{ type: 'input_text', text }] }];
+    expect(lines).toMatchObject([
+      { type: 'response', id: whole.id, content: { response: whole, input: said('My words') } },
+      { type: 'response', id: inside.id, content: { response: { output: inside.output } } },
+      { type: 'response', id: failed.id, content: { response: { status: 'failed' }, input: said('[[cut]] Hello') } },
+      { type: 'conversation', id: conversation.id, metadata: { topic: 'weather' } },
+      { type: 'conversation_item', conversation_id: conversation.id, content: { role: 'user' } },
+      { type: 'conversation_item', conversation_id: conversation.id, content: { role: 'assistant' } },
+    ]);
+    const deeds = await service.app.db.query('select action, details from audit_entries where account_id = $1', [
+      account_id,
+    ]);
+    expect(deeds).toContainEqual({ action: 'account.export', details: counts });
+    const before = await readFile(path, 'utf8');
+    expect(await commands.fails(1, 'account', 'export', account_id, path)).toContain('cannot be made');
+    expect(await readFile(path, 'utf8')).toBe(before);
+  });
+
+  it('says how many responses no secret opens, and refuses an account that is none', async () => {
+    const { account_id, call } = await service.client();
+    const { json } = await call('POST', '/v1/responses', { model: 'sandbox/chat', input: 'Hello' });
+    await service.app.db.query("update stored_responses set key_id = 'lost' where id = $1", [json.id]);
+    const path = await fresh();
+    expect(await commands.ok('account', 'export', account_id, path)).toMatchObject({ responses: 1, unreadable: 1 });
+    expect(await linesOf(path)).toEqual([{ type: 'response', id: json.id, content: null }]);
+    const nowhere = await fresh();
+    expect(await commands.fails(1, 'account', 'export', 'acct_none', nowhere)).toContain('There is no account');
+    await expect(stat(nowhere)).rejects.toThrow('ENOENT');
   });
 });
 
