@@ -31,10 +31,18 @@ afterAll(() => service.stop());
 
 const generate = () => client.call('POST', '/v1/generate?wait=20', { model: 'a/picture', input: { prompt: 'x' } });
 
-test('a task pays the price of the day on which it is created', async () => {
+test('a task pays the price of the day on which it is created, also if it is at work while the price changes', async () => {
   expect((await generate()).json).toMatchObject({ status: 'succeeded', cost: { amount: '0.10' } });
-  now_ms = Date.parse('2027-01-01T00:00:00Z');
+  now_ms = Date.parse('2026-12-31T23:59:58Z');
+  const slow = { model: 'a/picture', input: { prompt: 'x [[delay 5s]]' } };
+  const { json: created } = await client.call('POST', '/v1/generate', slow);
+  expect(created).toMatchObject({ completed_at: null, estimated_cost: { amount: '0.10' } });
+  const task = async () => (await client.call('GET', `/v1/tasks/${created.id}`)).json;
+  await expect.poll(async () => (await task()).status, { timeout: 120_000 }).toBe('running');
+  now_ms = Date.parse('2027-01-01T00:00:05Z');
   expect((await generate()).json).toMatchObject({ status: 'succeeded', cost: { amount: '0.25' } });
+  await expect.poll(async () => (await task()).status, { timeout: 120_000 }).toBe('succeeded');
+  expect((await task()).cost.exact).toBe('0.100000');
 });
 
 test('a model says when it ends, and is a 404 that names its successor from then on', async () => {

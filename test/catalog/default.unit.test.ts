@@ -40,6 +40,15 @@ describe('the default catalogue', () => {
     expect([0, 0.3, 0.5, 0.7, 1].map(ok)).toEqual([true, false, true, false, true]);
   });
 
+  it('asks for no model that its provider has deprecated', () => {
+    const called = models.flatMap(({ routes }) => routes.map(({ upstream_model }) => upstream_model));
+    expect(called.filter((name) => /^music_v1$|^imagen-/.test(name))).toEqual([]);
+    const ends = models.filter(({ routes }) =>
+      routes.some(({ provider, upstream_model }) => provider === 'gemini' && upstream_model.startsWith('veo-')),
+    );
+    expect(ends.map(({ retirement }) => retirement?.on)).toEqual(ends.map(() => '2026-10-22'));
+  });
+
   it('has some fifty models of all kinds, each with a usable route when all keys are set', () => {
     expect(models.length).toBeGreaterThanOrEqual(40);
     expect(idsOf(models)).toEqual(idsOf(defaultModels()));
