@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { defaultProviders } from '../../src/catalog/default.ts';
 import { adapters } from '../../src/providers/index.ts';
 import { readDocument, repository } from '../docs/document.ts';
 import { cellOf } from './situations/cells.ts';
 import { situations } from './situations/subject.ts';
 import { subjects } from './situations/subjects.ts';
+import { vendors } from './vendors.ts';
 
 /** Every provider of media in every situation that its users meet, as docs/providers.md has it. */
 
@@ -15,7 +17,16 @@ describe('the table of situations', () => {
     expect(all.filter((adapter) => !here.has(adapter)).length).toBe(1); // the sandbox, which is no provider
   });
 
-  it('is in docs/providers.md as the adapters do it (vitest -u writes it again)', { timeout: 120_000 }, async () => {
+  it('has every preset without code of the default catalogue', () => {
+    const presets = Object.entries(defaultProviders()).flatMap(([name, { adapter }]) =>
+      adapter === 'http-queue' ? [name] : [],
+    );
+    expect([...new Set(vendors.map(({ name }) => name))].toSorted()).toEqual(presets.toSorted());
+    const titles = new Set(subjects.map(({ title }) => title));
+    expect(vendors.filter(({ title }) => !titles.has(title))).toEqual([]);
+  });
+
+  it('is in docs/providers.md as the adapters do it (vitest -u writes it again)', { timeout: 300_000 }, async () => {
     const rows: string[] = [];
     for (const subject of subjects) {
       const cells = await Promise.all(situations.map((situation) => cellOf(subject, situation)));

@@ -4,6 +4,7 @@ import { openAttempt } from '../../src/tasks/attempts.ts';
 import { serveWaiting } from '../../src/tasks/sweep.ts';
 import { waitingOf } from '../../src/tasks/waiting.ts';
 import { commandsBeside } from '../cli/medley.ts';
+import { ownerOfNew } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel } from '../helpers/catalog.ts';
 import { depth } from '../helpers/depth.ts';
@@ -196,7 +197,8 @@ describe('a task whose upstream is full', () => {
 
   it('shows the words of its upstream to operators, and not to callers', async () => {
     await service.configure(fileOf());
-    const client = await service.client();
+    const owner = await ownerOfNew(service, 'Burnt');
+    const client = await service.client({ account_id: owner.account_id });
     const failed = { id: 'x', status: 'Error', error: 'gpu_lost', message: 'Node 7 caught fire' };
     bfl.instead('poll', { json: failed });
     const id = await create(client);
@@ -204,6 +206,10 @@ describe('a task whose upstream is full', () => {
     expect(task.error.message).toBe('The model provider could not finish the run.');
     const { out } = await commandsBeside(service).text('task', 'show', id);
     expect(out).toContain('gpu_lost: Node 7 caught fire');
+    const page = async () => (await owner.get(`${owner.base}/tasks/${id}`)).text;
+    expect(await page()).not.toContain('caught fire');
+    await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
+    expect(await page()).toContain('gpu_lost: Node 7 caught fire');
   });
 
   it('can be canceled while it waits', async () => {

@@ -395,12 +395,12 @@ describe('a link that is made from an answer', () => {
     submit: { path: '/runs', id: '$.id', save: { space: '$.space' } },
     status: { path: '/runs/$id', state: '$.state', done: ['done'], failed: ['failed'] },
   };
-  const linksOf = async (output: JsonObject, answer: JsonObject) => {
+  const linksOf = async (output: JsonObject, answer: JsonObject, more: object = {}) => {
     await imitate(
       () => ({ json: { id: 'r 1', space: 's' } }),
       () => ({ json: { state: 'done', ...answer } }),
     );
-    const end = await runToEnd(provider(), run(options, {}, { output }));
+    const end = await runToEnd(provider(more), run(options, {}, { output }));
     return 'files' in end ? end.files : end;
   };
 
@@ -412,6 +412,15 @@ describe('a link that is made from an answer', () => {
       { url: `${imitation.url}/v1/files/r%201/f%3F1/content`, credentials },
       { url: `${imitation.url}/v1/files/r%201/2/content`, credentials },
     ]);
+  });
+
+  it('wants the headers and the query of the provider, too', async () => {
+    const output = { files: '$.ids[*]', link: '/files/$file', key: true };
+    const more = { headers: { 'x-tenant': 'a' }, query: { 'api-version': '1' } };
+    const files = await linksOf(output, { ids: ['f'] }, more);
+    const headers = { authorization: `Bearer ${secret}`, 'x-tenant': 'a' };
+    const url = `${imitation.url}/v1/files/f?api-version=1`;
+    expect(files).toEqual([{ url, credentials: { origin: imitation.url, headers } }]);
   });
 
   it('is made of several members, at a host that no answer can change', async () => {

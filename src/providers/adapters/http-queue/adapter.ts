@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject, type ProviderConfig } from '../..
 import type { Units } from '../../../catalog/price.ts';
 import { idIn, unanswered } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
+import { ownTexts } from '../../http/own-texts.ts';
 import { objectIn } from '../../http/reading.ts';
 import { retryAfter } from '../../http/refusal.ts';
 import { outputProblems, resultsOf } from '../../http/results.ts';
@@ -50,10 +51,12 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   const { base_url, api_key: key } = config;
   if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
   const upstream = openUpstream({ ...config, base_url }, guard, { rate_clock });
+  const texts = ownTexts(config);
   const talk = (run: RunContext, signal: AbortSignal): Talk => ({
     upstream,
     base_url,
     key,
+    texts,
     plan: planOf(run),
     run,
     signal,
@@ -223,10 +226,12 @@ function filesIn(talk: Talk, response: JsonObject, state: PollState | undefined)
   );
 }
 
-/** The provider's own files may want the key. */
-function withKey({ upstream, plan, run, key }: Talk, file: RunFile): RunFile {
+/** The provider's own files may want the key, and what the operator adds to every request. */
+function withKey({ upstream, plan, run, key, texts }: Talk, file: RunFile): RunFile {
   if (run.output['key'] !== true || !('url' in file) || upstream.link(file.url) === undefined) return file;
-  return { ...file, credentials: { origin: new URL(file.url).origin, headers: fillAll(plan.headers, { key }) } };
+  const { origin, pathname, search } = new URL(file.url);
+  const headers = texts.headers(fillAll(plan.headers, { key }));
+  return { url: origin + texts.path(pathname + search), credentials: { origin, headers } };
 }
 
 function costIn({ plan, run }: Talk, answer: Answer): UpstreamCost | undefined {

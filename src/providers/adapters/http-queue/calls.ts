@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../../catalog/model.ts';
 import { inPath } from '../../http/answers.ts';
 import type { Answer, Upstream } from '../../http/http.ts';
+import type { OwnTexts } from '../../http/own-texts.ts';
 import { InputRefused, NotStarted, type InputFiles, type RunContext, type RunRequest } from '../../provider.ts';
 import { firstIn } from './answer-place.ts';
 import { encodeBody, isFileText } from './body.ts';
@@ -13,6 +14,8 @@ export type Talk = {
   upstream: Upstream;
   base_url: string;
   key: string | undefined;
+  /** Headers and query that the operator adds to every request. */
+  texts: OwnTexts;
   plan: Plan;
   run: RunContext;
   signal: AbortSignal;
