@@ -56,6 +56,7 @@ function oauthEndpoint(
     stream: true,
     docs: {
       tag: 'Sign in of programs',
+      errors: [413, 415, 429, 500],
       ...others,
       body: { content_type, schema: { type: 'object', required, properties }, examples: { form: example } },
     },

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { assert } from '../lib/assert.ts';
 import type { Money } from './money.ts';
 
 /** Groups that the ledger itself has. */
@@ -69,6 +70,10 @@ export function groupNamed(name: string): UsageGroup | undefined {
  */
 export async function usageOf(db: Queryable, range: UsageRange & { group_by: UsageGroup[] }): Promise<UsageRow[]> {
   const groups = [...new Set(range.group_by)];
+  assert(
+    groups.every((group) => groupNamed(group) !== undefined),
+    'usage is grouped by known names, which become part of the statement',
+  );
   const has_labels = groups.some(isLabel);
   const source = has_labels
     ? labelledCharges(range, groups.includes('tag'))

@@ -93,8 +93,17 @@ describe('the usage page', () => {
     await keyboard.tabTo('switch', 'Show as table');
     await keyboard.press('Space');
     await page.getByRole('table', { name: 'Spend by day and model' }).waitFor();
-    await keyboard.tabTo('radio', 'Model');
-    await keyboard.press('ArrowRight', 'ArrowRight');
+    await keyboard.tabTo('combobox', 'Group by');
+    await keyboard.press('Enter');
+    const kind = page.getByRole('option', { name: 'Kind', exact: true });
+    await kind.waitFor();
+    await expect
+      .poll(async () => {
+        if ((await kind.getAttribute('data-combobox-selected')) === null) await keyboard.press('ArrowDown');
+        return kind.getAttribute('data-combobox-selected');
+      })
+      .not.toBeNull();
+    await keyboard.press('Enter');
     await page.waitForURL((url) => url.searchParams.get('group') === 'kind');
     await page.getByRole('table', { name: 'Sums by kind' }).waitFor();
     await keyboard.tabTo('link', 'All charges (CSV)');

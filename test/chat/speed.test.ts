@@ -1,3 +1,4 @@
+// isolated: ids never go back in time within a process, and the clocks of other tests are ahead of this one
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SpeedView } from '../../src/dashboard/views/speed.ts';
 import { firstIdSince } from '../../src/lib/ids.ts';

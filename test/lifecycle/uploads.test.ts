@@ -15,18 +15,24 @@ const bytes = Buffer.from('Grüße an Łódź');
 /** Another API node on the same database and files, which kills itself at a place. */
 async function startDoomed({ app }: TestApp, failpoint: string) {
   const port = await freePort();
-  const child = spawn(process.execPath, [program], {
-    env: childEnvironment(app, { role: 'api', failpoints: `${failpoint}=kill`, port }),
-    stdio: 'ignore',
-  });
+  const env = childEnvironment(app, { role: 'api', failpoints: `${failpoint}=kill`, port });
+  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = once(child, 'exit');
+  let written = '';
+  child.stderr.on('data', (chunk: Buffer) => (written = `${written}${chunk.toString()}`.slice(-10_000)));
   const url = `http://127.0.0.1:${port}`;
   const isReady = () =>
     fetch(`${url}/readyz`).then(
       ({ status }) => status,
       () => 0,
     );
-  await expect.poll(isReady, { timeout: 120_000, interval: 100 }).toBe(200);
+  try {
+    await expect.poll(isReady, { timeout: 120_000, interval: 100 }).toBe(200);
+  } catch (error) {
+    throw new Error(`the node was not ready; it has exit code ${child.exitCode} and wrote: ${written}`, {
+      cause: error,
+    });
+  }
   return {
     url,
     untilDead: async () => {

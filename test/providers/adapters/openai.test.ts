@@ -71,8 +71,8 @@ describe('an upstream of completions style', () => {
     await provider.close?.();
   });
 
-  it('offers chat, images and audio, and counts no tokens', () => {
-    expect((['chat', 'image', 'video', 'audio'] as const).map(openai.serves)).toEqual([true, true, false, true]);
+  it('offers chat and all kinds of media, and counts no tokens', () => {
+    expect((['chat', 'image', 'video', 'audio'] as const).map(openai.serves)).toEqual([true, true, true, true]);
     const provider = open('/v1');
     expect([provider.styles.map(({ name }) => name), provider.countTokens]).toEqual([['completions'], undefined]);
   });
