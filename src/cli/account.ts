@@ -175,7 +175,9 @@ async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
   const { name, currency } = await requireAccount(app, id);
   const outcome = await deleteAccount(app.db, id);
   if (outcome === 'money' || outcome === 'history')
-    throw new CommandError(`${undeletable[outcome]} "medley account block ${id}" stops new work.`);
+    throw new CommandError(
+      `${undeletable[outcome]} "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses and conversations that are stored for it.`,
+    );
   app.notifier.notify(keys_channel, 'all');
   await note(app, { account_id: id, action: 'account.delete', subject: id, details: { name, currency } });
   return { json: { id, deleted: true }, text: `${id} is deleted` };

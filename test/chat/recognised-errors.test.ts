@@ -141,6 +141,22 @@ describe.each(too_long)(
       for (const [name, isOverflow] of clients) expect(isOverflow(error.message), name).toBe(true);
     });
 
+    test.each(['generateContent', 'streamGenerateContent?alt=sse'])(
+      "is named so to callers of Gemini's style: %s",
+      async (method) => {
+        stage.upstream.script(behind, method === 'generateContent' ? refusal : (streamed ?? refusal));
+        const answer = await fetch(`${stage.test.url}/v1beta/models/${model}:${method}`, {
+          method: 'POST',
+          headers: { 'x-goog-api-key': stage.client.key, 'content-type': 'application/json' },
+          body: JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }),
+        });
+        const text = await answer.text();
+        expect([answer.status, text]).toEqual([400, expect.stringMatching(/"status": ?"INVALID_ARGUMENT"/)]);
+        expect(text).toMatch(/"code": ?"context_length_exceeded"/);
+        for (const [name, isOverflow] of clients) expect(isOverflow(text), name).toBe(true);
+      },
+    );
+
     test.each(caller_styles)('ends a stream before its first word with the same: %s', async (path) => {
       stage.upstream.script(behind, streamed ?? refusal);
       const answer = await post(path, { model, stream: true });

@@ -230,7 +230,7 @@ describe('account delete', () => {
     const { id } = await commands.ok('account', 'create', '--name', 'Spent', '--credit', '1');
     await commands.ok('account', 'credit', String(id), '-1', '--reason', 'gone');
     expect(await commands.fails(1, 'account', 'delete', String(id))).toBe(
-      `The account has entries in its ledger, which are never deleted. "medley account block ${id}" stops new work.`,
+      `The account has entries in its ledger, which are never deleted. "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses and conversations that are stored for it.`,
     );
   });
 
