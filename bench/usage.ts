@@ -8,7 +8,8 @@ import { openDatabase, type Db } from '../src/db/database.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { checkBooks } from '../src/money/books.ts';
 import { listEntries } from '../src/money/ledger.ts';
-import { addUpUsage, chargesOf, usageOf, type UsageGroup } from '../src/money/usage.ts';
+import type { UsageGroup } from '../src/money/groups.ts';
+import { addUpUsage, chargesOf, usageOf } from '../src/money/usage.ts';
 import { openHome } from './home.ts';
 import { table, writeResults } from './report.ts';
 

@@ -1545,6 +1545,7 @@ $function$;
 -- function provider_room(p_now timestamptz, p_provider text, p_limits jsonb) returns bigint
 -- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
 -- function queue_for_host(p_lane text) returns void
+-- function readable_metadata(p_metadata text) returns jsonb
 -- function ready_file(p_account text, p_id text, p_sha256 text, p_name text, p_session text, p_now timestamptz) returns text
 -- function recall_leases(p_account text, p_resource text, p_clock timestamptz) returns void
 -- function refuse_audit_change() returns trigger
@@ -1558,6 +1559,7 @@ $function$;
 -- function send_delivery_job(p_queue text, p_account text, p_id text, p_job integer, p_after_ms double precision) returns void
 -- function send_next_job(p_account text, p_id text, p_after_ms double precision) returns void
 -- function stop_attempt(p_now timestamptz, p_account text, p_id text, p_number integer) returns void
+-- function tags_in(p_metadata jsonb) returns TABLE(tag text)
 -- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text
 -- function take_shares(p_clock timestamptz, p_node text, p_requests jsonb, OUT outcome text[], OUT amount bigint[], OUT others bigint[], OUT others_in_use bigint[], OUT others_free_in_ms double precision[]) returns record
 -- function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text

@@ -8,18 +8,12 @@ import { no_rules } from '../accounts/key-rules.ts';
 import { findKey } from '../accounts/keys.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
-import {
-  groupNamed,
-  isLabel,
-  isPair,
-  labelled_rows_max,
-  usageOf,
-  type UsageGroup,
-  type UsageRow,
-} from '../money/usage.ts';
+import { groupNamed, isLabel } from '../money/groups.ts';
+import { labelled_rows_max, usageOf } from '../money/usage.ts';
 import { balanceView, costView, type Cost } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
-import { moment, oneOf, wholeNumber } from '../http/query.ts';
+import { oneOf, timeRange, wholeNumber } from '../http/query.ts';
+import { readGroups, rowNames } from './groups.ts';
 import { balance, key, listOf, too_slow, transaction, usage } from './schemas.ts';
 
 /** The parts of the app that answers about money take. */
@@ -205,8 +199,7 @@ export function renderEntry(entry: Entry, currency: string): Transaction {
   };
 }
 
-const known_groups = 'day, hour, model, key, modality, user, tag, metadata.NAME';
-const range_ms_max = 400 * 86_400_000;
+const group_names = 'day, hour, model, key, modality, user, tag, metadata.NAME';
 
 export const get_usage: Endpoint<Parts> = {
   method: 'GET',
@@ -223,7 +216,7 @@ export const get_usage: Endpoint<Parts> = {
       from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       group_by: {
-        description: `One or several of ${known_groups}, joined by commas.`,
+        description: `One or several of ${group_names}, joined by commas.`,
         schema: { type: 'string' },
         example: 'day,model',
       },
@@ -235,13 +228,9 @@ export const get_usage: Endpoint<Parts> = {
 
 async function handleUsage(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
   const now = new Date(app.clock.now());
-  const from = moment(query, 'from') ?? new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
-  const to = moment(query, 'to') ?? nextMonth(now);
-  if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
-  if (to.getTime() - from.getTime() > range_ms_max) {
-    throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
-  }
-  const group_by = readGroups(query.get('group_by') ?? 'day');
+  const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+  const { from, to } = timeRange(query, { from: () => month, to: nextMonth(now) });
+  const group_by = readGroups(query.get('group_by') ?? 'day', groupNamed, group_names);
   const range = { account_id: caller.account.id, from, to };
   const db = reading(app, { key: caller.account.id, gone });
   const rows = await usageOf(db, { ...range, group_by });
@@ -258,32 +247,14 @@ async function handleUsage(app: Parts, { caller, query, gone }: Call): Promise<A
       from: from.toISOString(),
       to: to.toISOString(),
       group_by,
-      data: rows.map((row) => groupView(row, group_by, currency)),
+      data: rows.map((row) => ({
+        ...rowNames(group_by, (group) => row[group]),
+        count: Number(row.charges),
+        cost: costView(row.cost, currency),
+        units: row.units,
+      })),
       has_more: rows.length === labelled_rows_max && group_by.some(isLabel),
       total,
     },
   };
-}
-
-function groupView(row: UsageRow, group_by: readonly UsageGroup[], currency: string): object {
-  const pairs = group_by.filter(isPair);
-  const own = group_by.filter((group) => !isPair(group)).map((group) => [group, row[group]]);
-  return {
-    ...Object.fromEntries(own),
-    ...(pairs.length > 0 && {
-      metadata: Object.fromEntries(pairs.map((pair) => [pair.slice('metadata.'.length), row[pair]])),
-    }),
-    count: Number(row.charges),
-    cost: costView(row.cost, currency),
-    units: row.units,
-  };
-}
-
-function readGroups(text: string): UsageGroup[] {
-  const names = text.split(',');
-  const chosen = names.map(groupNamed).filter((group) => group !== undefined);
-  if (chosen.length === names.length && new Set(chosen).size === chosen.length) return chosen;
-  throw new ApiError('invalid_request', `group_by must be one or several of ${known_groups}, joined by commas.`, {
-    param: 'group_by',
-  });
 }

@@ -142,6 +142,14 @@ export const transaction = Type.Object({
   created_at: timestamp('When it was booked.'),
 });
 
+const labels = {
+  user: Type.Optional(nullable(Type.String({ description: 'The end user that the caller named.' }))),
+  tag: Type.Optional(nullable(Type.String({ description: 'One of the tags in `metadata.tags`.' }))),
+  metadata: Type.Optional(
+    Type.Record(Type.String(), nullable(Type.String()), { description: 'Each name of metadata in group_by.' }),
+  ),
+};
+
 export const usage = Type.Object({
   object: Type.Literal('usage'),
   from: timestamp('Inclusive.'),
@@ -154,11 +162,7 @@ export const usage = Type.Object({
       model: Type.Optional(nullable(Type.String())),
       key: Type.Optional(nullable(Type.String())),
       modality: Type.Optional(nullable(Type.String())),
-      user: Type.Optional(nullable(Type.String({ description: 'The end user that the caller named.' }))),
-      tag: Type.Optional(nullable(Type.String({ description: 'One of the tags in `metadata.tags`.' }))),
-      metadata: Type.Optional(
-        Type.Record(Type.String(), nullable(Type.String()), { description: 'Each name of metadata in group_by.' }),
-      ),
+      ...labels,
       count: Type.Integer({ description: 'Number of tasks or calls charged.' }),
       cost,
       units: Type.Record(Type.String(), Type.String(), { description: 'Usage, unit → decimal text.' }),
@@ -178,15 +182,11 @@ export const speed = Type.Object({
   data: Type.Array(
     Type.Object({
       hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
-      day: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
+      day: Type.Optional(Type.String()),
       model: Type.Optional(Type.String()),
       key: Type.Optional(Type.String()),
       route: Type.Optional(nullable(Type.String({ description: 'The last route that was tried.' }))),
-      user: Type.Optional(nullable(Type.String({ description: 'The end user that the caller named.' }))),
-      tag: Type.Optional(nullable(Type.String({ description: 'One of the tags in `metadata.tags`.' }))),
-      metadata: Type.Optional(
-        Type.Record(Type.String(), nullable(Type.String()), { description: 'Each name of metadata in group_by.' }),
-      ),
+      ...labels,
       count: Type.Integer({ description: 'Number of calls and tasks that ended.' }),
       failed: Type.Integer({ description: 'Of these, the ones that failed.' }),
       first_p50_ms: milliseconds('Half of the answers had their first word in this time.'),

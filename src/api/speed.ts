@@ -1,17 +1,17 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import { isSpeedGroup, speed_rows_max, speedOf, type SpeedGroup, type SpeedRow } from '../chat/speed.ts';
+import { speed_rows_max, speedGroupNamed, speedOf } from '../chat/speed.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer, Call, Endpoint, Query } from '../http/endpoint.ts';
-import { moment } from '../http/query.ts';
+import { timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
+import { readGroups, rowNames } from './groups.ts';
 import { speed, too_slow } from './schemas.ts';
 
 /** The parts of the app that a report of speed takes. */
 type Parts = ReadParts & { readonly clock: Clock; readonly catalog: CatalogHolder };
 
 const day_ms = 86_400_000;
-const range_ms_max = 400 * day_ms;
 const group_names = 'hour, day, model, key, route, user, tag, metadata.NAME';
 
 /** Speed of the caller's own calls and tasks. */
@@ -44,7 +44,11 @@ export const get_speed: Endpoint<Parts> = {
 async function handleSpeed(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
   const { account } = caller;
   const range = readSpeedRange(app.clock, query);
-  const group_by = readGroups(query.get('group_by') ?? 'model', app.catalog.current.settings.routing.by_caller);
+  const group_by = readGroups(query.get('group_by') ?? 'model', speedGroupNamed, group_names);
+  if (group_by.includes('route') && !app.catalog.current.settings.routing.by_caller) {
+    const message = 'The operator of this service does not name routes to callers.';
+    throw new ApiError('invalid_request', message, { param: 'group_by' });
+  }
   const rows = await speedOf(reading(app, { key: account.id, gone }), { account_id: account.id, ...range }, group_by);
   const { from, to } = range;
   return {
@@ -54,7 +58,7 @@ async function handleSpeed(app: Parts, { caller, query, gone }: Call): Promise<A
       from: from.toISOString(),
       to: to.toISOString(),
       group_by,
-      data: rows.map((row) => rowView(row, group_by)),
+      data: rows.map(({ names, ...figures }) => ({ ...rowNames(group_by, (_, index) => names[index]), ...figures })),
       has_more: rows.length === speed_rows_max,
     },
   };
@@ -62,36 +66,7 @@ async function handleSpeed(app: Parts, { caller, query, gone }: Call): Promise<A
 
 /** Reads `from`, `to`, `model` and `key`. Throws ApiError 400. Default: the last 24 hours. */
 export function readSpeedRange(clock: Clock, query: Query) {
-  const to = moment(query, 'to') ?? new Date(clock.now());
-  const from = moment(query, 'from') ?? new Date(to.getTime() - day_ms);
-  if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
-  if (to.getTime() - from.getTime() > range_ms_max)
-    throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
-  return { from, to, model: query.get('model'), key: query.get('key') };
-}
-
-function rowView({ names, ...row }: SpeedRow, group_by: readonly SpeedGroup[]): object {
-  const named = group_by.map((group, index): [SpeedGroup, string | null] => [group, names[index] || null]);
-  const pairs = named.filter(([group]) => group.startsWith('metadata.'));
-  return {
-    ...Object.fromEntries(named.filter(([group]) => !group.startsWith('metadata.'))),
-    ...(pairs.length > 0 && {
-      metadata: Object.fromEntries(pairs.map(([group, name]) => [group.slice('metadata.'.length), name])),
-    }),
-    ...row,
-  };
-}
-
-function readGroups(text: string, by_route: boolean): SpeedGroup[] {
-  const names = text.split(',');
-  const groups = names.filter(isSpeedGroup);
-  if (groups.length < names.length || new Set(groups).size < groups.length)
-    throw new ApiError('invalid_request', `group_by must be one or several of ${group_names}, joined by commas.`, {
-      param: 'group_by',
-    });
-  if (groups.includes('route') && !by_route)
-    throw new ApiError('invalid_request', 'The operator of this service does not name routes to callers.', {
-      param: 'group_by',
-    });
-  return groups;
+  const a_day_before = (to: Date) => new Date(to.getTime() - day_ms);
+  const range = timeRange(query, { from: a_day_before, to: new Date(clock.now()) });
+  return { ...range, model: query.get('model'), key: query.get('key') };
 }

@@ -1,24 +1,18 @@
 import type { Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
-import { groupNamed } from '../money/usage.ts';
-import { endedTasks, idsOf, type Bind, type EndedRange } from '../tasks/speed.ts';
+import { columnOf, groupNamed, type Bind, type UsageGroup } from '../money/groups.ts';
+import { endedTasks, idsOf, type EndedRange } from '../tasks/speed.ts';
 
 /** Reports of speed: how long calls and tasks took, and how many of them failed. */
 
-const group_columns = {
-  hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
-  day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T00:00:00Z"')`,
-  model: 'model',
-  key: 'key_id',
-  route: `coalesce(route, '')`,
-  user: `coalesce(end_user, metadata ->> 'user', '')`,
-  tag: `coalesce(tag, '')`,
-} as const;
+/** `route`: the last one that was tried. */
+export type SpeedGroup = 'route' | Exclude<UsageGroup, 'modality'>;
 
-type OwnGroup = keyof typeof group_columns;
-
-/** `metadata.team`: by the pair of this name. */
-export type SpeedGroup = OwnGroup | `metadata.${string}`;
+/** Returns the group of this name; undefined if there is none. */
+export function speedGroupNamed(name: string): SpeedGroup | undefined {
+  const group = name === 'route' ? name : groupNamed(name);
+  return group === 'modality' ? undefined : group;
+}
 
 /** Times in milliseconds; null where nothing was measured, as of a task's first token. */
 export type Speed = {
@@ -43,10 +37,16 @@ export const speed_rows_max = 1_000;
 
 /** Returns the speed of the range's calls and tasks by these groups, the most calls first. */
 export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly SpeedGroup[]): Promise<SpeedRow[]> {
+  assert(
+    groups.every((group) => speedGroupNamed(group) !== undefined),
+    'speed is grouped by known names, which become part of the statement',
+  );
   const values: unknown[] = [];
-  const bind = (value: unknown) => `$${values.push(value)}`;
+  const bind: Bind = (value) => `$${values.push(value)}`;
   const ended = `${endedCalls(range, bind)} union all ${endedTasks(range, bind)}`;
-  const columns = groups.map((group, index) => `${columnOf(group, bind)} as g${index}, `).join('');
+  const columns = groups
+    .map((group, index) => `${group === 'route' ? "coalesce(route, '')" : columnOf(group, bind)} as g${index}, `)
+    .join('');
   const names = groups.map((_, index) => `g${index}`);
   const only = [
     ...(range.model === undefined ? [] : [`model = ${bind(range.model)}`]),
@@ -54,7 +54,7 @@ export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly
   ];
   const rows = await db.query<Summed>(
     `with ended as (${ended}),
-     grouped as (select ${columns}e.* from ended e ${groups.includes('tag') ? each_tag : ''}
+     grouped as (select ${columns}e.* from ended e ${groups.includes('tag') ? 'left join lateral tags_in(metadata) t on true' : ''}
         where ${only.join(' and ') || 'true'})
      select ${names.map((name) => `${name}, `).join('')}count(*)::integer as count,
         (count(*) filter (where not is_ok))::integer as failed,
@@ -68,10 +68,6 @@ export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly
   );
   return rows.map((row) => speedRow(row, groups.length));
 }
-
-/** Work with two tags counts in each. */
-const each_tag = `left join lateral (
-   select distinct trim(part) as tag from string_to_table(metadata ->> 'tags', ',') part where trim(part) <> '') t on true`;
 
 /** An answer that came at once, and one that was not streamed, say nothing about tokens per second. */
 const streamed_ms_min = 50;
@@ -97,21 +93,6 @@ function speedRow(row: Summed, groups: number): SpeedRow {
     total_p95_ms: whole(total?.[1]),
     tokens_per_second: tokens_per_second === null ? null : Math.round(tokens_per_second * 10) / 10,
   };
-}
-
-function columnOf(group: SpeedGroup, bind: Bind): string {
-  if (isOwn(group)) return group_columns[group];
-  assert(group.startsWith('metadata.'), 'speed is grouped by names that become part of the statement');
-  return `coalesce(metadata ->> ${bind(group.slice('metadata.'.length))}::text, '')`;
-}
-
-/** Tells whether calls can be grouped by this. */
-export function isSpeedGroup(name: string): name is SpeedGroup {
-  return Object.hasOwn(group_columns, name) || (groupNamed(name) !== undefined && name.startsWith('metadata.'));
-}
-
-function isOwn(group: SpeedGroup): group is OwnGroup {
-  return Object.hasOwn(group_columns, group);
 }
 
 /** Returns a select of ended calls. What the caller got wrong, or did not wait for, says nothing about a model. */

@@ -1,9 +1,10 @@
 import { readSpeedRange } from '../api/speed.ts';
-import { isSpeedGroup, speedOf, type SpeedGroup, type SpeedRow } from '../chat/speed.ts';
+import { speedGroupNamed, speedOf, type SpeedGroup, type SpeedRow } from '../chat/speed.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Query } from '../http/endpoint.ts';
 import { oneOf } from '../http/query.ts';
+import { isPair } from '../money/groups.ts';
 import { pairNames } from '../money/usage.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
 import { keyNames } from './tasks.ts';
@@ -83,9 +84,8 @@ async function speedView(
 }
 
 function groupOf(query: Query, groups: readonly SpeedGrouping[], has_pairs: boolean): SpeedGrouping {
-  const name = query.get('group') ?? 'model';
-  if (has_pairs && name.startsWith('metadata.') && isSpeedGroup(name))
-    return `metadata.${name.slice('metadata.'.length)}`;
+  const named = speedGroupNamed(query.get('group') ?? 'model');
+  if (has_pairs && named !== undefined && isPair(named)) return named;
   return oneOf(query, 'group', groups) ?? 'model';
 }
 

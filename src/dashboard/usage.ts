@@ -2,21 +2,11 @@ import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
-import { moment, oneOf } from '../http/query.ts';
+import { oneOf, timeRange } from '../http/query.ts';
 import { units as known_units } from '../catalog/model.ts';
-import { ApiError } from '../errors.ts';
 import { costView, exact } from '../money/money.ts';
-import {
-  chargesOf,
-  groupNamed,
-  isLabel,
-  isPair,
-  pairNames,
-  usageOf,
-  type UsageFilter,
-  type UsageGroup,
-  type UsageRow,
-} from '../money/usage.ts';
+import { groupNamed, isLabel, isPair, type UsageGroup } from '../money/groups.ts';
+import { chargesOf, pairNames, usageOf, type UsageFilter, type UsageRow } from '../money/usage.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keyNames } from './tasks.ts';
@@ -26,7 +16,6 @@ import type { Used, UsageGrouping, UsageView } from './views/usage.ts';
 type Parts = { readonly db: Db; readonly clock: Clock };
 
 const day_ms = 86_400_000;
-const range_ms_max = 400 * day_ms;
 const by_hour_ms_max = 2 * day_ms;
 
 const text = { type: 'string' };
@@ -57,12 +46,7 @@ export const get_usage_charges = account_endpoint('GET', '/usage/charges.csv', '
 
 function readUsageQuery({ clock }: Parts, query: Query): UsageQuery {
   const tomorrow = new Date((Math.floor(clock.now() / day_ms) + 1) * day_ms);
-  const to = moment(query, 'to') ?? tomorrow;
-  const from = moment(query, 'from') ?? new Date(to.getTime() - 30 * day_ms);
-  if (to <= from) throw new ApiError('invalid_request', 'to must be later than from.', { param: 'to' });
-  if (to.getTime() - from.getTime() > range_ms_max) {
-    throw new ApiError('invalid_request', 'from and to may be at most 400 days apart.', { param: 'from' });
-  }
+  const { from, to } = timeRange(query, { from: (end) => new Date(end.getTime() - 30 * day_ms), to: tomorrow });
   const group = groupOf(query);
   return { from, to, group, only: { model: query.get('model'), key: query.get('key'), modality: query.get('kind') } };
 }

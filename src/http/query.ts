@@ -89,6 +89,20 @@ export function moment(query: Query, name: string): Date | undefined {
   throw wrong(name, `${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z (got ${shown(text)}).`);
 }
 
+const range_ms_max = 400 * 86_400_000;
+
+/**
+ * Returns `from` (inclusive) and `to` (exclusive), which are at most 400 days apart. `usual` has what an absent one is;
+ * the beginning may follow from the end. Throws ApiError 400.
+ */
+export function timeRange(query: Query, usual: { from: (to: Date) => Date; to: Date }): { from: Date; to: Date } {
+  const to = moment(query, 'to') ?? usual.to;
+  const from = moment(query, 'from') ?? usual.from(to);
+  if (to <= from) throw wrong('to', 'to must be later than from.');
+  if (to.getTime() - from.getTime() > range_ms_max) throw wrong('from', 'from and to may be at most 400 days apart.');
+  return { from, to };
+}
+
 const iso = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function isoTime(text: string): Date | undefined {

@@ -1,24 +1,7 @@
 import type { Queryable } from '../db/database.ts';
 import { assert } from '../lib/assert.ts';
+import { columnOf, groupNamed, isLabel, type Bind, type LedgerGroup, type UsageGroup } from './groups.ts';
 import type { Money } from './money.ts';
-
-/** Groups that the ledger itself has. */
-const ledger_columns = {
-  hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
-  day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD')`,
-  model: 'model',
-  key: 'key_id',
-  modality: 'kind',
-} as const;
-
-type LedgerGroup = keyof typeof ledger_columns;
-
-const ledger_groups = ['hour', 'day', 'model', 'key', 'modality'] as const satisfies readonly LedgerGroup[];
-
-/** Names that the caller has put on a call or a task: its end user, each of its tags, or one pair of its metadata. */
-export type LabelGroup = 'user' | 'tag' | `metadata.${string}`;
-
-export type UsageGroup = LedgerGroup | LabelGroup;
 
 /** A label is null where a charge has none. */
 type Names = { [group in LedgerGroup]?: string } & { user?: string | null; tag?: string | null } & {
@@ -40,28 +23,6 @@ export type UsageRange = { account_id: string; from: Date; to: Date; only?: Usag
 /** Rows of a report by labels: the most expensive ones. Callers may have a name for each of a million end users. */
 export const labelled_rows_max = 10_000;
 
-/** Tells whether this is a label, which a record has and the ledger has not. */
-export function isLabel(group: UsageGroup): group is LabelGroup {
-  return !Object.hasOwn(ledger_columns, group);
-}
-
-/** Tells whether this is a pair of metadata. */
-export function isPair(group: string): group is `metadata.${string}` {
-  return group.startsWith(pair_prefix);
-}
-
-const pair_prefix = 'metadata.';
-const pair_name_length_max = 64;
-
-/** Returns the group of this name, as `day` or `metadata.team`; undefined if there is none. */
-export function groupNamed(name: string): UsageGroup | undefined {
-  const pair = name.startsWith(pair_prefix) ? name.slice(pair_prefix.length) : '';
-  if (pair !== '' && pair.length <= pair_name_length_max && !pair.includes('\0') && pair.isWellFormed())
-    return `${pair_prefix}${pair}`;
-  if (name === 'user' || name === 'tag') return name;
-  return ledger_groups.find((group) => group === name);
-}
-
 /**
  * Returns the charges from `from` (inclusive) to `to` (exclusive), grouped, in the order of the groups. Read from the
  * ledger and its sums in one snapshot: usage and money cannot disagree. Labels come from the records of calls and
@@ -79,12 +40,12 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
     ? labelledCharges(range, groups.includes('tag'))
     : summedCharges(range, groups.includes('hour'));
   const values = [...source.values];
-  const value = (each: unknown) => `$${values.push(each)}`;
+  const bind: Bind = (value) => `$${values.push(value)}`;
   const { model, key, modality } = range.only ?? {};
   const filter = (column: string, only: string | undefined) =>
-    only === undefined ? [] : [`${column} = ${value(only)}`];
+    only === undefined ? [] : [`${column} = ${bind(only)}`];
   const filters = [...filter('model', model), ...filter('key_id', key), ...filter('kind', modality)];
-  const columns = groups.map((group, index) => `${columnOf(group, value)} as g${index}, `).join('');
+  const columns = groups.map((group, index) => `${columnOf(group, bind)} as g${index}, `).join('');
   const names = groups.map((_, index) => `g${index}`);
   const list = names.map((name) => `${name}, `).join('');
   const grouped = names.length > 0 ? `group by ${names.join(', ')}` : '';
@@ -124,14 +85,6 @@ function named({ charges, cost, units, ...values }: GroupedRow, groups: readonly
     else names[group] = value;
   }
   return { ...names, charges, cost, units };
-}
-
-/** An empty text where a charge has no such label, so that rows of the same names can be joined. */
-function columnOf(group: UsageGroup, value: (each: unknown) => string): string {
-  if (group === 'user') return "coalesce(end_user, '')";
-  if (group === 'tag') return "coalesce(tag, '')";
-  if (!isLabel(group)) return ledger_columns[group];
-  return `coalesce(metadata ->> ${value(group.slice(pair_prefix.length))}::text, '')`;
 }
 
 type Source = { text: string; values: readonly unknown[] };

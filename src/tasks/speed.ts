@@ -1,10 +1,8 @@
 import { firstIdSince } from '../lib/ids.ts';
+import type { Bind } from '../money/groups.ts';
 
 /** Work of one account, or of all, that began from `from` (inclusive) to `to` (exclusive). */
 export type EndedRange = { account_id: string | undefined; from: Date; to: Date };
-
-/** Adds a value to those of a statement, and returns its placeholder. */
-export type Bind = (value: unknown) => string;
 
 /** Ids are made about when their work begins. */
 const id_slack_ms = 3_600_000;
@@ -18,7 +16,7 @@ export function idsOf(prefix: 'task' | 'req', { from, to }: EndedRange, bind: Bi
 
 /**
  * Returns a select of ended media tasks for a report of speed. What the caller got wrong, or cancelled, says nothing
- * about a model. PostgreSQL reads no JSON with half a surrogate pair: such a task has no metadata here.
+ * about a model.
  */
 export function endedTasks(range: EndedRange, bind: Bind): string {
   const { account_id, from, to } = range;
@@ -27,8 +25,8 @@ export function endedTasks(range: EndedRange, bind: Bind): string {
       ? `completed_at >= ${bind(from)}`
       : `account_id = ${bind(account_id)} and ${idsOf('task', range, bind)}`;
   return `select created_at as at, model, key_id, status = 'succeeded' as is_ok, null::integer as first_ms,
-      extract(epoch from completed_at - created_at)::float8 * 1000 as total_ms, 0 as output_tokens, null::text as end_user,
-      case when metadata !~ '(^|[^\\\\])(\\\\\\\\)*\\\\ud' then metadata::jsonb end as metadata,
+      extract(epoch from completed_at - created_at)::float8 * 1000 as total_ms, 0 as output_tokens, readable_metadata(metadata) ->> 'user' as end_user,
+      readable_metadata(metadata) as metadata,
       (select route from attempts a where a.account_id = tasks.account_id and a.task_id = tasks.id
         order by number desc limit 1) as route
     from tasks

@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readDocument } from '../docs/document.ts';
-import { matches } from '../docs/matches.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeReadme } from '../docs/readme.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { compile } from '../helpers/built-client.ts';
 import { loadProvider } from './stage.ts';
@@ -41,22 +40,7 @@ async function run(command: string): Promise<string> {
   return printed;
 }
 
-const { blocks } = readDocument('clients/ai-sdk/README.md');
-const runs = blocks.filter(({ verb }) => verb === 'run').map((block) => [block.text, block] as const);
-
-describe('the README of the provider for the AI SDK', () => {
-  test('has no example that nothing runs', () => {
-    expect(blocks.filter(({ verb }) => !verb)).toEqual([]);
-    expect(runs.length).toBeGreaterThanOrEqual(3);
-  });
-
-  test.each(runs)('%s prints what is shown', async (command, block) => {
-    for (const { verb, argument, text } of blocks) if (verb === 'file') writeFileSync(join(folder, argument), text);
-    const shown = blocks[blocks.indexOf(block) + 1];
-    const printed = await run(command);
-    expect(matches(shown?.language ?? '', shown?.text ?? '', printed), printed).toBe(true);
-  });
-});
+describeReadme('clients/ai-sdk/README.md', { folder: () => folder, run });
 
 test('the built package compiles in a program that uses all its models, and the AI SDK takes them', () => {
   const program = [

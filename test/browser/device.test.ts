@@ -1,28 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
-import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { password, startWithZoe, type Stage } from './zoe.ts';
 import { Person } from '../cli/caller.ts';
 
-let service: TestApp;
-let chromium: Awaited<ReturnType<typeof launchBrowser>>;
-let zoe: Someone;
+let stage: Stage;
+let service: Stage['service'];
+let chromium: Stage['chromium'];
+let zoe: Stage['zoe'];
 
-const password = 'correct horse battery';
 const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
-  service = await startTestApp({ worker: false });
-  chromium = await launchBrowser();
-  zoe = await ownerOfNew(service, 'Acme');
-  told(await zoe.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
+  stage = await startWithZoe();
+  ({ service, chromium, zoe } = stage);
 }, 180_000);
 
-afterAll(async () => {
-  await chromium?.close();
-  await service?.stop();
-});
+afterAll(() => stage?.stop());
 
 test(
   'a person opens the address of the terminal, signs in, sees who asks, and the terminal has its key',

@@ -1,33 +1,27 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
-import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { launchBrowser } from '../helpers/browser.ts';
+import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { contextOf, signIn, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { password, startWithZoe, type Stage } from './zoe.ts';
 
 /** Acts that ask who is there once more, 15 minutes after the last proof. */
-let service: TestApp;
-let chromium: Awaited<ReturnType<typeof launchBrowser>>;
-let zoe: Someone;
+let stage: Stage;
+let service: Stage['service'];
+let chromium: Stage['chromium'];
+let zoe: Stage['zoe'];
 let context: BrowserContext;
 let page: Page;
 let complaints: string[];
 
-const password = 'correct horse battery';
 const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
-  service = await startTestApp({ worker: false });
-  chromium = await launchBrowser();
-  zoe = await ownerOfNew(service, 'Acme');
-  told(await zoe.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
+  stage = await startWithZoe();
+  ({ service, chromium, zoe } = stage);
 }, 180_000);
 
-afterAll(async () => {
-  await chromium?.close();
-  await service?.stop();
-});
+afterAll(() => stage?.stop());
 
 beforeEach(async () => {
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { close, hold } from '../../src/money/holds.ts';
 import { balanceOf, credit, listEntries, type Credit } from '../../src/money/ledger.ts';
-import { usageOf, type UsageGroup } from '../../src/money/usage.ts';
+import type { UsageGroup } from '../../src/money/groups.ts';
+import { usageOf } from '../../src/money/usage.ts';
 import { million, money_max } from '../../src/money/money.ts';
 import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';

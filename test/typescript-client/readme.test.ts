@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readDocument, repository } from '../docs/document.ts';
-import { matches } from '../docs/matches.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { repository } from '../docs/document.ts';
+import { describeReadme } from '../docs/readme.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { compile, installClient } from '../helpers/built-client.ts';
 
@@ -40,22 +40,7 @@ async function run(command: string): Promise<string> {
   return printed;
 }
 
-const { blocks } = readDocument('clients/typescript/README.md');
-const runs = blocks.filter(({ verb }) => verb === 'run').map((block) => [block.text, block] as const);
-
-describe('the README of the TypeScript client', () => {
-  test('has no example that nothing runs', () => {
-    expect(blocks.filter(({ verb }) => !verb)).toEqual([]);
-    expect(runs.length).toBeGreaterThanOrEqual(3);
-  });
-
-  test.each(runs)('%s prints what is shown', async (command, block) => {
-    for (const { verb, argument, text } of blocks) if (verb === 'file') writeFileSync(join(folder, argument), text);
-    const shown = blocks[blocks.indexOf(block) + 1];
-    const printed = await run(command);
-    expect(matches(shown?.language ?? '', shown?.text ?? '', printed), printed).toBe(true);
-  });
-});
+describeReadme('clients/typescript/README.md', { folder: () => folder, run });
 
 test('the built package compiles in a program for browsers, without the types of Node', () => {
   const program = [

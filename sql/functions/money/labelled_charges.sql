@@ -1,8 +1,7 @@
 -- Returns the account's charges of a time, with the labels of their calls and tasks: the end user, the pairs of metadata,
 -- and with p_by_tag one row per tag of a charge, in place of one. Locks nothing.
 --
--- In one statement, so that the planner sees through it. PostgreSQL reads no JSON with half a surrogate pair, which stands
--- in the metadata of a task as an escape (an odd number of backslashes before "ud"): such a task has no labels.
+-- In one statement, so that the planner sees through it.
 create or replace function labelled_charges(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean)
 returns table (at timestamptz, model text, key_id text, kind text, cost bigint, units jsonb, end_user text,
                metadata jsonb, tag text)
@@ -12,10 +11,8 @@ stable language sql as $$
     from ledger_entries e
     left join chat_calls c on c.account_id = p_account and c.id = e.ref
     left join lateral (
-      select metadata::jsonb as metadata from tasks
-       where account_id = p_account and id = e.ref and metadata <> '{}' and metadata !~ '(^|[^\\])(\\\\)*\\ud') t on true
-    left join lateral (
-      select distinct trim(part) as tag from string_to_table(coalesce(c.metadata, t.metadata) ->> 'tags', ',') part
-       where trim(part) <> '') g on p_by_tag
+      select readable_metadata(metadata) as metadata from tasks
+       where account_id = p_account and id = e.ref and metadata <> '{}') t on true
+    left join lateral tags_in(coalesce(c.metadata, t.metadata)) g on p_by_tag
    where e.account_id = p_account and e.type = 'settle' and e.created_at >= p_from and e.created_at < p_to
 $$;

@@ -6,9 +6,9 @@ stable language sql as $$
     select jsonb_object_keys(c.metadata) as name from (
       select metadata from chat_calls where account_id = p_account order by id desc limit p_newest) c
     union
-    select json_object_keys(t.metadata::json) from (
-      select metadata from tasks where account_id = p_account order by id desc limit p_newest) t
-     where t.metadata !~ '(^|[^\\])(\\\\)*\\ud') n
+    select jsonb_object_keys(t.metadata) from (
+      select readable_metadata(metadata) as metadata from tasks where account_id = p_account
+       order by id desc limit p_newest) t) n
    where length(n.name) between 1 and 64 and n.name <> 'tags' and strpos(n.name, ',') = 0
    order by n.name limit 50
 $$;

@@ -5,21 +5,13 @@ import type { DeviceLoginView } from '../../../../src/dashboard/views/device-log
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
+import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { useDenial } from '../../ui/MayButton.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 
 type Props = { code: string; program: DeviceLoginView; onGiven: () => void; onRefused: () => void };
 type Values = { name: string; limit: string; ends: string };
-
-const never = 'never';
-const durations = [
-  { value: never, label: 'Never' },
-  { value: '7d', label: 'In 7 days' },
-  { value: '30d', label: 'In 30 days' },
-  { value: '90d', label: 'In 90 days' },
-  { value: '365d', label: 'In a year' },
-];
 
 /** Shows who asks, and gives it a key of the account that is looked at. */
 export function GiveKey({ code, program, onGiven, onRefused }: Props) {
@@ -92,18 +84,10 @@ function KeyFields({ form, currency }: { form: UseFormReturnType<Values>; curren
         autoComplete="off"
         {...form.getInputProps('name')}
       />
-      <TextInput
-        label={`Monthly limit in ${currency}`}
-        description="Maximum spending per calendar month (UTC). Empty: no limit."
-        inputMode="decimal"
-        placeholder="No limit"
-        autoComplete="off"
-        maxLength={20}
-        {...form.getInputProps('limit')}
-      />
+      <MonthlyLimit currency={currency} {...form.getInputProps('limit')} />
       <Select
         label="Expires"
-        data={durations}
+        data={key_ends}
         allowDeselect={false}
         key={form.key('ends')}
         {...form.getInputProps('ends')}

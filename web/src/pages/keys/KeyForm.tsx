@@ -6,13 +6,13 @@ import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
+import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { short } from '../../ui/Time.tsx';
 import { NewKey } from './NewKey.tsx';
 
 type Values = { name: string; limit: string; ends: string; scopes: string[]; addresses: string };
 
-const never = 'never';
 const all_scopes = ['chat', 'media', 'read'];
 
 /** Without a limit there is none; `ends` is a time, a duration from now, or never. */
@@ -113,15 +113,7 @@ function Fields(props: {
           data-autofocus
           {...form.getInputProps('name')}
         />
-        <TextInput
-          label={`Monthly limit in ${account.currency}`}
-          description="Maximum spending per calendar month (UTC). Empty: no limit."
-          inputMode="decimal"
-          placeholder="No limit"
-          autoComplete="off"
-          maxLength={20}
-          {...form.getInputProps('limit')}
-        />
+        <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} />
         <RuleFields form={form} ends={props.values.ends} />
         <FormEnd word={props.word} isPending={props.pending} error={props.error} cancel={props.end} />
       </Stack>
@@ -131,20 +123,13 @@ function Fields(props: {
 
 /** Until when, for what and from where a key may be used. */
 function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: string }) {
-  const durations = [
-    { value: never, label: 'Never' },
-    { value: '7d', label: 'In 7 days' },
-    { value: '30d', label: 'In 30 days' },
-    { value: '90d', label: 'In 90 days' },
-    { value: '365d', label: 'In a year' },
-  ];
   const current = ends === never ? [] : [{ value: ends, label: short.format(new Date(ends)) }];
   return (
     <>
       <Select
         label="Expires"
         description="After that it is refused like a deleted key."
-        data={[...current, ...durations]}
+        data={[...current, ...key_ends]}
         allowDeselect={false}
         key={form.key('ends')}
         {...form.getInputProps('ends')}

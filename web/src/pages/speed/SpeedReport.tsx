@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Button, SegmentedControl, SimpleGrid, Stack, Table } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
@@ -9,9 +9,10 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { durationText, useNow } from '../../ui/Time.tsx';
-import type { Bar, Series } from '../usage/bars.ts';
+import { stepsOf, type Bar, type Series } from '../usage/bars.ts';
+import { groupChoices, groupName, nameOf, readGroup } from '../usage/groups.ts';
 import { StackedBars } from '../usage/StackedBars.tsx';
-import { groupLabel, measures, momentsOf, periods, readGrouping, type Measure, type SpeedSearch } from './search.ts';
+import { measures, momentsOf, periods, type Measure, type SpeedSearch } from './search.ts';
 
 type Props = {
   about: string;
@@ -138,34 +139,17 @@ function OverTime({ view, measure, set }: { view: SpeedView; measure: Measure; s
   );
 }
 
-const label_form = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-
 /** Every hour or day of the period, also those without calls. */
 function barsOf(view: SpeedView, measure: Measure): Bar[] {
-  const step_ms = view.step === 'hour' ? 3_600_000 : 86_400_000;
   const points = new Map(view.points.map((point) => [Date.parse(point.at), point]));
-  const bars: Bar[] = [];
-  for (
-    let at_ms = Math.floor(Date.parse(view.from) / step_ms) * step_ms;
-    at_ms < Date.parse(view.to);
-    at_ms += step_ms
-  ) {
+  return stepsOf(Date.parse(view.from), Date.parse(view.to), view.step).map(({ at_ms, ...step }) => {
     const point = points.get(at_ms);
     const [p50, p95] = [point?.[`${measure}_p50_ms`] ?? null, point?.[`${measure}_p95_ms`] ?? null];
-    const at = new Date(at_ms).toISOString();
-    const day = label_form.format(at_ms);
-    bars.push({
-      at,
-      label: view.step === 'day' ? day : `${day} ${at.slice(11, 16)}`,
-      values: p50 === null || p95 === null ? {} : { p50, p95 },
-    });
-  }
-  return bars;
+    return { ...step, values: p50 === null || p95 === null ? {} : { p50, p95 } };
+  });
 }
 
 function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 'set'>) {
-  const pairs = view.pairs.map((name): SpeedGrouping => `metadata.${name}`);
-  const all = [...new Set([...groups, ...pairs, view.group])];
   return (
     <Card
       title="In detail"
@@ -173,17 +157,17 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
         <ChoiceFilter
           label="Group by"
           value={view.group}
-          data={all.map((value) => ({ value, label: groupLabel(value) }))}
-          onChange={(value) => set({ group: readGrouping(value) })}
+          data={groupChoices(groups, view.pairs, view.group)}
+          onChange={(value) => set({ group: readGroup(value, groups) })}
           width={200}
           required
         />
       }
     >
       <ListTable
-        caption={`Speed by ${groupLabel(view.group)}`}
+        caption={`Speed by ${groupName(view.group)}`}
         columns={[
-          { name: groupLabel(view.group) },
+          { name: groupName(view.group) },
           { name: 'Calls', align: 'right' },
           { name: 'Succeeded', align: 'right' },
           { name: 'First word', align: 'right' },
@@ -196,7 +180,7 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
         {view.rows.map((row) => (
           <Table.Tr key={row.id}>
             <Table.Th scope="row" fw={400}>
-              {row.id === '' ? <Text c="dimmed">None</Text> : row.name}
+              {nameOf(row, view.group)}
             </Table.Th>
             <Numbers row={row} />
           </Table.Tr>

@@ -1,4 +1,5 @@
 import type { SpeedGrouping } from '../../../../src/dashboard/views/speed.ts';
+import { readGroup } from '../usage/groups.ts';
 
 export const periods = [
   { value: '1h', label: 'Last hour', hours: 1 },
@@ -26,36 +27,15 @@ export type SpeedSearch = {
   key?: string | undefined;
 };
 
-const names: Record<string, string> = { model: 'Model', key: 'Key', route: 'Route', user: 'User', tag: 'Tag' };
-const pair_prefix = 'metadata.';
-
-/** `Model`, and `Metadata: team` for a pair. */
-export function groupLabel(group: SpeedGrouping): string {
-  return names[group] ?? `Metadata: ${group.slice(pair_prefix.length)}`;
-}
-
-/** Reads a group of an address; undefined if there is none of this name. */
-export function readGrouping(value: unknown): SpeedGrouping | undefined {
-  switch (value) {
-    case 'model':
-    case 'key':
-    case 'route':
-    case 'user':
-    case 'tag':
-      return value;
-    default: {
-      const pair = typeof value === 'string' && value.startsWith(pair_prefix) ? value.slice(pair_prefix.length) : '';
-      return pair === '' || pair.length > 64 ? undefined : `${pair_prefix}${pair}`;
-    }
-  }
-}
+/** Groups that a report may have beside metadata; of accounts and operators some. */
+const groups = ['model', 'key', 'route', 'user', 'tag'] as const;
 
 /** Values of an address may be anything. */
 export function readSpeedSearch(search: Record<string, unknown>): SpeedSearch {
   const text = (name: string) => (typeof search[name] === 'string' && search[name] !== '' ? search[name] : undefined);
   return {
     period: periods.find(({ value }) => value === search['period'])?.value,
-    group: readGrouping(search['group']),
+    group: readGroup(search['group'], groups),
     measure: measures.find(({ value }) => value === search['measure'])?.value,
     model: text('model'),
     key: text('key'),

@@ -15,16 +15,8 @@ import { Empty, Loaded } from '../../ui/states.tsx';
 import { useNow } from '../../ui/Time.tsx';
 import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
-import {
-  groupChoices,
-  groupPhrase,
-  nameOf,
-  periods,
-  rangeOf,
-  readGroup,
-  type Period,
-  type UsageSearch,
-} from './search.ts';
+import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
+import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
 import { decimalText, sortedUnits, unitName, unitText } from './units.ts';
@@ -154,8 +146,8 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
           <ChoiceFilter
             label="Group by"
             value={view.group}
-            data={groupChoices(view.pairs, view.group)}
-            onChange={(value) => set({ group: readGroup(value) })}
+            data={groupChoices(groups, view.pairs, view.group)}
+            onChange={(value) => set({ group: readGroup(value, groups) })}
             width={200}
             required
           />

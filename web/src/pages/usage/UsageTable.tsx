@@ -4,7 +4,7 @@ import type { Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { groupName, groupPhrase, nameOf } from './search.ts';
+import { groupName, groupPhrase, nameOf } from './groups.ts';
 import { sortedUnits, unitText } from './units.ts';
 
 /** Sums of the range by group, beside those of the range before. */

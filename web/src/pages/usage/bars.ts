@@ -1,5 +1,5 @@
 import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
-import { nameOf } from './search.ts';
+import { nameOf } from './groups.ts';
 
 /** A series of the stack: at most seven groups by name, and the others together. */
 export type Series = { id: string; name: string; color: string };
@@ -28,26 +28,40 @@ export function barsOf(
   valueOf: (part: UsageView['bars'][number]['parts'][number]) => number,
   now_ms: number,
 ): Bar[] {
-  const step_ms = view.step === 'hour' ? hour_ms : 24 * hour_ms;
   const parts_by_time = new Map(view.bars.map(({ at, parts }) => [Date.parse(at), parts]));
   const named = new Set(series.map(({ id }) => id));
-  const end_ms = Math.min(Date.parse(view.to), Math.max(now_ms, Date.parse(view.from)) + step_ms);
-  const bars: Bar[] = [];
-  for (let at_ms = Date.parse(view.from); at_ms < end_ms && bars.length < bars_max; at_ms += step_ms) {
+  const end_ms = Math.min(Date.parse(view.to), Math.max(now_ms, Date.parse(view.from)) + stepMs(view.step));
+  return stepsOf(Date.parse(view.from), end_ms, view.step).map(({ at_ms, ...step }) => {
     const values: Record<string, number> = {};
     for (const part of parts_by_time.get(at_ms) ?? []) {
       const id = named.has(part.id) ? part.id : others;
       values[id] = (values[id] ?? 0) + valueOf(part);
     }
-    bars.push({ at: new Date(at_ms).toISOString(), label: labelOf(at_ms, view.step), values });
-  }
-  return bars;
+    return { ...step, values };
+  });
+}
+
+type Step = 'hour' | 'day';
+
+function stepMs(step: Step): number {
+  return step === 'hour' ? hour_ms : 24 * hour_ms;
+}
+
+/** Returns the hours or days from the one of `from_ms` on, before `end_ms`; at most 500. */
+export function stepsOf(from_ms: number, end_ms: number, step: Step): { at_ms: number; at: string; label: string }[] {
+  const step_ms = stepMs(step);
+  const first_ms = Math.floor(from_ms / step_ms) * step_ms;
+  const count = Math.min(bars_max, Math.max(0, Math.ceil((end_ms - first_ms) / step_ms)));
+  return Array.from({ length: count }, (_, index) => {
+    const at_ms = first_ms + index * step_ms;
+    return { at_ms, at: new Date(at_ms).toISOString(), label: labelOf(at_ms, step) };
+  });
 }
 
 const day_form = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /** `14 Nov`, `14 Nov 09:00`. */
-function labelOf(at_ms: number, step: 'hour' | 'day'): string {
+function labelOf(at_ms: number, step: Step): string {
   const day = day_form.format(at_ms);
   return step === 'day' ? day : `${day} ${new Date(at_ms).toISOString().slice(11, 16)}`;
 }

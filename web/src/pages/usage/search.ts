@@ -1,4 +1,5 @@
 import type { UsageGrouping } from '../../../../src/dashboard/views/usage.ts';
+import { readGroup } from './groups.ts';
 
 export const periods = [
   { value: 'today', label: 'Today' },
@@ -13,47 +14,8 @@ export const periods = [
 
 export type Period = (typeof periods)[number]['value'];
 
-const groups = [
-  { value: 'model', label: 'Model' },
-  { value: 'key', label: 'Key' },
-  { value: 'kind', label: 'Kind' },
-  { value: 'user', label: 'User' },
-  { value: 'tag', label: 'Tag' },
-] as const;
-
-const pair_prefix = 'metadata.';
-
-/** The choices of a group: those of every account, and the names of metadata in use and in the address. */
-export function groupChoices(pairs: readonly string[], chosen: UsageGrouping): { value: string; label: string }[] {
-  const named = pairs.map((name): UsageGrouping => `${pair_prefix}${name}`);
-  const all = chosen.startsWith(pair_prefix) && !named.includes(chosen) ? [...named, chosen] : named;
-  return [...groups, ...all.map((value) => ({ value, label: groupName(value) }))];
-}
-
-/** `Model`, and `Metadata: team` for a pair. */
-export function groupName(group: UsageGrouping): string {
-  const own = groups.find(({ value }) => value === group);
-  return own ? own.label : `Metadata: ${group.slice(pair_prefix.length)}`;
-}
-
-/** The same within a sentence. */
-export function groupPhrase(group: UsageGrouping): string {
-  const own = groups.find(({ value }) => value === group);
-  return own ? own.label.toLowerCase() : group.slice(pair_prefix.length);
-}
-
-/** A charge may have no label: nobody named it, or its record is no longer kept. */
-export function nameOf({ id, name }: { id: string; name: string }, group: UsageGrouping): string {
-  return id === '' ? `No ${groupPhrase(group)}` : name;
-}
-
-/** Reads a group of an address; undefined if there is none of this name. */
-export function readGroup(value: unknown): UsageGrouping | undefined {
-  if (typeof value !== 'string') return undefined;
-  const pair = value.startsWith(pair_prefix) ? value.slice(pair_prefix.length) : '';
-  if (pair !== '' && pair.length <= 64) return `${pair_prefix}${pair}`;
-  return groups.find((group) => group.value === value)?.value;
-}
+/** Groups of every account; metadata has its own. */
+export const groups = ['model', 'key', 'kind', 'user', 'tag'] as const;
 
 /** Search parameters of the page. */
 export type UsageSearch = {
@@ -76,7 +38,7 @@ export function readUsageSearch(search: Record<string, unknown>): UsageSearch {
     period: periods.find(({ value }) => value === search['period'])?.value,
     from: text('from'),
     to: text('to'),
-    group: readGroup(search['group']),
+    group: readGroup(search['group'], groups),
     unit: text('unit'),
     model: text('model'),
     key: text('key'),
