@@ -4,7 +4,7 @@ import { isPair, pairName, type UsageGroup } from '../money/groups.ts';
 /** `group_by` of reports, and the names of their rows. */
 
 /** Reads `group_by`: names that `groupOf` knows, with commas between them, none twice. Throws ApiError 400. */
-export function readGroups<Group>(text: string, groupOf: (name: string) => Group | undefined, names: string): Group[] {
+export function readGroups<Each>(text: string, groupOf: (name: string) => Each | undefined, names: string): Each[] {
   const groups = text.split(',').map(groupOf);
   const chosen = groups.filter((group) => group !== undefined);
   if (chosen.length === groups.length && new Set(chosen).size === chosen.length) return chosen;
