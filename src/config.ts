@@ -87,13 +87,6 @@ export function readConfig(env: Environment = process.env, cwd: string = process
   };
 }
 
-/** A service and a key of it, for commands of callers. Throws ConfigError. */
-export function readServiceOfCaller(env: Environment = process.env): { url: string; api_key: string } {
-  const { url = local_url, api_key } = readCaller(env);
-  if (api_key !== undefined) return { url, api_key };
-  throw new ConfigError(`Set MEDLEY_API_KEY to an API key, and MEDLEY_URL if the service is not at ${local_url}.`);
-}
-
 /** Address of a service unless somebody says otherwise. */
 export const local_url = 'http://127.0.0.1:8080';
 

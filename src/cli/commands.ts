@@ -148,7 +148,7 @@ const of_callers: readonly Entry[] = [
   },
   {
     usage: 'mcp',
-    description: 'tools for agents over stdin and stdout, with MEDLEY_API_KEY',
+    description: 'tools for agents over stdin and stdout, with the key of your sign-in or MEDLEY_API_KEY',
     load: async () => (await import('./mcp.ts')).mcpCommand,
   },
 ];

@@ -7,7 +7,9 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { writeCredentials } from '../../src/cli/caller/credentials.ts';
 import { expectExactBooks, startTestApp, type Client as Caller, type TestApp } from '../helpers/app.ts';
+import { temporaryFolder } from '../helpers/embedded.ts';
 
 const yaml = 'version: 1\nlimits: { generate_per_minute: 3 }\n';
 const cli = join(import.meta.dirname, '../../src/cli.ts');
@@ -178,6 +180,34 @@ test('no tool is reached without a key, and a body that is no message is an erro
     expect([body, response.status < 500, text.includes('error')]).toEqual([body, true, true]);
   }
   expect((await fetch(`${service.url}/mcp`, { headers: { authorization } })).status).toBe(405);
+});
+
+test('an agent that starts the program uses the key of the last sign-in, and is refused without one', async () => {
+  const { key } = await service.client({ credit: '3.00' });
+  const config_dir = temporaryFolder(0o700);
+  const start = () => {
+    const env = { PATH: process.env['PATH'] ?? '', XDG_CONFIG_HOME: config_dir };
+    const transport = new StdioClientTransport({ command: process.execPath, args: [cli, 'mcp'], env, stderr: 'pipe' });
+    let printed = '';
+    transport.stderr?.on('data', (chunk: Buffer) => (printed += String(chunk)));
+    const client = new Client({ name: 'test', version: '1' });
+    return { client, connected: client.connect(transport), printed: () => printed };
+  };
+  const refused = start();
+  await expect(refused.connected).rejects.toThrow('closed');
+  await expect.poll(refused.printed).toContain('Run "medley login http://127.0.0.1:8080", or set MEDLEY_API_KEY.');
+  const credential = {
+    api_key: key,
+    account: undefined,
+    key: undefined,
+    source: 'key',
+    created_at: '2026-11-28T00:00:00Z',
+  } as const;
+  writeCredentials(config_dir, { current: service.url, services: new Map([[service.url, credential]]) });
+  const { client, connected } = start();
+  await connected;
+  expect(jsonOf(await client.callTool({ name: 'get_balance', arguments: {} }))).toMatchObject({ balance: '3.00' });
+  await client.close();
 });
 
 test('the client of a service that is away is told so by each tool', async () => {

@@ -45,7 +45,7 @@ export function chosenUrl(option: string | undefined): string {
 }
 
 /** Opens the service that is meant. Throws CommandError where there is no key for it. */
-function openService(option: string | undefined): Service {
+export function openService(option: string | undefined): Service {
   const { api_key, config_dir } = readCaller();
   const url = chosenUrl(option);
   const credential = api_key === undefined ? readCredentials(config_dir).services.get(url) : undefined;
