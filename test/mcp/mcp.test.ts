@@ -206,7 +206,9 @@ test('an agent that starts the program uses the key of the last sign-in, and is 
   writeCredentials(config_dir, { current: service.url, services: new Map([[service.url, credential]]) });
   const { client, connected } = start();
   await connected;
-  expect(jsonOf(await client.callTool({ name: 'get_balance', arguments: {} }))).toMatchObject({ balance: { amount: '3.00' } });
+  expect(jsonOf(await client.callTool({ name: 'get_balance', arguments: {} }))).toMatchObject({
+    balance: { amount: '3.00' },
+  });
   await client.close();
 });
 
