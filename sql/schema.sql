@@ -960,6 +960,21 @@ create table slow_endpoints (
 );
 CREATE INDEX slow_endpoints_by_age ON slow_endpoints USING btree (since);
 
+create table spend_mails (
+  account_id text not null,
+  user_id text not null,
+  every text not null,
+  grouped_by text not null,
+  ends_at timestamptz not null,
+  created_at timestamptz not null,
+  constraint spend_mails_pkey PRIMARY KEY (account_id, user_id),
+  constraint spend_mails_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint spend_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint spend_mails_every_check CHECK ((every = ANY (ARRAY['day'::text, 'week'::text, 'month'::text]))),
+  constraint spend_mails_grouped_by_check CHECK (((length(grouped_by) >= 1) AND (length(grouped_by) <= 80)))
+);
+CREATE INDEX spend_mails_due ON spend_mails USING btree (ends_at, account_id, user_id);
+
 create table stored_responses (
   account_id text not null,
   id text not null,

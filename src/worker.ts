@@ -11,6 +11,7 @@ import type { App } from './app.ts';
 import { runScheduledBackup } from './backup/scheduled.ts';
 import { encryptKeysAgain } from './catalog/added/rows.ts';
 import { invoiceTime, makeDueInvoices } from './billing/invoices.ts';
+import { mailSpend } from './billing/mail-spend.ts';
 import { mailInvoices } from './billing/notices.ts';
 import { batch_queue, removeOldBatches } from './batches/batches.ts';
 import { rescueBatches } from './batches/rescue.ts';
@@ -105,6 +106,7 @@ export async function startWorker(app: App): Promise<void> {
   );
   await app.engine.schedule('models.check', model_check_every_ms, (stopped) => runModelCheck(upkeep, stopped));
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
+  await app.engine.schedule('spend.mails', invoices_every_ms, (stopped) => mailSpend(upkeep, stopped));
   // Nodes of the version before have one of this name, which mails low balances.
   await app.engine.schedule('balances.low', alerts_every_ms, (stopped) => watchAccounts(upkeep, stopped));
   await app.engine.schedule('alerts', alerts_every_ms, (stopped) => watchService(upkeep, stopped));

@@ -88,6 +88,34 @@ export function alertMail(to: readonly string[], { title, summary, link }: Alert
   return { to, subject: title, text: `${summary}\n\n${link}\n` };
 }
 
+/** The spend of a period. Amounts with their currency; names of groups as a mail may have them. */
+export type SpendText = {
+  place: string;
+  /** `2026-11-23 to 2026-11-29`, or one day. */
+  days: string;
+  every: 'day' | 'week' | 'month';
+  total: string;
+  total_before: string;
+  grouped_by: string;
+  lines: readonly { name: string; cost: string; cost_before: string }[];
+  /** Groups that cost less than these. */
+  more: number;
+  link: string;
+};
+
+export function spendMail(to: readonly string[], text: SpendText): Mail {
+  const { place, days, every, total, total_before, grouped_by, lines, more, link } = text;
+  const rows = lines.map(({ name, cost, cost_before }) => `- ${name}: ${cost} (before: ${cost_before})`);
+  const rest = more === 0 ? [] : [`- ${more} more, which cost less`];
+  const list =
+    lines.length === 0 ? 'Nothing was charged.' : `By ${nameInMail(grouped_by)}:\n\n${[...rows, ...rest].join('\n')}`;
+  return {
+    to,
+    subject: `${total} spent by ${nameInMail(place)}, ${days}`,
+    text: `Spend of ${nameInMail(place)}, ${days} (UTC): ${total}\nThe ${every} before: ${total_before}\n\n${list}\n\nMore, and how to stop these mails:\n\n${link}\n`,
+  };
+}
+
 const name_length_max = 60;
 
 /**

@@ -110,12 +110,12 @@ export async function moneyAddresses(db: Queryable, account_id: string): Promise
 }
 
 /** A proved address of somebody who belongs to an account. */
-export type MemberAddress = { account_id: string; role: Role; email: string };
+export type MemberAddress = { account_id: string; user_id: string; role: Role; email: string };
 
 /** Returns the proved addresses of the members of these accounts. */
 export async function addressesOf(db: Queryable, account_ids: readonly string[]): Promise<MemberAddress[]> {
   return db.query<MemberAddress>(
-    `select m."organizationId" as account_id, m.role, u.email from auth.member m join auth."user" u on u.id = m."userId"
+    `select m."organizationId" as account_id, u.id as user_id, m.role, u.email from auth.member m join auth."user" u on u.id = m."userId"
       where m."organizationId" = any($1) and u."emailVerified" order by u.email`,
     [account_ids],
   );

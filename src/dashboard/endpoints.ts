@@ -69,6 +69,7 @@ import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
 import { admin_speed, get_speed } from './speed.ts';
+import { get_spend_mail, set_spend_mail } from './spend-mail.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
 import { change_member, create_invitation, get_team, remove_member, withdraw_invitation } from './team.ts';
 import { guideEndpoints } from './guide.ts';
@@ -112,6 +113,8 @@ const endpoints: readonly Endpoint<App>[] = [
   get_speed,
   admin_speed,
   get_usage_table,
+  get_spend_mail,
+  set_spend_mail,
   get_usage_charges,
   get_alerts,
   set_alerts,

@@ -30,8 +30,8 @@ export const remove_view = account_endpoint('POST', '/views/remove', 'read', asy
   return { status: 200, body: { ok: true } };
 });
 
-/** An operator who looks at an account of others leaves nothing there. */
-function ownerIn({ account, person }: AccountCall): ViewOwner {
+/** An operator who looks at an account of others leaves nothing there. `deed`: what members do. */
+export function ownerIn({ account, person }: AccountCall, deed = 'save lists'): ViewOwner {
   if (person.role !== 'operator') return { account_id: account.id, user_id: person.user.id };
-  throw new ApiError('forbidden', 'Your role here (operator) does not allow this. Members of the account save lists.');
+  throw new ApiError('forbidden', `Your role here (operator) does not allow this. Members of the account ${deed}.`);
 }

@@ -6,6 +6,7 @@ import { oneOf, timeRange } from '../http/query.ts';
 import { units as known_units } from '../catalog/model.ts';
 import { costView, exact } from '../money/money.ts';
 import { groupNamed, isLabel, isPair, type UsageGroup } from '../money/groups.ts';
+import { compareGroups, costOf } from '../money/usage-groups.ts';
 import { chargesOf, pairNames, usageOf, type UsageFilter, type UsageRow } from '../money/usage.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
@@ -51,10 +52,13 @@ function readUsageQuery({ clock }: Parts, query: Query): UsageQuery {
   return { from, to, group, only: { model: query.get('model'), key: query.get('key'), modality: query.get('kind') } };
 }
 
+/** Groups of the page beside pairs of metadata. */
+export const page_groups = ['model', 'key', 'kind', 'user', 'tag'] as const;
+
 function groupOf(query: Query): UsageGrouping {
   const named = groupNamed(query.get('group') ?? '');
   if (named !== undefined && isPair(named)) return named;
-  return oneOf(query, 'group', ['model', 'key', 'kind', 'user', 'tag']) ?? 'model';
+  return oneOf(query, 'group', page_groups) ?? 'model';
 }
 
 async function handleUsage(app: Parts, { account, query }: AccountCall): Promise<Answer> {
@@ -78,7 +82,7 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
   const sumOf = (range: { from: Date; to: Date }, rows: UsageRow[]) => (isLabel(by) ? usage(range, []) : rows);
   const [all, all_before] = [await sumOf({ from, to }, usages), await sumOf(before, earlier)];
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
-  const rows = groupRows(usages, earlier, by).map(({ id, used, used_before }) => {
+  const rows = compareGroups(usages, earlier, by).map(({ id, used, used_before }) => {
     const name = group === 'key' ? (names.get(id) ?? id) : id;
     return { id, name, ...shown(used), before: used_before ? shown(used_before) : null };
   });
@@ -99,22 +103,6 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
     total: shown(all),
     total_before: shown(all_before),
   };
-}
-
-type GroupRow = { id: string; used: readonly UsageRow[]; used_before: readonly UsageRow[] | undefined };
-
-/** Groups of this range or the one before, the most expensive first. A charge without the label is in the group ''. */
-function groupRows(usages: readonly UsageRow[], earlier: readonly UsageRow[], by: UsageGroup): GroupRow[] {
-  const ids = Map.groupBy(usages, (row) => row[by] ?? '');
-  const ids_before = Map.groupBy(earlier, (row) => row[by] ?? '');
-  return [...new Set([...ids.keys(), ...ids_before.keys()])]
-    .map((id) => ({ id, used: ids.get(id) ?? [], used_before: ids_before.get(id) }))
-    .map((row) => ({ ...row, cost: costOf(row.used) }))
-    .toSorted((a, b) => (a.cost === b.cost ? (a.id < b.id ? -1 : 1) : a.cost > b.cost ? -1 : 1));
-}
-
-function costOf(rows: readonly UsageRow[]): bigint {
-  return rows.reduce((sum, { cost }) => sum + cost, 0n);
 }
 
 function usedView(rows: readonly UsageRow[], currency: string): Used {

@@ -72,6 +72,7 @@ const later_tables = [
   'batch_lines',
   'device_logins',
   'saved_views',
+  'spend_mails',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { noteLook } from '../../src/alerts/alert.ts';
 import { watchAccounts } from '../../src/alerts/watch.ts';
 import type { AlertsView } from '../../src/dashboard/views/alerts.ts';
+import type { SpendMailView } from '../../src/dashboard/views/usage.ts';
 import { signal } from '../alerts/setup.ts';
 import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -136,4 +137,27 @@ test('operators see what is wrong, where it goes, and whether a test arrives', l
   expect(await sidewaysOf(page)).toBe(0);
   expect(await violationsIn(page)).toEqual([]);
   await leave(visited);
+});
+
+test('a member asks for the spend by mail on the page of usage, and stops it', limit, async () => {
+  const mail = async () => told<SpendMailView>(await zoe.get(`${zoe.base}/usage/mail`));
+  for (const options of [{ colorScheme: 'dark' as const }, { viewport: { width: 390, height: 844 } }]) {
+    const visited = await visit(options, zoe, '/usage?group=tag');
+    const { page } = visited;
+    const choose = async (every: string) => {
+      await page.getByRole('combobox', { name: 'Send' }).click();
+      await page.getByRole('option', { name: every }).click();
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('Saved.').waitFor();
+    };
+    await page.getByRole('button', { name: 'Mail', exact: true }).click();
+    await page.getByText('To zoe@example.com.').waitFor();
+    await choose('Every Monday');
+    expect(await mail()).toEqual({ mails: true, email: 'zoe@example.com', every: 'week', group: 'tag' });
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+    await choose('Never');
+    expect(await mail()).toMatchObject({ every: null, group: null });
+    await leave(visited);
+  }
 });

@@ -29,3 +29,14 @@ export type UsageView = {
   total: Used;
   total_before: Used;
 };
+
+/** The mail about spend that a person gets. */
+export type SpendMailView = {
+  /** False: this service sends no mail. */
+  mails: boolean;
+  /** The person's proved address; null if there is none. */
+  email: string | null;
+  /** Null: they get none. */
+  every: 'day' | 'week' | 'month' | null;
+  group: UsageGrouping | null;
+};

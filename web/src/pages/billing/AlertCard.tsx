@@ -9,6 +9,7 @@ import { optionalAmount } from '../../ui/amount.ts';
 import { MayButton, useDenial } from '../../ui/MayButton.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
+import { Saved } from '../../ui/Saved.tsx';
 
 /** Below how much one wants to be told. */
 export function AlertCard({ view: { alert } }: { view: BillingView }) {
@@ -60,9 +61,7 @@ export function AlertCard({ view: { alert } }: { view: BillingView }) {
             </MayButton>
           )}
         </Group>
-        <Text size="sm" role="status" aria-live="polite" c="teal">
-          {save.isSuccess ? 'Saved.' : ''}
-        </Text>
+        <Saved is_saved={save.isSuccess} />
       </Stack>
     </Card>
   );

@@ -7,6 +7,7 @@ import { usePlace } from '../../session.tsx';
 import { MayButton, useDenial } from '../../ui/MayButton.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
+import { Saved } from '../../ui/Saved.tsx';
 
 type Name = keyof BillingDetailsView;
 
@@ -64,9 +65,7 @@ export function Details({ view }: { view: BillingView }) {
             Save
           </MayButton>
         </div>
-        <Text size="sm" role="status" aria-live="polite" c="teal">
-          {save.isSuccess ? 'Saved.' : ''}
-        </Text>
+        <Saved is_saved={save.isSuccess} />
       </Stack>
     </Card>
   );

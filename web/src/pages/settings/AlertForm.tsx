@@ -1,4 +1,4 @@
-import { Autocomplete, Checkbox, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Autocomplete, Checkbox, Group, NumberInput, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AlertSettingsView, AlertsView, QuietHoursView } from '../../../../src/dashboard/views/alerts.ts';
@@ -7,6 +7,7 @@ import { usePlace } from '../../session.tsx';
 import { MayButton, useDenial } from '../../ui/MayButton.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
+import { Saved } from '../../ui/Saved.tsx';
 import { role_choices } from './roles.ts';
 
 /** A night in the time zone of this browser. */
@@ -58,9 +59,7 @@ export function AlertForm({ view }: { view: AlertsView }) {
             <MayButton right="webhooks" type="submit" loading={save.isPending}>
               Save
             </MayButton>
-            <Text size="sm" role="status" aria-live="polite" c="teal">
-              {save.isSuccess ? 'Saved.' : ''}
-            </Text>
+            <Saved is_saved={save.isSuccess} />
           </Group>
         </Stack>
       </form>

@@ -17,6 +17,7 @@ import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
 import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
+import { SpendMail } from './SpendMail.tsx';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
 import { decimalText, sortedUnits, unitName, unitText } from './units.ts';
@@ -51,6 +52,7 @@ export function Usage() {
         <>
           <Download href={`${base}/usage/table.csv${query}`}>Table</Download>
           <Download href={`${base}/usage/charges.csv${query}`}>All charges</Download>
+          <SpendMail group={group} pairs={usage.data?.pairs ?? []} />
         </>
       }
     >
