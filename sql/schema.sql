@@ -1241,10 +1241,13 @@ create table auth.account (
   password text,
   "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
   "updatedAt" timestamptz not null,
+  email text,
+  "usedAt" timestamptz,
   constraint account_pkey PRIMARY KEY (id),
   constraint "account_userId_fkey" FOREIGN KEY ("userId") REFERENCES auth."user"(id) ON DELETE CASCADE
 );
 CREATE INDEX account_of_user ON auth.account USING btree ("userId");
+CREATE UNIQUE INDEX account_of_issuer ON auth.account USING btree ("providerId", "accountId") WHERE ("providerId" <> 'credential'::text);
 CREATE TRIGGER password_changed AFTER UPDATE OF password ON auth.account
   FOR EACH ROW EXECUTE FUNCTION void_links('userId');
 CREATE TRIGGER password_ends_sessions AFTER UPDATE OF password ON auth.account
@@ -1304,6 +1307,7 @@ create table auth.session (
   "userId" text not null,
   "activeOrganizationId" text,
   "provedAt" timestamptz,
+  "hasTwoFactors" boolean,
   constraint session_pkey PRIMARY KEY (id),
   constraint session_token_key UNIQUE (token),
   constraint "session_userId_fkey" FOREIGN KEY ("userId") REFERENCES auth."user"(id) ON DELETE CASCADE

@@ -12,6 +12,7 @@ import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { usual_cost } from './accounts/hashing.ts';
+import { openIssuers } from './accounts/issuers.ts';
 import { openLogin, type Login } from './accounts/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
@@ -245,9 +246,9 @@ async function openParts(
   const base_url = () => config.base_url ?? catalog.current.settings.base_url ?? localUrl(listening);
   const limits = openLimits({ catalog });
   const rates = await openRates(db, { clock, listener, log, node_id, liveness }, onStop);
-  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, ...rates }, options, onStop);
-  const tracker = makeTracker(onStop);
   const guard = openGuard(options);
+  const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, guard, ...rates }, options, onStop);
+  const tracker = makeTracker(onStop);
   const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
   const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
@@ -343,16 +344,31 @@ async function openRates(
 
 /** Opens what people sign in with, and the mail to them. */
 function openPeople(
-  parts: Pick<App, 'db' | 'secret' | 'base_url' | 'clock' | 'catalog' | 'log' | 'limits' | 'windows'>,
+  parts: Pick<App, 'db' | 'secret' | 'base_url' | 'clock' | 'catalog' | 'log' | 'limits' | 'windows' | 'guard'>,
   { password_cost = usual_cost }: AppOptions,
   onStop: App['onStop'],
 ): Pick<App, 'mailer' | 'login'> {
-  const { db, secret, base_url, clock, catalog, log, limits, windows } = parts;
+  const { db, secret, base_url, clock, catalog, log, limits, windows, guard } = parts;
   const mailer = openMailer({ settings: () => catalog.current.settings.mail, log, limit: limits.mails });
   onStop(() => mailer.close());
   const now = () => new Date(clock.now());
   const hashing = { limit: limits.password_hashes, cost: password_cost };
-  const login = openLogin({ db, secret, base_url, now, mailer, log, windows, hashing });
+  const sign_in = () => catalog.current.settings.sign_in;
+  const base_currency = () => catalog.current.settings.base_currency;
+  const issuers = openIssuers({ guard, now });
+  const login = openLogin({
+    db,
+    secret,
+    base_url,
+    now,
+    mailer,
+    log,
+    windows,
+    hashing,
+    issuers,
+    sign_in,
+    base_currency,
+  });
   onStop(() => login.close());
   return { mailer, login };
 }

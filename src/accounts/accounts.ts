@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Db, Queryable } from '../db/database.ts';
+import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import { credit, openBalance } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
@@ -30,27 +30,34 @@ export async function createAccount(
   account: { name: string; currency: string; initial_credit: Money },
   now: Date,
 ): Promise<Account> {
-  return db.tx(async (tx) => {
-    const rows = await tx.query<Account>(
-      `insert into accounts (id, name, currency, webhook_secret, created_at) values ($1, $2, $3, $4, $5) returning *`,
-      [newId('acct', now.getTime()), account.name, account.currency, newWebhookSecret(), now],
-    );
-    const row = rows[0];
-    if (!row) throw new Error('the account was not made');
-    await openBalance(tx, row.id, row.currency);
-    await openOrganization(tx, row);
-    if (account.initial_credit !== 0n) {
-      const first = {
-        account_id: row.id,
-        type: 'topup',
-        amount: account.initial_credit,
-        ref: `initial ${row.id}`,
-        reason: 'initial credit',
-      } as const;
-      await credit(tx, first, now);
-    }
-    return row;
-  });
+  return db.tx((tx) => insertAccount(tx, account, now));
+}
+
+/** The same within a transaction. */
+export async function insertAccount(
+  tx: Tx,
+  account: { name: string; currency: string; initial_credit: Money },
+  now: Date,
+): Promise<Account> {
+  const rows = await tx.query<Account>(
+    `insert into accounts (id, name, currency, webhook_secret, created_at) values ($1, $2, $3, $4, $5) returning *`,
+    [newId('acct', now.getTime()), account.name, account.currency, newWebhookSecret(), now],
+  );
+  const row = rows[0];
+  if (!row) throw new Error('the account was not made');
+  await openBalance(tx, row.id, row.currency);
+  await openOrganization(tx, row);
+  if (account.initial_credit !== 0n) {
+    const first = {
+      account_id: row.id,
+      type: 'topup',
+      amount: account.initial_credit,
+      ref: `initial ${row.id}`,
+      reason: 'initial credit',
+    } as const;
+    await credit(tx, first, now);
+  }
+  return row;
 }
 
 /** Opens the account's organization in the tables of the login library; its members belong to it. */

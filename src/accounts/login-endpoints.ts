@@ -1,40 +1,26 @@
 import type { BetterAuthPlugin } from 'better-auth';
-import type { Logger } from 'pino';
-import type { Db } from '../db/database.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { claimEmail, confirmEmail, isMailProof, isProvedEmail } from './email-claims.ts';
+import { issuerEndpoints } from './issuer-endpoints.ts';
 import { joinAsNew, setUpPerson } from './joining.ts';
 import { loginHooks } from './login-hooks.ts';
 import { makeMailedLink, spendLoginLink } from './login-links.ts';
-import { no_mail_domain, password_length } from './login-rules.ts';
-import type { Mailer } from './mailer.ts';
+import {
+  beginChallenge,
+  factor_wait_s,
+  loadParts,
+  makeReader,
+  type EndpointOptions,
+  type Parts,
+} from './login-parts.ts';
+import { password_length } from './login-rules.ts';
 import { changedEmailMail, confirmMail, knownEmailMail, signInMail } from './mails.ts';
 import { findInvitation } from './members.ts';
 import { proveSession } from './sessions.ts';
-import { weaknessOf, type Owner } from './weak-passwords.ts';
-
-type EndpointOptions = {
-  db: Db;
-  secret: string;
-  now(): Date;
-  base_url(): string;
-  mailer: Pick<Mailer, 'post' | 'ready'>;
-  log: Pick<Logger, 'error'>;
-};
-
-/** Parts of the endpoints. The login library is loaded at its first use. */
-type Parts = Awaited<ReturnType<typeof loadParts>> & EndpointOptions;
-
-async function loadParts() {
-  const { createAuthEndpoint, getSessionFromCtx, APIError } = await import('better-auth/api');
-  const { setSessionCookie } = await import('better-auth/cookies');
-  const { generateRandomString } = await import('better-auth/crypto');
-  return { createAuthEndpoint, getSessionFromCtx, APIError, setSessionCookie, generateRandomString };
-}
 
 /**
- * Ways in that the library does not have: by a link of ours, by an invitation as somebody new, and the first
- * password of who came by a link.
+ * Ways in that the library does not have: by a link of ours, by an invitation as somebody new, by an issuer, and the
+ * first password of who came by a link.
  */
 export async function loginEndpoints(options: EndpointOptions): Promise<BetterAuthPlugin> {
   const parts = { ...(await loadParts()), ...options };
@@ -48,6 +34,7 @@ export async function loginEndpoints(options: EndpointOptions): Promise<BetterAu
       join: join(parts),
       giveEmail: giveEmail(parts),
       confirmEmail: confirm(parts),
+      ...issuerEndpoints(parts),
     },
     hooks: await loginHooks(options),
   };
@@ -72,19 +59,6 @@ function byLink(parts: Parts) {
     await setSessionCookie(ctx, { session, user });
     return ctx.json({ ok: true });
   });
-}
-
-const factor_wait_s = 600;
-
-type Challenges = { createVerificationValue(row: { value: string; identifier: string; expiresAt: Date }): unknown };
-
-/** A sign-in that waits for its code, as the library begins one after a password. Returns what its cookie says. */
-async function beginChallenge({ generateRandomString }: Parts, rows: Challenges, user_id: string): Promise<string> {
-  const identifier = `2fa-${generateRandomString(20)}`;
-  const expiresAt = new Date(Date.now() + factor_wait_s * 1000); // the library reads its own clock
-  await rows.createVerificationValue({ value: user_id, identifier, expiresAt });
-  await rows.createVerificationValue({ value: '0', identifier: `2fa-attempts-${identifier}`, expiresAt });
-  return identifier;
 }
 
 /** Answers the same, and as fast, whether anybody has this address. */
@@ -205,32 +179,4 @@ function join(parts: Parts) {
     await setSessionCookie(ctx, { session, user });
     return ctx.json({ ok: true });
   });
-}
-
-/** Fields of a body that may be anything; each throws what the library answers as a 400. */
-function makeReader(APIError: Parts['APIError'], body: unknown) {
-  const refuse = (message: string) => new APIError('BAD_REQUEST', { message });
-  const text = (field: string, length_max: number): string => {
-    const value = isRecord(body) ? body[field] : undefined;
-    const fits = typeof value === 'string' && value.trim() !== '' && value.length <= length_max;
-    if (fits && !value.includes('\0')) return value;
-    throw refuse(`${field} is required, and at most ${length_max} characters long.`);
-  };
-  return {
-    text,
-    password: (owner: Owner) => {
-      const value = text('password', password_length.max);
-      const is_long = value.length >= password_length.min;
-      const problem = is_long
-        ? weaknessOf(value, owner)
-        : `The password needs at least ${password_length.min} characters.`;
-      if (problem !== undefined) throw refuse(problem);
-      return value;
-    },
-    email: () => {
-      const value = text('email', 254).trim().toLowerCase();
-      if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(value) && !value.endsWith(`@${no_mail_domain}`)) return value;
-      throw refuse('email must be an e-mail address.');
-    },
-  };
 }

@@ -8,9 +8,11 @@ import type { Windows } from '../limits/window.ts';
 import { customer_bits } from '../net/address.ts';
 import { openHashing, passwordsOf, type Hashing, type HashingOptions } from './hashing.ts';
 import { loginEndpoints } from './login-endpoints.ts';
-import { password_length } from './login-rules.ts';
+import type { Issuers } from './issuers.ts';
+import { client_address_header, password_length } from './login-rules.ts';
 import type { Mailer } from './mailer.ts';
 import { passwordMail, securityMail } from './mails.ts';
+import type { SignInSettings } from './sign-in-settings.ts';
 
 /**
  * Sign-in to the dashboard: people, their passwords, second factors and sessions, and their accounts. The
@@ -29,8 +31,9 @@ export type User = {
   /** Runs this service: sees the pages of operators, and every account's as a viewer. */
   is_operator: boolean;
   two_factor: boolean;
-  /** Came by a link and has no password yet. */
+  /** Came by a link and has no way to sign in yet. */
   is_new: boolean;
+  has_password: boolean;
 };
 
 export type Session = {
@@ -52,24 +55,24 @@ export type LoginOptions = {
   mailer: Pick<Mailer, 'post' | 'ready'>;
   /** Count what comes from one address: the library's own counts are one map for all services of a process. */
   windows: Windows;
-  log: Pick<Logger, 'error'>;
+  log: Pick<Logger, 'error' | 'warn'>;
+  /** Asks the issuers of `sign_in`. */
+  issuers: Issuers;
+  sign_in(): SignInSettings;
+  /** Of accounts that new people get. */
+  base_currency(): string;
   hashing?: HashingOptions;
 };
-
-/**
- * Header in which the pipeline passes the client's address, behind trusted proxies too. A value from outside
- * is ignored.
- */
-const client_address_header = 'x-medley-client-address';
 
 const day_s = 86_400;
 const session_s = 7 * day_s;
 const reset_s = 15 * 60;
 
-/** One request to the login, as it came; `path` is behind /auth. */
+/** One request to the login, as it came; `path` is behind /auth, `query` what follows it. */
 export type LoginRequest = {
   method: string;
   path: string;
+  query: string;
   headers: IncomingHttpHeaders;
   body: Buffer;
   address: string;
@@ -149,7 +152,8 @@ async function readSession(db: Queryable, { session, user }: LoginSession, now: 
     `select coalesce(s."provedAt", s."createdAt") as proved_at, u.name, u.email, u."emailVerified" as email_proved,
             (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,
             u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
-            not exists (select from auth.account a where a."userId" = u.id) as is_new
+            not exists (select from auth.account a where a."userId" = u.id) as is_new,
+            exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password
        from auth."user" u join auth.session s on s."userId" = u.id where u.id = $1 and s.id = $3`,
     [user.id, now, session.id],
   );
@@ -169,11 +173,11 @@ async function proveByReset(db: Queryable, user_id: string): Promise<void> {
   );
 }
 
-function toRequest(origin: string, { method, path, headers, body, address }: LoginRequest): Request {
+function toRequest(origin: string, { method, path, query, headers, body, address }: LoginRequest): Request {
   const all = toHeaders(headers);
   all.set(client_address_header, address);
   const has_body = method !== 'GET' && body.length > 0;
-  return new Request(`${origin}/auth${path}`, {
+  return new Request(`${origin}/auth${path}${query}`, {
     method,
     headers: all,
     ...(has_body && { body: new Uint8Array(body) }),
@@ -256,7 +260,7 @@ async function settings(
     },
     plugins: [
       organization({ allowUserToCreateOrganization: false, disableOrganizationDeletion: true, ...(await roles()) }),
-      twoFactor({ issuer: 'Medley' }),
+      twoFactor({ issuer: 'Medley', allowPasswordless: true }), // those without a password prove themselves before,
       await loginEndpoints(options),
     ],
   };
@@ -288,6 +292,9 @@ const limits = {
   '/reset-password': { window: 60, max: 10 },
   '/change-password': { window: 60, max: 5 },
   '/two-factor/*': { window: 60, max: 10 },
+  '/issuer/start': { window: 60, max: 30 },
+  '/issuer/link': { window: 60, max: 10 },
+  '/issuer/callback/*': { window: 60, max: 30 },
 };
 
 type Counts = NonNullable<NonNullable<BetterAuthOptions['rateLimit']>['customStorage']>;
@@ -306,7 +313,7 @@ function countedIn(windows: Windows): Counts {
 /** `__Host-` binds a cookie to this very host, over https only (RFC 6265bis, 4.1.3.2). */
 function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['advanced']>['cookies']> {
   const prefix = secure ? '__Host-medley.' : 'medley.';
-  const named = ['session_token', 'session_data', 'dont_remember', 'two_factor', 'trust_device'];
+  const named = ['session_token', 'session_data', 'dont_remember', 'two_factor', 'trust_device', 'issuer_state'];
   return Object.fromEntries(named.map((name) => [name, { name: prefix + name }]));
 }
 
@@ -314,7 +321,7 @@ function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['ad
  * Paths of the library that are reachable from outside. Our own endpoints do the rest: the library's list of
  * sessions, for one, contains their tokens.
  */
-export const login_paths: ReadonlySet<string> = new Set([
+const login_paths: ReadonlySet<string> = new Set([
   'POST /sign-in/email',
   'POST /sign-in/link',
   'POST /sign-in/mail',
@@ -333,4 +340,16 @@ export const login_paths: ReadonlySet<string> = new Set([
   'POST /two-factor/verify-totp',
   'POST /two-factor/verify-backup-code',
   'POST /two-factor/generate-backup-codes',
+  'POST /issuer/start',
+  'POST /issuer/link',
 ]);
+
+/** Tells whether a request of this method for this path, behind /auth, is let through to the library. */
+export function isLoginPath(method: string, path: string): boolean {
+  return login_paths.has(`${method} ${path}`) || (method === 'GET' && isIssuerAnswer(path));
+}
+
+/** The path to which an issuer sends people back. */
+export function isIssuerAnswer(path: string): boolean {
+  return /^\/issuer\/callback\/[a-z0-9-]{1,32}$/.test(path);
+}

@@ -67,6 +67,11 @@ export async function proveSession(db: Queryable, id: string, now: Date): Promis
   await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, now]);
 }
 
+/** Notes that this session began with two factors, whatever its person has set up here. */
+export async function noteTwoFactors(db: Queryable, id: string): Promise<void> {
+  await db.query('update auth.session set "hasTwoFactors" = true where id = $1', [id]);
+}
+
 /** Removes sessions, and tokens of the login library, that ended before. */
 export async function removeOldSessions(db: Queryable, ended_before: Date): Promise<void> {
   await db.query('delete from auth.session where "expiresAt" < $1', [ended_before]);

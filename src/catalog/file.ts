@@ -22,6 +22,7 @@ import { makeReport, type Report } from './report.ts';
 import type { CatalogFile, ProviderEntry } from './schema.ts';
 import { default_currencies } from './settings.ts';
 import { misshapes } from './shape.ts';
+import { checkSignIn } from './sign-in.ts';
 import { parseSource } from './source.ts';
 
 /** The content of a file with no mistakes, else all of them; and what is probably one. */
@@ -46,6 +47,7 @@ function check(value: unknown, surroundings: Surroundings, report: Report): void
   checkStranded(Object.keys(rates), surroundings, report);
   checkBase(value, Object.keys(rates), report);
   checkMail(valueAt(value, ['mail', 'url']), surroundings, report);
+  checkSignIn(valueAt(value, ['sign_in']), surroundings, report);
   checkStorage(valueAt(value, ['storage']), surroundings, report);
   checkAlerts(valueAt(value, ['alerts']), surroundings, report);
   const providers = checkProviders(value, surroundings, report);

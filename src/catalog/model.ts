@@ -1,3 +1,4 @@
+import type { SignInSettings } from '../accounts/sign-in-settings.ts';
 import type { Issuer } from '../billing/invoice.ts';
 import type { FieldError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
@@ -379,6 +380,8 @@ export type Settings = {
   readonly top_up_text?: string;
   /** Outgoing mail; without it none is sent. `url`: env:NAME or file:/path. */
   readonly mail?: { readonly url: string; readonly from: string };
+  /** Ways to sign in to the dashboard. */
+  readonly sign_in: SignInSettings;
   /** Alerts to operators. */
   readonly alerts: AlertSettings;
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */

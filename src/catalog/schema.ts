@@ -22,6 +22,7 @@ import { responses } from './responses-schema.ts';
 import { backup } from './backup-schema.ts';
 import { catalog } from './default-schema.ts';
 import { retention } from './retention-schema.ts';
+import { sign_in } from './sign-in-schema.ts';
 import { storage } from './storage-schema.ts';
 import { tools } from './tools-schema.ts';
 
@@ -449,6 +450,7 @@ const catalog_schema = section(
     tools: Type.Optional(tools),
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),
+    sign_in: Type.Optional(sign_in),
     alerts: Type.Optional(alerts),
     sandbox: Type.Optional(
       Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),

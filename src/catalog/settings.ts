@@ -6,6 +6,7 @@ import type { StorageSettings } from '../storage/settings.ts';
 import type { CatalogFile, IssuerEntry } from './schema.ts';
 import type { BucketEntry } from './storage-schema.ts';
 import type { WebSearchEntry } from './tools-schema.ts';
+import { signInOf } from './sign-in.ts';
 import { default_price_list } from './price-list.ts';
 
 export const default_currencies = { USD: '1', PLN: '3.65' };
@@ -66,6 +67,7 @@ export function settingsOf(file: CatalogFile): Settings {
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
     ...(mail && { mail }),
+    sign_in: signInOf(file.sign_in),
     alerts: alertsOf(file.alerts),
     currencies,
     base_currency,

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
+import { openIssuers } from '../accounts/issuers.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { stranded } from '../catalog/check-settings.ts';
 import { backupHealth, healthText } from '../backup/scheduled.ts';
@@ -146,6 +147,18 @@ const examinations: Record<string, Examine> = {
     const { web_search } = catalog.current.settings.tools;
     if (!web_search) return { ok: true, detail: 'none is configured (tools.web_search in medley.yaml)' };
     return examineSearch(guard, web_search, { may_cost: may_search, signal: new AbortController().signal });
+  },
+  sign_in: async ({ catalog, guard, clock }) => {
+    const { issuers } = catalog.current.settings.sign_in;
+    if (issuers.length === 0) return { ok: true, detail: 'by password and link only (sign_in.issuers in medley.yaml)' };
+    const client = openIssuers({ guard, now: () => new Date(clock.now()) });
+    const results = await Promise.all(
+      issuers.map(async (issuer) => {
+        const problem = await client.examine(issuer).catch((error: unknown) => String(error));
+        return { ok: problem === undefined, detail: `${issuer.id}: ${problem ?? 'answers'}` };
+      }),
+    );
+    return { ok: results.every(({ ok }) => ok), detail: results.map(({ detail }) => detail).join('; ') };
   },
   address: async (app) => {
     const url = app.base_url();

@@ -57,6 +57,7 @@ import { approve_device_login, deny_device_login, find_device_login } from './de
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
+import { get_sign_in, list_sign_ins, unlink_sign_in } from './sign-ins.ts';
 import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
 import { get_ledger_file, list_ledger } from './ledger.ts';
 import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } from './invoices.ts';
@@ -86,6 +87,7 @@ import {
 
 const endpoints: readonly Endpoint<App>[] = [
   ...login_endpoints,
+  get_sign_in,
   get_me,
   get_invitation,
   accept_invitation,
@@ -194,6 +196,8 @@ const endpoints: readonly Endpoint<App>[] = [
   get_delivery,
   resend_delivery,
   list_sessions,
+  list_sign_ins,
+  unlink_sign_in,
   end_session,
   end_other_sessions,
   get_team,

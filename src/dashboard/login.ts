@@ -3,10 +3,11 @@ import type { Db } from '../db/database.ts';
 import type { Mailer } from '../accounts/mailer.ts';
 import { audit } from '../accounts/audit.ts';
 import { knownBrowserCookie, knownBrowserOf } from '../accounts/known-browsers.ts';
-import { login_paths, type LoginAnswer, type Session, type Login } from '../accounts/login.ts';
+import { isIssuerAnswer, isLoginPath, type LoginAnswer, type Session, type Login } from '../accounts/login.ts';
+import type { SignInSettings } from '../accounts/sign-in-settings.ts';
 import { checkOrigin } from '../accounts/person.ts';
 import { checkProof } from '../accounts/proof.ts';
-import type { Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
+import type { Answer, Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
@@ -19,6 +20,7 @@ type Parts = SignInParts & {
   readonly clock: Clock;
   readonly login: Login;
   readonly mailer: Mailer;
+  readonly catalog: { readonly current: { readonly settings: { readonly sign_in: SignInSettings } } };
   base_url(): string;
 };
 
@@ -44,10 +46,25 @@ export const login_endpoints: Endpoint<Parts>[] = (['GET', 'POST'] as const).map
   handle: handleLogin,
 }));
 
-function checkHead({ base_url }: Parts, { method, params, headers }: RequestHead): void {
-  if (!login_paths.has(`${method} ${pathOf(params)}`)) throw new ApiError('not_found', 'There is nothing here.');
+function checkHead({ base_url, catalog }: Parts, { method, params, headers }: RequestHead): void {
+  const path = pathOf(params);
+  if (!isLoginPath(method, path)) throw new ApiError('not_found', 'There is nothing here.');
   if (method === 'POST') checkOrigin(headers, new URL(base_url()).origin);
+  const { password, issuers } = catalog.current.settings.sign_in;
+  if (password || !needs_passwords.has(path)) return;
+  const names = issuers.map(({ name }) => name).join(' or ');
+  throw new ApiError('forbidden', `There are no passwords here. Sign in with ${names}.`, { code: 'no_passwords' });
 }
+
+/** Paths for those who have a password, or get one. */
+const needs_passwords: ReadonlySet<string> = new Set([
+  '/sign-in/email',
+  '/set-up',
+  '/join',
+  '/change-password',
+  '/request-password-reset',
+  '/reset-password',
+]);
 
 /** Behind /auth. */
 function pathOf(params: PublicCall['params']): string {
@@ -58,12 +75,14 @@ async function handleLogin(app: Parts, call: PublicCall) {
   const path = pathOf(call.params);
   const { method, headers, address } = call;
   const about = needs_session.has(path) ? await app.login.sessionOf(headers) : undefined; // before it is replaced
-  if (about && needs_proof.has(path)) checkProof(about.proved_at, app.clock.now());
+  if (about && asksProof(path, about)) checkProof(about.proved_at, app.clock.now());
   if (path === '/two-factor/enable' && about?.user.two_factor === true) {
     throw new ApiError('conflict', 'The second factor is on already. Turn it off first.'); // it would be replaced
   }
   const attempt = await takeAttempt(app, path, call, about);
-  const answer = await app.login.answer({ method, path, headers, body: checkedBody(path, call), address });
+  const query = queryOf(call);
+  const answer = await app.login.answer({ method, path, query, headers, body: checkedBody(path, call), address });
+  if (isIssuerAnswer(path) && answer.status !== 302) return toPage(app, answer.status);
   await attempt?.end(answer.status);
   if (about && answer.status < 300) await tell(app, { path, session: about, address });
   if (path === '/sign-in/email' && answer.status < 300) rememberBrowser(app, call, answer);
@@ -92,7 +111,28 @@ const deeds: ReadonlyMap<string, { action: string; subject?: string }> = new Map
 ]);
 
 /** By these one changes the way in itself, which a stolen session must not be enough for. */
-const needs_proof: ReadonlySet<string> = new Set(['/email']);
+const needs_proof: ReadonlySet<string> = new Set(['/email', '/issuer/link']);
+
+/** Paths on which whoever has a password gives it, and anybody else proves themselves. */
+const changes_factor: ReadonlySet<string> = new Set([
+  '/two-factor/enable',
+  '/two-factor/disable',
+  '/two-factor/generate-backup-codes',
+]);
+
+function asksProof(path: string, { user }: Session): boolean {
+  return needs_proof.has(path) || (changes_factor.has(path) && !user.has_password);
+}
+
+function queryOf({ query }: PublicCall): string {
+  return query.size === 0 ? '' : `?${new URLSearchParams([...query]).toString()}`;
+}
+
+/** A browser has come from an issuer: whoever looks at it reads a page, not JSON. */
+function toPage({ base_url }: Parts, status: number): Answer {
+  const location = `${base_url()}/sign-in?problem=${status === 429 ? 'too_many' : 'answer'}`;
+  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
+}
 
 const needs_session: ReadonlySet<string> = new Set([...deeds.keys(), ...needs_proof, '/prove']);
 

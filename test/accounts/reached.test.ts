@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { openIssuers } from '../../src/accounts/issuers.ts';
 import { openLogin } from '../../src/accounts/login.ts';
 import { no_mail_domain } from '../../src/accounts/login-rules.ts';
 import type { Mail } from '../../src/accounts/mailer.ts';
@@ -82,11 +83,14 @@ describe('the public address', () => {
       mailer: { post: (mail) => void mails.push(mail), ready: () => true },
       windows: windowsOfOneProcess(),
       log: test.app.log,
+      issuers: openIssuers({ guard: test.app.guard, now: () => new Date() }),
+      sign_in: () => test.app.catalog.current.settings.sign_in,
+      base_currency: () => 'USD',
     });
     const body = Buffer.from(JSON.stringify({ email: `${owner.user_id}@${no_mail_domain}` }));
     const headers = { 'content-type': 'application/json' };
     const ask = () =>
-      login.answer({ method: 'POST', path: '/request-password-reset', headers, body, address: '192.0.2.1' });
+      login.answer({ method: 'POST', path: '/request-password-reset', query: '', headers, body, address: '192.0.2.1' });
     await ask();
     base_url = 'http://first.example/below'; // the same origin
     await ask();

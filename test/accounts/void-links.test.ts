@@ -39,6 +39,7 @@ async function linksOf(who: Someone, email: string): Promise<Links> {
   await test.app.login.answer({
     method: 'POST',
     path: '/request-password-reset',
+    query: '',
     headers: { 'content-type': 'application/json', origin: test.url },
     body: Buffer.from(JSON.stringify({ email })),
     address: `192.0.2.${(asked += 1)}`, // each may ask three times a minute

@@ -36,7 +36,7 @@ describe('a command without a running service', () => {
     const { ok, checks } = await commands.ok('doctor');
     expect(ok).toBe(true);
     expect(checks.map((check) => [check.name, check.ok])).toEqual(
-      'node database clock storage catalogue certificates books journal secret backups search address'
+      'node database clock storage catalogue certificates books journal secret backups search sign_in address'
         .split(' ')
         .map((name) => [name, true]),
     );

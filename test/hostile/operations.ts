@@ -67,7 +67,7 @@ export function bodySchema(docs: Record<string, unknown>): unknown {
 
 const login_paths = `sign-in/email sign-in/link set-up join email confirm-email change-password request-password-reset
  reset-password update-user two-factor/enable two-factor/disable two-factor/verify-totp two-factor/verify-backup-code
- two-factor/generate-backup-codes nothing`.split(/\s+/);
+ two-factor/generate-backup-codes issuer/start issuer/link issuer/callback/google nothing`.split(/\s+/);
 
 function targetOf(path: string, world: World): fc.Arbitrary<string> {
   const [, area = ''] = path.split('/');

@@ -18,8 +18,9 @@ export type Person = {
   /** Runs this service. */
   is_operator: boolean;
   two_factor: boolean;
-  /** Came by a link and has no password yet. */
+  /** Came by a link and has no way to sign in yet. */
   is_new: boolean;
+  has_password: boolean;
 };
 
 /** An account as whoever looks at it may use it. */
@@ -38,3 +39,6 @@ export type Me = { user: Person; accounts: MyAccount[]; base_url: string; mails:
 export type BalanceView = { balance: Cost; held: Cost; available: Cost };
 
 export type InvitationView = { account_name: string; email: string; role: Role };
+
+/** The ways in that this service has. `mails`: links can be mailed. */
+export type SignInView = { password: boolean; mails: boolean; issuers: { id: string; name: string }[] };

@@ -35,3 +35,13 @@ export type PendingInvitationView = {
 export type TeamView = { members: MemberView[]; invitations: PendingInvitationView[] | null };
 
 export type InvitedView = { link: string; expires_at: string; mailed: boolean };
+
+/** A connection of this person with an issuer. `issuer_id`: null where it signs nobody in any more. */
+export type LinkedSignInView = {
+  id: string;
+  name: string;
+  email: string | null;
+  created_at: string;
+  used_at: string | null;
+  issuer_id: string | null;
+};

@@ -1,9 +1,12 @@
 import { Button, Code, Group, PasswordInput, Stack, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
+import type { LinkedSignInView } from '../../../src/dashboard/views/settings.ts';
 import { api } from '../api.ts';
+import { below } from '../below.ts';
 import { offerProof } from '../proof.ts';
 import { addressOf, type Me } from '../session.tsx';
+import { useWaysIn } from '../ui/Issuers.tsx';
 import { Failed } from '../ui/states.tsx';
 import { Modal } from '../ui/Modal.tsx';
 
@@ -31,7 +34,11 @@ export function ProofDialog({ me }: { me: Me }) {
       centered
     >
       <EscapeIsOurs cancel={() => end(false)}>
-        {me.user.is_new ? <WithoutPassword me={me} end={end} /> : <ByPassword email={addressOf(me.user)} end={end} />}
+        {me.user.has_password ? (
+          <ByPassword email={addressOf(me.user)} end={end} />
+        ) : (
+          <WithoutPassword me={me} end={end} />
+        )}
       </EscapeIsOurs>
     </Modal>
   );
@@ -111,9 +118,10 @@ function ByPassword({ email, end }: Props & { email: string | undefined }) {
   );
 }
 
-/** Whoever came by a link comes by another one, in this browser; the act goes on with the session that it begins. */
+/** Whoever has no password signs in anew, in this browser; the act goes on with the session that this begins. */
 function WithoutPassword({ me, end }: Props & { me: Me }) {
   const queries = useQueryClient();
+  const issuers = useConnected();
   const email = me.mails && me.user.email_proved ? addressOf(me.user) : undefined;
   const mail = useMutation({ mutationFn: () => api.post('/auth/sign-in/mail', { email }) });
   const goOn = async () => {
@@ -123,14 +131,21 @@ function WithoutPassword({ me, end }: Props & { me: Me }) {
   return (
     <Stack>
       <Text size="sm">
-        You signed in more than 15 minutes ago, and you have no password. Open a new sign-in link in this browser, then
-        continue here.
+        You signed in more than 15 minutes ago, and you have no password. Sign in again in this browser, then continue
+        here.
       </Text>
+      {issuers.map(({ id, name }) => (
+        <Button key={id} component="a" variant="light" target="_blank" href={below(`/sign-in?with=${id}&fresh=1`)}>
+          Sign in with {name} again
+        </Button>
+      ))}
       {email === undefined ? (
-        <Text size="sm">
-          The operator creates one with Medley's command <Code>login-link</Code>. With a password, which you set on the
-          Home page, you need no links.
-        </Text>
+        issuers.length === 0 && (
+          <Text size="sm">
+            The operator creates a link with Medley's command <Code>login-link</Code>. With a way in of your own, which
+            you set on the Home page, you need no links.
+          </Text>
+        )
       ) : mail.isSuccess ? (
         <Text size="sm">A link is on its way to {email}.</Text>
       ) : (
@@ -149,4 +164,14 @@ function WithoutPassword({ me, end }: Props & { me: Me }) {
       </Group>
     </Stack>
   );
+}
+
+/** The issuers that sign this person in. */
+function useConnected(): { id: string; name: string }[] {
+  const ways = useWaysIn();
+  const { data } = useQuery({
+    queryKey: ['sign-ins'],
+    queryFn: ({ signal }) => api.get<{ data: LinkedSignInView[] }>('/dash/sign-ins', { signal }),
+  });
+  return (ways.data?.issuers ?? []).filter(({ id }) => data?.data.some(({ issuer_id }) => issuer_id === id));
 }

@@ -4,6 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { useSession } from '../../session.tsx';
+import { IssuerButtons, useWaysIn } from '../../ui/Issuers.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
@@ -11,6 +12,17 @@ import { Failed } from '../../ui/states.tsx';
 /** Asks a person who came by a link to set a password: without one they need another link next time. */
 export function SetUp() {
   const [open, { open: show, close }] = useDisclosure();
+  const ways = useWaysIn();
+  if (ways.data?.password === false) {
+    return (
+      <Alert variant="light" title="Come back without a link">
+        <Stack align="flex-start">
+          <Text size="sm">Connect another service, and it signs you in from anywhere.</Text>
+          <IssuerButtons issuers={ways.data.issuers} purpose="link" word="Connect" />
+        </Stack>
+      </Alert>
+    );
+  }
   return (
     <Alert variant="light" title="Come back without a link">
       <Group justify="space-between">

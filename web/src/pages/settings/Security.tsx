@@ -8,6 +8,7 @@ import { Card } from '../../ui/Page.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
 import { SetUp } from '../home/SetUp.tsx';
+import { LinkedSignIns } from './LinkedSignIns.tsx';
 import { Sessions } from './Sessions.tsx';
 import { TwoFactor } from './TwoFactor.tsx';
 
@@ -20,10 +21,11 @@ export function Security() {
         <SetUp />
       ) : (
         <>
-          <Password />
+          {me.user.has_password && <Password />}
           <TwoFactor on={me.user.two_factor} />
         </>
       )}
+      <LinkedSignIns />
       <Sessions />
     </Stack>
   );

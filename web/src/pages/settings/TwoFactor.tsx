@@ -2,6 +2,7 @@ import { Button, Center, Code, Group, PasswordInput, SimpleGrid, Stack, Text, Te
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { api } from '../../api.ts';
+import { useSession } from '../../session.tsx';
 import { CodeBox, Copy } from '../../ui/Copy.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -155,6 +156,7 @@ function AskPassword(props: {
 }) {
   const { title, word, ask, close, children } = props;
   const [password, setPassword] = useState('');
+  const { has_password } = useSession().me.user;
   return (
     <Modal opened onClose={close} title={title}>
       <form
@@ -165,14 +167,16 @@ function AskPassword(props: {
       >
         <Stack>
           {children && <Text size="sm">{children}</Text>}
-          <PasswordInput
-            label="Your password"
-            autoComplete="current-password"
-            required
-            data-autofocus
-            value={password}
-            onChange={({ currentTarget }) => setPassword(currentTarget.value)}
-          />
+          {has_password && (
+            <PasswordInput
+              label="Your password"
+              autoComplete="current-password"
+              required
+              data-autofocus
+              value={password}
+              onChange={({ currentTarget }) => setPassword(currentTarget.value)}
+            />
+          )}
           {ask.error && <Failed error={ask.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={close}>

@@ -1,10 +1,11 @@
-import { Anchor, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { InvitationView } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
 import { below, own_path } from '../../below.ts';
 import { useMe } from '../../session.tsx';
+import { IssuerButtons, useWaysIn } from '../../ui/Issuers.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { useArrive } from './arrive.ts';
@@ -57,6 +58,26 @@ function Accept({ link: { id, proof } }: { link: Link }) {
 }
 
 function Join({ link }: { link: Link }) {
+  const ways = useWaysIn();
+  const here = location.pathname.slice(own_path.length) + location.search;
+  return (
+    <Loaded query={ways} height={160}>
+      {({ password, issuers }) => (
+        <>
+          {issuers.length > 0 && (
+            <>
+              <IssuerButtons issuers={issuers} purpose={{ next: here }} word="Continue with" />
+              {password && <Divider label="or" />}
+            </>
+          )}
+          {password && <JoinByPassword link={link} here={here} />}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function JoinByPassword({ link, here }: { link: Link; here: string }) {
   const arrive = useArrive();
   const form = useForm({ mode: 'uncontrolled', initialValues: { name: '', password: '' } });
   const { mutate, error, isPending } = useMutation({
@@ -79,12 +100,7 @@ function Join({ link }: { link: Link }) {
         <Button type="submit" loading={isPending}>
           Join
         </Button>
-        <Anchor
-          href={below(
-            `/sign-in?next=${encodeURIComponent(location.pathname.slice(own_path.length) + location.search)}`,
-          )}
-          size="sm"
-        >
+        <Anchor href={below(`/sign-in?next=${encodeURIComponent(here)}`)} size="sm">
           Already have a password here? Sign in
         </Anchor>
       </Stack>

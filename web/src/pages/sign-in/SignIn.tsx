@@ -1,4 +1,16 @@
-import { Alert, Anchor, Button, Center, Code, Loader, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Button,
+  Center,
+  Code,
+  Divider,
+  Loader,
+  PasswordInput,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
@@ -6,6 +18,7 @@ import { useEffect, useRef, useState } from 'react';
 import { below } from '../../below.ts';
 import { api, isRecord } from '../../api.ts';
 import { useMe } from '../../session.tsx';
+import { IssuerButtons, IssuerProblem, useIssuer, useWaysIn } from '../../ui/Issuers.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { useArrive, requestedPage } from './arrive.ts';
 import { EntryPage } from './EntryPage.tsx';
@@ -13,21 +26,23 @@ import { ForgottenPassword, MailedLink } from './AskByMail.tsx';
 
 type Step = 'password' | 'code' | 'forgotten' | 'link';
 
-/** By a one-time link (`?token=`), or by e-mail address and password, and a second factor if there is one. */
+/** By a one-time link (`?token=`), by an issuer, or by e-mail address and password; then by a second factor. */
 export function SignIn() {
   const me = useMe();
   const search = new URLSearchParams(location.search);
   const token = search.get('token');
-  const [step, setStep] = useState<Step>('password');
+  const [step, setStep] = useState<Step>(() => (search.get('step') === 'code' ? 'code' : 'password'));
   // Once: this page is shown until the next one is loaded, whose address has no `next`.
   const [page] = useState(requestedPage);
   if (step === 'code') return <SecondFactor />;
   if (token !== null)
     return <ByLink token={token} by_mail={search.get('by') === 'mail'} onCode={() => setStep('code')} />;
+  const issuer = search.get('with');
+  if (issuer !== null) return <ByIssuer issuer={issuer} next={page} fresh={search.get('fresh') === '1'} />;
   if (me.data) return <Forward page={page} />;
   if (step === 'forgotten') return <ForgottenPassword back={() => setStep('password')} />;
   if (step === 'link') return <MailedLink back={() => setStep('password')} />;
-  return <ByPassword onStep={setStep} />;
+  return <Ways onStep={setStep} />;
 }
 
 /** For who is signed in already: in another tab, or since yesterday. */
@@ -105,7 +120,56 @@ function SignedInAlready({ name }: { name: string }) {
   );
 }
 
-function ByPassword({ onStep }: { onStep: (step: Step) => void }) {
+/** An address that begins the sign-in of an issuer by itself. */
+function ByIssuer({ issuer, next, fresh }: { issuer: string; next: string; fresh: boolean }) {
+  const { mutate, error } = useIssuer({ next, fresh });
+  const sent = useRef(false);
+  useEffect(() => {
+    if (sent.current) return; // React runs this twice while developing
+    sent.current = true;
+    mutate(issuer);
+  }, [mutate, issuer]);
+  return (
+    <EntryPage title="Signing you in">
+      {error ? (
+        <>
+          <Failed error={error} />
+          <Anchor href={below('/sign-in')}>Back to signing in</Anchor>
+        </>
+      ) : (
+        <Loader role="status" aria-label="Signing you in" />
+      )}
+    </EntryPage>
+  );
+}
+
+type StepProps = { onStep: (step: Step) => void };
+
+/** Everything that one can sign in with here. */
+function Ways({ onStep }: StepProps) {
+  const ways = useWaysIn();
+  const [next] = useState(requestedPage);
+  // Whoever has a password need not wait for a list.
+  const { password = true, mails = false, issuers = [] } = ways.data ?? {};
+  return (
+    <EntryPage title="Sign in">
+      <IssuerProblem issuers={issuers} />
+      {issuers.length > 0 && <IssuerButtons issuers={issuers} purpose={{ next }} word="Sign in with" />}
+      {password && issuers.length > 0 && <Divider label="or with a password" />}
+      {password ? (
+        <ByPassword onStep={onStep} />
+      ) : (
+        mails && (
+          <Anchor component="button" type="button" size="sm" onClick={() => onStep('link')}>
+            Mail me a link instead
+          </Anchor>
+        )
+      )}
+    </EntryPage>
+  );
+}
+
+function ByPassword({ onStep }: StepProps) {
   const arrive = useArrive();
   const form = useForm({ mode: 'uncontrolled', initialValues: { email: '', password: '' } });
   const { mutate, error, isPending } = useMutation({
@@ -113,40 +177,33 @@ function ByPassword({ onStep }: { onStep: (step: Step) => void }) {
     onSuccess: async (answer) => (asksForCode(answer) ? onStep('code') : arrive()),
   });
   return (
-    <EntryPage title="Sign in">
-      <form onSubmit={form.onSubmit((values) => mutate(values))}>
-        <Stack>
-          <TextInput
-            label="E-mail address"
-            type="email"
-            autoComplete="username"
-            required
-            autoFocus
-            {...form.getInputProps('email')}
-          />
-          <PasswordInput
-            label="Password"
-            autoComplete="current-password"
-            required
-            {...form.getInputProps('password')}
-          />
-          {error && (
-            <Alert role="alert" color="red" variant="light">
-              {error.message}
-            </Alert>
-          )}
-          <Button type="submit" loading={isPending}>
-            Sign in
-          </Button>
-          <Anchor component="button" type="button" size="sm" onClick={() => onStep('forgotten')}>
-            Forgotten your password?
-          </Anchor>
-          <Anchor component="button" type="button" size="sm" onClick={() => onStep('link')}>
-            Mail me a link instead
-          </Anchor>
-        </Stack>
-      </form>
-    </EntryPage>
+    <form onSubmit={form.onSubmit((values) => mutate(values))}>
+      <Stack>
+        <TextInput
+          label="E-mail address"
+          type="email"
+          autoComplete="username"
+          required
+          autoFocus
+          {...form.getInputProps('email')}
+        />
+        <PasswordInput label="Password" autoComplete="current-password" required {...form.getInputProps('password')} />
+        {error && (
+          <Alert role="alert" color="red" variant="light">
+            {error.message}
+          </Alert>
+        )}
+        <Button type="submit" loading={isPending}>
+          Sign in
+        </Button>
+        <Anchor component="button" type="button" size="sm" onClick={() => onStep('forgotten')}>
+          Forgotten your password?
+        </Anchor>
+        <Anchor component="button" type="button" size="sm" onClick={() => onStep('link')}>
+          Mail me a link instead
+        </Anchor>
+      </Stack>
+    </form>
   );
 }
 
