@@ -123,7 +123,7 @@ describe('the catalogue with a file', () => {
     expect([...current.providers.keys()]).toEqual(['p']);
   });
 
-  it('reads every setting but those of alerts', async () => {
+  it('reads every setting but those of alerts and of sign-in', async () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
@@ -141,7 +141,9 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
 tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] }, image_generation: { model: a/c, images_max: 2, timeout: 12s } }
 `);
-    expect({ ...current.settings, alerts: undefined, currencies: [...current.settings.currencies] }).toEqual({
+    const { alerts, sign_in, ...settings } = current.settings;
+    expect([alerts.per_hour_max, sign_in.password]).toEqual([20, true]);
+    expect({ ...settings, currencies: [...settings.currencies] }).toEqual({
       base_url: 'https://x.example',
       trusted_proxies: ['10.0.0.0/8'],
       hsts: 'off',
