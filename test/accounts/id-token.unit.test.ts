@@ -1,6 +1,7 @@
 import { generateKeyPairSync, sign, type KeyObject, type SignKeyObjectInput } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { readIdToken, type Jwk } from '../../src/accounts/id-token.ts';
+import { SignInProblem } from '../../src/accounts/sign-in-problem.ts';
 
 const now = new Date('2026-11-28T12:00:00Z');
 const now_s = now.getTime() / 1000;
@@ -26,6 +27,15 @@ const jwkOf = ({ publicKey }: Pair): Jwk => ({ ...publicKey.export({ format: 'jw
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve });
 const p1363 = { dsaEncoding: 'ieee-p1363' } as const;
+
+/** Returns the subject, or the code of the problem. */
+function outcomeOf(token: string): string {
+  try {
+    return readIdToken(token, [jwkOf(rsa)], expected).sub;
+  } catch (error) {
+    return error instanceof SignInProblem ? error.code : String(error);
+  }
+}
 
 describe('an ID token', () => {
   it.each([
@@ -69,16 +79,14 @@ describe('an ID token', () => {
   });
 
   it.each([
-    [{ exp: now_s - 119 }, true],
-    [{ exp: now_s - 121 }, false],
-    [{ iat: now_s + 119 }, true],
-    [{ iat: now_s + 121 }, false],
-    [{ nbf: now_s + 121 }, false],
-  ])('may be off by two minutes: %o', (change, is_fine) => {
-    const read = () =>
-      readIdToken(tokenOf('RS256', rsa, { hash: 'sha256' }, { ...claims, ...change }), [jwkOf(rsa)], expected);
-    if (is_fine) expect(read().sub).toBe('s');
-    else expect(read).toThrow(/s ago|s from now/);
+    [{ exp: now_s - 119 }, 's'],
+    [{ exp: now_s - 121 }, 'clock'],
+    [{ iat: now_s + 119 }, 's'],
+    [{ iat: now_s + 121 }, 'clock'],
+    [{ nbf: now_s + 121 }, 'clock'],
+  ])('may be off by two minutes: %o is "%s"', (change, outcome) => {
+    const token = tokenOf('RS256', rsa, { hash: 'sha256' }, { ...claims, ...change });
+    expect(outcomeOf(token)).toBe(outcome);
   });
 
   it.each(['', 'a.b', 'a.b.c', `${part({ alg: 'RS256' })}.x.y`, `${part([])}.${part({})}.z`])('%j is none', (text) => {
