@@ -110,6 +110,8 @@ describe('the catalogue without a file', () => {
   });
 });
 
+const settingsIn = async (yaml: string) => (await open(yaml)).current.settings;
+
 describe('the catalogue with a file', () => {
   it("lists the file's models first, which may replace built-in ones", async () => {
     const { current } = await open(withProvider(image('a') + image('sandbox/down')));
@@ -124,7 +126,12 @@ describe('the catalogue with a file', () => {
   });
 
   it('reads every setting but those of alerts and of sign-in', async () => {
-    const { current } = await open(`version: 1
+    const {
+      alerts: _alerts,
+      sign_in: _sign_in,
+      currencies,
+      ...settings
+    } = await settingsIn(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
 limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4, waiting_tasks: 9 }
@@ -141,9 +148,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
 tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] }, image_generation: { model: a/c, images_max: 2, timeout: 12s } }
 `);
-    const { alerts, sign_in, ...settings } = current.settings;
-    expect([alerts.per_hour_max, sign_in.password]).toEqual([20, true]);
-    expect({ ...settings, currencies: [...settings.currencies] }).toEqual({
+    expect({ ...settings, currencies: [...currencies] }).toEqual({
       base_url: 'https://x.example',
       trusted_proxies: ['10.0.0.0/8'],
       hsts: 'off',
