@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkCatalogFile, openCatalog } from '../../src/catalog/catalog.ts';
 import type { Kind } from '../../src/catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount } from '../../src/catalog/price.ts';
+import type { Settings } from '../../src/catalog/model.ts';
 import { modelRecord } from '../../src/catalog/view.ts';
 
 let folder: string;
@@ -110,7 +111,10 @@ describe('the catalogue without a file', () => {
   });
 });
 
-const settingsIn = async (yaml: string) => (await open(yaml)).current.settings;
+/** Settings without those that have tests of their own. */
+function mostOf({ alerts: _alerts, sign_in: _sign_in, currencies, ...others }: Settings) {
+  return { ...others, currencies: [...currencies] };
+}
 
 describe('the catalogue with a file', () => {
   it("lists the file's models first, which may replace built-in ones", async () => {
@@ -125,13 +129,8 @@ describe('the catalogue with a file', () => {
     expect([...current.providers.keys()]).toEqual(['p']);
   });
 
-  it('reads every setting but those of alerts and of sign-in', async () => {
-    const {
-      alerts: _alerts,
-      sign_in: _sign_in,
-      currencies,
-      ...settings
-    } = await settingsIn(`version: 1
+  it('reads every setting but those of alerts and sign-in', async () => {
+    const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }
 limits: { generate_per_minute: 1, chat_per_minute: 2, chat_at_once: 5, failed_per_24h: 3, other_per_minute: 4, waiting_tasks: 9 }
@@ -148,7 +147,7 @@ files: { keep: 6s, file_mb_max: 7, account_mb_max: 8, account_files_max: 9 }
 responses: { keep: 10d, response_mb_max: 2, account_mb_max: 3 }
 tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5", per: 7, cost: "0.4", results_max: 8, searches_max: 9, timeout: 11s, allow_private: true, models: [a/b] }, image_generation: { model: a/c, images_max: 2, timeout: 12s } }
 `);
-    expect({ ...settings, currencies: [...currencies] }).toEqual({
+    expect(mostOf(current.settings)).toEqual({
       base_url: 'https://x.example',
       trusted_proxies: ['10.0.0.0/8'],
       hsts: 'off',
