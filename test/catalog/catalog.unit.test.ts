@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkCatalogFile, openCatalog } from '../../src/catalog/catalog.ts';
-import type { Kind } from '../../src/catalog/model.ts';
+import type { Kind, Settings } from '../../src/catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount } from '../../src/catalog/price.ts';
-import type { Settings } from '../../src/catalog/model.ts';
 import { modelRecord } from '../../src/catalog/view.ts';
 
 let folder: string;
