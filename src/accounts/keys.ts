@@ -60,7 +60,14 @@ export function hashKey(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-type NewKey = { account_id: string; name: string; limit_month: Money | null; rules?: KeyRules };
+/** `project_id`: null or absent for the default one. */
+export type NewKey = {
+  account_id: string;
+  name: string;
+  limit_month: Money | null;
+  rules?: KeyRules;
+  project_id?: string | null;
+};
 
 /** `shares`: the key whose budget it uses too. */
 type RotatedKey = { account_id: string; name: string; shares: string; rules: KeyRules };
@@ -105,7 +112,8 @@ async function insertRow(
     const budget_id = await shareBudget(tx, { id: row.id, account_id, shares: key.shares }, now);
     await tx.query('update api_keys set budget_id = $2 where id = $1', [row.id, budget_id]);
   } else {
-    await openBudget(tx, { id: row.id, account_id, limit_month: key.limit_month }, now);
+    const { limit_month, project_id = null } = key;
+    await openBudget(tx, { id: row.id, account_id, limit_month, project_id }, now);
   }
   return row;
 }

@@ -199,7 +199,7 @@ export function renderEntry(entry: Entry, currency: string): Transaction {
   };
 }
 
-const group_names = 'day, hour, model, key, modality, user, tag, metadata.NAME';
+const group_names = 'day, hour, model, key, project, modality, user, tag, metadata.NAME';
 
 export const get_usage: Endpoint<Parts> = {
   method: 'GET',
@@ -208,7 +208,7 @@ export const get_usage: Endpoint<Parts> = {
     tag: 'Money',
     summary: 'Get usage',
     description:
-      'Charges, grouped. Days are in UTC. Default: this month by day. `user` is the end user whom a chat call names ' +
+      'Charges, grouped. Days are in UTC. Default: this month by day. `project` is the one that the key was in when the work began; `default` is that of keys in no other. `user` is the end user whom a chat call names ' +
       '(`user`, `safety_identifier`, `metadata.user_id`) or a task (`metadata.user`); `tag` is each part of ' +
       '`metadata.tags`, a text with commas; `metadata.NAME` is a pair of the metadata. They are null where a charge has ' +
       'none, and where its record is no longer kept. A charge with several tags counts in each, and once in `total`.',

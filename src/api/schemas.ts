@@ -161,6 +161,7 @@ export const usage = Type.Object({
       day: Type.Optional(Type.String()),
       model: Type.Optional(nullable(Type.String())),
       key: Type.Optional(nullable(Type.String())),
+      project: Type.Optional(nullable(Type.String())),
       modality: Type.Optional(nullable(Type.String())),
       ...labels,
       count: Type.Integer({ description: 'Number of tasks or calls charged.' }),

@@ -6,12 +6,12 @@ import { endedTasks, idsOf, type EndedRange } from '../tasks/speed.ts';
 /** Reports of speed: how long calls and tasks took, and how many of them failed. */
 
 /** `route`: the last one that was tried. */
-export type SpeedGroup = 'route' | Exclude<UsageGroup, 'modality'>;
+export type SpeedGroup = 'route' | Exclude<UsageGroup, 'modality' | 'project'>;
 
 /** Returns the group of this name; undefined if there is none. */
 export function speedGroupNamed(name: string): SpeedGroup | undefined {
   const group = name === 'route' ? name : groupNamed(name);
-  return group === 'modality' ? undefined : group;
+  return group === 'modality' || group === 'project' ? undefined : group;
 }
 
 /** Times in milliseconds; null where nothing was measured, as of a task's first token. */

@@ -20,6 +20,11 @@ const of_operators: readonly Entry[] = [
     load: async () => (await import('./account.ts')).accountCommands,
   },
   { usage: 'key', description: 'API keys', load: async () => (await import('./key.ts')).keyCommands },
+  {
+    usage: 'project',
+    description: 'projects of an account, and the keys in them',
+    load: async () => (await import('./project.ts')).projectCommands,
+  },
   { usage: 'task', description: 'generation tasks', load: async () => (await import('./task.ts')).taskCommands },
   {
     usage: 'webhook',

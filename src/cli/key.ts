@@ -8,7 +8,8 @@ import {
   scopes,
   type KeyRules,
 } from '../accounts/key-rules.ts';
-import { changeKeyRules, createKey, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
+import { changeKeyRules, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
+import { createKeyIn, default_project } from '../accounts/projects.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
@@ -22,6 +23,7 @@ export function keyCommands(key: Command): void {
     .description('create a key; it is shown once')
     .requiredOption('--account <account>', 'whose');
   create.option('--name <name>', 'its name', 'Key').option('--monthly-limit <amount>', 'its monthly limit (UTC)');
+  create.option('--project <project>', 'its project', default_project.id);
   addRuleOptions(create);
   says(create, () => withApp((app) => createOne(app, create.opts())));
 
@@ -99,21 +101,26 @@ function rulesText({ expires_at, scopes: allowed, addresses }: KeyRules): string
 
 async function createOne(
   app: CommandApp,
-  options: { account?: string; name?: string; monthlyLimit?: string } & RuleOptions,
+  options: { account?: string; name?: string; monthlyLimit?: string; project?: string } & RuleOptions,
 ): Promise<CommandResult> {
   const name = readText(options.name, '--name', 200);
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
   const now = new Date(app.clock.now());
   const rules = readRules(options, no_rules, now);
   const account = await requireAccount(app, options.account ?? '');
-  const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
+  const project = options.project ?? default_project.id;
+  const created = await createKeyIn(app.db, project, { account_id: account.id, name, limit_month, rules }, now);
+  if (!created) throw new CommandError(`There is no project "${project}", or it is archived.`);
+  const { key, text } = created;
   const { account_id } = key;
-  await note(app, { account_id, action: 'key.create', subject: key.id, details: { name, limit: shown(limit_month) } });
+  const details = { name, limit: shown(limit_month), project };
+  await note(app, { account_id, action: 'key.create', subject: key.id, details });
   const json = {
     id: key.id,
     key: text,
     name: key.name,
     account_id,
+    project,
     monthly_limit: shown(limit_month),
     ...rulesJson(key),
   };
@@ -165,6 +172,7 @@ async function listAll(app: CommandApp, options: { account?: string }): Promise<
       id: key.id,
       name: key.name,
       key: `${key.prefix}…${key.last_four}`,
+      project: budget?.project_id ?? default_project.id,
       monthly_limit: shown(budget?.limit_month ?? null),
       spent: exact(budget?.spent ?? 0n),
       held: exact(budget?.held ?? 0n),

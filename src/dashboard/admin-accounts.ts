@@ -10,6 +10,7 @@ import {
 } from '../accounts/accounts.ts';
 import { findKey, keyState, listKeys } from '../accounts/keys.ts';
 import { makeLoginLink } from '../accounts/login-links.ts';
+import { projectNames } from '../accounts/projects.ts';
 import { listMembers, ownerOf } from '../accounts/members.ts';
 import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../http/endpoint.ts';
@@ -81,11 +82,12 @@ async function renderAccount({ db, clock }: { db: Db; clock: Clock }, account: A
 export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}', 'operator', async (app, call) => {
   const account = await accountIn(app.db, call);
   const now = new Date(app.clock.now());
-  const [shown, members, keys, budgets, counted] = await Promise.all([
+  const [shown, members, keys, budgets, projects, counted] = await Promise.all([
     renderAccount(app, account),
     listMembers(app.db, account.id),
     listKeys(app.db, account.id),
     budgetsOf(app.db, account.id, now),
+    projectNames(app.db, account.id),
     countedFailures(app.db, account.id, now),
   ]);
   const byKey = new Map(budgets.map((budget) => [budget.key_id, budget]));
@@ -94,7 +96,7 @@ export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}'
     members: members.map(({ name, email, role, two_factor }) => ({ name, email, role, two_factor })),
     keys: keys
       .filter((key) => keyState(key, now.getTime()) !== 'deleted')
-      .map((key) => renderKey(key, byKey.get(key.id), account.currency, now))
+      .map((key) => renderKey(key, byKey.get(key.id), { projects, currency: account.currency, now }))
       .toReversed(),
     failures: { counted, limit: app.catalog.current.settings.limits.failed_per_24h },
   };

@@ -64,6 +64,7 @@ import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } fro
 import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_runs, estimate_run, generate_run, upload_for_run, whole_runs } from './playground.ts';
+import { archive_project, create_project, list_projects, rename_project } from './projects.ts';
 import { list_views, remove_view, save_view } from './saved-views.ts';
 import { admin_search, search_account } from './search.ts';
 import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
@@ -144,6 +145,10 @@ const endpoints: readonly Endpoint<App>[] = [
   change_key,
   rotate_key,
   delete_key,
+  list_projects,
+  create_project,
+  rename_project,
+  archive_project,
   admin_overview,
   admin_models,
   admin_switch_model,

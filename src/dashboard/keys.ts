@@ -3,7 +3,6 @@ import type { Db } from '../db/database.ts';
 import { KeyRuleError, no_rules, readAddresses, readExpiry, readScopes, type KeyRules } from '../accounts/key-rules.ts';
 import {
   changeKeyRules,
-  createKey,
   deleteKey,
   findKey,
   keyState,
@@ -12,6 +11,7 @@ import {
   rotateKey,
   type ApiKey,
 } from '../accounts/keys.ts';
+import { createKeyIn, default_project, moveKey, projectNames } from '../accounts/projects.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
 import { ApiError } from '../errors.ts';
@@ -27,25 +27,35 @@ import type { KeysView, KeyView, NewKeyView } from './views/keys.ts';
 type Parts = { readonly db: Db; readonly clock: Clock };
 
 const name_length_max = 100;
+const project_length_max = 60;
 const hour_ms = 3_600_000;
 
 /** The account's keys, newest first, with what they have spent this month. */
 export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { account }) => {
   const now = new Date(app.clock.now());
-  const [keys, budgets] = await Promise.all([listKeys(app.db, account.id), budgetsOf(app.db, account.id, now)]);
+  const [keys, budgets, projects] = await Promise.all([
+    listKeys(app.db, account.id),
+    budgetsOf(app.db, account.id, now),
+    projectNames(app.db, account.id),
+  ]);
   const by_id = new Map(budgets.map((budget) => [budget.key_id, budget]));
-  const data = keys.map((key) => renderKey(key, by_id.get(key.id), account.currency, now)).toReversed();
+  const data = keys.map((key) => renderKey(key, by_id.get(key.id), { projects, currency: account.currency, now })).toReversed();
   const view: KeysView = { data, resets_at: nextMonth(now).toISOString() };
   return { status: 200, body: view };
 });
 
 /** A key as its account and operators see it. */
-export function renderKey(key: ApiKey, budget: Budget | undefined, currency: string, now: Date): KeyView {
-  const { limit_month = null, spent = 0n, held = 0n } = budget ?? {};
+export function renderKey(
+  key: ApiKey,
+  budget: Budget | undefined,
+  { projects, currency, now }: { projects: ReadonlyMap<string, string>; currency: string; now: Date },
+): KeyView {
+  const { limit_month = null, spent = 0n, held = 0n, project_id = default_project.id } = budget ?? {};
   return {
     id: key.id,
     name: key.name,
     kind: key.kind,
+    project: { id: project_id, name: projects.get(project_id) ?? project_id },
     shown_as: `${key.prefix}…${key.last_four}`,
     created_at: key.created_at.toISOString(),
     ends_at: key.deleted_at?.toISOString() ?? null,
@@ -70,7 +80,7 @@ function usedPercent(used: Money, limit: Money | null): number | null {
 async function renderOne({ db, clock }: Parts, { account }: AccountCall, key: ApiKey): Promise<KeyView> {
   const now = new Date(clock.now());
   const budgets = await budgetsOf(db, account.id, now, key.id);
-  return renderKey(key, budgets[0], account.currency, now);
+  return renderKey(key, budgets[0], { projects: await projectNames(db, account.id), currency: account.currency, now });
 }
 
 /** Makes a key; the answer is the only place where it is ever told. */
@@ -84,9 +94,12 @@ export const create_key = account_endpoint(
     const limit_month = readLimit(body) ?? null;
     const now = new Date(app.clock.now());
     const rules = readRules(body, no_rules, now);
-    const { key, text } = await createKey(app.db, { account_id: account.id, name, limit_month, rules }, now);
-    await note(app, call, 'key.create', key.id, { name, limit: limitText(limit_month), ...rulesNote(no_rules, rules) });
-    return secretAnswer(app, call, key, text);
+    const project = readProject(body) ?? default_project.id;
+    const created = await createKeyIn(app.db, project, { account_id: account.id, name, limit_month, rules }, now);
+    if (!created) throw noProject();
+    const limit = limitText(limit_month);
+    await note(app, call, 'key.create', created.key.id, { name, limit, project, ...rulesNote(no_rules, rules) });
+    return secretAnswer(app, call, created.key, created.text);
   },
   { needs_proof: true },
 );
@@ -99,10 +112,13 @@ export const change_key = account_endpoint(
   async (app, call) => {
     const name = readBodyFields(call.body).optionalText('name', name_length_max);
     const limit_month = readLimit(call.body);
+    const project_id = readProject(call.body);
     const key = await findOwn(app.db, call);
     const now = new Date(app.clock.now());
     const rules = readRules(call.body, key, now);
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
+    const { account_id, id: key_id } = key;
+    if (project_id !== undefined && !(await moveKey(app.db, { account_id, key_id, project_id }))) throw noProject();
     if (name !== undefined) await renameKey(app.db, key.id, name);
     if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
     const noted = rulesNote(key, rules);
@@ -110,6 +126,7 @@ export const change_key = account_endpoint(
     await note(app, call, 'key.change', key.id, {
       ...(name !== undefined && { name, name_before: key.name }),
       ...(limit_month !== undefined && { limit: limitText(limit_month) }),
+      ...(project_id !== undefined && { project: project_id }),
       ...noted,
     });
     app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
@@ -153,6 +170,15 @@ export const delete_key = account_endpoint(
   },
   { needs_proof: true },
 );
+
+/** Undefined if the body names none. */
+function readProject(body: Record<string, unknown> | undefined): string | undefined {
+  return readBodyFields(body).optionalText('project', project_length_max);
+}
+
+function noProject(): ApiError {
+  return wrong('project', 'project must be the id of a project of this account that is not archived.');
+}
 
 async function secretAnswer(app: Parts, call: AccountCall, key: ApiKey, secret: string): Promise<Answer> {
   const view: NewKeyView = { key: await renderOne(app, call, key), secret };

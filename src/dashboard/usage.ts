@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
+import { projectNames } from '../accounts/projects.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { oneOf, timeRange } from '../http/query.ts';
 import { units as known_units } from '../catalog/model.ts';
@@ -23,9 +24,10 @@ const text = { type: 'string' };
 const filters = {
   from: { description: 'Charged at this time or later.', schema: text },
   to: { description: 'Charged before this time.', schema: text },
-  group: { description: 'model, key, kind, user, tag or metadata.NAME.', schema: text },
+  group: { description: 'model, key, project, kind, user, tag or metadata.NAME.', schema: text },
   model: { description: 'Only this model.', schema: text },
   key: { description: 'Only of this key.', schema: text },
+  project: { description: 'Only of this project.', schema: text },
   kind: { description: 'Only this kind.', schema: text },
 };
 
@@ -49,11 +51,12 @@ function readUsageQuery({ clock }: Parts, query: Query): UsageQuery {
   const tomorrow = new Date((Math.floor(clock.now() / day_ms) + 1) * day_ms);
   const { from, to } = timeRange(query, { from: (end) => new Date(end.getTime() - 30 * day_ms), to: tomorrow });
   const group = groupOf(query);
-  return { from, to, group, only: { model: query.get('model'), key: query.get('key'), modality: query.get('kind') } };
+  const [model, key, project, modality] = ['model', 'key', 'project', 'kind'].map((name) => query.get(name));
+  return { from, to, group, only: { model, key, project, modality } };
 }
 
 /** Groups of the page beside pairs of metadata. */
-export const page_groups = ['model', 'key', 'kind', 'user', 'tag'] as const;
+export const page_groups = ['model', 'key', 'project', 'kind', 'user', 'tag'] as const;
 
 function groupOf(query: Query): UsageGrouping {
   const named = groupNamed(query.get('group') ?? '');
@@ -75,7 +78,7 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
   const [usages, earlier, names, pairs] = await Promise.all([
     usage({ from, to }, [step, by]),
     usage(before, [by]),
-    keyNames(db, account.id),
+    group === 'project' ? projectNames(db, account.id) : keyNames(db, account.id),
     pairNames(db, account.id),
   ]);
   // A charge with several tags counts in each, and once in the sum.
@@ -83,7 +86,7 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
   const [all, all_before] = [await sumOf({ from, to }, usages), await sumOf(before, earlier)];
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
   const rows = compareGroups(usages, earlier, by).map(({ id, used, used_before }) => {
-    const name = group === 'key' ? (names.get(id) ?? id) : id;
+    const name = isNamed(group) ? (names.get(id) ?? id) : id;
     return { id, name, ...shown(used), before: used_before ? shown(used_before) : null };
   });
   const bars = Map.groupBy(usages, (row) => (step === 'hour' ? row.hour : `${row.day}T00:00:00Z`) ?? '');
@@ -103,6 +106,11 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
     total: shown(all),
     total_before: shown(all_before),
   };
+}
+
+/** Tells whether groups have names beside their ids. */
+function isNamed(group: UsageGrouping): group is 'key' | 'project' {
+  return group === 'key' || group === 'project';
 }
 
 function usedView(rows: readonly UsageRow[], currency: string): Used {
@@ -134,7 +142,7 @@ async function handleTable(app: Parts, { account, query }: AccountCall): Promise
   const { rows, total, total_before } = await usageView(app.db, account, request);
   const units = unitsOf(total.units);
   const lines = rows.map(({ id, name, count, cost, units: used, before }): Cell[] => {
-    const own = request.group === 'key' ? [id, name] : [id];
+    const own = isNamed(request.group) ? [id, name] : [id];
     return [
       ...own,
       count,
@@ -144,8 +152,8 @@ async function handleTable(app: Parts, { account, query }: AccountCall): Promise
       before?.cost.exact ?? '0.000000',
     ];
   });
-  const sums = ['total', ...(request.group === 'key' ? [''] : []), total.count, total.cost.exact, account.currency];
-  const header = request.group === 'key' ? ['key', 'key_name'] : [request.group];
+  const sums = ['total', ...(isNamed(request.group) ? [''] : []), total.count, total.cost.exact, account.currency];
+  const header = isNamed(request.group) ? [request.group, `${request.group}_name`] : [request.group];
   return csvAnswer(
     fileName(`usage-by-${isPair(request.group) ? 'metadata' : request.group}`, request),
     [...header, 'charges', 'cost', 'currency', ...units, 'cost_before'],
@@ -162,7 +170,7 @@ function unitsOf(used: Record<string, string>): string[] {
 async function handleCharges(app: Parts, { account, query }: AccountCall): Promise<Answer> {
   const request = readUsageQuery(app, query);
   const names = await keyNames(app.db, account.id);
-  const header = ['time', 'reference', 'model', 'kind', 'key', 'key_name', 'cost', 'currency', ...known_units];
+  const header = ['time', 'reference', 'model', 'kind', 'key', 'key_name', 'project', 'cost', 'currency', ...known_units];
   return csvAnswer(fileName('charges', request), header, chargeLines(app.db, account, request, names));
 }
 
@@ -173,9 +181,9 @@ async function* chargeLines(
   names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
   for await (const charge of chargesOf(db, { account_id: account.id, from, to, only })) {
-    const { created_at, ref, model, kind, key_id, cost, units } = charge;
+    const { created_at, ref, model, kind, key_id, project_id, cost, units } = charge;
     const used = known_units.map((unit) => units?.[unit]);
-    yield [created_at, ref, model, kind, key_id, names.get(key_id), exact(cost), account.currency, ...used];
+    yield [created_at, ref, model, kind, key_id, names.get(key_id), project_id, exact(cost), account.currency, ...used];
   }
 }
 

@@ -62,6 +62,8 @@ export type IdPrefix =
   | 'task'
   | 'acct'
   | 'key'
+  | 'project'
+  | 'budget'
   | 'req'
   | 'chat'
   | 'dlv'

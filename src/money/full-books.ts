@@ -22,7 +22,8 @@ const usage: Rule = {
   name: 'sums of usage are those of the charges',
   walk: { table: 'usage_sums', time: 'start', rows: 200 },
   sql: `with charges as materialized (
-      select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, e.key_id, e.model, e.kind, e.revenue + e.loss as cost, e.units
+      select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, e.key_id, e.model, e.kind,
+             coalesce(e.project_id, 'default') as project_id, e.revenue + e.loss as cost, e.units
         from usage_marks m left join ledger_openings n using (account_id) cross join (values ('hour'), ('day')) v (step)
         cross join lateral (select * from ledger_entries e where e.account_id = m.account_id and e.type = 'settle'
           and e.created_at > $1::timestamptz and e.created_at < $2::timestamptz + interval '1 day' offset 0) e
@@ -31,15 +32,15 @@ const usage: Rule = {
          and date_trunc(step, e.created_at, 'UTC') <= $2),
     sums as (select s.* from usage_sums s left join ledger_openings n using (account_id)
        where start > $1 and start <= $2 and (n.month is null or start >= n.month::timestamp at time zone 'UTC')),
-    costs as (select account_id, step, start, key_id, model, kind, count(*) as charges, sum(cost) as cost
-        from charges group by account_id, step, start, key_id, model, kind),
+    costs as (select account_id, step, start, key_id, model, kind, project_id, count(*) as charges, sum(cost) as cost
+        from charges group by account_id, step, start, key_id, model, kind, project_id),
     counted as (select account_id, step, start, unit, sum(amount::numeric) as amount
         from charges, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit),
     summed as (select account_id, step, start, unit, sum(amount::numeric) as amount
         from sums, jsonb_each_text(units) u (unit, amount) group by account_id, step, start, unit)
     select account_id || ' ' || step || ' ' || start as subject, 'sum and charges differ' as detail,
            abs(coalesce(s.cost, 0) - coalesce(c.cost, 0)) as off_by
-      from costs c full join sums s using (account_id, step, start, key_id, model, kind)
+      from costs c full join sums s using (account_id, step, start, key_id, model, kind, project_id)
      where c.cost is distinct from s.cost or c.charges is distinct from s.charges
     union all
     select account_id || ' ' || step || ' ' || start, unit || ' differs', 0

@@ -1,17 +1,18 @@
 /** Groups by which charges and calls are summed in reports. */
 
-/** Groups that the ledger itself has, as columns of a source with `at`, `model`, `key_id` and `kind`. */
+/** Groups that the ledger itself has, as columns of a source with `at`, `model`, `key_id`, `project_id` and `kind`. */
 const ledger_columns = {
   hour: `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
   day: `to_char(at at time zone 'UTC', 'YYYY-MM-DD')`,
   model: 'model',
   key: 'key_id',
+  project: 'project_id',
   modality: 'kind',
 } as const;
 
 export type LedgerGroup = keyof typeof ledger_columns;
 
-const ledger_groups = ['hour', 'day', 'model', 'key', 'modality'] as const satisfies readonly LedgerGroup[];
+const ledger_groups = ['hour', 'day', 'model', 'key', 'project', 'modality'] as const satisfies readonly LedgerGroup[];
 
 /** Names that the caller has put on a call or a task: its end user, each of its tags, or one pair of its metadata. */
 export type LabelGroup = 'user' | 'tag' | `metadata.${string}`;

@@ -34,16 +34,14 @@ export async function openBalance(tx: Queryable, account_id: string, currency: s
 /** Makes the budget row of a new key; part of the transaction that makes the key. */
 export async function openBudget(
   tx: Queryable,
-  key: { id: string; account_id: string; limit_month: Money | null },
+  key: { id: string; account_id: string; limit_month: Money | null; project_id?: string | null },
   now: Date,
 ): Promise<void> {
   checkLimit(key.limit_month);
-  await tx.query('insert into budgets (key_id, account_id, limit_month, month) values ($1, $2, $3, month_of($4))', [
-    key.id,
-    key.account_id,
-    key.limit_month,
-    now,
-  ]);
+  await tx.query(
+    'insert into budgets (key_id, account_id, limit_month, month, project_id) values ($1, $2, $3, month_of($4), $5)',
+    [key.id, key.account_id, key.limit_month, now, key.project_id ?? null],
+  );
 }
 
 /**
@@ -56,8 +54,9 @@ export async function shareBudget(
   now: Date,
 ): Promise<string> {
   const rows = await tx.query<{ shares: string }>(
-    `insert into budgets (key_id, account_id, month, shares)
-       select $1, $2, month_of($4), coalesce(shares, key_id) from budgets where key_id = $3 and account_id = $2
+    `insert into budgets (key_id, account_id, month, shares, project_id)
+       select $1, $2, month_of($4), coalesce(shares, key_id), project_id from budgets
+        where key_id = $3 and account_id = $2
      returning shares`,
     [key.id, key.account_id, key.shares, now],
   );
@@ -71,6 +70,21 @@ export async function setLimit(db: Queryable, key_id: string, limit_month: Money
   checkLimit(limit_month);
   const rows = await db.query<{ changed: boolean }>('select money_limit($1, $2) as changed', [key_id, limit_month]);
   return rows[0]?.changed ?? false;
+}
+
+/** Moves a key, and those that share its budget, to a project (null: the default), from the next hold on. False if there is no such key. */
+export async function setProject(db: Queryable, key_id: string, project_id: string | null): Promise<boolean> {
+  const rows = await db.query<{ moved: boolean }>('select money_project($1, $2) as moved', [key_id, project_id]);
+  return rows[0]?.moved ?? false;
+}
+
+/** Returns the keys of a project that have a budget of their own. */
+export async function budgetsInProject(db: Queryable, account_id: string, project_id: string): Promise<string[]> {
+  const rows = await db.query<{ key_id: string }>(
+    'select key_id from budgets where account_id = $1 and project_id = $2 and shares is null',
+    [account_id, project_id],
+  );
+  return rows.map(({ key_id }) => key_id);
 }
 
 function checkLimit(limit_month: Money | null): void {
@@ -179,13 +193,14 @@ export async function countBelow(
   return rows[0]?.count ?? 0n;
 }
 
-/** Spending and holds of a key, with those that share its budget, in the month of `now`, and its limit. */
-export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money };
+/** Spending and holds of a key, with those that share its budget, in the month of `now`, its limit, and where it belongs. */
+export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money; project_id: string };
 
 /** The budgets of an account's keys, or of one key, as they stand in the month of `now`. */
 export async function budgetsOf(db: Queryable, account_id: string, now: Date, key_id?: string): Promise<Budget[]> {
   return db.query<Budget>(
-    `select own.key_id, b.limit_month, b.held, case when b.month < month_of($2) then 0 else b.spent end as spent
+    `select own.key_id, b.limit_month, b.held, case when b.month < month_of($2) then 0 else b.spent end as spent,
+            coalesce(b.project_id, 'default') as project_id
        from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
       where own.account_id = $1 and ($3::text is null or own.key_id = $3)`,
     [account_id, now, key_id ?? null],
@@ -197,7 +212,7 @@ export async function budgetsAbove(
   db: Queryable,
   percent: number,
   now: Date,
-): Promise<(Budget & { account_id: string; limit_month: Money })[]> {
+): Promise<(Omit<Budget, 'project_id'> & { account_id: string; limit_month: Money })[]> {
   return db.query(
     `select b.account_id, b.key_id, b.limit_month, b.held, s.spent
        from budgets b cross join lateral (select case when b.month < month_of($2) then 0 else b.spent end as spent) s

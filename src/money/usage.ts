@@ -15,8 +15,8 @@ export type UsageRow = Names & {
   units: Record<string, string>;
 };
 
-/** Which charges: those of one model, key or modality, or of several of these at once. */
-export type UsageFilter = { model?: string | undefined; key?: string | undefined; modality?: string | undefined };
+/** Which charges: those of one model, key, project or modality, or of several of these at once. */
+export type UsageFilter = { [group in 'model' | 'key' | 'project' | 'modality']?: string | undefined };
 
 export type UsageRange = { account_id: string; from: Date; to: Date; only?: UsageFilter };
 
@@ -41,10 +41,15 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
     : summedCharges(range, groups.includes('hour'));
   const values = [...source.values];
   const bind: Bind = (value) => `$${values.push(value)}`;
-  const { model, key, modality } = range.only ?? {};
+  const { model, key, project, modality } = range.only ?? {};
   const filter = (column: string, only: string | undefined) =>
     only === undefined ? [] : [`${column} = ${bind(only)}`];
-  const filters = [...filter('model', model), ...filter('key_id', key), ...filter('kind', modality)];
+  const filters = [
+    ...filter('model', model),
+    ...filter('key_id', key),
+    ...filter('project_id', project),
+    ...filter('kind', modality),
+  ];
   const columns = groups.map((group, index) => `${columnOf(group, bind)} as g${index}, `).join('');
   const names = groups.map((_, index) => `g${index}`);
   const list = names.map((name) => `${name}, `).join('');
@@ -99,7 +104,7 @@ function summedCharges({ account_id, from, to }: UsageRange, by_hour: boolean): 
 
 function labelledCharges({ account_id, from, to }: UsageRange, by_tag: boolean): Source {
   return {
-    text: 'found as (select l.*, 1 as charges from labelled_charges($1, $2, $3, $4) l)',
+    text: 'found as (select l.*, 1 as charges from charges_with_labels($1, $2, $3, $4) l)',
     values: [account_id, from, to, by_tag],
   };
 }
@@ -113,18 +118,18 @@ const charges_in_range = `mark as materialized (
        select coalesce(m.number, 0) as number, b.entries
          from balances b left join usage_marks m using (account_id) where b.account_id = $1),
      found as (
-       select s.start as at, s.model, s.key_id, s.kind, s.charges, s.cost, s.units
+       select s.start as at, s.model, s.key_id, s.project_id, s.kind, s.charges, s.cost, s.units
          from unnest($4::text[], $5::timestamptz[], $6::timestamptz[]) p (step, first, next)
          cross join lateral (select * from usage_sums s
            where s.account_id = $1 and s.step = p.step and s.start >= p.first and s.start < p.next offset 0) s
        union all
-       select e.created_at, e.model, e.key_id, e.kind, 1, e.revenue + e.loss, e.units
+       select e.created_at, e.model, e.key_id, coalesce(e.project_id, 'default'), e.kind, 1, e.revenue + e.loss, e.units
          from mark m, unnest($7::timestamptz[], $8::timestamptz[]) p (first, next)
          cross join lateral (select * from ledger_entries e where e.account_id = $1 and e.type = 'settle'
            and e.created_at >= p.first and e.created_at < p.next offset 0) e
         where e.number <= m.number
        union all
-       select e.created_at, e.model, e.key_id, e.kind, 1, e.revenue + e.loss, e.units
+       select e.created_at, e.model, e.key_id, coalesce(e.project_id, 'default'), e.kind, 1, e.revenue + e.loss, e.units
          from mark m cross join lateral (
            select * from ledger_entries e
             where e.account_id = $1 and e.number > m.number and e.number <= m.entries offset 0) e
@@ -208,11 +213,16 @@ export type Charge = {
   model: string;
   kind: string;
   key_id: string;
+  project_id: string;
   cost: Money;
   units: Record<string, string> | null;
 };
 
 const page = 1_000;
+
+function orNull(value: string | undefined): string | null {
+  return value ?? null;
+}
 
 /** Every charge of a range, oldest first, read page by page as they are taken. */
 export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerator<Charge> {
@@ -220,12 +230,14 @@ export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerat
   let last: Pick<Charge, 'created_at' | 'number'> = { created_at: from, number: 0n };
   while (true) {
     const rows: Charge[] = await db.query<Charge>(
-      `select number, created_at, ref, model, kind, key_id, revenue + loss as cost, units from ledger_entries
+      `select number, created_at, ref, model, kind, key_id, coalesce(project_id, 'default') as project_id,
+              revenue + loss as cost, units from ledger_entries
         where account_id = $1 and type = 'settle' and created_at >= $2 and created_at < $3
           and (created_at > $2 or number > $4)
           and ($5::text is null or model = $5) and ($6::text is null or key_id = $6) and ($7::text is null or kind = $7)
+          and ($8::text is null or coalesce(project_id, 'default') = $8)
         order by created_at, number limit ${page}`,
-      [account_id, last.created_at, to, last.number, only.model ?? null, only.key ?? null, only.modality ?? null],
+      [account_id, last.created_at, to, last.number, ...[only.model, only.key, only.modality, only.project].map(orNull)],
     );
     yield* rows;
     const end = rows.at(-1);

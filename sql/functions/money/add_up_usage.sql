@@ -17,25 +17,25 @@ begin
   if v_last is null or v_to <= v_from then
     return 0;
   end if;
-  insert into usage_sums as s (account_id, step, start, key_id, model, kind, charges, cost, units)
+  insert into usage_sums as s (account_id, step, start, key_id, model, kind, charges, cost, units, project_id)
     with alike as (
-      select date_trunc('hour', created_at, 'UTC') as hour, key_id, model, kind, units, count(*) as charges,
-             sum(revenue + loss) as cost
+      select date_trunc('hour', created_at, 'UTC') as hour, key_id, model, kind, units,
+             coalesce(project_id, 'default') as project_id, count(*) as charges, sum(revenue + loss) as cost
         from ledger_entries
        where account_id = p_account and number > v_from and number <= v_to and type = 'settle'
-       group by hour, key_id, model, kind, units),
+       group by hour, key_id, model, kind, units, 6),
     stepped as materialized (
-      select step, date_trunc(step, hour, 'UTC') as start, key_id, model, kind, units, charges, cost
+      select step, date_trunc(step, hour, 'UTC') as start, key_id, model, kind, project_id, units, charges, cost
         from alike cross join (values ('hour'), ('day')) v (step)),
     used as (
-      select step, start, key_id, model, kind, jsonb_object_agg(unit, amount) as units from (
-        select step, start, key_id, model, kind, unit, trim_scale(sum(amount::numeric * charges))::text as amount
-          from stepped, jsonb_each_text(units) u (unit, amount) group by step, start, key_id, model, kind, unit) t
-       group by step, start, key_id, model, kind)
-    select p_account, step, start, key_id, model, kind, sum(charges)::bigint, sum(cost)::bigint, coalesce(u.units, '{}')
-      from stepped left join used u using (step, start, key_id, model, kind)
-     group by step, start, key_id, model, kind, u.units
-  on conflict (account_id, step, start, key_id, model, kind) do update set charges = s.charges + excluded.charges,
+      select step, start, key_id, model, kind, project_id, jsonb_object_agg(unit, amount) as units from (
+        select step, start, key_id, model, kind, project_id, unit, trim_scale(sum(amount::numeric * charges))::text as amount
+          from stepped, jsonb_each_text(units) u (unit, amount) group by step, start, key_id, model, kind, project_id, unit) t
+       group by step, start, key_id, model, kind, project_id)
+    select p_account, step, start, key_id, model, kind, sum(charges)::bigint, sum(cost)::bigint, coalesce(u.units, '{}'), project_id
+      from stepped left join used u using (step, start, key_id, model, kind, project_id)
+     group by step, start, key_id, model, kind, project_id, u.units
+  on conflict (account_id, step, start, key_id, model, kind, project_id) do update set charges = s.charges + excluded.charges,
     cost = s.cost + excluded.cost, units = add_units(s.units, excluded.units);
   update usage_marks set number = v_to where account_id = p_account;
   return v_last - v_to;

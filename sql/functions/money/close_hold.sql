@@ -48,6 +48,7 @@ begin
     h.exposed := 0;
     h.model := past.model;
     h.kind := past.kind;
+    h.project_id := past.project_id;
   end if;
   select * into strict k from budgets where key_id = h.key_id and account_id = e.account_id;
   if k.shares is not null then
@@ -77,12 +78,13 @@ begin
     where key_id = k.key_id;
   insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,
       available_after, held_after, key_id, model, kind, units, month, created_at,
-      provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown)
+      provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown,
+      project_id)
     values (e.account_id, b.entries + 1, case outcome when 'settled' then 'settle' else 'release' end, e.ref, v_event,
       b.currency, h.amount - charged, -h.amount, coalesce(e.cost, 0), charged - coalesce(e.cost, 0),
       b.amount - charged - b.held + h.amount, b.held - h.amount, h.key_id, coalesce(e.end_model, h.model), h.kind,
       case outcome when 'settled' then e.units end, k.month, p_now,
       e.upstream ->> 'provider', e.upstream ->> 'route', v_owed, -v_owed,
       e.upstream ->> 'basis', (e.upstream ->> 'base')::bigint, e.upstream ->> 'currency',
-      case e.upstream ->> 'basis' when 'unknown' then 1 else 0 end);
+      case e.upstream ->> 'basis' when 'unknown' then 1 else 0 end, h.project_id);
 end $$;

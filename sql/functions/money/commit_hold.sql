@@ -72,15 +72,16 @@ begin
   update budgets set month = k.month, spent = k.spent + charged where key_id = k.key_id;
   insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,
       available_after, held_after, key_id, model, kind, units, month, created_at,
-      provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown)
+      provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown,
+      project_id)
     values (c.account_id, b.entries + 1, 'hold', c.ref, 'hold', b.currency, -v_hold, v_hold, 0, 0,
       b.amount - b.held - v_hold, b.held + v_hold, c.key_id, c.model, c.kind, null, k.month, p_now,
-      null, null, 0, 0, null, null, null, 0),
+      null, null, 0, 0, null, null, null, 0, k.project_id),
     (c.account_id, b.entries + 2, case outcome when 'settled' then 'settle' else 'release' end, c.ref, 'close',
       b.currency, v_hold - charged, -v_hold, coalesce(c.cost, 0), charged - coalesce(c.cost, 0),
       b.amount - b.held - charged, b.held, c.key_id, coalesce(c.end_model, c.model), c.kind,
       case outcome when 'settled' then c.units end, k.month, p_now,
       c.upstream ->> 'provider', c.upstream ->> 'route', v_owed, -v_owed,
       c.upstream ->> 'basis', (c.upstream ->> 'base')::bigint, c.upstream ->> 'currency',
-      case c.upstream ->> 'basis' when 'unknown' then 1 else 0 end);
+      case c.upstream ->> 'basis' when 'unknown' then 1 else 0 end, k.project_id);
 end $$;

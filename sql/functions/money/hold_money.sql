@@ -64,12 +64,13 @@ begin
       where account_id = h.account_id;
     update budgets set month = k.month, spent = k.spent, held = k.held + h.amount, exposed = k.exposed + v_exposed
       where key_id = k.key_id;
-    insert into open_holds (account_id, ref, key_id, amount, model, kind, created_at, expires_at, node_id, exposed)
+    insert into open_holds (account_id, ref, key_id, amount, model, kind, created_at, expires_at, node_id, exposed,
+        project_id)
       values (h.account_id, h.ref, h.key_id, h.amount, h.model, h.kind, p_now,
-        p_clock + (p_hold ->> 'expires_in_ms')::float8 * interval '1 ms', p_node, v_exposed);
+        p_clock + (p_hold ->> 'expires_in_ms')::float8 * interval '1 ms', p_node, v_exposed, k.project_id);
     insert into ledger_entries (account_id, number, type, ref, event, currency, available, held,
-        available_after, held_after, key_id, model, kind, month, created_at)
+        available_after, held_after, key_id, model, kind, month, created_at, project_id)
       values (h.account_id, b.entries + 1, 'hold', h.ref, 'hold', b.currency, -h.amount, h.amount,
-        b.amount - b.held - h.amount, b.held + h.amount, h.key_id, h.model, h.kind, k.month, p_now);
+        b.amount - b.held - h.amount, b.held + h.amount, h.key_id, h.model, h.kind, k.month, p_now, k.project_id);
   end if;
 end $$;

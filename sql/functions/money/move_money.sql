@@ -90,7 +90,7 @@ begin
            u.kind as call_kind, u.expires_in_ms, u.units, u.upstream, u.end_model,
            coalesce(h.key_id, u.key_id) as key_id,
            k.ctid as k_tid, k.key_id as k_key, k.shares, k.limit_month, k.spent, k.held as k_held, k.month as k_month,
-           k.exposed as k_exposed,
+           k.exposed as k_exposed, case when h.ref is null then k.project_id else h.project_id end as project_id,
            h.ctid as h_tid, h.amount as hold, h.exposed as hold_exposed, h.model, h.kind
       from rows from (jsonb_to_recordset(p_members) as (verb text, account_id text, key_id text, ref text,
              amount bigint, reserved bigint, exposed bigint, is_leased boolean, key_in_use bigint, key_least bigint,
@@ -145,6 +145,7 @@ begin
         m.hold_exposed := 0;
         m.model := past.model;
         m.kind := past.kind;
+        m.project_id := past.project_id;
       elsif past.key_id is not null then
         m.key_id := past.key_id;
       end if;
@@ -241,10 +242,10 @@ begin
       n := n + 1;
       entry := entry || row(m.account_id, v_entries, 'hold', m.ref, 'hold', v_currency, -m.amount, m.amount, 0, 0, 0, 0,
         v_available, v_held, m.key_id, m.call_model, m.call_kind, null, null, v_month, p_now,
-        null, null, 0, 0, null, null, null, 0)::ledger_entries;
+        null, null, 0, 0, null, null, null, 0, m.project_id)::ledger_entries;
       opened := opened
         || row(m.account_id, m.ref, m.key_id, m.amount, m.call_model, m.call_kind, p_now,
-          p_clock + m.expires_in_ms * interval '1 ms', p_node, m.exposed)::open_holds;
+          p_clock + m.expires_in_ms * interval '1 ms', p_node, m.exposed, m.project_id)::open_holds;
     elsif m.h_tid is null and not is_late and not (m.verb = 'commit' and is_new) then
       outcome[m.i] := 'closed';
       available[m.i] := v_available - v_exposed - v_lost;
@@ -268,7 +269,7 @@ begin
         n := n + 1;
         entry := entry || row(m.account_id, v_entries, 'hold', m.ref, 'hold', v_currency, -v_hold, v_hold, 0, 0, 0, 0,
           v_available, v_held + v_hold, m.key_id, m.call_model, m.call_kind, null, null, v_month, p_now,
-          null, null, 0, 0, null, null, null, 0)::ledger_entries;
+          null, null, 0, 0, null, null, null, 0, m.project_id)::ledger_entries;
       else
         v_hold := m.hold;
         v_exposed := v_exposed - m.hold_exposed;
@@ -300,7 +301,7 @@ begin
         case when m.amount is not null then m.units end, null,
         v_month, p_now, v_upstream ->> 'provider', v_upstream ->> 'route', v_owed, -v_owed, v_basis,
         (v_upstream ->> 'base')::bigint, v_upstream ->> 'currency',
-        case v_basis when 'unknown' then 1 else 0 end)::ledger_entries;
+        case v_basis when 'unknown' then 1 else 0 end, m.project_id)::ledger_entries;
     end if;
     available[m.i] := v_available - v_exposed - v_lost;
     a_last[a] := n;

@@ -8,6 +8,8 @@ export type KeyView = {
   name: string;
   /** `playground`: the dashboard calls by it, and nobody was told its text. */
   kind: 'program' | 'playground';
+  /** The project that it is in. */
+  project: { id: string; name: string };
   /** `mdl_ab12…wxyz`. */
   shown_as: string;
   created_at: string;
@@ -28,6 +30,21 @@ export type KeyView = {
 };
 
 export type KeysView = { data: KeyView[]; resets_at: string };
+
+/** `is_default`: the one of keys in no other. */
+export type ProjectView = {
+  id: string;
+  name: string;
+  is_default: boolean;
+  state: 'active' | 'archived';
+  created_at: string | null;
+  /** Keys that work. */
+  keys: number;
+  /** Charges of this month (UTC). */
+  spent: Cost;
+};
+
+export type ProjectsView = { data: ProjectView[] };
 
 /** The one answer that has the key itself. */
 export type NewKeyView = { key: KeyView; secret: string };

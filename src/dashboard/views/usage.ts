@@ -1,7 +1,7 @@
 import type { Cost } from './common.ts';
 
 /** `metadata.team`: by the pair of this name. */
-export type UsageGrouping = 'model' | 'key' | 'kind' | 'user' | 'tag' | `metadata.${string}`;
+export type UsageGrouping = 'model' | 'key' | 'project' | 'kind' | 'user' | 'tag' | `metadata.${string}`;
 
 export type Used = {
   count: number;

@@ -10,15 +10,17 @@ import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { short } from '../../ui/Time.tsx';
 import { NewKey } from './NewKey.tsx';
+import { projectChoices, useProjects } from './projects.ts';
 
-type Values = { name: string; limit: string; ends: string; scopes: string[]; addresses: string };
+type Values = { name: string; project: string; limit: string; ends: string; scopes: string[]; addresses: string };
 
 const all_scopes = ['chat', 'media', 'read'];
 
 /** Without a limit there is none; `ends` is a time, a duration from now, or never. */
-function toBody({ name, limit, ends, scopes, addresses }: Values) {
+function toBody({ name, project, limit, ends, scopes, addresses }: Values) {
   return {
     name,
+    project,
     limit: optionalAmount(limit),
     expires_at: ends === never ? null : ends,
     scopes: scopes.length === all_scopes.length ? null : scopes,
@@ -26,14 +28,21 @@ function toBody({ name, limit, ends, scopes, addresses }: Values) {
   };
 }
 
-/** Returns the changed values. An unchanged expiry is left out: it may be over, and no key can get such a one. */
-function toChange(values: Values, { expires_at }: KeyView) {
-  const { expires_at: ends, ...others } = toBody(values);
-  return ends === expires_at ? others : { ...others, expires_at: ends };
+/**
+ * Returns the changed values. An unchanged expiry or project is left out: it may be over or archived, and no key can get
+ * such a one.
+ */
+function toChange(values: Values, key: KeyView) {
+  const { expires_at, project, ...others } = toBody(values);
+  return {
+    ...others,
+    ...(project !== key.project.id && { project }),
+    ...(expires_at !== key.expires_at && { expires_at }),
+  };
 }
 
 /** Asks for a name and a limit, then tells the key, once. */
-export function CreateKey({ opened, close }: { opened: boolean; close: () => void }) {
+export function CreateKey({ opened, project, close }: { opened: boolean; project: string; close: () => void }) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const { mutate, data, error, isPending, reset } = useMutation({
@@ -49,7 +58,7 @@ export function CreateKey({ opened, close }: { opened: boolean; close: () => voi
   return (
     <Modal opened={opened} onClose={end} title="Create a key">
       <Fields
-        values={{ name: '', limit: '', ends: never, scopes: all_scopes, addresses: '' }}
+        values={{ name: '', project, limit: '', ends: never, scopes: all_scopes, addresses: '' }}
         submit={mutate}
         error={error}
         pending={isPending}
@@ -76,6 +85,7 @@ export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => voi
       <Fields
         values={{
           name: apiKey.name,
+          project: apiKey.project.id,
           limit,
           ends: apiKey.expires_at ?? never,
           scopes: apiKey.scopes ?? all_scopes,
@@ -113,11 +123,29 @@ function Fields(props: {
           data-autofocus
           {...form.getInputProps('name')}
         />
+        <ProjectField form={form} />
         <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} />
         <RuleFields form={form} ends={props.values.ends} />
         <FormEnd word={props.word} isPending={props.pending} error={props.error} cancel={props.end} />
       </Stack>
     </form>
+  );
+}
+
+/** Not shown while there is only one project. */
+function ProjectField({ form }: { form: UseFormReturnType<Values> }) {
+  const choices = projectChoices(useProjects().data);
+  if (choices.length < 2) return null;
+  return (
+    <Select
+      label="Project"
+      description="What the key spends from now on belongs to it."
+      data={choices}
+      allowDeselect={false}
+      searchable={choices.length > 8}
+      key={form.key('project')}
+      {...form.getInputProps('project')}
+    />
   );
 }
 

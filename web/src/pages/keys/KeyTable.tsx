@@ -6,6 +6,7 @@ import { MayIcon } from '../../ui/MayButton.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { default_project } from './projects.ts';
 
 /** Which dialog is open, and for which key. */
 export type Doing = { what: 'create' } | { what: 'change' | 'rotate' | 'delete'; key: KeyView } | undefined;
@@ -32,7 +33,7 @@ export function KeyTable({ keys, setDoing }: Props) {
 }
 
 function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'] }) {
-  const { name, kind, shown_as, created_at, state } = apiKey;
+  const { name, kind, shown_as, created_at, state, project } = apiKey;
   return (
     <Table.Tr>
       <Table.Td maw={{ base: 160, sm: 280 }}>
@@ -45,6 +46,11 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
           </Text>
         ) : (
           <Code>{shown_as}</Code>
+        )}
+        {project.id !== default_project && (
+          <Text size="xs" c="dimmed" truncate title={project.name}>
+            in {project.name}
+          </Text>
         )}
       </Table.Td>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { KeysView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { ChoiceFilter } from '../../ui/Filters.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
@@ -12,14 +13,20 @@ import { Time } from '../../ui/Time.tsx';
 import { ChangeKey, CreateKey } from './KeyForm.tsx';
 import { DeleteKey, RotateKey } from './KeyEnds.tsx';
 import { KeyTable, type Doing } from './KeyTable.tsx';
+import { default_project, projectChoices, useProjects } from './projects.ts';
+import { Projects } from './Projects.tsx';
+import type { KeysSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/keys');
 
 /** The page of API keys. */
 export function Keys() {
   const { account, base } = usePlace();
-  const { deleted = false } = route.useSearch();
+  const { deleted = false, project } = route.useSearch();
   const navigate = useNavigate();
+  const choices = projectChoices(useProjects().data);
+  const search = (change: KeysSearch) =>
+    void navigate({ to: '/keys', search: { deleted: deleted || undefined, project, ...change }, replace: true });
   const [doing, setDoing] = useState<Doing>();
   const query = useQuery({
     queryKey: [account.id, 'keys'],
@@ -39,24 +46,33 @@ export function Keys() {
     >
       <Loaded query={query} height={280}>
         {({ data, resets_at }) => {
-          const shown = data.filter(({ state }) => deleted || state !== 'deleted');
+          const shown = data.filter(
+            (key) => (deleted || key.state !== 'deleted') && (project === undefined || key.project.id === project),
+          );
           const has_deleted = data.some(({ state }) => state === 'deleted');
           return (
             <Stack>
+              {choices.length > 1 && (
+                <ChoiceFilter
+                  label="Project"
+                  value={project}
+                  data={choices}
+                  onChange={(value) => search({ project: value })}
+                  width={220}
+                />
+              )}
               {has_deleted && (
                 <Switch
                   label="Show deleted keys"
                   checked={deleted}
-                  onChange={({ currentTarget }) =>
-                    void navigate({
-                      to: '/keys',
-                      search: currentTarget.checked ? { deleted: true } : {},
-                      replace: true,
-                    })
-                  }
+                  onChange={({ currentTarget }) => search({ deleted: currentTarget.checked || undefined })}
                 />
               )}
-              {shown.length === 0 ? (
+              {shown.length === 0 && project !== undefined ? (
+                <Empty title="No keys in this project" action={create}>
+                  Create one here, or move a key here: change it.
+                </Empty>
+              ) : shown.length === 0 ? (
                 <Empty title={has_deleted ? 'All keys are deleted' : 'Create your first key'} action={create}>
                   Programs send the key in the header <code>Authorization: Bearer</code>.
                 </Empty>
@@ -72,7 +88,13 @@ export function Keys() {
           );
         }}
       </Loaded>
-      <CreateKey opened={doing?.what === 'create'} close={() => setDoing(undefined)} />
+      <Projects />
+      <CreateKey
+        key={project}
+        opened={doing?.what === 'create'}
+        project={project ?? default_project}
+        close={() => setDoing(undefined)}
+      />
       {doing?.what === 'change' && <ChangeKey apiKey={doing.key} close={() => setDoing(undefined)} />}
       {doing?.what === 'rotate' && <RotateKey apiKey={doing.key} close={() => setDoing(undefined)} />}
       {doing?.what === 'delete' && <DeleteKey apiKey={doing.key} close={() => setDoing(undefined)} />}

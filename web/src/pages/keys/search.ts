@@ -1,6 +1,10 @@
 /** Search parameters of the page. */
-export type KeysSearch = { deleted?: true | undefined };
+export type KeysSearch = { deleted?: true | undefined; project?: string | undefined };
 
 export function readKeysSearch(search: Record<string, unknown>): KeysSearch {
-  return { deleted: search['deleted'] === true ? true : undefined };
+  const { deleted, project } = search;
+  return {
+    deleted: deleted === true ? true : undefined,
+    project: typeof project === 'string' && project !== '' ? project : undefined,
+  };
 }

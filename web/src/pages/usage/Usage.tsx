@@ -13,6 +13,7 @@ import { exactText, Money, moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { useNow } from '../../ui/Time.tsx';
+import { useChoices } from '../activity/filters.ts';
 import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
@@ -35,9 +36,9 @@ export function Usage() {
   const navigate = useNavigate();
   const set = (change: UsageSearch) => void navigate({ to: '/usage', search: { ...search, ...change }, replace: true });
   const now_ms = useNow(60_000);
-  const { group = 'model', model, key, kind } = search;
+  const { group = 'model', model, key, project, kind } = search;
   const range = rangeOf(search, now_ms);
-  const query = queryOf({ ...range, group, model, key, kind });
+  const query = queryOf({ ...range, group, model, key, project, kind });
   const usage = useQuery({
     queryKey: [account.id, 'usage', query],
     queryFn: ({ signal }) => api.get<UsageView>(`${base}/usage${query}`, { signal }),
@@ -60,7 +61,7 @@ export function Usage() {
       <Loaded query={usage} height={520}>
         {(view) =>
           view.total.count === 0 && view.total_before.count === 0 ? (
-            <Nothing isFiltered={[model, key, kind].some((value) => value !== undefined)} />
+            <Nothing isFiltered={[model, key, project, kind].some((value) => value !== undefined)} />
           ) : (
             <Results view={view} search={search} set={set} now_ms={now_ms} />
           )
@@ -89,7 +90,8 @@ function Download({ href, children }: { href: string; children: string }) {
 }
 
 function UsageFilters({ search, set }: { search: UsageSearch; set: (change: UsageSearch) => void }) {
-  const { period = '30d', from, to, model, key, kind } = search;
+  const { period = '30d', from, to, model, key, project, kind } = search;
+  const { projects } = useChoices();
   const setPeriod = (value: string | undefined) => {
     const chosen: Period = periods.find((each) => each.value === value)?.value ?? '30d';
     const days = chosen === 'custom' ? daysOf(rangeOf(search, Date.now())) : { from: undefined, to: undefined };
@@ -97,8 +99,8 @@ function UsageFilters({ search, set }: { search: UsageSearch; set: (change: Usag
   };
   return (
     <Filters
-      isFiltered={[model, key, kind].some((value) => value !== undefined)}
-      clear={() => set({ model: undefined, key: undefined, kind: undefined })}
+      isFiltered={[model, key, project, kind].some((value) => value !== undefined)}
+      clear={() => set({ model: undefined, key: undefined, project: undefined, kind: undefined })}
     >
       <ChoiceFilter label="Period" value={period} data={periods} onChange={setPeriod} width={220} required />
       {period === 'custom' && (
@@ -108,6 +110,14 @@ function UsageFilters({ search, set }: { search: UsageSearch; set: (change: Usag
         </>
       )}
       <ModelAndKey search={search} set={set} />
+      {(projects.length > 1 || project !== undefined) && (
+        <ChoiceFilter
+          label="Project"
+          value={project}
+          data={projects}
+          onChange={(value) => set({ project: value })}
+        />
+      )}
       <ChoiceFilter label="Kind" value={kind} data={kinds} onChange={(value) => set({ kind: value })} width={130} />
     </Filters>
   );

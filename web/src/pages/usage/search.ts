@@ -15,7 +15,7 @@ export const periods = [
 export type Period = (typeof periods)[number]['value'];
 
 /** Groups of every account; metadata has its own. */
-export const groups = ['model', 'key', 'kind', 'user', 'tag'] as const;
+export const groups = ['model', 'key', 'project', 'kind', 'user', 'tag'] as const;
 
 /** Search parameters of the page. */
 export type UsageSearch = {
@@ -28,6 +28,7 @@ export type UsageSearch = {
   unit?: string | undefined;
   model?: string | undefined;
   key?: string | undefined;
+  project?: string | undefined;
   kind?: string | undefined;
 };
 
@@ -42,6 +43,7 @@ export function readUsageSearch(search: Record<string, unknown>): UsageSearch {
     unit: text('unit'),
     model: text('model'),
     key: text('key'),
+    project: text('project'),
     kind: text('kind'),
   };
 }

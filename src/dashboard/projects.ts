@@ -1,0 +1,99 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Db } from '../db/database.ts';
+import { keyState, listKeys } from '../accounts/keys.ts';
+import { archiveProject, createProject, default_project, listProjects, renameProject } from '../accounts/projects.ts';
+import { ApiError } from '../errors.ts';
+import { budgetsOf } from '../money/ledger.ts';
+import { costView } from '../money/money.ts';
+import { usageOf } from '../money/usage.ts';
+import { readBodyFields, wrong } from './body-fields.ts';
+import { note } from './note.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import type { ProjectsView, ProjectView } from './views/keys.ts';
+
+/** The parts of the app that projects take. */
+type Parts = { readonly db: Db; readonly clock: Clock };
+
+const name_length_max = 100;
+
+/** The account's projects, the default one first, with their keys and what they spent this month. */
+export const list_projects = account_endpoint('GET', '/projects', 'read', async ({ db, clock }: Parts, { account }) => {
+  const now = new Date(clock.now());
+  const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+  const [projects, keys, budgets, spent] = await Promise.all([
+    listProjects(db, account.id),
+    listKeys(db, account.id),
+    budgetsOf(db, account.id, now),
+    usageOf(db, { account_id: account.id, from: month, to: now, group_by: ['project'] }),
+  ]);
+  const working = new Set(keys.filter((key) => isWorking(key, now)).map(({ id }) => id));
+  const counts = Map.groupBy(
+    budgets.filter(({ key_id }) => working.has(key_id)),
+    ({ project_id }) => project_id,
+  );
+  const costs = new Map(spent.map(({ project, cost }) => [project, cost]));
+  const all = [{ ...default_project, created_at: null, archived_at: null }, ...projects];
+  const data = all.map(
+    ({ id, name, created_at, archived_at }): ProjectView => ({
+      id,
+      name,
+      is_default: id === default_project.id,
+      state: archived_at === null ? 'active' : 'archived',
+      created_at: created_at?.toISOString() ?? null,
+      keys: counts.get(id)?.length ?? 0,
+      spent: costView(costs.get(id) ?? 0n, account.currency),
+    }),
+  );
+  return { status: 200, body: { data } satisfies ProjectsView };
+});
+
+function isWorking(key: Parameters<typeof keyState>[0], now: Date): boolean {
+  const state = keyState(key, now.getTime());
+  return state === 'active' || state === 'ending';
+}
+
+export const create_project = account_endpoint('POST', '/projects', 'keys', async (app, call) => {
+  const name = readBodyFields(call.body).text('name', name_length_max);
+  const project = await createProject(app.db, { account_id: call.account.id, name }, new Date(app.clock.now()));
+  if (project === 'taken') throw taken(name);
+  if (project === 'full') throw wrong('name', 'The account has as many projects as it may. Archive one first.');
+  await note(app, call, 'project.create', project.id, { name });
+  return { status: 201, body: { id: project.id, name } };
+});
+
+export const rename_project = account_endpoint('PATCH', '/projects/{id}', 'keys', async (app, call) => {
+  const name = readBodyFields(call.body).text('name', name_length_max);
+  const id = idIn(call);
+  const renamed = await renameProject(app.db, { account_id: call.account.id, id, name });
+  if (renamed === 'missing') throw missing();
+  if (renamed === 'taken') throw taken(name);
+  await note(app, call, 'project.rename', id, { name, name_before: renamed.before });
+  return { status: 200, body: { id, name } };
+});
+
+/** No key can be put there any more; its spending stays in reports. */
+export const archive_project = account_endpoint('POST', '/projects/{id}/archive', 'keys', async (app, call) => {
+  const id = idIn(call);
+  const archived = await archiveProject(app.db, { account_id: call.account.id, id }, new Date(app.clock.now()));
+  if (archived === 'missing') throw missing();
+  if (archived === 'in_use')
+    throw new ApiError('conflict', 'Keys of this project still work. Move or delete them first.');
+  await note(app, call, 'project.archive', id, { name: archived.name });
+  return { status: 200, body: { ok: true } };
+});
+
+function idIn({ params }: AccountCall): string {
+  const { id = '' } = params;
+  if (id === default_project.id)
+    throw new ApiError('conflict', 'The default project has its name, and is always there.');
+  if (id.includes('\0')) throw missing();
+  return id;
+}
+
+function missing(): ApiError {
+  return new ApiError('not_found', 'There is no such project, or it is archived.');
+}
+
+function taken(name: string): ApiError {
+  return wrong('name', `There is a project "${name}" already. Choose another name.`);
+}
