@@ -399,6 +399,7 @@ create table budgets (
   limited_spent bigint not null default 0,
   limited_held bigint not null default 0,
   exposed bigint not null default 0,
+  project_id text,
   constraint budgets_pkey PRIMARY KEY (key_id),
   constraint budgets_key_id_account_id_fkey FOREIGN KEY (key_id, account_id) REFERENCES api_keys(id, account_id),
   constraint budgets_shares_fkey FOREIGN KEY (shares) REFERENCES budgets(key_id),
@@ -768,6 +769,7 @@ create table ledger_entries (
   upstream_base bigint,
   base_currency text,
   upstream_unknown smallint not null default 0,
+  project_id text,
   constraint ledger_entries_pkey PRIMARY KEY (account_id, number),
   constraint ledger_entries_ref_account_id_event_key UNIQUE (ref, account_id, event),
   constraint ledger_entries_are_sound CHECK (is_sound(ledger_entries.*))
@@ -889,10 +891,24 @@ create table open_holds (
   expires_at timestamptz,
   node_id text,
   exposed bigint not null default 0,
+  project_id text,
   constraint open_holds_pkey PRIMARY KEY (account_id, ref),
   constraint open_holds_are_sound CHECK (hold_is_sound(open_holds.*))
 );
 CREATE INDEX open_holds_expiring ON open_holds USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+create table projects (
+  id text not null,
+  account_id text not null,
+  name text not null,
+  created_at timestamptz not null,
+  archived_at timestamptz,
+  constraint projects_pkey PRIMARY KEY (id),
+  constraint projects_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint projects_id_check CHECK ((id <> 'default'::text)),
+  constraint projects_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+CREATE UNIQUE INDEX projects_by_name ON projects USING btree (account_id, lower(name)) WHERE (archived_at IS NULL);
 
 create table route_health (
   route text not null,
@@ -1160,7 +1176,8 @@ create table usage_sums (
   charges bigint not null,
   cost bigint not null,
   units jsonb not null,
-  constraint usage_sums_pkey PRIMARY KEY (account_id, step, start, key_id, model, kind),
+  project_id text not null default 'default'::text,
+  constraint usage_sums_pkey PRIMARY KEY (account_id, step, start, key_id, model, kind, project_id),
   constraint usage_sums_step_check CHECK ((step = ANY (ARRAY['hour'::text, 'day'::text])))
 );
 
@@ -1494,6 +1511,7 @@ $function$;
 -- function ask_full_routes(p_now timestamptz, p_provider text) returns void
 -- function begin_attempt(p_now timestamptz, p_attempt jsonb, p_limits jsonb) returns text
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
+-- function charges_with_labels(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean) returns TABLE(at timestamptz, model text, key_id text, project_id text, kind text, cost bigint, units jsonb, end_user text, metadata jsonb, tag text)
 -- function claim_alert(p_now timestamptz, p_alert text, p_channel text, p_per_hour integer) returns TABLE(answer text, number integer, event text, claims integer, failures integer)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
 -- function close_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_state text, p_reason text, p_message text, p_send_start boolean) returns boolean
@@ -1546,6 +1564,7 @@ $function$;
 -- function money_hold(p_now timestamptz, p_account text, p_key text, p_ref text, p_amount bigint, p_model text, p_kind text, p_expires timestamptz, p_node text DEFAULT NULL::text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
 -- function money_keep(p_now timestamptz, p_account text, p_key text, p_ref text, p_pledge bigint, p_model text, p_kind text, p_cost bigint, p_beyond boolean, p_units jsonb, p_upstream jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT remaining bigint, OUT upstream bigint) returns record
 -- function money_limit(p_key text, p_limit bigint) returns boolean
+-- function money_project(p_key text, p_project text) returns boolean
 -- function money_upstream(p_now timestamptz, p_account text, p_ref text, p_number text, p_provider text, p_route text, p_model text, p_kind text, p_basis text) returns void
 -- function month_of(p_now timestamptz) returns date
 -- function move_backlog(p_host text, p_now timestamptz) returns void

@@ -77,7 +77,10 @@ async function moveOne(app: CommandApp, key_id: string, project_id: string): Pro
   if (!(await moveKey(app.db, { account_id, key_id, project_id }))) throw missing(project_id);
   await note(app, { account_id, action: 'key.change', subject: key_id, details: { project: project_id } });
   const name = (await projectNames(app.db, account_id)).get(project_id) ?? project_id;
-  return { json: { id: key_id, project: project_id }, text: `${key_id} is in the project ${name} from its next call on` };
+  return {
+    json: { id: key_id, project: project_id },
+    text: `${key_id} is in the project ${name} from its next call on`,
+  };
 }
 
 async function listAll(app: CommandApp, options: Whose): Promise<CommandResult> {

@@ -39,7 +39,9 @@ export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { 
     projectNames(app.db, account.id),
   ]);
   const by_id = new Map(budgets.map((budget) => [budget.key_id, budget]));
-  const data = keys.map((key) => renderKey(key, by_id.get(key.id), { projects, currency: account.currency, now })).toReversed();
+  const data = keys
+    .map((key) => renderKey(key, by_id.get(key.id), { projects, currency: account.currency, now }))
+    .toReversed();
   const view: KeysView = { data, resets_at: nextMonth(now).toISOString() };
   return { status: 200, body: view };
 });

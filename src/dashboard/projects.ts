@@ -33,17 +33,15 @@ export const list_projects = account_endpoint('GET', '/projects', 'read', async 
   );
   const costs = new Map(spent.map(({ project, cost }) => [project, cost]));
   const all = [{ ...default_project, created_at: null, archived_at: null }, ...projects];
-  const data = all.map(
-    ({ id, name, created_at, archived_at }): ProjectView => ({
-      id,
-      name,
-      is_default: id === default_project.id,
-      state: archived_at === null ? 'active' : 'archived',
-      created_at: created_at?.toISOString() ?? null,
-      keys: counts.get(id)?.length ?? 0,
-      spent: costView(costs.get(id) ?? 0n, account.currency),
-    }),
-  );
+  const data = all.map(({ id, name, created_at, archived_at }): ProjectView => ({
+    id,
+    name,
+    is_default: id === default_project.id,
+    state: archived_at === null ? 'active' : 'archived',
+    created_at: created_at?.toISOString() ?? null,
+    keys: counts.get(id)?.length ?? 0,
+    spent: costView(costs.get(id) ?? 0n, account.currency),
+  }));
   return { status: 200, body: { data } satisfies ProjectsView };
 });
 

@@ -170,7 +170,18 @@ function unitsOf(used: Record<string, string>): string[] {
 async function handleCharges(app: Parts, { account, query }: AccountCall): Promise<Answer> {
   const request = readUsageQuery(app, query);
   const names = await keyNames(app.db, account.id);
-  const header = ['time', 'reference', 'model', 'kind', 'key', 'key_name', 'project', 'cost', 'currency', ...known_units];
+  const header = [
+    'time',
+    'reference',
+    'model',
+    'kind',
+    'key',
+    'key_name',
+    'project',
+    'cost',
+    'currency',
+    ...known_units,
+  ];
   return csvAnswer(fileName('charges', request), header, chargeLines(app.db, account, request, names));
 }
 

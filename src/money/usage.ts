@@ -237,7 +237,13 @@ export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerat
           and ($5::text is null or model = $5) and ($6::text is null or key_id = $6) and ($7::text is null or kind = $7)
           and ($8::text is null or coalesce(project_id, 'default') = $8)
         order by created_at, number limit ${page}`,
-      [account_id, last.created_at, to, last.number, ...[only.model, only.key, only.modality, only.project].map(orNull)],
+      [
+        account_id,
+        last.created_at,
+        to,
+        last.number,
+        ...[only.model, only.key, only.modality, only.project].map(orNull),
+      ],
     );
     yield* rows;
     const end = rows.at(-1);

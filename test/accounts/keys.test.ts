@@ -103,6 +103,7 @@ describe('the keys of an account', () => {
         limit_month,
         spent: 0n,
         held: 0n,
+        project_id: 'default',
       })),
     );
     expect(await setLimit(db, made[0]?.id ?? '', 7n)).toBe(true);

@@ -137,6 +137,48 @@ test('an owner sets an expiry, scopes and addresses of a key, and a wrong addres
   await context.close();
 });
 
+test('an owner makes a project, puts a key into it, and sees its keys alone and its spending', async () => {
+  const context = await contextOf(chromium.browser, { viewport: { width: 390, height: 844 } });
+  const { page, complaints } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id, '/keys');
+  await settled(page);
+  await page.getByRole('button', { name: 'Create a project' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create a project' });
+  await dialog.getByLabel('Name').fill('default');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText(/There is a project "default" already/).waitFor();
+  await dialog.getByLabel('Name').fill('Web shop');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Rename Web shop' }).waitFor();
+
+  await page.getByRole('button', { name: 'Create a key' }).first().click();
+  const form = page.getByRole('dialog', { name: 'Create a key' });
+  await form.getByLabel('Name').fill('Till');
+  await form.getByRole('combobox', { name: 'Project' }).click();
+  await page.getByRole('option', { name: 'Web shop' }).click();
+  await form.getByRole('button', { name: 'Create' }).click();
+  const created = page.getByRole('dialog', { name: /Till/ });
+  const secret = (await created.getByText(/^mdl_/).first().textContent()) ?? '';
+  await created.getByRole('button', { name: 'I have copied it' }).click();
+  expect(await callWith(secret)).toBe('succeeded');
+  await page.getByText('in Web shop').waitFor();
+  await page.goto(`${service.url}/keys`);
+  await settled(page);
+  await page.getByRole('combobox', { name: 'Project' }).click();
+  await page.getByRole('option', { name: 'Web shop' }).click();
+  await page.waitForURL(/project=project_/);
+  await expect.poll(() => page.getByRole('button', { name: /^Change / }).count()).toBe(1);
+  expect(await sidewaysOf(page)).toBe(0);
+  expect(await violationsIn(page)).toEqual([]);
+
+  await page.getByRole('link', { name: 'Usage by project' }).click();
+  await page.getByRole('heading', { name: 'By project' }).waitFor();
+  await page.getByRole('cell', { name: 'Web shop' }).first().waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  await context.close();
+});
+
 test('a viewer sees the keys and why creating them is not possible', async () => {
   const user_id = newId('user');
   await service.app.db.query(

@@ -27,7 +27,7 @@ test('changes by commands to accounts, keys and secrets are in the audit log lik
   const owner = expect.stringMatching(/^user_/);
   expect(await deedsOf(id)).toEqual([
     { action: 'account.create', subject: id, details: { name: 'Studio', currency: 'USD', credit: '3.000000' } },
-    { action: 'key.create', subject: made.id, details: { name: 'CI', limit: '5.000000' } },
+    { action: 'key.create', subject: made.id, details: { name: 'CI', limit: '5.000000', project: 'default' } },
     { action: 'key.change', subject: made.id, details: { limit: null } },
     { action: 'key.rotate', subject: made.id, details: { new_key: rotated.id, overlap_hours: 0 } },
     { action: 'key.delete', subject: rotated.id, details: { name: 'CI' } },

@@ -10,7 +10,8 @@ export function useChoices() {
   const { account, base } = usePlace();
   const choices = useQuery({
     queryKey: [account.id, 'choices'],
-    queryFn: ({ signal }) => api.get<{ models: Named[]; keys: Named[]; projects: Named[] }>(`${base}/choices`, { signal }),
+    queryFn: ({ signal }) =>
+      api.get<{ models: Named[]; keys: Named[]; projects: Named[] }>(`${base}/choices`, { signal }),
     staleTime: 60_000,
   });
   const toChoice = ({ id, name }: Named) => ({ value: id, label: name });

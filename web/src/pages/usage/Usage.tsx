@@ -111,12 +111,7 @@ function UsageFilters({ search, set }: { search: UsageSearch; set: (change: Usag
       )}
       <ModelAndKey search={search} set={set} />
       {(projects.length > 1 || project !== undefined) && (
-        <ChoiceFilter
-          label="Project"
-          value={project}
-          data={projects}
-          onChange={(value) => set({ project: value })}
-        />
+        <ChoiceFilter label="Project" value={project} data={projects} onChange={(value) => set({ project: value })} />
       )}
       <ChoiceFilter label="Kind" value={kind} data={kinds} onChange={(value) => set({ kind: value })} width={130} />
     </Filters>

@@ -4,7 +4,15 @@ import type { UsageGrouping } from '../../../../src/dashboard/views/usage.ts';
 /** Groups of the reports of usage and of speed, and their names. */
 export type Grouping = UsageGrouping | SpeedGrouping;
 
-const labels = { model: 'Model', key: 'Key', project: 'Project', kind: 'Kind', route: 'Route', user: 'User', tag: 'Tag' } as const;
+const labels = {
+  model: 'Model',
+  key: 'Key',
+  project: 'Project',
+  kind: 'Kind',
+  route: 'Route',
+  user: 'User',
+  tag: 'Tag',
+} as const;
 
 const pair_prefix = 'metadata.';
 const pair_name_length_max = 64;
