@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { archiveProject, createProject, moveKey } from '../../src/accounts/projects.ts';
 import { close, commit, hold, makeHoldBatcher } from '../../src/money/holds.ts';
 import { addUpUsage, usageOf } from '../../src/money/usage.ts';
-import { expectExactBooks } from '../helpers/app.ts';
+import { expectExactBooks } from '../helpers/books.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, noon, openKey, openWallet, rotated, type Wallet } from './setup.ts';
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await expectExactBooks(database);
+  await expectExactBooks(database.db);
   await database.drop();
 });
 
