@@ -11,7 +11,7 @@ export const default_project = { id: 'default', name: 'Default' } as const;
 export type Project = { id: string; name: string; created_at: Date; archived_at: Date | null };
 
 /** Active ones of an account. */
-export const projects_max = 200;
+const projects_max = 200;
 
 const columns = 'id, name, created_at, archived_at';
 

@@ -158,6 +158,7 @@ export type Usage = {
     day?: string;
     model?: string | null;
     key?: string | null;
+    project?: string | null;
     modality?: string | null;
     /** The end user that the caller named. */
     user?: string | null;
@@ -286,7 +287,7 @@ export type UsageQuery = {
   from?: string | Date | undefined;
   /** Exclusive, ISO 8601. */
   to?: string | Date | undefined;
-  /** One or several of day, hour, model, key, modality, user, tag, metadata.NAME, joined by commas. */
+  /** One or several of day, hour, model, key, project, modality, user, tag, metadata.NAME, joined by commas. */
   group_by?: string | undefined;
 };
 

@@ -179,6 +179,7 @@ class UsageData(_UsageDataAlways, total=False):
     day: str
     model: str | None
     key: str | None
+    project: str | None
     modality: str | None
     #: The end user that the caller named.
     user: str | None

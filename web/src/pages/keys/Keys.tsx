@@ -1,7 +1,7 @@
 import { Stack, Switch } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { KeysView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
@@ -22,11 +22,7 @@ const route = getRouteApi('/signed-in/keys');
 /** The page of API keys. */
 export function Keys() {
   const { account, base } = usePlace();
-  const { deleted = false, project } = route.useSearch();
-  const navigate = useNavigate();
-  const choices = projectChoices(useProjects().data);
-  const search = (change: KeysSearch) =>
-    void navigate({ to: '/keys', search: { deleted: deleted || undefined, project, ...change }, replace: true });
+  const { project } = route.useSearch();
   const [doing, setDoing] = useState<Doing>();
   const query = useQuery({
     queryKey: [account.id, 'keys'],
@@ -45,48 +41,7 @@ export function Keys() {
       actions={create}
     >
       <Loaded query={query} height={280}>
-        {({ data, resets_at }) => {
-          const shown = data.filter(
-            (key) => (deleted || key.state !== 'deleted') && (project === undefined || key.project.id === project),
-          );
-          const has_deleted = data.some(({ state }) => state === 'deleted');
-          return (
-            <Stack>
-              {choices.length > 1 && (
-                <ChoiceFilter
-                  label="Project"
-                  value={project}
-                  data={choices}
-                  onChange={(value) => search({ project: value })}
-                  width={220}
-                />
-              )}
-              {has_deleted && (
-                <Switch
-                  label="Show deleted keys"
-                  checked={deleted}
-                  onChange={({ currentTarget }) => search({ deleted: currentTarget.checked || undefined })}
-                />
-              )}
-              {shown.length === 0 && project !== undefined ? (
-                <Empty title="No keys in this project" action={create}>
-                  Create one here, or move a key here: change it.
-                </Empty>
-              ) : shown.length === 0 ? (
-                <Empty title={has_deleted ? 'All keys are deleted' : 'Create your first key'} action={create}>
-                  Programs send the key in the header <code>Authorization: Bearer</code>.
-                </Empty>
-              ) : (
-                <KeyTable keys={shown} setDoing={setDoing} />
-              )}
-              {shown.some(({ limit }) => limit !== null) && (
-                <span style={{ fontSize: 'var(--mantine-font-size-sm)', color: 'var(--mantine-color-dimmed)' }}>
-                  Limits reset <Time at={resets_at} />. Holds for running work count, too.
-                </span>
-              )}
-            </Stack>
-          );
-        }}
+        {(view) => <KeyList view={view} create={create} setDoing={setDoing} />}
       </Loaded>
       <Projects />
       <CreateKey
@@ -99,5 +54,56 @@ export function Keys() {
       {doing?.what === 'rotate' && <RotateKey apiKey={doing.key} close={() => setDoing(undefined)} />}
       {doing?.what === 'delete' && <DeleteKey apiKey={doing.key} close={() => setDoing(undefined)} />}
     </Page>
+  );
+}
+
+type ListProps = { view: KeysView; create: ReactNode; setDoing: (doing: Doing) => void };
+
+/** The keys that the address asks for, and how to ask for others. */
+function KeyList({ view: { data, resets_at }, create, setDoing }: ListProps) {
+  const { deleted = false, project } = route.useSearch();
+  const navigate = useNavigate();
+  const choices = projectChoices(useProjects().data);
+  const search = (change: KeysSearch) =>
+    void navigate({ to: '/keys', search: { deleted: deleted || undefined, project, ...change }, replace: true });
+  const shown = data.filter(
+    (key) => (deleted || key.state !== 'deleted') && (project === undefined || key.project.id === project),
+  );
+  const has_deleted = data.some(({ state }) => state === 'deleted');
+  return (
+    <Stack>
+      {choices.length > 1 && (
+        <ChoiceFilter
+          label="Project"
+          value={project}
+          data={choices}
+          onChange={(value) => search({ project: value })}
+          width={220}
+        />
+      )}
+      {has_deleted && (
+        <Switch
+          label="Show deleted keys"
+          checked={deleted}
+          onChange={({ currentTarget }) => search({ deleted: currentTarget.checked || undefined })}
+        />
+      )}
+      {shown.length > 0 ? (
+        <KeyTable keys={shown} setDoing={setDoing} />
+      ) : project !== undefined ? (
+        <Empty title="No keys in this project" action={create}>
+          Create one here, or move a key here: change it.
+        </Empty>
+      ) : (
+        <Empty title={has_deleted ? 'All keys are deleted' : 'Create your first key'} action={create}>
+          Programs send the key in the header <code>Authorization: Bearer</code>.
+        </Empty>
+      )}
+      {shown.some(({ limit }) => limit !== null) && (
+        <span style={{ fontSize: 'var(--mantine-font-size-sm)', color: 'var(--mantine-color-dimmed)' }}>
+          Limits reset <Time at={resets_at} />. Holds for running work count, too.
+        </span>
+      )}
+    </Stack>
   );
 }
