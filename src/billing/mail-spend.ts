@@ -4,6 +4,7 @@ import { listKeys } from '../accounts/keys.ts';
 import type { Mailer } from '../accounts/mailer.ts';
 import { nameInMail, spendMail, type SpendText } from '../accounts/mails.ts';
 import { addressesOf, roleIn } from '../accounts/members.ts';
+import { projectNames } from '../accounts/projects.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isPair, pairName, type UsageGroup } from '../money/groups.ts';
@@ -87,7 +88,7 @@ async function spendText(app: Parts, account: Account, { every, grouped_by, ends
   const range = { from: begins_at, to: ends_at };
   // A charge with several tags counts in each, so the totals are asked for by themselves.
   const [total, total_before] = [costOf(await usage(range, [])), costOf(await usage(before, []))];
-  const names = grouped_by === 'key' ? await namesOfKeys(app.db, account_id) : new Map<string, string>();
+  const names = await namesOf(app.db, account_id, grouped_by);
   const groups = compareGroups(await usage(range, [grouped_by]), await usage(before, [grouped_by]), grouped_by);
   // Ids of models are the operator's; callers choose the others.
   const nameOf = (id: string) => (grouped_by === 'model' ? id : nameInMail(names.get(id) ?? id));
@@ -113,7 +114,10 @@ async function spendText(app: Parts, account: Account, { every, grouped_by, ends
   };
 }
 
-async function namesOfKeys(db: Db, account_id: string): Promise<Map<string, string>> {
+/** Names of groups that have ids, too. */
+async function namesOf(db: Db, account_id: string, group: UsageGroup): Promise<Map<string, string>> {
+  if (group === 'project') return projectNames(db, account_id);
+  if (group !== 'key') return new Map();
   return new Map((await listKeys(db, account_id)).map(({ id, name }) => [id, name]));
 }
 
