@@ -55,6 +55,7 @@ import { styles as built_in_styles } from './styles/index.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
 import { openProber, type Prober } from './storage/probe.ts';
 import type { Storage } from './storage/storage.ts';
+import { openThumbnails, type Thumbnails } from './storage/thumbnails.ts';
 import { makeInserter, type Inserter } from './tasks/create-batch.ts';
 import { makeNoticeEvent, type NoticeEvent } from './tasks/events.ts';
 import { makeFinisher, type Finisher } from './tasks/finish.ts';
@@ -97,6 +98,7 @@ export type App = {
   readonly tracer: Tracer | undefined;
   /** Measures files. */
   readonly prober: Prober;
+  readonly thumbnails: Thumbnails;
   /** Guesses of passwords. */
   readonly sign_in_backoff: Backoff;
   readonly authenticator: Authenticator;
@@ -249,7 +251,8 @@ async function openParts(
   const guard = openGuard(options);
   const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, guard, ...rates }, options, onStop);
   const tracker = makeTracker(onStop);
-  const upstreams = openUpstreams(catalog, adapters, { guard, limits }, onStop);
+  const storage = await openStorage(config, catalog.current.settings.storage, onStop, limits);
+  const media = openMedia(catalog, adapters, { guard, limits, storage }, onStop);
   const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
   return {
@@ -260,11 +263,10 @@ async function openParts(
     db,
     notifier,
     listener,
-    storage: await openStorage(config, catalog.current.settings.storage, onStop, limits),
     ...money,
     catalog,
     ...watchers,
-    ...upstreams,
+    ...media,
     styles: [...built_in_styles, ...(options.styles ?? [])],
     ...openRouting(db, clock),
     ...rates,
@@ -373,18 +375,20 @@ function openPeople(
   return { mailer, login };
 }
 
-/** Opens the providers, and what measures their files. */
-function openUpstreams(
+/** Opens the providers, and what measures, draws and keeps their files. */
+function openMedia(
   catalog: CatalogHolder,
   adapters: Record<string, Adapter>,
-  { guard, limits }: Pick<App, 'guard' | 'limits'>,
+  { guard, limits, storage }: Pick<App, 'guard' | 'limits' | 'storage'>,
   onStop: App['onStop'],
-): Pick<App, 'prober' | 'providers'> {
+): Pick<App, 'storage' | 'prober' | 'providers' | 'thumbnails'> {
   const prober = openProber(limits);
   onStop(() => prober.close());
+  const thumbnails = openThumbnails({ storage, limits });
+  onStop(() => thumbnails.close());
   const providers = openProviders(catalog, adapters, { guard, prober });
   onStop(() => providers.close());
-  return { prober, providers };
+  return { storage, prober, providers, thumbnails };
 }
 
 /** Which addresses a caller or an upstream may name now. */

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { ApiError, service_errors, type ErrorExtras, type ErrorKind } from '../errors.ts';
-import { parseKey, type KeyParts } from '../storage/key.ts';
+import { parseKey, thumbnail_sizes, type KeyParts, type ThumbnailSize } from '../storage/key.ts';
 import { verifyLink } from '../storage/links.ts';
 import { mediaType } from '../storage/media-types.ts';
 import { parseRange } from '../storage/range.ts';
 import type { ByteRange, Storage, StoredFile } from '../storage/storage.ts';
+import type { Thumbnails } from '../storage/thumbnails.ts';
 
 export type FileRequest = {
   method: string;
@@ -28,7 +29,7 @@ export type FileReply = {
   body?: string;
 };
 
-export type FileServing = { storage: Storage; secret: string; now_ms: number };
+export type FileServing = { storage: Storage; thumbnails: Pick<Thumbnails, 'keyOf'>; secret: string; now_ms: number };
 
 /** An hour: what the browser keeps of a removed file should not outlive it by much. */
 const cache_s_max = 3600;
@@ -52,11 +53,42 @@ export async function serveFile(serving: FileServing, request: FileRequest): Pro
   const { exp, sig } = request.query;
   const expires_s = verifyLink(serving.secret, { key: request.key, exp, sig }, serving.now_ms);
   const left_s = Math.floor((expires_s ?? 0) - serving.now_ms / 1000);
-  const reply =
-    expires_s === undefined
-      ? undefined
-      : ((await leadOn(serving.storage, request, left_s)) ?? (await serveStored(serving.storage, request, left_s)));
+  const reply = expires_s === undefined ? undefined : await serveLinked(serving, request, left_s);
   return reply ?? refuse(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
+}
+
+async function serveLinked(
+  { storage, thumbnails }: FileServing,
+  request: FileRequest,
+  left_s: number,
+): Promise<FileReply | undefined> {
+  const { thumbnail } = request.query;
+  if (thumbnail === undefined)
+    return (await leadOn(storage, request, left_s)) ?? (await serveStored(storage, request, left_s));
+  const size = thumbnailSize(thumbnail);
+  if (size === undefined) {
+    return refuse(request, 400, 'invalid_request', `thumbnail must be ${thumbnail_sizes.join(' or ')}.`, {
+      param: 'thumbnail',
+    });
+  }
+  const reply = await serveThumbnail({ storage, thumbnails }, request, size, left_s);
+  return reply ?? refuse(request, 404, 'not_found', 'There is no thumbnail of this file.');
+}
+
+/** The size that a query names; undefined if it names none that there is. */
+function thumbnailSize(text: unknown): ThumbnailSize | undefined {
+  return thumbnail_sizes.find((size) => String(size) === text);
+}
+
+/** The thumbnail of a stored file for somebody who may have it; undefined if there is none. */
+export async function serveThumbnail(
+  { storage, thumbnails }: Pick<FileServing, 'storage' | 'thumbnails'>,
+  request: FilePath,
+  size: ThumbnailSize,
+  cache_s: number,
+): Promise<FileReply | undefined> {
+  const key = await thumbnails.keyOf(request.key, size);
+  return key === undefined ? undefined : serveStored(storage, { ...request, key }, cache_s);
 }
 
 /** The longest time for which S3 signs an address. */
@@ -168,7 +200,8 @@ function fileHeaders(parts: KeyParts, etag: string, cache_s: number): Record<str
 
 function descriptionOf(parts: KeyParts): { content_type: string; content_disposition: string } {
   const { content_type, inline } = mediaType(parts.extension);
-  const name = `${parts.owner_id}-${parts.index}.${parts.extension}`;
+  const { owner_id, index, extension, thumbnail } = parts;
+  const name = `${owner_id}-${index}${thumbnail === undefined ? '' : `-${thumbnail}`}.${extension}`;
   return { content_type, content_disposition: `${inline ? 'inline' : 'attachment'}; filename="${name}"` };
 }
 

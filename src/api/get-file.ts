@@ -1,11 +1,14 @@
 import type { Clock } from '../lib/clock.ts';
+import { thumbnail_sizes } from '../storage/key.ts';
 import type { Storage } from '../storage/storage.ts';
+import type { Thumbnails } from '../storage/thumbnails.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { serveFile } from './files.ts';
 
 /** The parts of the app that serving files by links takes. */
 type Parts = {
   readonly storage: Storage;
+  readonly thumbnails: Thumbnails;
   readonly secret: string;
   readonly clock: Clock;
 };
@@ -26,6 +29,10 @@ export const get_file: Endpoint<Parts> = {
     query: {
       exp: { description: 'Expiry of the link, seconds since 1970.', schema: { type: 'integer' }, required: true },
       sig: { description: 'Signature of the link.', schema: { type: 'string' }, required: true },
+      thumbnail: {
+        description: 'Answers a small WebP of the file instead, whose shorter side has so many pixels.',
+        schema: { type: 'integer', enum: [...thumbnail_sizes] },
+      },
     },
     responses: {
       200: { description: 'The file.', content_type: 'application/octet-stream' },
@@ -38,7 +45,8 @@ export const get_file: Endpoint<Parts> = {
     },
   },
   handle: async (app, { method, path, query, headers, request_id }) => {
-    const serving = { storage: app.storage, secret: app.secret, now_ms: app.clock.now() };
+    const { storage, thumbnails, secret } = app;
+    const serving = { storage, thumbnails, secret, now_ms: app.clock.now() };
     const key = path.slice(prefix.length);
     const reply = await serveFile(serving, { method, key, query: Object.fromEntries(query), headers, request_id });
     const body = reply.stream ?? reply.body;

@@ -5,6 +5,7 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { readsLimit } from '../db/reads.ts';
 import { probeLimits } from '../storage/probe.ts';
+import { thumbnailLimits } from '../storage/thumbnails.ts';
 import { uploadLimit } from '../storage/upload-limit.ts';
 
 /** Everything that this process does only so much of at once. Operators see it on the page Queue & workers. */
@@ -46,6 +47,7 @@ export function openLimits({ catalog }: { catalog: CatalogHolder }) {
     input_downloads: new Semaphore({ name: 'Downloads of input files', bound: 8, key_bound: 2 }),
 
     ...probeLimits(),
+    ...thumbnailLimits(),
     ...uploadLimit(),
 
     mails: mailLimit(),

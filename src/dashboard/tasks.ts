@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts';
 import { findPlaygroundKey, listKeys } from '../accounts/keys.ts';
-import { serveStored } from '../api/files.ts';
+import { serveStored, serveThumbnail, type FileServing } from '../api/files.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { ApiError } from '../errors.ts';
@@ -104,7 +104,9 @@ function renderFile(
   gone: boolean,
 ): FileView {
   const url = `/dash/accounts/${task.account_id}/tasks/${task.id}/files/${index}`;
-  return { ...item, ...(!gone && { url }) };
+  if (gone) return item;
+  if (item.type === 'text') return { ...item, url };
+  return { ...item, url, thumbnails: { small: `${url}?thumbnail=64`, large: `${url}?thumbnail=320` } };
 }
 
 /** The whole story of one task. */
@@ -155,14 +157,33 @@ export const cancel_task = account_endpoint('POST', '/tasks/{id}/cancel', 'run',
 
 const cache_s = 600;
 
-/** A file of a task, for the page that shows it. */
-export const get_task_file = account_endpoint('GET', '/tasks/{id}/files/{index}', 'read', async (app, call) => {
-  const { account, params, method, headers, request_id } = call;
+/** Nobody writes another thumbnail to the same place: the browser may keep it for longer than a file. */
+const thumbnail_cache_s = 3_600;
+
+type FileParts = Pick<FileServing, 'storage' | 'thumbnails'> & { readonly db: Db };
+
+const file_query = {
+  thumbnail: { description: 'A small picture of the file.', schema: { type: 'integer', enum: [64, 320] } },
+};
+
+/** A file of a task, or its thumbnail, for the page that shows it. */
+export const get_task_file = account_endpoint('GET', '/tasks/{id}/files/{index}', 'read', getTaskFile, {
+  query: file_query,
+});
+
+async function getTaskFile(app: FileParts, call: AccountCall): Promise<Answer> {
+  const { account, params, method, headers, request_id, query } = call;
   const task = await loadTask(app.db, refIn(account.id, params['id']));
   const file = /^\d{1,3}$/.test(params['index'] ?? '') ? task?.files[Number(params['index'])] : undefined;
-  const reply = file && (await serveStored(app.storage, { method, key: file.key, headers, request_id }, cache_s));
+  const size = oneOf(query, 'thumbnail', ['64', '320']);
+  const request = file && { method, key: file.key, headers, request_id };
+  const reply =
+    request &&
+    (size === undefined
+      ? await serveStored(app.storage, request, cache_s)
+      : await serveThumbnail(app, request, size === '64' ? 64 : 320, thumbnail_cache_s));
   if (!reply) throw new ApiError('not_found', 'There is no such file, or it is no longer kept.');
   const { status, stream, body } = reply;
   const { 'cross-origin-resource-policy': _, ...own } = reply.headers;
   return { status, headers: own, ...(stream && { body: stream }), ...(body !== undefined && { body }) };
-});
+}

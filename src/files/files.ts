@@ -5,6 +5,7 @@ import { newId } from '../lib/ids.ts';
 import { storageKey } from '../storage/key.ts';
 import type { Document } from '../storage/document.ts';
 import type { Probe } from '../storage/probe-result.ts';
+import { removeAll } from '../storage/remove-all.ts';
 import type { Storage } from '../storage/storage.ts';
 import { contentOf } from './spool.ts';
 
@@ -234,7 +235,7 @@ export async function removeTaskInputs(parts: FilesParts, account_id: string, ta
 
 /** The bytes first: the row is what finds them again after a crash. */
 async function removeFile({ db, storage }: FilesParts, { account_id, id }: FileName): Promise<void> {
-  await storage.remove(await storage.list(account_id, id));
+  await removeAll(storage, account_id, id);
   await db.query('delete from files where account_id = $1 and id = $2', [account_id, id]);
 }
 

@@ -3,6 +3,7 @@ import { recordText } from '../db/record.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { storageKey } from '../storage/key.ts';
+import { removeAll } from '../storage/remove-all.ts';
 import type { AccountLimits, FilesParts } from './files.ts';
 import { contentOf } from './spool.ts';
 
@@ -175,7 +176,7 @@ export async function removeOldUploads(parts: FilesParts, now: Date, stopped?: A
   const { db, storage } = parts;
   const before = new Date(now.getTime() - grace_ms);
   const remove = async ({ account_id, id }: SessionName) => {
-    await storage.remove(await storage.list(account_id, id));
+    await removeAll(storage, account_id, id);
     await db.query('delete from upload_sessions where account_id = $1 and id = $2', [account_id, id]);
   };
   let removed = 0;

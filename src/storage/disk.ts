@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../lib/assert.ts';
@@ -42,7 +42,7 @@ export async function openDiskStorage(data_dir: string): Promise<Storage> {
 function pathOf(folders: Folders, key: string): string | undefined {
   const parts = parseKey(key);
   if (!parts) return undefined;
-  return join(ownerFolder(folders, parts.account_id, parts.owner_id), `${parts.index}.${parts.extension}`);
+  return join(ownerFolder(folders, parts.account_id, parts.owner_id), basename(key));
 }
 
 function ownerFolder(folders: Folders, account_id: string, owner_id: string): string {

@@ -32,27 +32,23 @@ const duration_max = 86_400;
 // One library per process, and its cache keeps removed files open and answers by their path alone.
 sharp.cache(false);
 
-/**
- * `spent`: something of the parser may still be running, and the next file should be measured by
- * another process.
- */
-export type Measurement = { result: ProbeResult; spent: boolean };
+type Measurement = { done: ProbeResult; spent: boolean };
 
 /** Reads headers and indexes, decodes nothing. Hostile files may loop or eat memory: see probe.ts. */
 export async function measure(source: ByteSource): Promise<Measurement> {
   let spent = false;
   try {
     const container = inspect(source);
-    if (typeof container !== 'string') return { result: container, spent };
+    if (typeof container !== 'string') return { done: container, spent };
     const image_format = image_formats[container];
     spent = !image_format;
     const measures = image_format ? await measureImage(source, image_format) : await measureTracks(source, container);
     const { content_type } = mediaType(measures.extension);
     const probe = { ...measures, content_type, size_bytes: source.size_bytes };
-    return { result: { ok: true, probe }, spent: false };
+    return { done: { ok: true, probe }, spent: false };
   } catch (error) {
     const reason = error instanceof ReadTooLarge ? 'too_large' : 'damaged';
-    return { result: failed(reason, error instanceof Error ? error.message : String(error)), spent };
+    return { done: failed(reason, error instanceof Error ? error.message : String(error)), spent };
   }
 }
 
@@ -75,7 +71,7 @@ type ImageFormat = { extension: Extension; format: string; pixels_per_byte_max: 
  * possible compression: deflate 1,032 bytes into one, at one bit a pixel; JPEG one bit a block. A header with
  * more pixels lies. The others store a plain area in no bytes at all.
  */
-const image_formats: Partial<Record<Container, ImageFormat>> = {
+export const image_formats: Partial<Record<Container, ImageFormat>> = {
   png: { extension: 'png', format: 'png', pixels_per_byte_max: 8 * 1032 },
   jpeg: { extension: 'jpg', format: 'jpeg', pixels_per_byte_max: 8 * 64 },
   gif: { extension: 'gif', format: 'gif', pixels_per_byte_max: Infinity },
@@ -84,7 +80,7 @@ const image_formats: Partial<Record<Container, ImageFormat>> = {
 };
 
 async function measureImage(source: ByteSource, image_format: ImageFormat): Promise<Measures> {
-  const metadata = await sharp(beginningOf(source)).metadata();
+  const metadata = await sharp(bytesOf(source)).metadata();
   if (metadata.format !== image_format.format)
     throw new Error(`This is ${metadata.format}, not ${image_format.format}.`);
   if (metadata.width * metadata.height > source.size_bytes * image_format.pixels_per_byte_max) {
@@ -111,9 +107,14 @@ const track_formats: Partial<Record<Container, InputFormat[]>> = {
   id3: [FLAC, MP3, ADTS],
 };
 
-async function measureTracks(source: ByteSource, container: Container): Promise<Measures> {
+/** Opens a file of video or audio. */
+export function openTracks(source: ByteSource, container: Container): Input {
   const formats = track_formats[container] ?? [];
-  using input = new Input({ formats, source: mediaSource(source, formats) });
+  return new Input({ formats, source: mediaSource(source, formats) });
+}
+
+async function measureTracks(source: ByteSource, container: Container): Promise<Measures> {
+  using input = openTracks(source, container);
   const videos = await input.getVideoTracks();
   const audios = await input.getAudioTracks();
   const [video] = videos;
@@ -140,7 +141,8 @@ const indexless: readonly InputFormat[] = [MP3, ADTS, FLAC];
  */
 const walked_bytes_max = 64 * 2 ** 20;
 
-function beginningOf(source: ByteSource): Buffer {
+/** Returns the bytes of a file, or its beginning if it is large. */
+export function bytesOf(source: ByteSource): Buffer {
   const end = Math.min(source.size_bytes, walked_bytes_max);
   const parts: Buffer[] = [];
   for (let at = 0; at < end; at += read_bytes_max) parts.push(source.read(at, Math.min(read_bytes_max, end - at)));
@@ -149,7 +151,7 @@ function beginningOf(source: ByteSource): Buffer {
 
 function mediaSource(source: ByteSource, formats: readonly InputFormat[]): Source {
   const walked = formats.some((format) => indexless.includes(format));
-  if (walked && source.size_bytes <= walked_bytes_max) return new BufferSource(beginningOf(source));
+  if (walked && source.size_bytes <= walked_bytes_max) return new BufferSource(bytesOf(source));
   return new CustomSource({
     getSize: () => source.size_bytes,
     read: (start, end) => source.read(start, end - start),

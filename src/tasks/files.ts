@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import type { GrowingTable } from '../db/tables.ts';
+import { removeAll } from '../storage/remove-all.ts';
 import type { Storage } from '../storage/storage.ts';
 import { ApiError } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
@@ -56,7 +57,7 @@ async function finished(parts: TaskFileParts, ref: TaskRef): Promise<Task> {
  * no harm, while a note without the removal would keep the files for ever.
  */
 export async function removeFiles(parts: TaskFileParts, task: Pick<Task, 'account_id' | 'id'>): Promise<void> {
-  await parts.storage.remove(await parts.storage.list(task.account_id, task.id));
+  await removeAll(parts.storage, task.account_id, task.id);
   await failpoint('sweep.removing');
   await parts.db.query(
     'update tasks set files_removed_at = $3 where account_id = $1 and id = $2 and files_removed_at is null',
@@ -68,5 +69,5 @@ export async function removeFiles(parts: TaskFileParts, task: Pick<Task, 'accoun
 export async function removeStrays(parts: TaskFileParts, ref: TaskRef): Promise<void> {
   const task = await loadTask(parts.db, ref);
   if (task?.status === 'succeeded' && task.files_removed_at === null) return;
-  await parts.storage.remove(await parts.storage.list(ref.account_id, ref.task_id));
+  await removeAll(parts.storage, ref.account_id, ref.task_id);
 }

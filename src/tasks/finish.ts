@@ -1,6 +1,7 @@
 import type { Db } from '../db/database.ts';
 import type { Engine } from '../queue/queue.ts';
 import type { Notifier } from '../db/notify.ts';
+import { removeAll } from '../storage/remove-all.ts';
 import type { Storage } from '../storage/storage.ts';
 import { chargeAmount, measuredCost, type Units } from '../catalog/price.ts';
 import { failpoint } from '../lib/failpoint.ts';
@@ -114,7 +115,7 @@ export async function finish(
 /** A worker may have copied files before the task failed; what cannot be removed goes with its row. */
 async function removeStored(parts: FinishParts, ref: TaskRef): Promise<void> {
   try {
-    await parts.storage.remove(await parts.storage.list(ref.account_id, ref.task_id));
+    await removeAll(parts.storage, ref.account_id, ref.task_id);
   } catch (error) {
     parts.log.warn({ ...ref, err: error }, 'files of a failed task could not be removed');
   }

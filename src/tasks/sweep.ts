@@ -1,6 +1,7 @@
 import { live_keys } from '../queue/queue.ts';
 import { sweepSpool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import { removeAll } from '../storage/remove-all.ts';
 import { removeFiles, type TaskFileParts } from './files.ts';
 import { giveUpWaiting } from './completion.ts';
 import { finish, type FinishParts } from './finish.ts';
@@ -150,7 +151,7 @@ async function removeOldTasks(parts: SweepParts, after: Old): Promise<Batch> {
   );
   // A worker that died between storing and failing may have left files that no row tells of.
   await eachOf(parts, old, async ({ account_id, id }) => {
-    await parts.storage.remove(await parts.storage.list(account_id, id));
+    await removeAll(parts.storage, account_id, id);
   });
   if (old.length > 0) await failpoint('sweep.deleting');
   await parts.db.query(

@@ -27,6 +27,9 @@ export type FileServer = {
   stop(): Promise<void>;
 };
 
+/** Of no file. */
+export const no_thumbnails = { keyOf: async () => undefined };
+
 /** A plain HTTP server with a folder of files, and nothing between them but `serveFile`. */
 export async function startFileServer(): Promise<FileServer> {
   const folder = await mkdtemp(join(tmpdir(), 'medley-files-'));
@@ -35,7 +38,7 @@ export async function startFileServer(): Promise<FileServer> {
     const { method = '', url = '', headers } = request;
     const key = url.replace(/\?.*$/, '').replace('/files/', '');
     const asked = { method, key, query: queryOf(url), headers, request_id: 'req_1' };
-    serveFile({ storage, secret, now_ms }, asked)
+    serveFile({ storage, thumbnails: no_thumbnails, secret, now_ms }, asked)
       .then(async ({ status, headers: said, stream, body }) => {
         response.writeHead(status, said);
         if (stream) await pipeline(stream, response);

@@ -12,7 +12,7 @@ import type { Extension } from '../../src/storage/media-types.ts';
 import { parseRange } from '../../src/storage/range.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { newKey, picture } from '../storage/samples.ts';
-import { expires_at_ms, now_ms, secret, startFileServer, type FileServer } from './file-server.ts';
+import { expires_at_ms, no_thumbnails, now_ms, secret, startFileServer, type FileServer } from './file-server.ts';
 
 let files: FileServer;
 let storage: Storage;
@@ -288,7 +288,7 @@ describe('a file that changes meanwhile', () => {
       },
     };
     const reply = await serveFile(
-      { storage: changing, secret, now_ms },
+      { storage: changing, thumbnails: no_thumbnails, secret, now_ms },
       { method: 'GET', key, query: { exp, sig }, headers: { range: 'bytes=0-' }, request_id: 'req_1' },
     );
     expect(puts).toBe(2);

@@ -23,7 +23,7 @@ const spawners = [
   'src/embedded-postgres/process.ts',
   'src/embedded-postgres/server.ts',
   'src/storage/confined.ts',
-  'src/storage/probe.ts',
+  'src/storage/media-processes.ts',
 ];
 
 test('CVE-2026-42271 no setting and no request names a program: few places start one, none through a shell', () => {

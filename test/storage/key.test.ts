@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionError } from '../../src/lib/assert.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { storageKey, parseKey } from '../../src/storage/key.ts';
+import { storageKey, parseKey, thumbnailKey } from '../../src/storage/key.ts';
 import { newKey } from './samples.ts';
 
 describe('a storage key', () => {
@@ -16,6 +16,16 @@ describe('a storage key', () => {
     const parts = { account_id: newId('acct'), owner_id: newId('file'), index: 0, extension: 'png' } as const;
     expect(parseKey(storageKey(parts))).toEqual(parts);
     expect(() => storageKey({ ...parts, owner_id: newId('key') })).toThrow(AssertionError);
+  });
+
+  test('of a thumbnail is that of its file with the size behind the position', () => {
+    const parts = { account_id: newId('acct'), owner_id: newId('task'), index: 3, extension: 'mp4' } as const;
+    const key = thumbnailKey(parts, 64);
+    expect(key).toBe(`${parts.account_id}/${parts.owner_id}/3-64.webp`);
+    expect(parseKey(key)).toEqual({ ...parts, extension: 'webp', thumbnail: 64 });
+    for (const wrong of ['3-65.webp', '3-064.webp', '3-64.png', '3-.webp', '3-64-64.webp']) {
+      expect(parseKey(key.replace('3-64.webp', wrong)), wrong).toBeUndefined();
+    }
   });
 
   test('is made of nothing else', () => {

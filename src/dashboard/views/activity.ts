@@ -13,6 +13,8 @@ export type FileView = {
   text?: string;
   /** Absent once the file is removed. */
   url?: string;
+  /** Small pictures, of which one that cannot be drawn answers 404: 64 and 320 pixels on the shorter side. */
+  thumbnails?: { small: string; large: string };
 };
 
 export type TaskLineView = {

@@ -1,17 +1,19 @@
-import { Box, Center, Text } from '@mantine/core';
+import { Box, Center, Stack, Text } from '@mantine/core';
 import { DocumentTextIcon, FilmIcon, MusicalNoteIcon, PhotoIcon } from '@heroicons/react/24/outline';
+import { type CSSProperties, useEffect, useState } from 'react';
 import type { FileView } from '../../../src/dashboard/views/activity.ts';
 
 const icons = { image: PhotoIcon, video: FilmIcon, audio: MusicalNoteIcon, text: DocumentTextIcon };
 
-/** A thumbnail of a result, or what it is. */
+/** A small picture of a result; where there is none, its kind and its length. */
 export function Thumbnail({
   file,
   size = 44,
   label,
 }: {
   file: FileView | undefined;
-  size?: number | string;
+  /** Of a side in pixels, or as wide as the place. */
+  size?: number | '100%';
   label: string;
 }) {
   const frame = {
@@ -22,26 +24,37 @@ export function Thumbnail({
     overflow: 'hidden',
     flexShrink: 0,
   };
-  if (file?.url !== undefined && file.type === 'image') {
-    return <img src={file.url} alt={label} loading="lazy" style={{ ...frame, objectFit: 'cover', display: 'block' }} />;
-  }
-  if (file?.url !== undefined && file.type === 'video') {
-    return (
-      <video
-        src={`${file.url}#t=0.1`}
-        aria-label={label}
-        muted
-        preload="metadata"
-        tabIndex={-1}
-        style={{ ...frame, objectFit: 'cover', display: 'block' }}
-      />
-    );
-  }
+  const source = file?.thumbnails?.[typeof size === 'number' && size <= 64 ? 'small' : 'large'];
+  const [failed, setFailed] = useState<string>();
+  if (file === undefined || source === undefined || source === failed) return <KindTile file={file} frame={frame} />;
+  const sides = typeof size === 'number' ? { width: size, height: size } : { width: 320, height: 320 };
+  const fit = file.type === 'audio' ? 'contain' : 'cover';
+  return (
+    <img
+      src={source}
+      alt={label}
+      loading="lazy"
+      decoding="async"
+      {...sides}
+      onError={() => setFailed(source)}
+      style={{ ...frame, height: typeof size === 'number' ? size : 'auto', objectFit: fit, display: 'block' }}
+    />
+  );
+}
+
+function KindTile({ file, frame }: { file: FileView | undefined; frame: CSSProperties }) {
   const Icon = file ? icons[file.type] : undefined;
   return (
     <Center style={frame}>
       {Icon ? (
-        <Icon width={20} aria-hidden />
+        <Stack gap={0} align="center">
+          <Icon width={20} aria-hidden />
+          {file?.duration !== undefined && (
+            <Text size="10px" c="dimmed" className="figure">
+              {lengthText(file.duration)}
+            </Text>
+          )}
+        </Stack>
       ) : (
         <Text size="xs" c="dimmed">
           –
@@ -51,9 +64,15 @@ export function Thumbnail({
   );
 }
 
+/** `0:08`, `12:05`. */
+function lengthText(seconds: number): string {
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
+}
+
 /** A result as large as it can be looked at, or listened to. */
 export function Viewer({ file, label }: { file: FileView; label: string }) {
-  const { url, type } = file;
+  const { url, type, thumbnails } = file;
   if (url === undefined) {
     return (
       <Center h={200} style={{ background: 'var(--medley-line)', borderRadius: 8 }}>
@@ -65,19 +84,32 @@ export function Viewer({ file, label }: { file: FileView; label: string }) {
   if (type === 'image') {
     return (
       <a href={url} target="_blank" rel="noreferrer" aria-label={`${label}: open in full size`}>
-        <img
-          src={url}
-          alt={label}
-          width={file.width}
-          height={file.height}
-          style={{ ...box, width: 'auto', height: 'auto' }}
-        />
+        <FullImage file={file} url={url} label={label} style={{ ...box, width: 'auto', height: 'auto' }} />
       </a>
     );
   }
-  if (type === 'video') return <video src={url} controls preload="metadata" aria-label={label} style={box} />;
-  if (type === 'audio')
-    return <audio src={url} controls preload="metadata" aria-label={label} style={{ width: '100%' }} />;
+  if (type === 'video') {
+    return (
+      <video
+        src={url}
+        poster={thumbnails?.large}
+        width={file.width}
+        height={file.height}
+        controls
+        preload="metadata"
+        aria-label={label}
+        style={{ ...box, width: 'auto', height: 'auto' }}
+      />
+    );
+  }
+  if (type === 'audio') {
+    return (
+      <Stack gap={4}>
+        <Waveform key={thumbnails?.large} source={thumbnails?.large} />
+        <audio src={url} controls preload="metadata" aria-label={label} style={{ width: '100%' }} />
+      </Stack>
+    );
+  }
   return (
     <Box
       p="md"
@@ -93,6 +125,38 @@ export function Viewer({ file, label }: { file: FileView; label: string }) {
       {file.text ?? 'A long text: download it.'}
     </Box>
   );
+}
+
+/** An image of many megabytes: its thumbnail stands in its place until it is there. */
+function FullImage({ file, url, label, style }: { file: FileView; url: string; label: string; style: CSSProperties }) {
+  const preview = file.thumbnails?.large;
+  const [loaded, setLoaded] = useState<string>();
+  useEffect(() => {
+    const image = new Image();
+    const onLoad = () => setLoaded(url);
+    image.addEventListener('load', onLoad);
+    image.src = url;
+    return () => image.removeEventListener('load', onLoad);
+  }, [url]);
+  const source = preview === undefined || loaded === url ? url : preview;
+  return (
+    <img
+      src={source}
+      alt={label}
+      width={file.width}
+      height={file.height}
+      onError={() => setLoaded(url)}
+      style={style}
+    />
+  );
+}
+
+/** Drawn only: the player below it says what there is to hear. */
+function Waveform({ source }: { source: string | undefined }) {
+  const [failed, setFailed] = useState(false);
+  if (source === undefined || failed) return null;
+  const style = { width: '100%', height: 72, objectFit: 'fill', display: 'block' } as const;
+  return <img src={source} alt="" width={640} height={72} onError={() => setFailed(true)} style={style} />;
 }
 
 /** `768 × 768, 21 kB`. */
