@@ -910,6 +910,32 @@ create table projects (
 );
 CREATE UNIQUE INDEX projects_by_name ON projects USING btree (account_id, lower(name)) WHERE (archived_at IS NULL);
 
+create table prompt_versions (
+  prompt_id text not null,
+  version integer not null,
+  body text not null,
+  user_id text,
+  created_at timestamptz not null,
+  constraint prompt_versions_pkey PRIMARY KEY (prompt_id, version),
+  constraint prompt_versions_prompt_id_fkey FOREIGN KEY (prompt_id) REFERENCES prompts(id) ON DELETE CASCADE,
+  constraint prompt_versions_body_check CHECK ((length(body) <= 200000)),
+  constraint prompt_versions_version_check CHECK ((version >= 1))
+);
+
+create table prompts (
+  id text not null,
+  account_id text not null,
+  name text not null,
+  version integer not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint prompts_account_id_name_key UNIQUE (account_id, name),
+  constraint prompts_pkey PRIMARY KEY (id),
+  constraint prompts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint prompts_name_check CHECK (((length(name) >= 1) AND (length(name) <= 80))),
+  constraint prompts_version_check CHECK ((version >= 1))
+);
+
 create table route_health (
   route text not null,
   cause text not null,

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Answer } from '../http/endpoint.ts';
+import { csvField } from './views/csv-field.ts';
 
 export type Cell = string | number | bigint | Date | null | undefined;
 
@@ -46,21 +47,7 @@ function line(cells: readonly Cell[]): string {
   return `${cells.map(field).join(',')}\r\n`;
 }
 
-const plain_number = /^-?\d+(?:\.\d+)?$/;
-
-/**
- * The same within a text: a spreadsheet that takes another separator than the comma begins a cell behind it, also
- * within quotes. A number alone is none.
- */
-const formula_inside = /([,;\t|\r\n][\s\0]*)(?=[=+\-@＝＋－＠])(?!-?\d+(?:\.\d+)?\s*(?:[,;\t|\r\n]|$))/g;
-
-/** Spreadsheets run a text that begins like a formula, also behind spaces; an apostrophe keeps it a text. */
-const like_formula = /^[\s\0]*[=+\-@＝＋－＠]|^[\t\r\n]/;
-
 function field(cell: Cell): string {
   if (cell === null || cell === undefined) return '';
-  const text = cell instanceof Date ? cell.toISOString() : String(cell);
-  const safe = like_formula.test(text) && !plain_number.test(text) ? `'${text}` : text;
-  const inert = safe.replaceAll(formula_inside, "$1'");
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+  return csvField(cell instanceof Date ? cell.toISOString() : String(cell));
 }

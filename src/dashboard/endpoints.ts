@@ -65,6 +65,7 @@ import { get_me } from './me.ts';
 import { get_model, list_models } from './models.ts';
 import { chat_runs, estimate_run, generate_run, upload_for_run, whole_runs } from './playground.ts';
 import { archive_project, create_project, list_projects, rename_project } from './projects.ts';
+import { prompt_endpoints } from './prompts.ts';
 import { list_views, remove_view, save_view } from './saved-views.ts';
 import { admin_search, search_account } from './search.ts';
 import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
@@ -136,6 +137,7 @@ const endpoints: readonly Endpoint<App>[] = [
   upload_for_run,
   ...chat_runs,
   ...whole_runs,
+  ...prompt_endpoints,
   list_invoices,
   get_invoice_pdf,
   get_invoice_csv,

@@ -271,6 +271,11 @@ export function isLocked(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
+/** True if a row of a table has the same unique name already. */
+export function isDuplicate(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505';
+}
+
 /** Is it a text that PostgreSQL has no place for: one with NUL? */
 export function isUnstorable(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '22021';

@@ -77,6 +77,7 @@ export type IdPrefix =
   | 'upload'
   | 'part'
   | 'conv'
+  | 'prompt'
   | 'msg'
   | 'item';
 

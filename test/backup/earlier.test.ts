@@ -49,6 +49,8 @@ const later_tables = [
   'alert_notices',
   'alert_settings',
   'model_checks',
+  'prompts',
+  'prompt_versions',
   'sign_in_tries',
   'test_calls',
   'full_routes',

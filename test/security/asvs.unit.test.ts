@@ -55,12 +55,13 @@ it('the dashboard writes no markup from text', () => {
   expect(having(/dangerouslySetInnerHTML|\.(?:inner|outer)HTML\b|insertAdjacentHTML|document\.write\b/)).toEqual([]);
 });
 
-it('the dashboard keeps ids and choices in the browser, and nothing secret', () => {
+it('the dashboard keeps ids, choices and conversations of the playground in the browser, and nothing else', () => {
   const storing = having(/(?:local|session)Storage|useLocalStorage|indexedDB|document\.cookie/);
   expect(storing.toSorted()).toEqual([
     'web/src/guide/main.ts',
     'web/src/pages/activity/chosen-columns.ts',
     'web/src/pages/home/FirstSteps.tsx',
+    'web/src/pages/playground/conversation-store.ts',
     'web/src/session.tsx',
   ]);
 });

@@ -20,3 +20,24 @@ export type EstimateView =
 
 /** A file that was uploaded for an input, which names it by its id. */
 export type UploadView = { id: string; filename: string; kind: string; content_type: string };
+
+/** The content of a prompt; `{{name}}` in its texts is a place for a variable. */
+export type PromptBody = {
+  model: string;
+  system: string;
+  text: string;
+  /** The other fields of the call, in the chat-completions style. */
+  fields: Record<string, unknown>;
+};
+
+export type PromptLineView = { id: string; name: string; version: number; updated_at: string };
+
+export type PromptList = { data: PromptLineView[] };
+
+/** A prompt in one version: `latest` is the number of its last one. */
+export type PromptView = PromptLineView & {
+  latest: number;
+  body: PromptBody;
+  /** Latest first; the last 100. */
+  versions: { version: number; created_at: string; author: string | null }[];
+};

@@ -2,7 +2,8 @@ import { Select, Stack, Tabs } from '@mantine/core';
 import { useState } from 'react';
 import type { ChatStyle } from '../../../src/dashboard/views/playground.ts';
 import { CodeBox } from './Copy.tsx';
-import { style_choices, type Sample } from './samples.ts';
+import type { Sample } from './languages.ts';
+import { style_choices } from './samples.ts';
 
 /** The same call in several languages. */
 export function Samples({ samples, height = 420 }: { samples: Sample[]; height?: number }) {

@@ -1,9 +1,9 @@
 import type { ModelView } from '../../../src/dashboard/views/models.ts';
 import type { ChatStyle } from '../../../src/dashboard/views/playground.ts';
 import { isRecord } from '../api.ts';
+import { literal, samplesIn, type Sample } from './languages.ts';
 
 /** Programs that make one call of a model, for whoever wants to do by code what they see here. */
-export type Sample = { name: string; text: string };
 
 type SampleRequest = { base_url: string; model: Pick<ModelView, 'id' | 'modality'>; input: Record<string, unknown> };
 
@@ -16,50 +16,11 @@ export function samplesOf({ base_url, model, input }: SampleRequest): Sample[] {
   return mediaSamples(base_url, model, input);
 }
 
-function curl(url: string, body: object): Sample {
-  const json = JSON.stringify(body, undefined, 2).replaceAll("'", `'\\''`);
-  const text = `curl -sS '${url}' \\
-  -H "Authorization: Bearer $MEDLEY_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '${json}'`;
-  return { name: 'curl', text };
-}
-
-function javascript(url: string, body: object, shown: string): Sample {
-  const text = `const response = await fetch('${url}', {
-  method: 'POST',
-  headers: {
-    Authorization: \`Bearer \${process.env.MEDLEY_API_KEY}\`,
-    'Content-Type': 'application/json',
-  },
-  body: JSON.stringify(${literal(body, 2)}),
-});
-const answer = await response.json();
-console.log(${shown});`;
-  return { name: 'JavaScript', text };
-}
-
-function python(url: string, body: object, shown: string): Sample {
-  const text = `import os, requests
-
-answer = requests.post(
-    "${url}",
-    headers={"Authorization": f"Bearer {os.environ['MEDLEY_API_KEY']}"},
-    json=${pythonLiteral(body, 4)},
-).json()
-print(${shown})`;
-  return { name: 'Python', text };
-}
-
 function mediaSamples(base_url: string, model: SampleRequest['model'], whole: Record<string, unknown>): Sample[] {
   const input = shortened(whole);
   const url = `${base_url}/v1/generate?wait=300`;
   const body = { model: model.id, input };
-  const samples = [
-    curl(url, body),
-    javascript(url, body, 'answer.status, answer.output, answer.cost'),
-    python(url, body, 'answer["status"], answer["output"], answer["cost"]'),
-  ];
+  const samples = samplesIn({ url, body, shown: [['status'], ['output'], ['cost']] });
   const { prompt, n } = input;
   if (model.modality !== 'image' || typeof prompt !== 'string' || !isPlain(input)) return samples;
   const call = { model: model.id, prompt, ...(n !== undefined && { n }) };
@@ -92,12 +53,7 @@ export function chatSamples(base_url: string, style: ChatStyle, whole: Record<st
 const client = new Anthropic({ baseURL: '${base_url}', apiKey: process.env.MEDLEY_API_KEY });
 const answer = await client.messages.create(${literal(body, 0)});
 console.log(answer.content);`;
-    return [
-      curl(url, body),
-      javascript(url, body, 'answer.content'),
-      python(url, body, 'answer["content"]'),
-      { name: 'Anthropic SDK', text },
-    ];
+    return [...samplesIn({ url, body, shown: [['content']] }), { name: 'Anthropic SDK', text }];
   }
   const url = `${base_url}/v1/chat/completions`;
   const text = `import OpenAI from 'openai';
@@ -105,12 +61,7 @@ console.log(answer.content);`;
 const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
 const answer = await client.chat.completions.create(${literal(body, 0)});
 console.log(answer.choices[0].message.content);`;
-  return [
-    curl(url, body),
-    javascript(url, body, 'answer.choices[0].message.content'),
-    python(url, body, 'answer["choices"][0]["message"]["content"]'),
-    { name: 'OpenAI SDK', text },
-  ];
+  return [...samplesIn({ url, body, shown: [['choices', 0, 'message', 'content']] }), { name: 'OpenAI SDK', text }];
 }
 
 /** Base64 of files has no line breaks and no end: whoever reads the program sees where it goes. */
@@ -133,12 +84,7 @@ function embeddingSamples(base_url: string, body: Record<string, unknown>): Samp
 const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
 const { data } = await client.embeddings.create(${literal(body, 0)});
 console.log(data[0].embedding.length);`;
-  return [
-    curl(url, body),
-    javascript(url, body, 'answer.data[0].embedding'),
-    python(url, body, 'answer["data"][0]["embedding"]'),
-    { name: 'OpenAI SDK', text: openai },
-  ];
+  return [...samplesIn({ url, body, shown: [['data', 0, 'embedding']] }), { name: 'OpenAI SDK', text: openai }];
 }
 
 function rerankSamples(base_url: string, body: Record<string, unknown>): Sample[] {
@@ -148,12 +94,7 @@ function rerankSamples(base_url: string, body: Record<string, unknown>): Sample[
 const client = new CohereClientV2({ environment: '${base_url}', token: process.env.MEDLEY_API_KEY });
 const { results } = await client.rerank(${literal(withCamelCase(body), 0)});
 console.log(results);`;
-  return [
-    curl(url, body),
-    javascript(url, body, 'answer.results'),
-    python(url, body, 'answer["results"]'),
-    { name: 'Cohere SDK', text: cohere },
-  ];
+  return [...samplesIn({ url, body, shown: [['results']] }), { name: 'Cohere SDK', text: cohere }];
 }
 
 /** The names of Cohere's SDK, which has no documents in its answers. */
@@ -169,36 +110,7 @@ function moderationSamples(base_url: string, body: Record<string, unknown>): Sam
 const client = new OpenAI({ baseURL: '${base_url}/v1', apiKey: process.env.MEDLEY_API_KEY });
 const { results } = await client.moderations.create(${literal(body, 0)});
 console.log(results[0].flagged, results[0].categories);`;
-  return [
-    curl(url, body),
-    javascript(url, body, 'answer.results'),
-    python(url, body, 'answer["results"]'),
-    { name: 'OpenAI SDK', text: openai },
-  ];
-}
-
-function literal(value: unknown, indent: number): string {
-  const text = JSON.stringify(value, undefined, 2).replaceAll(/^(\s*)"([A-Za-z_]\w*)":/gm, '$1$2:');
-  return text.replaceAll('\n', `\n${' '.repeat(indent)}`);
-}
-
-/** Python writes three words of JSON otherwise; strings are the same. */
-function pythonLiteral(value: unknown, indent: number): string {
-  const pad = ' '.repeat(indent + 4);
-  const end = ' '.repeat(indent);
-  if (value === null || value === undefined) return 'None';
-  if (typeof value === 'boolean') return value ? 'True' : 'False';
-  if (Array.isArray(value)) {
-    if (value.length === 0) return '[]';
-    return `[\n${value.map((item) => `${pad}${pythonLiteral(item, indent + 4)},\n`).join('')}${end}]`;
-  }
-  if (typeof value === 'object') {
-    const lines = Object.entries(value).map(([name, item]) => {
-      return `${pad}${JSON.stringify(name)}: ${pythonLiteral(item, indent + 4)},\n`;
-    });
-    return lines.length === 0 ? '{}' : `{\n${lines.join('')}${end}}`;
-  }
-  return JSON.stringify(value);
+  return [...samplesIn({ url, body, shown: [['results']] }), { name: 'OpenAI SDK', text: openai }];
 }
 
 type Shaped = Pick<ModelView, 'modality' | 'input_schema'>;

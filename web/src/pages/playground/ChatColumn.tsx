@@ -1,140 +1,107 @@
-import { Box, Code, Group, Loader, Stack, Text } from '@mantine/core';
+import { Box, Stack, Text } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import { CodeBox } from '../../ui/Copy.tsx';
-import { LinkTo } from '../../ui/LinkTo.tsx';
-import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
-import { Failed } from '../../ui/states.tsx';
-import { durationText } from '../../ui/Time.tsx';
-import { AttachmentView } from './AttachmentView.tsx';
-import type { ModelAnswer, Turn } from './conversation.ts';
+import { AnswerView } from './AnswerView.tsx';
+import { MessageView } from './MessageView.tsx';
+import { isAnswering, pathOf, versionsOf, type Thread, type ThreadNode } from './thread.ts';
+import type { Conversation } from './useConversation.ts';
+
+type Props = {
+  model: ModelView;
+  thread: Thread;
+  conversation: Conversation;
+  /** Answers can be asked for anew. */
+  can_call: boolean;
+};
+
+/** A column this near to its end follows what comes: whoever reads further up is left there. */
+const follows_within_px = 80;
 
 /** The conversation with one model, with the cost of each answer. */
-export function ChatColumn({ model, turns }: { model: ModelView; turns: Turn[] }) {
-  const end = useRef<HTMLDivElement>(null);
-  const last = turns.at(-1);
-  const is_streaming = last?.role === 'assistant' && last.state === 'streaming';
-  const length = turns.length;
+export function ChatColumn({ model, thread, conversation, can_call }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const is_at_end = useRef(true);
+  const content = useRef<HTMLDivElement>(null);
+  const path = pathOf(thread);
   useEffect(() => {
-    const box = end.current?.parentElement;
-    if (box) box.scrollTop = box.scrollHeight;
-  }, [length, last]);
+    if (!content.current) return undefined;
+    // Words come, and later colours and formulas: all of them change its height.
+    const observer = new ResizeObserver(() => {
+      if (box.current && is_at_end.current) box.current.scrollTop = box.current.scrollHeight;
+    });
+    observer.observe(content.current);
+    return () => observer.disconnect();
+  }, []);
+  const length = path.length;
+  useEffect(() => {
+    is_at_end.current = true;
+  }, [length]);
   return (
     <Card title={model.display_name} style={{ background: 'var(--medley-surface)', minWidth: 0 }}>
       <Box
+        ref={box}
         role="log"
         aria-label={`Conversation with ${model.display_name}`}
-        aria-busy={is_streaming}
+        aria-busy={isAnswering(thread)}
         tabIndex={0}
         mih={220}
         mah="60vh"
         style={{ overflowY: 'auto' }}
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          is_at_end.current = scrollHeight - scrollTop - clientHeight < follows_within_px;
+        }}
       >
-        <Stack gap="md">
-          {turns.length === 0 && (
+        <Stack gap="md" ref={content}>
+          {path.length === 0 && (
             <Text size="sm" c="dimmed">
               {priceTexts(model.pricing).join(', ')}. The cost of each answer is shown below it.
             </Text>
           )}
-          {turns.map((turn, index) =>
-            turn.role === 'assistant' ? (
-              <Answer key={index} answer={turn} called={`answer ${index} of ${model.display_name}`} />
-            ) : (
-              <UserTurn key={index} turn={turn} />
-            ),
-          )}
+          {path.map((node, index) => (
+            <TurnView
+              key={node.id}
+              node={node}
+              versions={versionsOf(thread, node)}
+              model={model}
+              number={index + 1}
+              conversation={conversation}
+              can_call={can_call}
+            />
+          ))}
         </Stack>
-        <div ref={end} />
       </Box>
     </Card>
   );
 }
 
-const wrapped = { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } as const;
+type TurnProps = Omit<Props, 'thread'> & { node: ThreadNode; versions: ThreadNode[]; number: number };
 
-function UserTurn({ turn }: { turn: Exclude<Turn, ModelAnswer> }) {
-  const files = turn.role === 'user' ? turn.files : [];
+function TurnView({ node, versions, model, number, conversation, can_call }: TurnProps) {
+  const { id, turn } = node;
+  const pager = {
+    ids: versions.map((version) => version.id),
+    id,
+    show: (version: string) => conversation.show(model.id, version),
+  };
+  if (turn.role !== 'assistant') {
+    return (
+      <MessageView
+        turn={turn}
+        pager={pager}
+        edit={can_call ? (text) => conversation.edit(model.id, id, text) : undefined}
+      />
+    );
+  }
   return (
-    <Box p="sm" style={{ background: 'var(--mantine-primary-color-light)', borderRadius: 8 }}>
-      <Text size="xs" fw={600} c="dimmed">
-        {turn.role === 'user' ? 'You' : 'The tool'}
-      </Text>
-      {files.length > 0 && (
-        <Group gap="xs" my={4}>
-          {files.map((file, index) => (
-            <AttachmentView key={index} file={file} />
-          ))}
-        </Group>
-      )}
-      <Text style={wrapped}>{turn.text}</Text>
-    </Box>
-  );
-}
-
-function Answer({ answer, called }: { answer: ModelAnswer; called: string }) {
-  const { text, thinking, tools, state, error, finish, events } = answer;
-  return (
-    <Stack gap={6}>
-      {thinking !== '' && (
-        <details>
-          <summary>Thinking</summary>
-          <Text size="sm" c="dimmed" style={wrapped}>
-            {thinking}
-          </Text>
-        </details>
-      )}
-      {text !== '' && <Text style={wrapped}>{text}</Text>}
-      {tools.map(({ key, name, arguments: input }) => (
-        <div key={key}>
-          <Text size="xs" fw={600} c="dimmed">
-            Calls {name}
-          </Text>
-          <Code block>{input}</Code>
-        </div>
-      ))}
-      {state === 'streaming' && (
-        <Group gap={6}>
-          <Loader size="xs" type="dots" aria-hidden />
-          <Text size="xs" c="dimmed">
-            Answering
-          </Text>
-        </Group>
-      )}
-      {error && <Failed error={error} />}
-      {state === 'stopped' && (
-        <Text size="xs" c="dimmed">
-          You stopped it.
-        </Text>
-      )}
-      {finish === 'length' && (
-        <Text size="xs" c="dimmed">
-          It was cut at the limit of its tokens.
-        </Text>
-      )}
-      <BillLine answer={answer} />
-      {events.length > 0 && (
-        <details>
-          <summary style={{ fontSize: 'var(--mantine-font-size-xs)', color: 'var(--mantine-color-dimmed)' }}>
-            Stream: {events.length.toLocaleString()} events
-          </summary>
-          <CodeBox text={events.join('\n\n')} label={`stream of ${called}`} height={280} />
-        </details>
-      )}
-    </Stack>
-  );
-}
-
-function BillLine({ answer: { bill, request_id } }: { answer: ModelAnswer }) {
-  if (!bill) return null;
-  return (
-    <Text size="xs" c="dimmed" className="figure">
-      {bill.input_tokens} in, {bill.output_tokens} out · <Money cost={bill.cost} exact /> ·{' '}
-      {durationText(bill.total_ms)} ·{' '}
-      <LinkTo href={`/chats/${request_id ?? ''}`} size="xs" underline="always">
-        details
-      </LinkTo>
-    </Text>
+    <AnswerView
+      answer={turn}
+      name={`answer ${number} of ${model.display_name}`}
+      events={conversation.streamOf(id)}
+      pager={pager}
+      regenerate={can_call ? () => conversation.regenerate(model.id, id) : undefined}
+      vote={(vote) => conversation.vote(model.id, id, vote)}
+    />
   );
 }

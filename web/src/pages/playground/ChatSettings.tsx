@@ -15,6 +15,8 @@ type Props = {
   beside: string[];
   settings: Settings;
   setSettings: (settings: Settings) => void;
+  /** With the values of variables. */
+  sent_settings: Settings;
   turns: Turn[];
   draft: Draft;
 };
@@ -53,7 +55,7 @@ export function ChatSettings(props: Props) {
 }
 
 /** The next call, as a program would make it. */
-function Code({ model, settings, turns, draft }: Props) {
+function Code({ model, sent_settings: settings, turns, draft }: Props) {
   const { me } = usePlace();
   const is_written = draft.text.trim() !== '' || draft.files.length > 0;
   const { text, files } = is_written ? draft : { ...blank_draft, text: 'Hello!' };

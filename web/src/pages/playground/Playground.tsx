@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
+import type { PromptView } from '../../../../src/dashboard/views/playground.ts';
 import { usePlace } from '../../session.tsx';
 import { isInPlayground, isMedia } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
@@ -17,6 +18,7 @@ import { CallPlayground } from './CallPlayground.tsx';
 import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
 import { moderation } from './Moderation.tsx';
+import { usePrompt } from './prompts/queries.ts';
 import { rerank } from './Rerank.tsx';
 import { inputOf, type PlaygroundSearch } from './search.ts';
 
@@ -40,26 +42,34 @@ function WithTask({ models }: { models: ModelView[] }) {
   const [first_run] = useState(search.run); // later ones are made from the form that is there
   const id = search.task ?? first_run;
   const task = useTask(id);
+  const [first_prompt] = useState(search.prompt); // a later one is put into the boxes that are there
+  const prompt = usePrompt(search.prompt);
   if (id !== undefined && task.isPending) return <Loaded query={task}>{() => null}</Loaded>;
+  if (first_prompt !== undefined && first_prompt === search.prompt && prompt.isPending)
+    return <Loaded query={prompt}>{() => null}</Loaded>;
+  const error = task.error ?? prompt.error;
   return (
     <Stack>
-      {task.error && <Failed error={task.error} />}
-      <Chosen models={models} task={task.data} />
+      {error && <Failed error={error} />}
+      <Chosen models={models} task={task.data} prompt={prompt.data} />
     </Stack>
   );
 }
 
-function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | undefined }) {
+type ChosenProps = { models: ModelView[]; task: TaskView | undefined; prompt: PromptView | undefined };
+
+function Chosen({ models: all, task, prompt }: ChosenProps) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (change: PlaygroundSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
   const models = all.filter(({ modality }) => isInPlayground(modality));
-  const model_id = search.model ?? task?.model;
+  const model_id = search.model ?? task?.model ?? prompt?.body.model;
   const not_here = all.find(({ id, modality }) => !isInPlayground(modality) && id === model_id);
   const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
   const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
-  const choose = (id: string) => set({ model: id, run: undefined, task: undefined, input: undefined });
+  const choose = (id: string) =>
+    set({ model: id, run: undefined, task: undefined, chat: undefined, prompt: undefined, input: undefined });
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
@@ -90,9 +100,16 @@ function Chosen({ models: all, task }: { models: ModelView[]; task: TaskView | u
           key={JSON.stringify(search.input)}
           model={model}
           begin={search.input}
+          prompt={prompt}
+          openPrompt={(id) => set({ prompt: id, ...(id === undefined && { model: model.id }) })}
           others={models.filter(({ modality }) => modality === 'chat')}
           beside={(search.beside ?? '').split(',').filter((id) => id !== '')}
           setBeside={(ids) => set({ model: model.id, beside: ids.join(',') || undefined })}
+          chat={search.chat}
+          setChat={(id) => set({ model: model.id, chat: id })}
+          openChat={(id, [first = model.id, ...more]) =>
+            set({ model: first, beside: more.join(',') || undefined, chat: id, input: undefined })
+          }
         />
       )}
     </Stack>

@@ -1,4 +1,4 @@
-import { isRecord } from '../../api.ts';
+import { Failure, isRecord } from '../../api.ts';
 import type { Cost } from '../../../../src/dashboard/views/common.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
 import type { Attachment } from './attachments.ts';
@@ -18,12 +18,26 @@ export type ModelAnswer = {
   tools: ToolCall[];
   state: 'streaming' | 'done' | 'stopped' | 'failed';
   finish: string | undefined;
-  error: Error | undefined;
+  error: AnswerError | undefined;
   request_id: string | undefined;
   bill: Bill | undefined;
-  /** The stream as it came, event by event. */
-  events: string[];
+  vote?: Vote | undefined;
 };
+
+/** Which answers were good, of one model or of several side by side. */
+export type Vote = 'up' | 'down';
+
+/** A Failure in a form that can be stored. */
+type AnswerError = { message: string; status: number; request_id: string | undefined };
+
+export function answerError(error: unknown): AnswerError {
+  if (error instanceof Failure) return { message: error.message, status: error.status, request_id: error.request_id };
+  return { message: 'The service cannot be reached. It may be restarting.', status: 0, request_id: undefined };
+}
+
+export function failureOf({ message, status, request_id }: AnswerError): Failure {
+  return new Failure(status, { message, ...(request_id !== undefined && { request_id }) });
+}
 
 export type ToolCall = {
   /** Which of the answer's calls it is. */
@@ -112,7 +126,6 @@ export const empty_answer: ModelAnswer = {
   error: undefined,
   request_id: undefined,
   bill: undefined,
-  events: [],
 };
 
 export function withDelta(answer: ModelAnswer, { text = '', thinking = '', tools = [] }: Delta): ModelAnswer {

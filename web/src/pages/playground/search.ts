@@ -9,6 +9,10 @@ export type PlaygroundSearch = {
   task?: string | undefined;
   /** The run that is looked at. */
   run?: string | undefined;
+  /** The conversation that is open. */
+  chat?: string | undefined;
+  /** The saved prompt that is open. */
+  prompt?: string | undefined;
   /** The first input, from a link that somebody was sent. */
   input?: Record<string, unknown> | undefined;
 };
@@ -22,6 +26,8 @@ export function readPlaygroundSearch(search: Record<string, unknown>): Playgroun
     beside: text('beside'),
     task: text('task'),
     run: text('run'),
+    chat: text('chat'),
+    prompt: text('prompt'),
     input: isRecord(input) ? input : undefined,
   };
 }

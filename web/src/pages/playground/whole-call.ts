@@ -6,13 +6,14 @@ import type { Cost } from '../../ui/Money.tsx';
 export type WholeAnswer = { body: Record<string, unknown>; cost: Cost; took_ms: number; request_id: string };
 
 /** Makes a call by the relay of the dashboard. Throws Failure for what the service or the model's provider says. */
-export async function callOnce(path: string, body: object): Promise<WholeAnswer> {
+export async function callOnce(path: string, body: object, signal?: AbortSignal): Promise<WholeAnswer> {
   const begun_at_ms = performance.now();
   const response = await fetch(below(path), {
     method: 'POST',
     credentials: 'same-origin',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
+    ...(signal && { signal }),
   }).catch(() => {
     throw new Failure(0, { message: 'The service cannot be reached. It may be restarting.' });
   });
