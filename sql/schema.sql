@@ -1,6 +1,34 @@
 -- The schema of the database, which sql/migrations and sql/functions come to.
 -- Written by "npm run schema", and compared by a test: change those, never this file.
 
+create table account_budgets (
+  id text not null,
+  account_id text not null,
+  name text not null,
+  scope text not null,
+  subject text,
+  period text not null,
+  amount bigint not null,
+  is_hard boolean not null,
+  created_at timestamptz not null,
+  period_start timestamptz not null,
+  spent bigint not null default 0,
+  held bigint not null default 0,
+  exposed bigint not null default 0,
+  opening bigint not null default 0,
+  since bigint not null default 0,
+  allowed bigint not null default 0,
+  constraint account_budgets_pkey PRIMARY KEY (id),
+  constraint account_budgets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint account_budgets_are_sound CHECK (is_sound(account_budgets.*)),
+  constraint account_budgets_check CHECK (((scope = 'account'::text) = (subject IS NULL))),
+  constraint account_budgets_check1 CHECK ((is_hard OR ((spent = 0) AND (held = 0) AND (exposed = 0)))),
+  constraint account_budgets_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint account_budgets_period_check CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'total'::text]))),
+  constraint account_budgets_scope_check CHECK ((scope = ANY (ARRAY['account'::text, 'project'::text, 'key'::text, 'member'::text])))
+) with (fillfactor=50);
+CREATE INDEX account_budgets_of_account ON account_budgets USING btree (account_id, id);
+
 create table accounts (
   id text not null,
   name text not null,
@@ -278,6 +306,7 @@ create table balances (
   held bigint not null default 0,
   entries bigint not null default 0,
   exposed bigint not null default 0,
+  hard_budgets integer not null default 0,
   constraint balances_pkey PRIMARY KEY (account_id),
   constraint balances_account_id_currency_fkey FOREIGN KEY (account_id, currency) REFERENCES accounts(id, currency),
   constraint balances_are_sound CHECK (is_sound(balances.*))
@@ -361,6 +390,14 @@ create table billing_details (
   constraint billing_details_tax_id_check CHECK ((length(tax_id) <= 40))
 );
 
+create table book_budget_marks (
+  budget_id text not null,
+  since bigint not null,
+  spent bigint not null,
+  constraint book_budget_marks_pkey PRIMARY KEY (budget_id),
+  constraint book_budget_marks_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES account_budgets(id) ON DELETE CASCADE
+);
+
 create table book_checks (
   started_at timestamptz not null,
   ended_at timestamptz not null,
@@ -401,6 +438,7 @@ create table budgets (
   limited_held bigint not null default 0,
   exposed bigint not null default 0,
   project_id text,
+  member_id text,
   constraint budgets_pkey PRIMARY KEY (key_id),
   constraint budgets_key_id_account_id_fkey FOREIGN KEY (key_id, account_id) REFERENCES api_keys(id, account_id),
   constraint budgets_shares_fkey FOREIGN KEY (shares) REFERENCES budgets(key_id),
@@ -893,6 +931,7 @@ create table open_holds (
   node_id text,
   exposed bigint not null default 0,
   project_id text,
+  budget_ids text[],
   constraint open_holds_pkey PRIMARY KEY (account_id, ref),
   constraint open_holds_are_sound CHECK (hold_is_sound(open_holds.*))
 );
@@ -1411,6 +1450,17 @@ begin
     and r.kind in ('chat', 'embedding', 'rerank', 'moderation', 'image', 'video', 'audio');
 end $function$;
 
+CREATE OR REPLACE FUNCTION is_sound(r account_budgets)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return r.amount between 0 and 1000000000000000 and r.spent >= r.opening and r.opening >= 0 and r.held >= 0
+    and r.exposed >= 0 and r.since >= 0
+    and (not r.is_hard or r.spent + r.held + r.exposed <= greatest(r.amount, r.allowed));
+end $function$;
+
 CREATE OR REPLACE FUNCTION is_sound(r balances)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1538,6 +1588,9 @@ $function$;
 -- function ask_full_routes(p_now timestamptz, p_provider text) returns void
 -- function begin_attempt(p_now timestamptz, p_attempt jsonb, p_limits jsonb) returns text
 -- function begin_deliveries(p_now timestamptz, p_items jsonb) returns TABLE(account_id text, id text, answer text, number integer, event text, url text, body text, webhook_secret text, webhook_secret_before text, webhook_secret_rotated_at timestamptz)
+-- function begin_periods(p_account text, p_now timestamptz, p_entries bigint) returns void
+-- function budget_room(p_account text, p_project text, p_key text, p_member text, OUT ids text[], OUT room bigint) returns record
+-- function budget_spent(p_account text, p_scope text, p_subject text, p_from timestamptz) returns bigint
 -- function charges_with_labels(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean) returns TABLE(at timestamptz, model text, key_id text, project_id text, kind text, cost bigint, units jsonb, end_user text, metadata jsonb, tag text)
 -- function claim_alert(p_now timestamptz, p_alert text, p_channel text, p_per_hour integer) returns TABLE(answer text, number integer, event text, claims integer, failures integer)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean
@@ -1546,6 +1599,8 @@ $function$;
 -- function close_ledger(p_account text, p_month date, p_number bigint, p_count bigint) returns void
 -- function closed_routes(p_now timestamptz, p_provider text) returns text[]
 -- function commit_hold(p_now timestamptz, p_call jsonb, OUT outcome text, OUT state text, OUT charged bigint, OUT available bigint, OUT remaining bigint, OUT upstream bigint) returns record
+-- function count_hard_budgets(p_account text) returns void
+-- function count_in_budgets(p_ids text[], p_spent bigint, p_held bigint, p_exposed bigint) returns void
 -- function create_task(p_now timestamptz, p_account text, p_key text, p_id text, p_model text, p_kind text, p_input text, p_metadata text, p_webhook_url text, p_currency text, p_pricing jsonb, p_held_units jsonb, p_estimate bigint, p_deadline timestamptz, p_failures_max integer, p_idempotency_key text, p_body_hash bytea, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
 -- function delete_account(p_account_id text) returns text
@@ -1576,6 +1631,7 @@ $function$;
 -- function insert_tasks(p_now timestamptz, p_tasks jsonb, p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
 -- function insert_upload_session(p_session jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function is_closed(e ledger_entries) returns boolean
+-- function is_in_budget(p_scope text, p_subject text, p_project text, p_key text, p_member text) returns boolean
 -- function keep_leases(p_node text) returns void
 -- function labelled_charges(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean) returns TABLE(at timestamptz, model text, key_id text, kind text, cost bigint, units jsonb, end_user text, metadata jsonb, tag text)
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean
@@ -1605,6 +1661,7 @@ $function$;
 -- function open_test_delivery(p_now timestamptz, p_account text, p_id text, p_url text, p_body text, p_lane text, p_host text, p_claim text, p_timeout_ms double precision) returns void
 -- function pair_names(p_account text, p_newest integer) returns TABLE(name text)
 -- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz
+-- function period_begin(p_period text, p_now timestamptz) returns timestamptz
 -- function promote_tasks(p_now timestamptz, p_provider text, p_limits jsonb) returns integer
 -- function promote_throttled(p_endpoint text) returns void
 -- function provider_room(p_now timestamptz, p_provider text, p_limits jsonb) returns bigint
@@ -1616,6 +1673,7 @@ $function$;
 -- function refuse_audit_change() returns trigger
 -- function refuse_change() returns trigger
 -- function refuse_invoice_change() returns trigger
+-- function remove_account_budget(p_account text, p_id text) returns boolean
 -- function remove_closed(p_account text, p_after bigint, p_limit bigint, OUT last bigint, OUT removed integer) returns record
 -- function remove_item(p_account_id text, p_conversation_id text, p_id text, p_now timestamptz) returns text
 -- function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns integer
@@ -1623,6 +1681,7 @@ $function$;
 -- function say_endpoint() returns trigger
 -- function send_delivery_job(p_queue text, p_account text, p_id text, p_job integer, p_after_ms double precision) returns void
 -- function send_next_job(p_account text, p_id text, p_after_ms double precision) returns void
+-- function set_account_budget(p_now timestamptz, p_budget jsonb, p_max integer) returns text
 -- function stop_attempt(p_now timestamptz, p_account text, p_id text, p_number integer) returns void
 -- function tags_in(p_metadata jsonb) returns TABLE(tag text)
 -- function take_place(d deliveries, p_claim text, p_now timestamptz) returns text

@@ -199,7 +199,8 @@ async function makeKey(tx: Queryable, row: Row, now: Date): Promise<DevicePoll> 
   const [account, role] = [await findAccount(tx, account_id), await roleIn(tx, user_id, account_id)];
   if (!account || !role || !rights_of[role].includes('keys')) return { error: 'access_denied' };
   const rules = { ...no_rules, scopes: row.scopes, expires_at: row.key_expires_at };
-  const created = await insertKey(tx, { account_id, name: row.key_name, limit_month: row.limit_month, rules }, now);
+  const key = { account_id, name: row.key_name, limit_month: row.limit_month, rules, member_id: row.user_id };
+  const created = await insertKey(tx, key, now);
   const [user] = await tx.query<{ id: string; email: string }>('select id, email from auth."user" where id = $1', [
     user_id,
   ]);

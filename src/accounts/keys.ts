@@ -60,13 +60,14 @@ export function hashKey(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-/** `project_id`: null or absent for the default one. */
+/** `project_id`: null or absent for the default one. `member_id`: the person who made it. */
 export type NewKey = {
   account_id: string;
   name: string;
   limit_month: Money | null;
   rules?: KeyRules;
   project_id?: string | null;
+  member_id?: string | null;
 };
 
 /** `shares`: the key whose budget it uses too. */
@@ -112,8 +113,8 @@ async function insertRow(
     const budget_id = await shareBudget(tx, { id: row.id, account_id, shares: key.shares }, now);
     await tx.query('update api_keys set budget_id = $2 where id = $1', [row.id, budget_id]);
   } else {
-    const { limit_month, project_id = null } = key;
-    await openBudget(tx, { id: row.id, account_id, limit_month, project_id }, now);
+    const { limit_month, project_id = null, member_id = null } = key;
+    await openBudget(tx, { id: row.id, account_id, limit_month, project_id, member_id }, now);
   }
   return row;
 }

@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts';
 
 /** Alerts: something that people are to hear of, open until its cause is gone. */
 
-export const account_kinds = ['balance_low', 'key_limit', 'error_rate', 'webhooks_failing'] as const;
+export const account_kinds = ['balance_low', 'key_limit', 'budget', 'error_rate', 'webhooks_failing'] as const;
 export type AccountKind = (typeof account_kinds)[number];
 
 export const operator_kinds = [
@@ -80,6 +80,7 @@ export async function listAlerts(db: Queryable, account_id: string | null): Prom
 const calm_ms: { readonly [kind in AlertKind]: number } = {
   balance_low: 3_600_000, // holds come and go; a payment closes it at once
   key_limit: 3_600_000,
+  budget: 0, // it stays until its period is over, and is withdrawn then
   error_rate: 600_000,
   webhooks_failing: 600_000,
   provider_down: 300_000,

@@ -4,6 +4,7 @@ import { listThresholds } from '../billing/alerts.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
+import { allAccountBudgets, type BudgetState } from '../money/account-budgets.ts';
 import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
 import { balanceView, exact, type Money } from '../money/money.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
@@ -22,8 +23,11 @@ export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void>
   const open = await openAlerts(db, 'accounts');
   const thresholds = new Map((await listThresholds(db)).map(({ account_id, threshold }) => [account_id, threshold]));
   const low = await lowBalances(db, thresholds, open);
+  const budgets = await budgetsReached(db, open, now);
+  const named = new Set(budgets.map(({ subject }) => subject));
   const others = [
     ...(await keysNearLimit(db, now)),
+    ...budgets,
     ...(await failingWebhooks(db, now)),
     ...(await failedCalls(db, now)),
   ];
@@ -32,6 +36,7 @@ export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void>
   const isWanted = ({ account_id, kind, subject }: CauseName): boolean => {
     const threshold = thresholds.get(account_id ?? '');
     if (kind === 'balance_low') return threshold !== undefined && subject === exact(threshold);
+    if (kind === 'budget') return named.has(subject);
     if (kind !== 'key_limit' && kind !== 'webhooks_failing' && kind !== 'error_rate') return false;
     return wants(settings.get(account_id ?? '') ?? default_settings, kind);
   };
@@ -89,6 +94,46 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
     const summary = `The key "${nameInMail(name)}" has used ${percent} % of its limit for this month, open holds included. ${rest} until ${month} (UTC), or until its limit is raised.`;
     return [{ account_id, kind: 'key_limit', subject: key_id, level: is_full ? 2 : 1, title, summary, mark: null }];
   });
+}
+
+const budget_percents = [100, 80, 50] as const;
+
+/**
+ * Budgets of which a half, 80 % or all is used, held money included: of each the most that it has come to in its period,
+ * which is told once. What was told stays a cause until the period is over, or another amount is set.
+ */
+async function budgetsReached(db: Db, open: readonly Alert[], now: Date): Promise<Cause[]> {
+  const before = new Set(open.filter(({ kind }) => kind === 'budget').map(({ subject }) => subject));
+  const budgets = await allAccountBudgets(db, now);
+  return budgets.flatMap((budget) => {
+    const { amount, spent, held } = budget;
+    const percent = amount === 0n ? 100 : Number(((spent + held) * 100n) / amount);
+    const reached = budget_percents.find((each) => percent >= each || before.has(budgetSubject(budget, each)));
+    return reached === undefined ? [] : [budgetCause(budget, reached)];
+  });
+}
+
+/** One for each period, amount and threshold of a budget. */
+function budgetSubject({ id, amount, begins_at }: BudgetState, percent: number): string {
+  return `${id} ${begins_at?.toISOString().slice(0, 10) ?? 'total'} ${exact(amount)} ${percent}`;
+}
+
+function budgetCause(budget: BudgetState, percent: (typeof budget_percents)[number]): Cause {
+  const { account_id, name, ends_at, is_hard } = budget;
+  const is_full = percent === 100;
+  const until = ends_at ? `until ${ends_at.toISOString().slice(0, 10)} (UTC)` : 'for all time';
+  const effect = !is_hard
+    ? 'Calls go on.'
+    : `${is_full ? 'Calls' : 'At 100 % calls'} that it does not pay are refused.`;
+  return {
+    account_id,
+    kind: 'budget',
+    subject: budgetSubject(budget, percent),
+    level: is_full ? 2 : 1,
+    title: `Budget ${is_full ? 'reached' : `at ${percent} %`}: ${nameInMail(name)}`,
+    summary: `The budget "${nameInMail(name)}" of ${exact(budget.amount)} ${until} has come to ${percent} %, open holds included. ${effect}`,
+    mark: null,
+  };
 }
 
 /** So many of an account's webhooks within the hour, and as many as arrived. */

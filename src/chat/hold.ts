@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.ts';
 import { holdRecord, type Funds, type HoldAnswer, type HoldRequest, type Holds } from '../money/holds.ts';
+import { budgetReached } from '../money/account-budgets.ts';
 import { balanceView, estimateView } from '../money/money.ts';
 import { candidatesOf, type PricedCall, type PricedRequest } from './priced-request.ts';
 import { planHold, shortageOf, type HoldPlan, type Shortage, type TokensByModel } from './plan.ts';
@@ -28,12 +29,12 @@ export async function takeHold(
 ): Promise<Held> {
   let plan = fullPlan(holds, priced) ?? planNow(holds, priced, await readFunds(holds, priced));
   for (let tries = 1; ; tries++) {
-    if ('outcome' in plan) throw refusal(priced, plan);
+    if ('outcome' in plan) throw await refusal(holds, priced, plan);
     const request = requestOf(priced, plan);
     const answer = await hold(request, plan.max_tokens);
     const { outcome } = answer;
     if (outcome === 'held' || outcome === 'exists') return { hold: request, max_tokens: plan.max_tokens };
-    if (tries === tries_max) throw refusal(priced, { ...shortageOf(priced, answer), outcome });
+    if (tries === tries_max) throw await refusal(holds, priced, { ...shortageOf(priced, answer), outcome });
     plan = planNow(holds, priced, answer);
   }
 }
@@ -44,7 +45,7 @@ export async function takeHold(
  */
 export async function confirmHold({ holds }: HoldParts, priced: PricedRequest, hold: HoldRequest): Promise<void> {
   if (await holds.confirm(hold)) return;
-  throw refusal(priced, { outcome: 'insufficient', least: hold.amount, affordable: 0n });
+  throw await refusal(holds, priced, { outcome: 'insufficient', least: hold.amount, affordable: 0n });
 }
 
 /** The plan for what is known to be there, if it is full: a smaller hold has to be true of this moment, as the account may have been topped up. */
@@ -90,7 +91,11 @@ function readFunds(holds: Holds, priced: PricedRequest): Promise<Funds> {
   });
 }
 
-function refusal({ caller }: PricedRequest, { outcome, least, affordable }: Shortage): ApiError {
+async function refusal(
+  holds: Holds,
+  { caller }: PricedRequest,
+  { outcome, least, affordable }: Shortage,
+): Promise<ApiError> {
   const { currency } = caller.account;
   const needed = `${estimateView(least, currency).amount} ${currency}`;
   const left = `${balanceView(affordable, currency).amount} ${currency}`;
@@ -98,6 +103,8 @@ function refusal({ caller }: PricedRequest, { outcome, least, affordable }: Shor
     const message = `The call needs a hold of at least ${needed}, but only ${left} is available. Top up the balance.`;
     return new ApiError('insufficient_balance', message);
   }
+  const budget = await holds.refusedBy({ account_id: caller.account.id, key_id: caller.key.id });
+  if (budget) return budgetReached(budget, { what: 'call', needed, currency });
   const message =
     `This key's monthly spend limit is reached: the call needs a hold of at least ${needed}, ${left} is left. ` +
     'Create a key with a higher limit or use another key.';

@@ -1,7 +1,7 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { expiredHolds } from '../money/holds.ts';
+import { expiredHolds } from '../money/open-hold.ts';
 import { replayJournal, type ReplayParts } from './unsettled.ts';
 
 const batch_max = 500;

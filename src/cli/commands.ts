@@ -25,6 +25,11 @@ const of_operators: readonly Entry[] = [
     description: 'projects of an account, and the keys in them',
     load: async () => (await import('./project.ts')).projectCommands,
   },
+  {
+    usage: 'budget',
+    description: 'what an account, a project, a key or a member may spend',
+    load: async () => (await import('./budget.ts')).budgetCommands,
+  },
   { usage: 'task', description: 'generation tasks', load: async () => (await import('./task.ts')).taskCommands },
   {
     usage: 'webhook',

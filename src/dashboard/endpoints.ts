@@ -50,6 +50,7 @@ import { admin_check, admin_configuration, admin_overview, admin_reload } from '
 import { get_alerts, set_alerts, test_alerts } from './alerts.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
+import { change_budget, create_budget, list_budgets, remove_budget } from './budgets.ts';
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
 import { approve_device_login, deny_device_login, find_device_login } from './device-login.ts';
@@ -157,6 +158,10 @@ const endpoints: readonly Endpoint<App>[] = [
   create_project,
   rename_project,
   archive_project,
+  list_budgets,
+  create_budget,
+  change_budget,
+  remove_budget,
   admin_overview,
   admin_models,
   admin_switch_model,

@@ -91,13 +91,15 @@ export const create_key = account_endpoint(
   '/keys',
   'keys',
   async (app, call) => {
-    const { account, body } = call;
+    const { account, body, person } = call;
     const name = readBodyFields(body).text('name', name_length_max);
     const limit_month = readLimit(body) ?? null;
     const now = new Date(app.clock.now());
     const rules = readRules(body, no_rules, now);
     const project = readProject(body) ?? default_project.id;
-    const created = await createKeyIn(app.db, project, { account_id: account.id, name, limit_month, rules }, now);
+    const member_id = person.role === 'operator' ? null : person.user.id; // an operator is no member
+    const new_key = { account_id: account.id, name, limit_month, rules, member_id };
+    const created = await createKeyIn(app.db, project, new_key, now);
     if (!created) throw noProject();
     const limit = limitText(limit_month);
     await note(app, call, 'key.create', created.key.id, { name, limit, project, ...rulesNote(no_rules, rules) });

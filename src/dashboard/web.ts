@@ -33,6 +33,7 @@ const pages = [
   'usage',
   'speed',
   'billing',
+  'budgets',
   'keys',
   'webhooks',
   'settings',

@@ -108,6 +108,7 @@ async function forgetMarks(db: Db): Promise<void> {
     await tx.query(
       'insert into book_key_marks (key_id, month, spent) select key_id, month, spent from ledger_closed_keys',
     );
+    await tx.query('delete from book_budget_marks');
   });
 }
 
@@ -210,8 +211,21 @@ async function checkStep(db: Db, account_ids: readonly string[]): Promise<Violat
   });
 }
 
-/** Those of keys first: `fresh` begins at those of accounts. Of a key only its last month counts. */
+/** Charges of hard budgets among the fresh entries, behind the entry from which on each counts. */
+const charges_of_budgets = `
+  select a.id, a.since, sum(e.revenue + e.loss)::bigint as charged
+    from (${fresh} and b.hard_budgets > 0) e join budgets own on own.key_id = e.key_id and own.account_id = e.account_id
+    join budgets k on k.key_id = coalesce(own.shares, own.key_id)
+    join account_budgets a on a.account_id = e.account_id and a.is_hard and a.since < e.number
+      and is_in_budget(a.scope, a.subject, e.project_id, k.key_id, k.member_id)
+   where e.type = 'settle' group by a.id, a.since`;
+
+/** Those of keys and budgets first: `fresh` begins at those of accounts. Of a key only its last month counts. */
 const move_marks = [
+  `insert into book_budget_marks as m (budget_id, since, spent)
+     select id, since, charged from (${charges_of_budgets}) c
+   on conflict (budget_id) do update set since = excluded.since,
+     spent = excluded.spent + case when m.since = excluded.since then m.spent else 0 end`,
   `insert into book_key_marks as k (key_id, month, spent)
      select distinct on (1) coalesce(own.shares, own.key_id), e.month, sum(e.revenue + e.loss)::bigint
        from (${fresh}) e join budgets own on own.key_id = e.key_id and own.account_id = e.account_id
@@ -341,6 +355,7 @@ const sums: Look = {
   names: [
     'a balance is the sum of its entries',
     'what a key spent in its month is the sum of its charges',
+    'what a budget spent in its period is the sum of its charges',
     'money in − costs − corrections = balances, per currency',
   ],
   sql: `with sums as materialized (
@@ -364,6 +379,12 @@ const sums: Look = {
                    from sums s join budgets using (key_id) group by 1, 2, 3) s
            on s.account_id = k.account_id and s.key_id = k.key_id and s.month = k.month
      where k.spent <> coalesce(m.spent, 0) + coalesce(s.charged, 0)
+    union all
+    select 'what a budget spent in its period is the sum of its charges', a.id, 'spent differs from its charges',
+           a.spent - a.opening - coalesce(m.spent, 0) - coalesce(s.charged, 0)
+      from account_budgets a left join book_budget_marks m on m.budget_id = a.id and m.since = a.since
+      left join (${charges_of_budgets}) s on s.id = a.id
+     where a.is_hard and a.spent <> a.opening + coalesce(m.spent, 0) + coalesce(s.charged, 0)
     union all
     select 'money in − costs − corrections = balances, per currency', currency, 'top-ups, costs and balances differ', sum(off)
       from (select currency, amount as off from balances
@@ -423,6 +444,23 @@ const standing_rules: readonly Rule[] = [
                 from open_holds h left join budgets using (key_id) group by 1, 2) h
                  using (account_id, key_id)
            where coalesce(k.exposed, 0) <> coalesce(h.exposed, 0)`,
+  },
+  {
+    name: 'held and exposed of a budget are those of its open holds, and no budget is passed',
+    sql: `select a.id as subject, 'held or exposed differs from open holds' as detail,
+                 abs(a.held - coalesce(h.amount, 0)) + abs(a.exposed - coalesce(h.exposed, 0)) as off_by
+            from account_budgets a left join (
+              select o.account_id, i.id, sum(o.amount) as amount, sum(o.exposed) as exposed
+                from open_holds o cross join unnest(o.budget_ids) i (id) group by 1, 2) h using (account_id, id)
+           where a.is_hard and (a.held <> coalesce(h.amount, 0) or a.exposed <> coalesce(h.exposed, 0))
+          union all
+          select id, 'more than the amount of the budget', spent + held + exposed - greatest(amount, allowed)
+            from account_budgets where is_hard and spent + held + exposed > greatest(amount, allowed)
+          union all
+          select account_id, 'the balance counts ' || b.hard_budgets || ' hard budgets', 0
+            from balances b left join (select account_id, count(*) as count from account_budgets where is_hard group by 1) a
+                 using (account_id)
+           where b.hard_budgets <> coalesce(a.count, 0)`,
   },
   {
     name: 'what was closed of a ledger is a part of it',

@@ -4,6 +4,7 @@ import { oneRow } from '../db/one-row.ts';
 import { assert } from '../lib/assert.ts';
 import { endLease } from '../leases/leases.ts';
 import { whileLeased } from '../leases/while-leased.ts';
+import { refusingBudget, type RefusedKey, type Refusing } from './account-budgets.ts';
 import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
 import { useRecord, type UpstreamUse } from './upstream.ts';
@@ -30,13 +31,16 @@ export type HoldRequest = {
 /**
  * `held`: reserved. `exists`: this ref had a hold already, by an earlier call or by this one whose
  * answer was lost; nothing new happened. `insufficient`: the available money is less than what it takes
- * (402). `over_limit`: the key's monthly limit (403).
+ * (402). `over_limit`: the key's monthly limit, or a hard budget that it counts in (403): `refusedBy` tells which.
  */
 export type HoldAnswer = {
   outcome: 'held' | 'exists' | 'insufficient' | 'over_limit';
   /** The money for one more hold: beside all holds, and all that their calls may cost beyond them. */
   available: Money;
-  /** The rest of the key's limit of this month; null without a limit. Below zero after a limit was lowered. */
+  /**
+   * The rest of the key's limit of this month, or of a hard budget that it counts in if that is less; null without any.
+   * Below zero after one was lowered.
+   */
   remaining: Money | null;
 };
 
@@ -114,6 +118,8 @@ export type Holds = {
   confirm(request: HoldRequest): Promise<boolean>;
   /** Returns what a hold may take, if that is known without asking the database. */
   funds(account_id: string, whose: KeyName): Funds | undefined;
+  /** Returns the hard budget that refused a key's hold; undefined if it was the key's own limit. */
+  refusedBy(whose: RefusedKey): Promise<Refusing | undefined>;
   /** Reads the same from the database. */
   readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
   /**
@@ -148,6 +154,7 @@ export function databaseHolds(batcher: HoldBatcher): Holds {
       const { available, remaining } = await batcher.hold({ ...whose, amount: money_max + 1n });
       return { available, remaining };
     },
+    refusedBy: (whose) => batcher.refusedBy(whose),
     settle: (end, held) => (held ? batcher.commit({ hold: held, end }) : batcher.close(end)),
     flush: async () => {},
     invalidate: () => {},
@@ -191,6 +198,8 @@ export type HoldBatcher = {
   close(request: CloseRequest): Promise<CloseAnswer>;
   /** Holds what was reserved, as far as it is there, and settles or releases it; on the disk when it resolves. */
   commit(request: CommitRequest): Promise<CommitAnswer>;
+  /** Returns the hard budget that refused a key's hold. */
+  refusedBy(whose: RefusedKey): Promise<Refusing | undefined>;
   oldest_ms(): number;
 };
 
@@ -241,6 +250,7 @@ export function makeHoldBatcher(
       send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request, node_id) })).then(ofClose),
     commit: (request) =>
       send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request, node_id) })).then(ofCommit),
+    refusedBy: (whose) => refusingBudget(db, whose, now()),
     oldest_ms: () => shards.map((shard) => shard.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
   };
 }
@@ -478,23 +488,4 @@ function answerOf(member: Member, answer: BatchRow, i: number): Answer {
     upstream_cost: answer.upstream[i] ? BigInt(answer.upstream[i]) : null,
   };
   return member.verb === 'close' ? end : { ...end, remaining };
-}
-
-/** A node says every 2 s that it is alive; one that has not for so long has lost its calls, or their callers. */
-const silent_ms = 60_000;
-
-/** A call is over long before: a node that lives and has not ended it after so long has forgotten it. */
-const late_ms = 3_600_000;
-
-/** Chat holds that nobody ended in their time, and whose node is not alive; oldest first. By the database's clock, or `now`. */
-export function expiredHolds(
-  db: Queryable,
-  count: number,
-  now?: Date,
-): Promise<Pick<CloseRequest, 'account_id' | 'ref'>[]> {
-  return db.query(
-    `select account_id, ref from expired_holds(coalesce($1, now()), $2::float8 * interval '1 ms',
-       $3::float8 * interval '1 ms', $4)`,
-    [now ?? null, silent_ms, late_ms, count],
-  );
 }

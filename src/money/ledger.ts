@@ -34,13 +34,20 @@ export async function openBalance(tx: Queryable, account_id: string, currency: s
 /** Makes the budget row of a new key; part of the transaction that makes the key. */
 export async function openBudget(
   tx: Queryable,
-  key: { id: string; account_id: string; limit_month: Money | null; project_id?: string | null },
+  key: {
+    id: string;
+    account_id: string;
+    limit_month: Money | null;
+    project_id?: string | null;
+    member_id?: string | null;
+  },
   now: Date,
 ): Promise<void> {
   checkLimit(key.limit_month);
   await tx.query(
-    'insert into budgets (key_id, account_id, limit_month, month, project_id) values ($1, $2, $3, month_of($4), $5)',
-    [key.id, key.account_id, key.limit_month, now, key.project_id ?? null],
+    `insert into budgets (key_id, account_id, limit_month, month, project_id, member_id)
+       values ($1, $2, $3, month_of($4), $5, $6)`,
+    [key.id, key.account_id, key.limit_month, now, key.project_id ?? null, key.member_id ?? null],
   );
 }
 
@@ -194,12 +201,20 @@ export async function countBelow(
 }
 
 /** Spending and holds of a key, with those that share its budget, in the month of `now`, its limit, and where it belongs. */
-export type Budget = { key_id: string; limit_month: Money | null; spent: Money; held: Money; project_id: string };
+export type Budget = {
+  key_id: string;
+  /** The key that has the budget, if this one shares it. */
+  budget_id: string;
+  limit_month: Money | null;
+  spent: Money;
+  held: Money;
+  project_id: string;
+};
 
 /** The budgets of an account's keys, or of one key, as they stand in the month of `now`. */
 export async function budgetsOf(db: Queryable, account_id: string, now: Date, key_id?: string): Promise<Budget[]> {
   return db.query<Budget>(
-    `select own.key_id, b.limit_month, b.held, case when b.month < month_of($2) then 0 else b.spent end as spent,
+    `select own.key_id, b.key_id as budget_id, b.limit_month, b.held, case when b.month < month_of($2) then 0 else b.spent end as spent,
             coalesce(b.project_id, 'default') as project_id
        from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
       where own.account_id = $1 and ($3::text is null or own.key_id = $3)`,
@@ -212,7 +227,7 @@ export async function budgetsAbove(
   db: Queryable,
   percent: number,
   now: Date,
-): Promise<(Omit<Budget, 'project_id'> & { account_id: string; limit_month: Money })[]> {
+): Promise<(Omit<Budget, 'project_id' | 'budget_id'> & { account_id: string; limit_month: Money })[]> {
   return db.query(
     `select b.account_id, b.key_id, b.limit_month, b.held, s.spent
        from budgets b cross join lateral (select case when b.month < month_of($2) then 0 else b.spent end as spent) s

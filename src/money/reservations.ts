@@ -23,6 +23,7 @@ import {
   type KeyFunds,
   type Reservation,
 } from './account-funds.ts';
+import type { RefusedKey, Refusing } from './account-budgets.ts';
 import type {
   CloseAnswer,
   CloseRequest,
@@ -91,6 +92,10 @@ class LeasedHolds implements Holds {
     const account = this.#find(whose.account_id);
     const key = keyOf(account, whose);
     return leftOf(account, key, await this.#ask(account, key, 0n, this.#holds.readFunds(whose)));
+  }
+
+  refusedBy(whose: RefusedKey): Promise<Refusing | undefined> {
+    return this.#holds.refusedBy(whose);
   }
 
   async hold(request: HoldRequest): Promise<HoldAnswer> {

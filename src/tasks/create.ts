@@ -14,6 +14,7 @@ import { nearest } from '../lib/edit-distance.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { budgetReached, refusingBudget } from '../money/account-budgets.ts';
 import { hasLaterEntry } from '../money/ledger.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
@@ -196,7 +197,7 @@ async function answered(
   { id, created_at }: { id: string; created_at: Date },
 ): Promise<Created> {
   if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(parts.db, caller, answer.task_id);
-  if (answer.outcome !== 'created') throw refusal(parts, caller, request, answer);
+  if (answer.outcome !== 'created') throw await refusal(parts, caller, request, answer, created_at);
   await failpoint('task.created');
   parts.metrics.tasks_created.add({ model: request.model.id });
   parts.engine.wake('task.start');
@@ -304,7 +305,13 @@ async function replay(db: Db, caller: Caller, task_id: string): Promise<Created>
   return { ref, body: bodyOf(task), replayed: true, is_final: task.completed_at !== null };
 }
 
-function refusal(parts: CreateParts, caller: Caller, request: PricedRequest, answer: CreateAnswer): ApiError {
+async function refusal(
+  parts: CreateParts,
+  caller: Caller,
+  request: PricedRequest,
+  answer: CreateAnswer,
+  now: Date,
+): Promise<ApiError> {
   const { currency } = caller.account;
   const estimate = `${estimateView(request.estimate, currency).amount} ${currency}`;
   switch (answer.outcome) {
@@ -314,6 +321,9 @@ function refusal(parts: CreateParts, caller: Caller, request: PricedRequest, ans
       return new ApiError('insufficient_balance', message);
     }
     case 'over_limit': {
+      const whose = { account_id: caller.account.id, key_id: caller.key.id };
+      const budget = await refusingBudget(parts.db, whose, now);
+      if (budget) return budgetReached(budget, { what: 'task', needed: estimate, currency });
       const remaining = `${balanceView(answer.remaining ?? 0n, currency).amount} ${currency}`;
       const message =
         `This key's monthly spend limit is reached: the task needs a hold of ${estimate}, ${remaining} is left. ` +

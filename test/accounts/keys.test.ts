@@ -100,6 +100,7 @@ describe('the keys of an account', () => {
     expect(budgets.toSorted((a, b) => (a.key_id < b.key_id ? -1 : 1))).toEqual(
       [null, 0n, 5_000_000n, money_max].map((limit_month, i) => ({
         key_id: made[i]?.id,
+        budget_id: made[i]?.id,
         limit_month,
         spent: 0n,
         held: 0n,

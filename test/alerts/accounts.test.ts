@@ -7,6 +7,7 @@ import { watchAccounts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import { readMigrations } from '../../src/db/sql-files.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { removeAccountBudget, setAccountBudget } from '../../src/money/account-budgets.ts';
 import { startWorker } from '../../src/worker.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
@@ -337,4 +338,58 @@ it('a receiver reads a genuine alert that a worker delivers, after a failure too
   const alert = genuine(first, secret);
   expect(alert).toMatchObject({ event: 'opened', kind: 'balance_low', level: 'warning', number: 1 });
   expect(second.body.equals(first.body)).toBe(true);
+});
+
+describe('the alert of a budget', () => {
+  const setBudget = async (account_id: string, amount: bigint, id = newId('budget'), is_hard = true) => {
+    const budget = { id, account_id, name: 'Team', scope: 'account', subject: null, period: 'day' } as const;
+    expect(await setAccountBudget(test.app.db, { ...budget, amount, is_hard }, now())).toBe('set');
+    return id;
+  };
+
+  it.each([true, false])('is mailed once at 50, 80 and 100 percent of each period, hard: %s', async (is_hard) => {
+    clock.run(is_hard ? '2027-03-01T06:00:00Z' : '2027-03-11T06:00:00Z');
+    const boss = `boss-${is_hard}@example.com`;
+    const account_id = await world.account('Spenders', {
+      [boss]: 'owner',
+      [`dev-${is_hard}@example.com`]: 'developer',
+    });
+    await set(account_id, { webhook_url: `${receiver.url}/budgets` });
+    await setBudget(account_id, 1_000_000n, newId('budget'), is_hard);
+    await world.spend(account_id, 490_000n);
+    expect(await look()).toEqual([]);
+    await world.spend(account_id, 10_000n);
+    const told = (title: string) => [`${title}: Team in Spenders -> ${boss}`];
+    expect(await look()).toEqual(told('Budget at 50 %'));
+    expect(server.mails[0]?.text).toContain('The budget "Team" of 1.000000 until 2027-03-');
+    const [first, second] = await Promise.all([watchAccounts(test.app, signal), watchAccounts(test.app, signal)]);
+    expect([first, second, await look()]).toEqual([undefined, undefined, []]);
+    await world.spend(account_id, 310_000n);
+    expect(await look()).toEqual(told('Budget at 80 %'));
+    await world.spend(account_id, 190_000n);
+    expect(await look()).toEqual(told('Budget reached'));
+    const deliveries = await test.app.db.query<{ event: string }>(
+      'select event from deliveries where account_id = $1',
+      [account_id],
+    );
+    expect(deliveries.map(({ event }) => event)).toEqual(['alert.opened', 'alert.opened', 'alert.opened']);
+  });
+
+  it('is told of the most that it has come to, once more in the next period, and of no other when it is removed', async () => {
+    clock.run('2027-03-21T06:00:00Z');
+    const account_id = await world.account('Jumpers', { 'jump@example.com': 'owner' });
+    const id = await setBudget(account_id, 1_000_000n);
+    await world.spend(account_id, 850_000n);
+    expect(await look()).toEqual(['Budget at 80 %: Team in Jumpers -> jump@example.com']);
+    expect(await look(2 * hour)).toEqual([]);
+    await world.spend(account_id, 150_000n);
+    expect(await look()).toEqual(['Budget reached: Team in Jumpers -> jump@example.com']);
+    expect(await look(20 * hour)).toEqual([]); // its day is over, which is no news
+    await world.spend(account_id, 500_000n);
+    expect(await look()).toEqual(['Budget at 50 %: Team in Jumpers -> jump@example.com']);
+    expect((await listAlerts(test.app.db, account_id)).map(({ title }) => title)).toEqual(['Budget at 50 %: Team']);
+    await removeAccountBudget(test.app.db, account_id, id);
+    expect(await look()).toEqual([]);
+    expect(await listAlerts(test.app.db, account_id)).toEqual([]);
+  });
 });

@@ -57,6 +57,8 @@ const later_tables = [
   'throttled_tasks',
   'test_call_files',
   'book_checks',
+  'account_budgets',
+  'book_budget_marks',
   'margin_sums',
   'ledger_openings',
   'ledger_closed_months',
@@ -110,6 +112,9 @@ it('a backup of the version before the baseline is restored row by row, with exa
     backed_up.set(name, backed_up.get(name)?.map((line) => `${line}\t0`) ?? []);
   for (const name of ['public.budgets', 'public.open_holds', 'public.ledger_entries'])
     backed_up.set(name, backed_up.get(name)?.map((line) => `${line}\t\\N`) ?? []); // the project
+  for (const name of ['public.budgets', 'public.open_holds'])
+    backed_up.set(name, backed_up.get(name)?.map((line) => `${line}\t\\N`) ?? []); // who made the key; budgets
+  backed_up.set('public.balances', backed_up.get('public.balances')?.map((line) => `${line}\t0`) ?? []);
   backed_up.set('public.usage_sums', backed_up.get('public.usage_sums')?.map((line) => `${line}\tdefault`) ?? []);
   const calls = backed_up.get('public.chat_calls') ?? [];
   backed_up.set(

@@ -45,6 +45,7 @@ beforeAll(async () => {
     ['usage', '/usage'],
     ['speed', '/speed'],
     ['billing', '/billing'],
+    ['budgets', '/budgets'],
     ['keys', '/keys'],
     ['webhooks', '/webhooks'],
     ['settings', '/settings'],

@@ -72,6 +72,11 @@ const entry = (ref: string, event: string) =>
   `account_id = '${dollars.account_id}' and ref = '${ref}' and event = '${event}'`;
 const own = () => `account_id = '${dollars.account_id}'`;
 
+/** A hard budget that nothing has counted in, with a millionth there. */
+const budgetWith = (counter: 'spent' | 'held') =>
+  `insert into account_budgets (id, account_id, name, scope, period, amount, is_hard, created_at, period_start, since, ${counter})
+     select 'budget_x', account_id, 'X', 'account', 'total', 100, true, now(), now(), entries, 1 from balances where ${own()}`;
+
 /** For each rule a change of one row, by one millionth where it is about an amount. */
 const corruptions: [rule: string, sql: () => string, difference?: string | RegExp][] = [
   [
@@ -213,6 +218,8 @@ const corruptions: [rule: string, sql: () => string, difference?: string | RegEx
     () => `update ledger_entries set currency = 'PLN' where ${entry('first lost', 'close')}`,
   ],
   ['one currency per account', () => `update balances set currency = 'EUR' where ${own()}`],
+  ['what a budget spent in its period is the sum of its charges', () => budgetWith('spent')],
+  ['held and exposed of a budget are those of its open holds, and no budget is passed', () => budgetWith('held')],
   [
     'money in − costs − corrections = balances, per currency',
     () => `update ledger_entries set topup_source = topup_source - 1 where ${own()} and type = 'topup'`,

@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openListener, type Listener } from '../../src/db/notify.ts';
 import { endLeases, removeEndedLeases } from '../../src/leases/leases.ts';
 import { leases_channel, whileLeased } from '../../src/leases/while-leased.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { setAccountBudget } from '../../src/money/account-budgets.ts';
 import { databaseHolds, hold, makeHoldBatcher, type HoldAnswer, type Holds } from '../../src/money/holds.ts';
 import { reserveInMemory } from '../../src/money/reservations.ts';
 import { expectExactBooks } from '../helpers/books.ts';
@@ -105,6 +107,37 @@ test('200 calls over three nodes race for money, or a limit, that pays for exact
       expect(await standingOf(database.db, wallet)).toMatchObject({ spent: exactly, held: 0n, key_held: 0n });
     }
   }
+});
+
+/** Three nodes with leases, a hard budget of the account that they are to meet, and 200 calls of 7 each over them. */
+async function openRace() {
+  const wallet = await openWallet(database.db, { credit: 1_000_000n });
+  const three = await openThree();
+  await Promise.all(three.map((node) => lease(node, wallet)));
+  const budget = { id: newId('budget'), account_id: wallet.account_id, name: 'All', scope: 'account' } as const;
+  const hard = { ...budget, subject: null, period: 'month', amount: 700n, is_hard: true } as const;
+  const race = () => Promise.all(Array.from({ length: 200 }, (_, i) => callOn(three[i % 3] ?? three[0], wallet, 7n)));
+  return { wallet, three, race, setBudget: () => setAccountBudget(database.db, hard, noon) };
+}
+
+test('200 calls over three nodes race for a hard budget that pays for exactly 100, made while all have leases', async () => {
+  const { wallet, three, race, setBudget } = await openRace();
+  expect(await setBudget()).toBe('set');
+  const outcomes = await race();
+  expect(outcomes.filter((outcome) => outcome === 'held')).toHaveLength(100);
+  expect(outcomes.filter((outcome) => outcome === 'over_limit')).toHaveLength(100);
+  expect(await standingOf(database.db, wallet)).toMatchObject({ spent: 700n, held: 0n });
+  expect(await callOn(three[1], wallet, 1n)).toBe('over_limit');
+});
+
+test('a hard budget that is made while 200 calls race counts all that were held before, and refuses the next', async () => {
+  const { wallet, three, race, setBudget } = await openRace();
+  const [outcomes, outcome] = await Promise.all([race(), setBudget()]);
+  const held = outcomes.filter((each) => each === 'held').length;
+  expect(outcome).toBe('set');
+  expect(held).toBeGreaterThanOrEqual(100);
+  expect((await standingOf(database.db, wallet)).spent).toBe(7n * BigInt(held));
+  expect(await callOn(three[2], wallet, 1n)).toBe('over_limit');
 });
 
 test('what is leased to all nodes together is never more than there is, and each gets a share', async () => {

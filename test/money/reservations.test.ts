@@ -74,6 +74,7 @@ async function openHolds(
     settle: (end) => all.settle(end, requests.get(end.ref)),
     funds: (account_id, whose) => all.funds(account_id, whose),
     readFunds: (whose) => all.readFunds(whose),
+    refusedBy: (whose) => all.refusedBy(whose),
     flush: (account_id) => all.flush(account_id),
     lease: (request) => all.lease(request),
     confirm: (request) => all.confirm(request),

@@ -5,7 +5,7 @@ import { inSource, judgeNodes, memberName, type Rule } from './tree.ts';
 const holders = ['src/chat/hold.ts', 'src/chat/settle.ts', 'src/chat/unsettled.ts', 'src/chat/sweep.ts', 'src/app.ts'];
 
 /** Methods of `app.holds` that move no money: anybody may call them. */
-const readers = ['funds', 'readFunds', 'flush', 'invalidate', 'returnLeases', 'oldest_ms'];
+const readers = ['funds', 'readFunds', 'refusedBy', 'flush', 'invalidate', 'returnLeases', 'oldest_ms'];
 
 /**
  * Looks at calls: of `holds` others may only call what reads, and they may neither keep it, nor hand it on, nor name its

@@ -246,6 +246,12 @@ const billing = createRoute({
   component: lazyRouteComponent(() => import('./pages/billing/Billing.tsx'), 'Billing'),
 });
 
+const budgets = createRoute({
+  getParentRoute: () => signedIn,
+  path: '/budgets',
+  component: lazyRouteComponent(() => import('./pages/budgets/Budgets.tsx'), 'Budgets'),
+});
+
 /** Address that mails link to. */
 const invoices = createRoute({
   getParentRoute: () => signedIn,
@@ -271,6 +277,7 @@ const routeTree = root.addChildren([
     usage,
     speed,
     billing,
+    budgets,
     invoices,
     playground,
     webhooks,

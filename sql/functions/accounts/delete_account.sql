@@ -20,6 +20,8 @@ begin
     delete from book_key_marks where key_id in (select id from api_keys where account_id = p_account_id);
     delete from book_marks where account_id = p_account_id;
     delete from usage_marks where account_id = p_account_id;
+    delete from account_budgets where account_id = p_account_id;
+    delete from projects where account_id = p_account_id;
     delete from budgets where account_id = p_account_id;
     delete from api_keys where account_id = p_account_id;
     delete from balances where account_id = p_account_id;

@@ -3,6 +3,8 @@
 -- A claim of five minutes ago, ten times as long as a mail takes, is that of a process which died: the message is sent
 -- once more. One that was claimed twice without an answer counts as sent.
 --
+-- A budget is told once in a period, without a reminder.
+--
 -- Reminders come once a week after the first week, and end after thirty days, if the alert is that of an account: who has
 -- left an empty account gets no mails for ever.
 create or replace function alert_event(a alerts, n alert_notices, p_now timestamptz) returns text language plpgsql as $$
@@ -22,7 +24,7 @@ begin
     return 'closed';
   elsif a.level > n.level then
     return 'raised';
-  elsif p_now >= a.opened_at + interval '30 days' and a.account_id is not null then
+  elsif a.kind = 'budget' or p_now >= a.opened_at + interval '30 days' and a.account_id is not null then
     return null;
   elsif p_now >= coalesce(n.sent_at, n.claimed_at)
       + (case when p_now < a.opened_at + interval '7 days' then a.remind_after else interval '7 days' end) then

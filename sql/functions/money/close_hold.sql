@@ -1,7 +1,7 @@
 -- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units, upstream, node_id and
 -- end_model: the model of the end, if it is not that of the hold. With
 -- beyond_hold, what exceeds the hold is charged to what is available and not leased to others than node_id, within the
--- key's limit, else it is the operator's loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened now, and state,
+-- key's limit and its hard budgets, else it is the operator's loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened now, and state,
 -- charged and upstream say how the hold was closed before (state is null if there never was one).
 --
 -- A hold that was released and is now to be settled with beyond_hold is settled out of what is available. upstream is
@@ -20,6 +20,7 @@ declare
   v_event text := 'close';
   v_owed bigint;
   v_beyond bigint := 0;
+  v_room bigint; -- what is left of the hard budgets that it counts in
 begin
   select * into e from jsonb_to_record(p_end) as x (account_id text, ref text, cost bigint, beyond_hold boolean,
     units jsonb, upstream jsonb, node_id text, end_model text);
@@ -58,13 +59,22 @@ begin
     k.month := month_of(p_now);
     k.spent := 0;
   end if;
+  if b.hard_budgets > 0 then
+    perform begin_periods(e.account_id, p_now, b.entries);
+    if v_event = 'late' then
+      select ids into h.budget_ids from budget_room(e.account_id, h.project_id, k.key_id, k.member_id);
+    end if;
+    select min(amount - spent - held - account_budgets.exposed) into v_room from account_budgets
+      where id = any (h.budget_ids) and is_hard;
+  end if;
   outcome := case when e.cost is null then 'released' else 'settled' end;
   state := outcome;
   if e.beyond_hold and e.cost > h.amount then
     v_beyond := greatest(0, least(
       available + h.exposed - (select others + lost from lease_state(e.account_id, 'money', e.node_id, now())),
       k.limit_month - k.spent - k.held - k.exposed + h.exposed
-        - (select others + lost from lease_state(e.account_id, 'limit ' || k.key_id, e.node_id, now()))));
+        - (select others + lost from lease_state(e.account_id, 'limit ' || k.key_id, e.node_id, now())),
+      v_room + h.exposed));
   end if;
   charged := least(coalesce(e.cost, 0), h.amount + v_beyond);
   v_owed := coalesce((e.upstream ->> 'cost')::bigint, 0);
@@ -76,6 +86,9 @@ begin
   update budgets set month = k.month, spent = k.spent + charged, held = k.held - h.amount,
       exposed = k.exposed - h.exposed
     where key_id = k.key_id;
+  if b.hard_budgets > 0 then
+    perform count_in_budgets(h.budget_ids, charged, -h.amount, -h.exposed);
+  end if;
   insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,
       available_after, held_after, key_id, model, kind, units, month, created_at,
       provider, route, upstream_cost, upstream_owed, upstream_basis, upstream_base, base_currency, upstream_unknown,

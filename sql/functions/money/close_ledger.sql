@@ -39,6 +39,19 @@ begin
     available = excluded.available, held = excluded.held, topup_source = excluded.topup_source,
     revenue = excluded.revenue, loss = excluded.loss, adjust = excluded.adjust,
     upstream_cost = excluded.upstream_cost, upstream_owed = excluded.upstream_owed;
+  -- What hard budgets count begins behind it then. Under the account's lock, if it has any.
+  perform from balances where account_id = p_account and hard_budgets > 0 for update;
+  with closed as (
+    select a.id, coalesce(sum(e.revenue + e.loss), 0)::bigint as charged
+      from account_budgets a left join (ledger_entries e join budgets own on own.key_id = e.key_id
+        join budgets k on k.key_id = coalesce(own.shares, own.key_id))
+        on e.account_id = a.account_id and e.number > a.since and e.number <= p_number and e.type = 'settle'
+          and is_in_budget(a.scope, a.subject, e.project_id, k.key_id, k.member_id)
+     where a.account_id = p_account and a.is_hard and a.since < p_number group by a.id),
+  marks as (
+    update book_budget_marks m set spent = m.spent - c.charged, since = p_number
+      from closed c join account_budgets a using (id) where m.budget_id = c.id and m.since = a.since)
+  update account_budgets a set opening = a.opening + c.charged, since = p_number from closed c where a.id = c.id;
   insert into ledger_closed_months as m (account_id, month, charged)
     select p_account, date_trunc('month', created_at at time zone 'UTC'), sum(revenue + loss)::bigint
       from ledger_entries

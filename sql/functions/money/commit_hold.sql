@@ -1,6 +1,6 @@
 -- Holds what a node has promised to a call, and ends the hold at once, as hold_money and close_hold would: p_call has
 -- what both take, with reserved as the amount of the hold, and node_id, which has leased it. What the account no longer has, or the key may no longer
--- spend, is not held. Locks the account's balance. Returns outcome, state and charged as close_hold does, remaining as
+-- spend by its limit and its hard budgets, is not held. Locks the account's balance. Returns outcome, state and charged as close_hold does, remaining as
 -- hold_money.
 --
 -- If the hold was written meanwhile, that one is ended.
@@ -18,6 +18,8 @@ declare
   v_key_free bigint;
   v_reserved bigint; -- the same for what was reserved
   v_owed bigint;
+  v_budgets text[]; -- hard ones that the key counts in
+  v_room bigint; -- what is left of them
 begin
   select * into c from jsonb_to_record(p_call) as x (account_id text, key_id text, ref text, reserved bigint, exposed bigint, model text,
     kind text, cost bigint, beyond_hold boolean, units jsonb, upstream jsonb, node_id text, end_model text);
@@ -41,6 +43,9 @@ begin
     select limit_month - case when month < month_of(p_now) then 0 else spent end - held - exposed into remaining
       from budgets where key_id = case when v_key = c.key_id then k.key_id
         else (select coalesce(shares, key_id) from budgets where key_id = v_key) end;
+    if b.hard_budgets > 0 then
+      select least(remaining, room) into remaining from budget_room(c.account_id, k.project_id, k.key_id, k.member_id);
+    end if;
     return;
   end if;
   if k.month < month_of(p_now) then
@@ -59,6 +64,12 @@ begin
   else
     v_free := v_reserved;
   end if;
+  if b.hard_budgets > 0 then
+    perform begin_periods(c.account_id, p_now, b.entries);
+    select ids, room into v_budgets, v_room from budget_room(c.account_id, k.project_id, k.key_id, k.member_id);
+    v_free := least(v_free, v_room);
+    v_reserved := least(v_reserved, v_room);
+  end if;
   v_free := greatest(v_free, least(v_reserved, c.reserved + coalesce(c.exposed, 0)), 0);
   v_hold := least(c.reserved, v_free);
   outcome := case when c.cost is null then 'released' else 'settled' end;
@@ -67,7 +78,8 @@ begin
   v_owed := coalesce((c.upstream ->> 'cost')::bigint, 0);
   upstream := case when c.upstream ->> 'basis' <> 'unknown' then v_owed end;
   available := b.amount - b.held - b.exposed - charged;
-  remaining := k.limit_month - k.spent - charged - k.held - k.exposed;
+  remaining := least(k.limit_month - k.spent - charged - k.held - k.exposed, v_room - charged);
+  perform count_in_budgets(v_budgets, charged, 0, 0);
   update balances set amount = b.amount - charged, entries = b.entries + 2 where account_id = c.account_id;
   update budgets set month = k.month, spent = k.spent + charged where key_id = k.key_id;
   insert into ledger_entries (account_id, number, type, ref, event, currency, available, held, revenue, loss,

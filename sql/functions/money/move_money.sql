@@ -2,6 +2,8 @@
 -- after the other in the order of the members, and lease the money to p_node (lease); but an error (an account that is not there, an amount below zero) fails
 -- all. Locks the balances in the order of the accounts' ids. Returns arrays: member i's answer is at i.
 --
+-- Members of accounts with hard budgets are what those functions do, one after the other.
+--
 -- p_members is an array of what those functions take, each with its verb. No two members may have the same account and
 -- ref. They are walked account by account with the sums so far, so that a refused one does not count against those
 -- after it; then everything is written at once.
@@ -39,6 +41,7 @@ declare
   a_exposed bigint[]; a_others bigint[]; a_own bigint[]; -- leased to other nodes, and to this one
   a_lost bigint[]; -- reserved by nodes that died
   a_recalled boolean[];
+  a_budgets int[]; -- hard ones
   a_last int[] := array_fill(null::int, array[v_count]);
   -- The budgets that something was written for.
   k int := 0; k_tid tid[]; k_id text[]; k_month date[]; k_spent bigint[]; k_held bigint[];
@@ -59,6 +62,7 @@ declare
   is_late boolean; -- its hold is gone, released by somebody who believed its call to be dead
   past ledger_entries; -- how it ended before
   v_budget text; -- the key whose budget is used
+  v_answer record; -- of a member of an account with hard budgets
   v_rows int; v_key_rows int;
 begin
   outcome := no_texts; state := no_texts; charged := no_numbers; available := no_numbers; remaining := no_numbers;
@@ -67,8 +71,8 @@ begin
     into v_accounts, v_refs, v_takes
     from jsonb_to_recordset(p_members) u (verb text, account_id text, ref text);
   select array_agg(tid), array_agg(account_id), array_agg(currency), array_agg(amount), array_agg(held),
-         array_agg(entries), array_agg(exposed)
-    into a_tid, a_id, a_currency, a_amount, a_held, a_entries, a_exposed
+         array_agg(entries), array_agg(exposed), array_agg(hard_budgets)
+    into a_tid, a_id, a_currency, a_amount, a_held, a_entries, a_exposed, a_budgets
     from (select ctid as tid, * from balances where account_id = any (v_accounts) order by account_id for update) b;
   -- In a statement behind the locks: nobody leases these accounts' money meanwhile. Beside no other node ends need not
   -- look at leases: their own node's take nothing from them, and to look was a quarter of the function's time.
@@ -126,6 +130,23 @@ begin
       raise exception 'a % of % is not an amount', m.verb, m.amount using errcode = 'numeric_value_out_of_range';
     elsif m.verb = 'commit' and coalesce(m.reserved, -1) < 0 then
       raise exception 'a hold of % is not an amount', m.reserved using errcode = 'numeric_value_out_of_range';
+    end if;
+    if a_budgets[a] > 0 and m.verb <> 'lease' then
+      if m.verb = 'hold' then
+        select h.*, null::text as state, null::bigint as charged, null::bigint as upstream into v_answer
+          from hold_money(p_now, v_clock, p_members -> (m.i - 1)::int, p_node) h;
+      elsif m.verb = 'close' then
+        select h.*, null::bigint as remaining into v_answer from close_hold(p_now, p_members -> (m.i - 1)::int) h;
+      else
+        select h.* into v_answer from commit_hold(p_now, p_members -> (m.i - 1)::int) h;
+      end if;
+      outcome[m.i] := v_answer.outcome;
+      state[m.i] := v_answer.state;
+      charged[m.i] := v_answer.charged;
+      available[m.i] := v_answer.available;
+      remaining[m.i] := v_answer.remaining;
+      upstream[m.i] := v_answer.upstream;
+      continue;
     end if;
     is_new := m.h_tid is null;
     if is_new and repeated and m.verb <> 'close' then
@@ -191,14 +212,16 @@ begin
     v_remaining := m.limit_month - v_spent - v_key_held - v_key_exposed - v_key_lost;
     if m.verb = 'lease' then
       outcome[m.i] := 'granted';
-      v_own := lease_amount(v_available - v_exposed - v_lost - v_others, m.amount, m.reserved, v_is_recalled);
+      -- Of an account with a hard budget each hold is asked for here: nothing is leased.
+      v_own := lease_amount(v_available - v_exposed - v_lost - v_others, m.amount, m.reserved,
+        v_is_recalled or a_budgets[a] > 0);
       available[m.i] := v_own;
       granted := granted || row(m.account_id, 'money', p_node, v_own, m.amount, v_clock + interval '5 min', null)::leases;
       if m.limit_month is not null then
         -- What a key may spend ends with the month: a lease of it ends before.
         v_key_own := lease_amount(
           case when month_of(p_now + interval '5 min 8 s') = v_month then v_remaining - v_key_others else 0 end,
-          m.key_in_use, m.key_least, v_key_is_recalled);
+          m.key_in_use, m.key_least, v_key_is_recalled or a_budgets[a] > 0);
         remaining[m.i] := v_key_own;
         granted := granted || row(m.account_id, 'limit ' || v_budget, p_node, v_key_own, m.key_in_use,
           v_clock + interval '5 min', null)::leases;
@@ -245,7 +268,7 @@ begin
         null, null, 0, 0, null, null, null, 0, m.project_id)::ledger_entries;
       opened := opened
         || row(m.account_id, m.ref, m.key_id, m.amount, m.call_model, m.call_kind, p_now,
-          p_clock + m.expires_in_ms * interval '1 ms', p_node, m.exposed, m.project_id)::open_holds;
+          p_clock + m.expires_in_ms * interval '1 ms', p_node, m.exposed, m.project_id, null)::open_holds;
     elsif m.h_tid is null and not is_late and not (m.verb = 'commit' and is_new) then
       outcome[m.i] := 'closed';
       available[m.i] := v_available - v_exposed - v_lost;

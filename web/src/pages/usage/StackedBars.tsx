@@ -4,6 +4,7 @@ import { Box, ColorSwatch, Group, Stack, Switch, Table, Text, useMantineTheme } 
 import { useState } from 'react';
 import { ListTable } from '../../ui/ListTable.tsx';
 import type { Bar, Series } from './bars.ts';
+import type { Line } from './lines.ts';
 
 type Props = {
   /** Text that describes the chart, for screen readers and beside it. */
@@ -16,10 +17,13 @@ type Props = {
   step: string;
   /** Series beside each other instead of on top of each other. */
   type?: 'stacked' | 'default';
+  /** Lines across it. */
+  lines?: readonly Line[];
 };
 
 /** Stacked bars over time; the same numbers as a table by a switch. */
-export function StackedBars({ summary, caption, bars, series, textOf, step, type = 'stacked' }: Props) {
+export function StackedBars(props: Props) {
+  const { summary, caption, bars, series, textOf, step, type = 'stacked', lines = [] } = props;
   const [as_table, setAsTable] = useState(false);
   return (
     <Stack gap="sm">
@@ -37,14 +41,23 @@ export function StackedBars({ summary, caption, bars, series, textOf, step, type
       {as_table ? (
         <BarTable caption={caption} bars={bars} series={series} textOf={textOf} step={step} />
       ) : (
-        <ChartSvg caption={caption} summary={summary} bars={bars} series={series} textOf={textOf} type={type} />
+        <ChartSvg
+          caption={caption}
+          summary={summary}
+          bars={bars}
+          series={series}
+          textOf={textOf}
+          type={type}
+          lines={lines}
+        />
       )}
     </Stack>
   );
 }
 
 /** Names of series may have dots and anything else: the chart gets numbers in their place. */
-function ChartSvg({ caption, summary, bars, series, textOf, type = 'stacked' }: Omit<Props, 'step'>) {
+function ChartSvg(props: Omit<Props, 'step'>) {
+  const { caption, summary, bars, series, textOf, type = 'stacked', lines = [] } = props;
   const data = bars.map(({ label, values }) => ({
     label,
     ...Object.fromEntries(series.map(({ id }, index) => [`s${index}`, values[id] ?? 0])),
@@ -67,6 +80,13 @@ function ChartSvg({ caption, summary, bars, series, textOf, type = 'stacked' }: 
             yAxisProps={{ width: 64 }}
             xAxisProps={{ minTickGap: 24 }}
             tooltipAnimationDuration={0}
+            referenceLines={lines.map(({ name, value }) => ({
+              y: value,
+              label: name,
+              color: 'red.7',
+              labelPosition: 'insideTopRight',
+              ifOverflow: 'extendDomain',
+            }))}
             barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}
             barProps={{ isAnimationActive: false, stroke: 'var(--medley-surface)', strokeWidth: 1 }}
           />

@@ -19,6 +19,7 @@ import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
 import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
 import { SpendMail } from './SpendMail.tsx';
+import { linesText, useBudgetLines } from './lines.ts';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
 import { decimalText, sortedUnits, unitName, unitText } from './units.ts';
@@ -131,6 +132,7 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
   const { currency } = total.cost;
   const textOf = (value: number) => exactText({ amount: value.toFixed(2), exact: value.toFixed(6), currency });
   const step_name = step === 'hour' ? 'Hour' : 'Day';
+  const lines = useBudgetLines(view, search);
   const [first] = rows;
   const summary = `${moneyText(total.cost)} for ${total.count.toLocaleString('en')} ${total.count === 1 ? 'charge' : 'charges'}, ${rangeText(view)}${first && first.count > 0 ? `; most for ${nameOf(first, view.group)}: ${moneyText(first.cost)}` : ''}.`;
   return (
@@ -161,7 +163,8 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
         }
       >
         <StackedBars
-          summary={summary}
+          summary={summary + linesText(lines, textOf)}
+          lines={lines}
           caption={`Spend by ${step} and ${groupPhrase(view.group)}`}
           bars={bars}
           series={series}

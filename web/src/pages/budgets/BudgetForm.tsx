@@ -1,0 +1,152 @@
+import { Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { BudgetsView, BudgetView } from '../../../../src/dashboard/views/budgets.ts';
+import { api, Failure } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { FormEnd } from '../../ui/FormEnd.tsx';
+import { Modal } from '../../ui/Modal.tsx';
+import { period_choices, periodName, scope_choices, scopeText } from './words.ts';
+
+type Values = { name: string; scope: string; subject: string; period: string; amount: string; hard: boolean };
+
+const fields = ['name', 'scope', 'subject', 'period', 'amount'];
+
+/** Makes a budget, or changes one; its scope and its period stay. */
+export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['choices']; close: () => void }) {
+  const { budget, choices, close } = props;
+  const { account, base } = usePlace();
+  const form = useForm<Values>({
+    initialValues: {
+      name: budget?.name ?? '',
+      scope: budget?.scope ?? 'account',
+      subject: budget?.subject?.id ?? '',
+      period: budget?.period ?? 'month',
+      amount: budget?.amount.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '',
+      hard: budget?.is_hard ?? false,
+    },
+  });
+  const { mutate, error, isPending } = useChange(
+    ({ name, scope, subject, period, amount, hard }: Values) => {
+      const body = { name, amount, kind: hard ? 'hard' : 'soft' };
+      if (budget) return api.patch(`${base}/budgets/${budget.id}`, body);
+      return api.post(`${base}/budgets`, { ...body, scope, period, ...(scope !== 'account' && { subject }) });
+    },
+    close,
+    (failure) => {
+      if (failure instanceof Failure && failure.param !== undefined && fields.includes(failure.param))
+        form.setFieldError(failure.param, failure.message);
+    },
+  );
+  const is_at_field = Object.keys(form.errors).length > 0;
+  return (
+    <Modal opened onClose={close} title={budget ? `Change ${budget.name}` : 'Create a budget'}>
+      <form onSubmit={form.onSubmit((values) => mutate(values))}>
+        <Stack>
+          <TextInput
+            label="Name"
+            required
+            maxLength={100}
+            autoComplete="off"
+            data-autofocus
+            {...form.getInputProps('name')}
+          />
+          {budget ? (
+            <Text size="sm">
+              {scopeText(budget)}, {periodName(budget.period)}.
+            </Text>
+          ) : (
+            <Scope form={form} choices={choices} />
+          )}
+          <TextInput
+            label={`Amount in ${account.currency}`}
+            required
+            inputMode="decimal"
+            autoComplete="off"
+            maxLength={20}
+            {...form.getInputProps('amount')}
+          />
+          <Switch
+            label="Hard: refuse calls that it does not pay"
+            description="Exact to the millionth, on all nodes. Calls of the account take a little longer to begin then. A soft budget refuses nothing."
+            {...form.getInputProps('hard', { type: 'checkbox' })}
+          />
+          <FormEnd
+            word={budget ? 'Save' : 'Create'}
+            isPending={isPending}
+            error={is_at_field ? null : error}
+            cancel={close}
+          />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+type Form = ReturnType<typeof useForm<Values>>;
+
+function Scope({ form, choices }: { form: Form; choices: BudgetsView['choices'] }) {
+  const { scope } = form.values;
+  const lists = { project: choices.projects, key: choices.keys, member: choices.members };
+  const list = scope === 'project' || scope === 'key' || scope === 'member' ? lists[scope] : undefined;
+  return (
+    <>
+      <Select
+        label="For"
+        data={[...scope_choices]}
+        allowDeselect={false}
+        {...form.getInputProps('scope')}
+        onChange={(value) => form.setValues({ scope: value ?? 'account', subject: '' })}
+      />
+      {list && (
+        <Select
+          label={scope.slice(0, 1).toUpperCase() + scope.slice(1)}
+          {...(scope === 'member' && { description: 'Of the keys that this member made in the dashboard.' })}
+          required
+          searchable={list.length > 8}
+          placeholder="Choose one"
+          data={list.map(({ id, name }) => ({ value: id, label: name }))}
+          {...form.getInputProps('subject')}
+        />
+      )}
+      <Select label="Period" data={[...period_choices]} allowDeselect={false} {...form.getInputProps('period')} />
+    </>
+  );
+}
+
+/** Asks before a limit is gone. */
+export function RemoveBudget({ budget, close }: { budget: BudgetView; close: () => void }) {
+  const { base } = usePlace();
+  const { mutate, error, isPending } = useChange(() => api.delete(`${base}/budgets/${budget.id}`), close);
+  return (
+    <Modal opened onClose={close} title={`Remove ${budget.name}`}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          mutate();
+        }}
+      >
+        <Stack>
+          <Text size="sm">
+            {budget.is_hard ? 'Calls are no longer refused by it.' : 'Nobody hears of its spending any more.'} What was
+            spent stays in usage.
+          </Text>
+          <FormEnd word="Remove" color="red.9" isPending={isPending} error={error} cancel={close} />
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function useChange<V>(change: (values: V) => Promise<unknown>, close: () => void, failed?: (error: Error) => void) {
+  const { account } = usePlace();
+  const queries = useQueryClient();
+  return useMutation<unknown, Error, V>({
+    mutationFn: change,
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: [account.id, 'budgets'] });
+      close();
+    },
+    ...(failed && { onError: failed }),
+  });
+}

@@ -1,0 +1,43 @@
+import type { BudgetPeriod, BudgetView } from '../../../../src/dashboard/views/budgets.ts';
+
+const periods: { readonly [period in BudgetPeriod]: string } = {
+  day: 'each day',
+  week: 'each week from Monday',
+  month: 'each month',
+  total: 'in total',
+};
+
+/** `each month`. */
+export function periodName(period: BudgetPeriod): string {
+  return periods[period];
+}
+
+/** The choices of a period. */
+export const period_choices = [
+  { value: 'day', label: 'Day' },
+  { value: 'week', label: 'Week, from Monday' },
+  { value: 'month', label: 'Month' },
+  { value: 'total', label: 'All time' },
+] as const;
+
+/** The choices of a scope. */
+export const scope_choices = [
+  { value: 'account', label: 'The whole account' },
+  { value: 'project', label: 'A project' },
+  { value: 'key', label: 'A key' },
+  { value: 'member', label: 'A member' },
+] as const;
+
+/** `Project Shop`. */
+export function scopeText({ scope, subject }: Pick<BudgetView, 'scope' | 'subject'>): string {
+  if (subject === null) return 'The whole account';
+  return `${scope.slice(0, 1).toUpperCase()}${scope.slice(1)} ${subject.name}`;
+}
+
+const day_ms = 86_400_000;
+
+/** `3 days left`. */
+export function daysLeft(ends_at: string, now_ms: number): string {
+  const days = Math.ceil((Date.parse(ends_at) - now_ms) / day_ms);
+  return days <= 1 ? 'Less than a day left' : `${days} days left`;
+}
