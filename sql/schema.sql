@@ -39,7 +39,6 @@ create table accounts (
   webhook_secret_before text,
   webhook_secret_rotated_at timestamptz,
   keeps_responses boolean not null default true,
-  second_factor_required boolean not null default false,
   constraint accounts_id_currency_key UNIQUE (id, currency),
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_check CHECK (((webhook_secret_before IS NULL) = (webhook_secret_rotated_at IS NULL))),
@@ -177,6 +176,7 @@ create table api_keys (
   expires_at timestamptz,
   scopes text[],
   addresses text[],
+  log_content jsonb,
   constraint api_keys_hash_key UNIQUE (hash),
   constraint api_keys_id_account_id_key UNIQUE (id, account_id),
   constraint api_keys_pkey PRIMARY KEY (id),
@@ -492,6 +492,23 @@ create table chat_calls (
 CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
 CREATE INDEX chat_calls_failed ON chat_calls USING btree (account_id, id) WHERE (status >= 400);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
+
+create table chat_contents (
+  account_id text not null,
+  id text not null,
+  api_key_id text not null,
+  key_id text,
+  content bytea not null,
+  size_bytes integer not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint chat_contents_pkey PRIMARY KEY (account_id, id),
+  constraint chat_contents_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint chat_contents_size_bytes_check CHECK ((size_bytes >= 0))
+);
+CREATE INDEX chat_contents_by_age ON chat_contents USING btree (created_at);
+CREATE INDEX chat_contents_by_end ON chat_contents USING btree (expires_at);
+CREATE INDEX chat_contents_by_key ON chat_contents USING btree (key_id);
 
 create table conversation_items (
   account_id text not null,

@@ -22,7 +22,7 @@ import { watchOverrides, type OverrideWatcher } from './catalog/overrides.ts';
 import { showProblem } from './catalog/problem.ts';
 import type { Config } from './config.ts';
 import { openDatabaseClock } from './db/clock.ts';
-import { contentKeys, type ContentKeys } from './db/content.ts';
+import { contentKeys } from './db/content.ts';
 import type { Db } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from './db/notify.ts';
@@ -52,6 +52,7 @@ import { openRouteHealth, type RouteHealth } from './routing/health.ts';
 import { makeRouteSpeeds, type RouteSpeeds } from './routing/speeds.ts';
 import type { Codec } from './styles/codec.ts';
 import { styles as built_in_styles } from './styles/index.ts';
+import { openContents, type Contents } from './contents/content-log.ts';
 import { openJournal, type Journal } from './storage/journal.ts';
 import { openProber, type Prober } from './storage/probe.ts';
 import type { Storage } from './storage/storage.ts';
@@ -64,7 +65,7 @@ import { makeUntilFinal, type UntilFinal } from './tasks/wait.ts';
 import { makeDeliverySlots, type DeliverySlots } from './webhooks/delivery-slots.ts';
 
 /** Everything that is opened once: the value that main, the CLI and tests start. */
-export type App = {
+export type App = Contents & {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
@@ -124,8 +125,6 @@ export type App = {
   readonly guard: Guard;
   /** Signs links; the same on all nodes. */
   readonly secret: string;
-  /** Keys of content at rest. */
-  readonly content_keys: ContentKeys;
   /** The public address of this service, never taken from a request. No slash at its end. */
   base_url(): string;
   /** The address on which it listens, for a browser on this machine. */
@@ -279,7 +278,7 @@ async function openParts(
     untilFinal: makeUntilFinal({ db, listener, onStop }),
     delivery_slots: openDeliverySlots({ db, clock, catalog }),
     secret,
-    content_keys,
+    ...openContents({ db, clock, log, catalog, content_keys, ...watched }, onStop),
     local_url: () => localUrl(listening),
     ...people,
     base_url,

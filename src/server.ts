@@ -2,6 +2,7 @@ import { speak, transcribe, translate } from './api/audio.ts';
 import { transportSecurity } from './http/browser-headers.ts';
 import { batch_endpoints } from './batches/endpoints.ts';
 import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
+import { chat_contents } from './api/chat-content.ts';
 import { compactEndpoints } from './api/compact.ts';
 import { conversations } from './api/conversations.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
@@ -64,6 +65,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     rerank_of_cohere,
     moderate,
     chat_record,
+    ...chat_contents,
     stored_completions,
     generate_images,
     edit_images,
@@ -133,10 +135,8 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
     endpoints: [...listEndpoints(app.styles), ...(app.config.metrics_token === undefined ? [] : [metricsEndpoint()])],
     authenticate: (headers) => app.authenticator.authenticate(headers),
     admitPerson: (request, purpose) => {
-      const { db, login, clock, catalog } = app;
-      const { operators_need_second_factor } = catalog.current.settings.sign_in;
-      const { origin } = new URL(app.base_url());
-      return admitPerson({ db, login, clock, origin, operators_need_second_factor }, request, purpose);
+      const { db, login, clock } = app;
+      return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, purpose);
     },
     windows: app.windows,
     address_windows: app.address_windows,

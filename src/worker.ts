@@ -26,6 +26,7 @@ import { runBackground } from './conversations/background-run.ts';
 import { rescueResponses } from './conversations/background-sweep.ts';
 import { encryptFactorsAgain } from './accounts/factor-secrets.ts';
 import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
+import { removeOldContents } from './contents/stored.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeOldUploads } from './files/upload-sessions.ts';
 import { removeEndedLeases } from './leases/leases.ts';
@@ -132,6 +133,9 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeOldDeliveries(app, stopped);
   await removeOldRecords(app, stopped);
   await removeOldResponses(app, stopped);
+  const { keep_ms, account_bytes_max } = app.catalog.current.settings.content;
+  const bounds = { keep_ms: Math.min(keep_ms, chat_records_ms), account_bytes_max };
+  await removeOldContents(app.db, now, bounds, stopped);
   await encryptAgain(app, stopped);
   await encryptKeysAgain(app.db, app.content_keys);
   await encryptFactorsAgain(app, stopped);

@@ -1,6 +1,7 @@
 import { makeBatcher } from '../db/batcher.ts';
 import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
+import type { ContentRules } from './content-rules.ts';
 import type { KeyRules } from './key-rules.ts';
 import { hashKey, isKeyText } from './keys.ts';
 
@@ -9,9 +10,15 @@ export type Caller = {
   account: { id: string; name: string; currency: string; status: 'active' | 'blocked'; keeps_responses?: boolean };
   /**
    * `rules`: what the pipeline checks of each call; absent for most keys, which have none. `budget_id`: of the key whose
-   * budget this one shares, if it is not its own.
+   * budget this one shares, if it is not its own. `log_content`: content of its chats is stored.
    */
-  key: { id: string; name: string; rules?: Pick<KeyRules, 'scopes' | 'addresses'>; budget_id?: string };
+  key: {
+    id: string;
+    name: string;
+    rules?: Pick<KeyRules, 'scopes' | 'addresses'>;
+    budget_id?: string;
+    log_content?: ContentRules;
+  };
 };
 
 /** Headers that may carry a key beside `authorization`, as clients of different providers send it; the first one counts. */
@@ -130,6 +137,7 @@ type Row = {
   ends_by_rule: boolean;
   scopes: KeyRules['scopes'];
   addresses: KeyRules['addresses'];
+  log_content: KeyRules['log_content'];
   id: string;
   name: string;
   currency: string;
@@ -140,7 +148,8 @@ type Row = {
 const rows_of_keys = `
   select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status, a.keeps_responses,
          (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
-         coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses
+         coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses,
+         k.log_content
     from api_keys k join accounts a on a.id = k.account_id`;
 
 /** Returns the caller whose key has this id, for what the key has begun; undefined if the key has ended. */
@@ -168,8 +177,15 @@ async function findCallers(
 }
 
 function callerIn(row: Row): Caller {
-  const { key_id, key_name, budget_id, left_ms: _, ends_by_rule: __, scopes, addresses, hash: ___, ...account } = row;
+  const { key_id, key_name, budget_id, left_ms: _, ends_by_rule: __, hash: ___, ...others } = row;
+  const { scopes, addresses, log_content, ...account } = others;
   const rules = (scopes ?? addresses) && { scopes, addresses };
-  const key = { id: key_id, name: key_name, ...(rules && { rules }), ...(budget_id !== null && { budget_id }) };
+  const key = {
+    id: key_id,
+    name: key_name,
+    ...(rules && { rules }),
+    ...(budget_id !== null && { budget_id }),
+    ...(log_content && { log_content }),
+  };
   return { account, key };
 }

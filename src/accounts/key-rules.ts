@@ -3,6 +3,8 @@ import ipaddr from 'ipaddr.js';
 import { ApiError } from '../errors.ts';
 import { isWithin } from '../net/address.ts';
 import { parseDuration } from '../lib/duration.ts';
+import type { ContentRules } from './content-rules.ts';
+import { KeyRuleError } from './key-rule-error.ts';
 
 /** Rights of a key: call chat models, make media, read the account's data and history. */
 export const scopes = ['chat', 'media', 'read'] as const;
@@ -16,16 +18,13 @@ export type KeyRules = {
   scopes: readonly Scope[] | null;
   /** CIDR ranges, at least one; null: any address. */
   addresses: readonly string[] | null;
+  /** Content of its chat calls is stored; null: none is. */
+  log_content: ContentRules | null;
 };
 
-export const no_rules: KeyRules = { expires_at: null, scopes: null, addresses: null };
+export const no_rules: KeyRules = { expires_at: null, scopes: null, addresses: null, log_content: null };
 
 const addresses_max = 50;
-
-/** A mistake in a rule; the message ends a sentence that begins with the field's name. */
-export class KeyRuleError extends Error {
-  override name = 'KeyRuleError';
-}
 
 /** Scopes of a list of words, each once; null for all of them or for null. Throws KeyRuleError. */
 export function readScopes(value: unknown): readonly Scope[] | null {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Db, Queryable } from '../db/database.ts';
+import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
 import { openBudget, shareBudget } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
@@ -33,7 +33,8 @@ export function keyState(
   return deleted_at === null ? 'active' : 'ending';
 }
 
-const columns = 'id, account_id, name, kind, prefix, last_four, created_at, deleted_at, expires_at, scopes, addresses';
+const columns =
+  'id, account_id, name, kind, prefix, last_four, created_at, deleted_at, expires_at, scopes, addresses, log_content';
 
 const prefix = 'mdl_';
 
@@ -102,10 +103,22 @@ async function insertRow(
   const id = newId('key', now.getTime());
   const shown = [text.slice(0, 8), text.slice(-4)];
   const rows = await tx.query<ApiKey>(
-    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses, log_content)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      on conflict (account_id) where kind = 'playground' and deleted_at is null do nothing returning ${columns}`,
-    [id, account_id, name, kind, hashKey(text), ...shown, now, rules.expires_at, rules.scopes, rules.addresses],
+    [
+      id,
+      account_id,
+      name,
+      kind,
+      hashKey(text),
+      ...shown,
+      now,
+      rules.expires_at,
+      rules.scopes,
+      rules.addresses,
+      jsonOf(rules.log_content),
+    ],
   );
   const row = rows[0];
   if (!row) return undefined;
@@ -158,12 +171,26 @@ export async function renameKey(db: Queryable, id: string, name: string): Promis
 
 /** New rules in the place of some of the old ones; within a second they hold on every node. */
 export async function changeKeyRules(db: Queryable, id: string, rules: KeyRules): Promise<void> {
-  await db.query('update api_keys set expires_at = $2, scopes = $3, addresses = $4 where id = $1', [
+  await db.query('update api_keys set expires_at = $2, scopes = $3, addresses = $4, log_content = $5 where id = $1', [
     id,
     rules.expires_at,
     rules.scopes,
     rules.addresses,
+    jsonOf(rules.log_content),
   ]);
+}
+
+function jsonOf(rules: KeyRules['log_content']): string | null {
+  return rules && JSON.stringify(rules);
+}
+
+/** Returns those of these keys that store contents, and keeps them from being switched off until the transaction ends. */
+export async function lockContentRules(tx: Tx, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(
+    'select id from api_keys where id = any($1) and log_content is not null order by id for share',
+    [ids],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 /**

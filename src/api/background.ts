@@ -165,9 +165,10 @@ function chosenOf(priced: PricedChatRequest): StoredRequest['chosen'] {
   return [first, ...others];
 }
 
-/** Nothing of a key's rules is stored: they were checked. */
-function callerFacts({ account, key: { id, name, budget_id } }: Caller): Caller {
-  return { account, key: { id, name, ...(budget_id !== undefined && { budget_id }) } };
+/** Of a key's rules only that for its content is stored: the others were checked. */
+function callerFacts({ account, key: { id, name, budget_id, log_content } }: Caller): Caller {
+  const more = { ...(budget_id !== undefined && { budget_id }), ...(log_content && { log_content }) };
+  return { account, key: { id, name, ...more } };
 }
 
 function wordOf(outcome: Exclude<Inserted['outcome'], 'crowded'>): 'held' | 'insufficient' | 'over_limit' {

@@ -9,6 +9,7 @@ import {
   type PricingParts,
   type WithFallbacks,
 } from '../chat/priced-request.ts';
+import type { ContentLog } from '../contents/content-log.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import { ignoredHeader } from '../chat/ignored.ts';
 import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
@@ -35,7 +36,10 @@ import {
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
-export type ChatParts = PricingParts & LinkedParts & CallParts & UploadParts;
+export type ChatParts = PricingParts &
+  LinkedParts &
+  CallParts &
+  UploadParts & { readonly contents: Pick<ContentLog, 'begin'> };
 
 export const body_limit_bytes = 32_000_000;
 
@@ -216,6 +220,11 @@ function answerRequest(
 ): Promise<Answer> {
   const priced = priceChatRequest(app, style, call);
   caller.memory.add(() => forgetBodies(priced));
+  const content = app.contents.begin(style, priced);
+  if (content) {
+    caller.content = content;
+    writer.copy = (bytes) => content.take(bytes);
+  }
   const ignored = ignoredHeader(priced, caller);
   const attempt: AttemptRoute<PricedChatRequest> = (...args) => attemptWithLinks(app, ...args);
   const answer = priced.request.stream

@@ -1,6 +1,7 @@
 import { audit } from '../accounts/audit.ts';
 import { beginDeviceLogin, interval_s, lifetime_ms, pollDeviceLogin } from '../accounts/device-logins.ts';
-import { KeyRuleError, readScopes, scopes as all_scopes, type Scope } from '../accounts/key-rules.ts';
+import { KeyRuleError } from '../accounts/key-rule-error.ts';
+import { readScopes, scopes as all_scopes, type Scope } from '../accounts/key-rules.ts';
 import { revokeKey } from '../accounts/keys.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { Db } from '../db/database.ts';

@@ -2,6 +2,7 @@ import type { SignInSettings } from '../accounts/sign-in-settings.ts';
 import type { Issuer } from '../billing/invoice.ts';
 import type { FieldError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
+import type { PersonalData } from '../lib/personal-data.ts';
 import type { StorageSettings } from '../storage/settings.ts';
 
 /** Any JSON value. */
@@ -371,6 +372,14 @@ export type Settings = {
     readonly keep_ms: number;
     readonly response_bytes_max: number;
     readonly account_bytes_max: number;
+  };
+  /** Contents of chat calls. `keep_ms`: the longest time that a key may say, 0 for none. */
+  readonly content: {
+    readonly keep_ms: number;
+    readonly call_length_max: number;
+    readonly account_bytes_max: number;
+    readonly redact: readonly PersonalData[];
+    readonly patterns: readonly string[];
   };
   /** Tools that the service runs itself. */
   readonly tools: { readonly web_search?: WebSearchSettings; readonly image_generation?: ImageToolSettings };

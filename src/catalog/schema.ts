@@ -21,6 +21,7 @@ import { provider } from './provider-schema.ts';
 import { responses } from './responses-schema.ts';
 import { backup } from './backup-schema.ts';
 import { catalog } from './default-schema.ts';
+import { content_log } from './content-log-schema.ts';
 import { retention } from './retention-schema.ts';
 import { sign_in } from './sign-in-schema.ts';
 import { storage } from './storage-schema.ts';
@@ -447,6 +448,7 @@ const catalog_schema = section(
     backup: Type.Optional(backup),
     files: Type.Optional(files),
     responses: Type.Optional(responses),
+    content_log: Type.Optional(content_log),
     tools: Type.Optional(tools),
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),

@@ -63,6 +63,7 @@ export function settingsOf(file: CatalogFile): Settings {
       response_bytes_max: (responses?.response_mb_max ?? 8) * 1_000_000,
       account_bytes_max: (responses?.account_mb_max ?? 1_000) * 1_000_000,
     },
+    content: contentOf(file.content_log),
     tools: toolsOf(file.tools),
     ...(billing?.issuer && { issuer: issuerOf(billing.issuer) }),
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
@@ -87,6 +88,30 @@ function retentionOf(tasks_keep: string, retention: CatalogFile['retention'] = {
     sessions_ms: milliseconds(sessions),
     invitations_ms: milliseconds(invitations),
   };
+}
+
+/** Without a longest time there are no contents. */
+function contentOf(content: CatalogFile['content_log'] = {}): Settings['content'] {
+  const {
+    allowed = true,
+    keep_max = '90d',
+    call_kb_max = 256,
+    account_mb_max = 1_000,
+    redact = [],
+    patterns = [],
+  } = content;
+  return {
+    keep_ms: allowed ? milliseconds(keep_max) : 0,
+    call_length_max: call_kb_max * 1_000,
+    account_bytes_max: account_mb_max * 1_000_000,
+    redact,
+    patterns,
+  };
+}
+
+/** Returns the most days for which a key may keep contents; 0: it may store none. */
+export function keepDaysMax({ content: { keep_ms } }: Pick<Settings, 'content'>): number {
+  return Math.ceil(keep_ms / day_ms);
 }
 
 function alertsOf(alerts: CatalogFile['alerts'] = {}): AlertSettings {

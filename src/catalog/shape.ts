@@ -3,6 +3,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import addFormats from 'ajv-formats';
 import ipaddr from 'ipaddr.js';
 import published_schema from '../../medley.schema.json' with { type: 'json' };
+import { patternProblem } from '../accounts/content-rules.ts';
 import { parseDuration } from '../lib/duration.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { pointerKeys, valueAt } from '../lib/json-pointer.ts';
@@ -49,6 +50,7 @@ function makeAjv(): Ajv2020 {
     (text: string) => /^https?:\/\/[^/]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text,
   );
   ajv.addFormat('cidr', isCidr);
+  ajv.addFormat('wildcard', (text: string) => patternProblem(text) === undefined);
   ajv.addKeyword({
     keyword: 'maxDuration',
     type: 'string',

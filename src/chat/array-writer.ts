@@ -14,18 +14,18 @@ export class ArrayWriter extends StreamWriter {
     this.headers['content-type'] = 'application/json; charset=utf-8';
   }
 
-  override write(bytes: Buffer): boolean {
+  protected override send(bytes: Buffer): boolean {
     let text = '';
     for (const { data = '' } of this.#splitter.push(bytes)) {
       if (data.trim() === '') continue;
       text += (this.#has_items ? ',\r\n' : '[') + data;
       this.#has_items = true;
     }
-    return super.write(Buffer.from(text));
+    return super.send(Buffer.from(text));
   }
 
   override end(): void {
-    if (this.is_open) super.write(Buffer.from(this.#has_items ? ']' : '[]'));
+    if (this.is_open) super.send(Buffer.from(this.#has_items ? ']' : '[]'));
     super.end();
   }
 }

@@ -28,6 +28,7 @@ import { mayReason } from '../styles/thinking.ts';
 import { openRelay, type Relay } from '../styles/relay.ts';
 import { objectOf } from '../styles/stream.ts';
 import { upstreamBody } from '../styles/request.ts';
+import type { ContentCopy } from '../contents/content-log.ts';
 import { headersFor } from './ignored.ts';
 import { fetchLinks, type LinkParts } from './links.ts';
 import { refusedInput, refusedInStream } from './refused.ts';
@@ -50,6 +51,8 @@ export type ChatCaller = {
   memory: RequestMemory;
   /** Keeps a complete answer, before the caller gets its end. Never rejects. */
   keep?: (answer: JsonObject) => Promise<void>;
+  /** Gets a copy of the answer, where the key of the call stores its content. */
+  content?: ContentCopy;
   /** To be called when the call has ended, whatever became of it. Never rejects. */
   end?: () => Promise<void>;
 };

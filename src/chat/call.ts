@@ -131,6 +131,7 @@ export async function runCall<Priced extends PricedRequest>(
       throw error;
     }
     writeRecord(parts, attempted, { outcome, charge, ...settled, created_at, total_ms });
+    caller.content?.end(whole);
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();
     const { caller: words } = priced.request.style;
@@ -139,6 +140,7 @@ export async function runCall<Priced extends PricedRequest>(
     return { whole, charged: settled.charged };
   } finally {
     routing?.leaveProbe?.();
+    caller.content?.drop();
     permit.release();
     end();
   }

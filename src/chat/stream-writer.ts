@@ -9,6 +9,8 @@ import type { Socket } from 'node:net';
 export class StreamWriter {
   /** For the answer, whole or streamed; complete when it begins. */
   readonly headers: Record<string, string> = {};
+  /** Gets the bytes of the stream, too. */
+  copy: ((bytes: Buffer) => void) | undefined;
   #is_open = false;
   #written_at_ms = performance.now();
   #waiting: (() => void)[] = [];
@@ -49,6 +51,11 @@ export class StreamWriter {
 
   /** Opens. False if the buffer is full: `drained` resolves when it is not any more. */
   write(bytes: Buffer): boolean {
+    this.copy?.(bytes);
+    return this.send(bytes);
+  }
+
+  protected send(bytes: Buffer): boolean {
     if (!this.#is_open) this.#opened?.resolve();
     this.#is_open = true;
     this.#written_at_ms = performance.now();

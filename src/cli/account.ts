@@ -15,6 +15,7 @@ import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { deleteAllBackground } from '../conversations/background.ts';
 import { deleteConversations } from '../conversations/conversations.ts';
+import { deleteContents } from '../contents/stored.ts';
 import { deleteResponses } from '../conversations/stored-responses.ts';
 import type { Queryable } from '../db/database.ts';
 import { nearest } from '../lib/edit-distance.ts';
@@ -51,13 +52,13 @@ export function accountCommands(account: Command): void {
   says(
     account
       .command('responses <account> <on|off>')
-      .description('store its responses, or none and delete those that are there'),
+      .description('store its responses and contents of calls, or none and delete those that are there'),
     (id = '', word = '') => withApp((app) => keepResponses(app, id, word)),
   );
   says(
     account
       .command('export <account> <file>')
-      .description('write its stored responses and conversations to a new file'),
+      .description('write its stored responses, conversations and contents of calls to a new file'),
     (id = '', file = '') => withApp(async (app) => exportAccount(app, (await requireAccount(app, id)).id, file)),
   );
   says(account.command('delete <account>').description('delete one that never had money or work'), (id = '') =>
@@ -165,10 +166,15 @@ async function keepResponses(app: CommandApp, id: string, word: string): Promise
   await requireAccount(app, id);
   await setKeepsResponses(app.db, id, word === 'on');
   app.notifier.notify(keys_channel, 'all');
-  const deleted = word === 'off' ? (await deleteResponses(app, id)) + (await deleteConversations(app, id)) : 0;
+  const deleted = word === 'off' ? await deleteStored(app, id) : 0;
   if (word === 'off') await deleteAllBackground(app, id);
   await note(app, { account_id: id, action: 'account.responses', subject: id, details: { responses: word, deleted } });
   return { json: { id, responses: word, deleted }, text: `responses of ${id} are ${word}; ${deleted} deleted` };
+}
+
+async function deleteStored(app: CommandApp, id: string): Promise<number> {
+  const of_calls = await deleteContents(app.db, { account_id: id });
+  return of_calls + (await deleteResponses(app, id)) + (await deleteConversations(app, id));
 }
 
 async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
@@ -176,7 +182,7 @@ async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
   const outcome = await deleteAccount(app.db, id);
   if (outcome === 'money' || outcome === 'history')
     throw new CommandError(
-      `${undeletable[outcome]} "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses and conversations that are stored for it.`,
+      `${undeletable[outcome]} "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses, conversations and contents of calls that are stored for it.`,
     );
   app.notifier.notify(keys_channel, 'all');
   await note(app, { account_id: id, action: 'account.delete', subject: id, details: { name, currency } });

@@ -1,18 +1,15 @@
 import type { Command } from 'commander';
-import {
-  KeyRuleError,
-  no_rules,
-  readAddresses,
-  readExpiry,
-  readScopes,
-  scopes,
-  type KeyRules,
-} from '../accounts/key-rules.ts';
+import { readContentRules, type ContentRules } from '../accounts/content-rules.ts';
+import { KeyRuleError } from '../accounts/key-rule-error.ts';
+import { no_rules, readAddresses, readExpiry, readScopes, scopes, type KeyRules } from '../accounts/key-rules.ts';
 import { changeKeyRules, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
 import { createKeyIn, default_project } from '../accounts/projects.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
+import { keepDaysMax } from '../catalog/settings.ts';
+import { deleteContents, shortenContents } from '../contents/stored.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
+import { personal_data } from '../lib/personal-data.ts';
 import { exact, type Money } from '../money/money.ts';
 import { requireAccount } from './account.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
@@ -44,6 +41,18 @@ export function keyCommands(key: Command): void {
     .description('change the expiry, the scopes or the allowed addresses of a key');
   addRuleOptions(rules);
   says(rules, (id = '') => withApp((app) => changeRules(app, id, rules.opts())));
+  const log = key
+    .command('log <key_id> <on|off>')
+    .description('store the content of its chat calls, redacted, or stop that');
+  log
+    .option('--days <days>', 'time for which it is kept')
+    .option('--redact <list>', `kinds of data to replace: ${personal_data.join(', ')}, separated by commas, or "none"`)
+    .option(
+      '--pattern <pattern...>',
+      'texts to replace: # is a digit, ? a letter or digit, * characters without a space',
+    )
+    .option('--delete', 'with off: delete what is stored of it, too');
+  says(log, (id = '', word = '') => withApp((app) => logOne(app, id, word, log.opts())));
   const list = key.command('list').description('the keys of an account').requiredOption('--account <account>', 'whose');
   says(list, () => withApp((app) => listAll(app, list.opts())));
 }
@@ -74,6 +83,7 @@ function readRules(options: RuleOptions, rules: KeyRules, now: Date): KeyRules {
     expires_at: read('expires', (text) => readExpiry(text === 'never' ? null : text, now), rules.expires_at),
     scopes: read('scopes', (text) => readScopes(text === 'all' ? null : listOf(text)), rules.scopes),
     addresses: read('addresses', (text) => readAddresses(text === 'any' ? null : listOf(text)), rules.addresses),
+    log_content: rules.log_content,
   };
 }
 
@@ -90,8 +100,58 @@ async function changeRules(app: CommandApp, id: string, options: RuleOptions): P
   return { json: { id, ...rulesJson(rules) }, text: `${id}: ${rulesText(rules)}` };
 }
 
-function rulesJson({ expires_at, scopes: allowed, addresses }: KeyRules) {
-  return { expires_at: expires_at?.toISOString() ?? null, scopes: allowed, addresses };
+type LogOptions = { days?: string; redact?: string; pattern?: string[]; delete?: true };
+
+async function logOne(app: CommandApp, id: string, word: string, options: LogOptions): Promise<CommandResult> {
+  if (word !== 'on' && word !== 'off') throw new CommandError(`"${word}" must be on or off.`, 2);
+  if (options.delete && word === 'on') throw new CommandError('--delete goes with off.', 2);
+  const key = await findKey(app.db, id);
+  if (!key) throw new CommandError(`There is no key "${id}".`);
+  const log_content = word === 'on' ? readLogRules(await contentDays(app), options, key.log_content) : null;
+  await changeKeyRules(app.db, id, { ...key, log_content });
+  const of_key = { account_id: key.account_id, api_key_id: id };
+  if (log_content) await shortenContents(app.db, of_key, log_content);
+  const deleted = options.delete ? await deleteContents(app.db, of_key) : 0;
+  const details = { log_content, ...(options.delete && { contents_deleted: deleted }) };
+  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
+  app.notifier.notify(keys_channel, 'all');
+  const text = log_content
+    ? `contents of ${id} are stored for ${log_content.keep_days} days, without ${withoutText(log_content)}`
+    : `contents of ${id} are not stored; ${deleted} deleted`;
+  return { json: { id, log_content, deleted }, text };
+}
+
+function withoutText({ redact, patterns }: ContentRules): string {
+  const replaced = [...redact, ...patterns.map((pattern) => JSON.stringify(pattern))];
+  return replaced.length === 0 ? 'anything replaced' : replaced.join(', ');
+}
+
+async function contentDays({ catalog }: CommandApp): Promise<number> {
+  return keepDaysMax((await catalog()).settings);
+}
+
+/** The rules of the options, in the place of those that the key has. */
+function readLogRules(
+  days_max: number,
+  { days, redact, pattern }: LogOptions,
+  rules: ContentRules | null,
+): ContentRules | null {
+  const value = {
+    ...rules,
+    ...(days !== undefined && { keep_days: Number(days) }),
+    ...(redact !== undefined && { redact: redact === 'none' ? [] : redact.split(',').map((kind) => kind.trim()) }),
+    ...(pattern && { patterns: pattern }),
+  };
+  try {
+    return readContentRules(value, days_max);
+  } catch (error) {
+    if (error instanceof KeyRuleError) throw new CommandError(`log_content ${error.message}`, 2);
+    throw error;
+  }
+}
+
+function rulesJson({ expires_at, scopes: allowed, addresses, log_content }: KeyRules) {
+  return { expires_at: expires_at?.toISOString() ?? null, scopes: allowed, addresses, log_content };
 }
 
 function rulesText({ expires_at, scopes: allowed, addresses }: KeyRules): string {

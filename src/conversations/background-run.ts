@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { ContentLog } from '../contents/content-log.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { JsonObject } from '../catalog/model.ts';
@@ -58,6 +59,7 @@ export type RunParts = EndParts &
     readonly log: Logger;
     readonly limits: { readonly body_memory: Semaphore };
     readonly runs: AbortSignal;
+    readonly contents: Pick<ContentLog, 'begin'>;
   };
 
 /** The request of a response, as it waits for its worker. */
@@ -309,7 +311,13 @@ class Run {
       held: { hold, max_tokens },
       end: (ended: EndedCall) => this.#end(writer, ended),
     };
-    await runCall(parts, priced, attempt, caller, writer, owner);
+    const content = this.#parts.contents.begin(this.#style.codec, priced);
+    try {
+      await runCall(parts, priced, attempt, caller, writer, owner);
+      content?.end(this.#answer && Buffer.from(JSON.stringify(this.#answer)));
+    } finally {
+      content?.drop();
+    }
   }
 
   readonly #keepEvents = async (content: Parameters<typeof addEvents>[3]): Promise<boolean> => {

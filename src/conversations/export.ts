@@ -1,4 +1,5 @@
 import type { JsonObject } from '../catalog/model.ts';
+import { eachContent, type CallContent } from '../contents/stored.ts';
 import { readBackgroundResponse } from './background.ts';
 import { findConversation } from './conversations.ts';
 import { conversation_items_max, listItems } from './items.ts';
@@ -8,7 +9,8 @@ import { findResponse, type StoredParts, type StoredResponse } from './stored-re
 export type ExportedLine =
   | { type: 'response'; id: string; content: JsonObject | null }
   | { type: 'conversation'; id: string; created_at: string; metadata: JsonObject }
-  | { type: 'conversation_item'; id: string; conversation_id: string; content: JsonObject };
+  | { type: 'conversation_item'; id: string; conversation_id: string; content: JsonObject }
+  | { type: 'chat_content'; id: string; created_at: string; content: CallContent | null };
 
 type Owner = { account_id: string; now: Date };
 
@@ -17,7 +19,7 @@ const items_of_page = 100;
 
 /**
  * Reads all that is stored of an account: responses with the input of their call, those in the background among them,
- * then conversations with their items. One at a time, as they may have tens of megabytes; what expires meanwhile is left out.
+ * then conversations with their items, then contents of chat calls. One at a time, as they may have tens of megabytes; what expires meanwhile is left out.
  */
 export async function* exportContent(parts: StoredParts, owner: Owner): AsyncGenerator<ExportedLine> {
   const { account_id, now } = owner;
@@ -31,6 +33,8 @@ export async function* exportContent(parts: StoredParts, owner: Owner): AsyncGen
       yield { type: 'response', id, content: contentOf(await readBackgroundResponse(parts, { account_id, id })) };
   }
   for await (const id of idsIn(parts, 'conversations', owner)) yield* linesOfConversation(parts, owner, id);
+  for await (const { id, created_at, content } of eachContent(parts, { account_id }, now))
+    yield { type: 'chat_content', id, created_at: created_at.toISOString(), content: content ?? null };
 }
 
 function contentOf(stored: StoredResponse | undefined): JsonObject | null {

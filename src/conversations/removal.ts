@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { encryptContentAgain, type ContentKeys, type StoredContent } from '../db/content.ts';
 import { patient, type Db } from '../db/database.ts';
+import { encrypted_contents } from '../contents/stored.ts';
 import type { Clock } from '../lib/clock.ts';
 import { placeOfContent } from './background.ts';
 import { placeOfConversation } from './conversations.ts';
@@ -165,6 +166,7 @@ function removeFrom(table: string): Content['remove'] {
 
 /** All of them. */
 export const contents: readonly Content[] = [
+  encrypted_contents,
   {
     table: 'stored_responses',
     parent: 'account_id',
@@ -207,7 +209,7 @@ async function encryptRow({ db, content_keys, log }: EncryptParts, kind: Content
   try {
     again = encryptContentAgain(content_keys, kind.placeOf(row), row);
   } catch (error) {
-    log.error({ error, account_id, table: kind.table, id }, 'A stored response is damaged and was removed');
+    log.error({ error, account_id, table: kind.table, id }, 'Stored content is damaged and was removed');
     return kind.remove(db, row);
   }
   if (!again) return false;

@@ -2,6 +2,7 @@ import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { findRecord, listRecords, type RecordLine } from '../chat/record.ts';
+import { hasContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView } from '../money/money.ts';
@@ -72,7 +73,10 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   const { id = '' } = params;
   const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
-  const names = await keyNames(app.db, account.id);
+  const [names, has_content] = await Promise.all([
+    keyNames(app.db, account.id),
+    hasContent(app.db, { account_id: account.id, id }, new Date(app.clock.now())),
+  ]);
   const { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata } = record;
   const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, why, duration_ms }, index) =>
     person.user.is_operator
@@ -87,7 +91,16 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
       : { route: `Route ${index + 1}`, outcome, duration_ms, ...(why !== undefined && { why }) },
   );
   const search_units = record.tools?.calls?.search_unit ?? null;
-  const facts = { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata, search_units, attempts };
+  const facts = {
+    cache_write_tokens,
+    reasoning_tokens,
+    counted_here,
+    end_user,
+    metadata,
+    search_units,
+    has_content,
+    attempts,
+  };
   const view: ChatView = { ...renderChat(record, names), ...facts };
   return { status: 200, body: view };
 });

@@ -1,5 +1,6 @@
 import { decideDeviceLogin, findDeviceLogin, type GivenKey } from '../accounts/device-logins.ts';
-import { KeyRuleError, readExpiry } from '../accounts/key-rules.ts';
+import { KeyRuleError } from '../accounts/key-rule-error.ts';
+import { readExpiry } from '../accounts/key-rules.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { SessionCall } from '../http/endpoint.ts';

@@ -14,8 +14,9 @@ import {
   admin_set_status,
   admin_view,
 } from './admin-accounts.ts';
-import { admin_audit, admin_audit_csv, admin_audit_jsonl, get_audit, get_audit_csv, get_audit_jsonl } from './audit.ts';
 import {
+  admin_audit,
+  admin_audit_file,
   admin_deliveries,
   admin_failures,
   admin_failures_file,
@@ -53,6 +54,7 @@ import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { change_budget, create_budget, list_budgets, remove_budget } from './budgets.ts';
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
+import { admin_open_content, content_accesses, delete_content, get_contents_jsonl, open_content } from './contents.ts';
 import { approve_device_login, deny_device_login, find_device_login } from './device-login.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
@@ -74,14 +76,7 @@ import { stripe_webhook } from './stripe-webhook.ts';
 import { admin_speed, get_speed } from './speed.ts';
 import { get_spend_mail, set_spend_mail } from './spend-mail.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
-import {
-  change_member,
-  create_invitation,
-  get_team,
-  remove_member,
-  require_second_factor,
-  withdraw_invitation,
-} from './team.ts';
+import { change_member, create_invitation, get_team, remove_member, withdraw_invitation } from './team.ts';
 import { guideEndpoints } from './guide.ts';
 import { webEndpoints } from './web.ts';
 import {
@@ -120,6 +115,11 @@ const endpoints: readonly Endpoint<App>[] = [
   cancel_task,
   list_chats,
   get_chat,
+  open_content,
+  content_accesses,
+  delete_content,
+  get_contents_jsonl,
+  admin_open_content,
   get_usage,
   get_speed,
   admin_speed,
@@ -187,11 +187,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_margins,
   admin_margins_file,
   admin_audit,
-  admin_audit_csv,
-  admin_audit_jsonl,
-  get_audit,
-  get_audit_csv,
-  get_audit_jsonl,
+  admin_audit_file,
   admin_deliveries,
   admin_resend,
   admin_alerts,
@@ -224,7 +220,6 @@ const endpoints: readonly Endpoint<App>[] = [
   end_other_sessions,
   get_team,
   change_member,
-  require_second_factor,
   remove_member,
   create_invitation,
   withdraw_invitation,

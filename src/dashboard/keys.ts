@@ -1,6 +1,8 @@
+import { KeyRuleError } from '../accounts/key-rule-error.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { KeyRuleError, no_rules, readAddresses, readExpiry, readScopes, type KeyRules } from '../accounts/key-rules.ts';
+import { readContentRules } from '../accounts/content-rules.ts';
+import { no_rules, readAddresses, readExpiry, readScopes, type KeyRules } from '../accounts/key-rules.ts';
 import {
   changeKeyRules,
   deleteKey,
@@ -12,6 +14,9 @@ import {
   type ApiKey,
 } from '../accounts/keys.ts';
 import { createKeyIn, default_project, moveKey, projectNames } from '../accounts/projects.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import { keepDaysMax } from '../catalog/settings.ts';
+import { deleteContents, shortenContents } from '../contents/stored.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { keys_channel } from '../app/channels.ts';
 import { ApiError } from '../errors.ts';
@@ -42,7 +47,11 @@ export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { 
   const data = keys
     .map((key) => renderKey(key, by_id.get(key.id), { projects, currency: account.currency, now }))
     .toReversed();
-  const view: KeysView = { data, resets_at: nextMonth(now).toISOString() };
+  const view: KeysView = {
+    data,
+    resets_at: nextMonth(now).toISOString(),
+    content_days_max: keepDaysMax(app.catalog.current.settings),
+  };
   return { status: 200, body: view };
 });
 
@@ -65,11 +74,16 @@ export function renderKey(
     expires_at: key.expires_at?.toISOString() ?? null,
     scopes: key.scopes && [...key.scopes],
     addresses: key.addresses && [...key.addresses],
+    log_content: contentView(key.log_content),
     limit: limit_month === null ? null : costView(limit_month, currency),
     spent: costView(spent, currency),
     held: costView(held, currency),
     used_percent: usedPercent(spent + held, limit_month),
   };
+}
+
+function contentView(rules: KeyRules['log_content']): KeyView['log_content'] {
+  return rules && { keep_days: rules.keep_days, redact: [...rules.redact], patterns: [...rules.patterns] };
 }
 
 function usedPercent(used: Money, limit: Money | null): number | null {
@@ -95,7 +109,7 @@ export const create_key = account_endpoint(
     const name = readBodyFields(body).text('name', name_length_max);
     const limit_month = readLimit(body) ?? null;
     const now = new Date(app.clock.now());
-    const rules = readRules(body, no_rules, now);
+    const rules = readRules(app, body, no_rules);
     const project = readProject(body) ?? default_project.id;
     const member_id = person.role === 'operator' ? null : person.user.id; // an operator is no member
     const new_key = { account_id: account.id, name, limit_month, rules, member_id };
@@ -108,7 +122,7 @@ export const create_key = account_endpoint(
   { needs_proof: true },
 );
 
-/** A new name, a new limit, or both; the limit counts from the next hold on. */
+/** A new name, a new limit or other rules; the limit counts from the next hold on. `delete_content` deletes what is stored. */
 export const change_key = account_endpoint(
   'PATCH',
   '/keys/{id}',
@@ -118,8 +132,8 @@ export const change_key = account_endpoint(
     const limit_month = readLimit(call.body);
     const project_id = readProject(call.body);
     const key = await findOwn(app.db, call);
-    const now = new Date(app.clock.now());
-    const rules = readRules(call.body, key, now);
+    const rules = readRules(app, call.body, key);
+    const deletes = call.body?.['delete_content'] === true;
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
     const { account_id, id: key_id } = key;
     if (project_id !== undefined && !(await moveKey(app.db, { account_id, key_id, project_id }))) throw noProject();
@@ -127,17 +141,24 @@ export const change_key = account_endpoint(
     if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
     const noted = rulesNote(key, rules);
     if (Object.keys(noted).length > 0) await changeKeyRules(app.db, key.id, rules);
+    const contents_deleted = deletes ? await deleteContents(app.db, contentsOf(key)) : undefined;
+    if (rules.log_content) await shortenContents(app.db, contentsOf(key), rules.log_content);
     await note(app, call, 'key.change', key.id, {
       ...(name !== undefined && { name, name_before: key.name }),
       ...(limit_month !== undefined && { limit: limitText(limit_month) }),
       ...(project_id !== undefined && { project: project_id }),
       ...noted,
+      ...(contents_deleted !== undefined && { contents_deleted }),
     });
     app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
     return { status: 200, body: await renderOne(app, call, { ...key, ...rules, name: name ?? key.name }) };
   },
   { needs_proof: true },
 );
+
+function contentsOf({ id, account_id }: ApiKey): { account_id: string; api_key_id: string } {
+  return { account_id, api_key_id: id };
+}
 
 /** A new key in the place of an old one, which still works for 0 or 24 hours. */
 export const rotate_key = account_endpoint(
@@ -196,8 +217,11 @@ async function findOwn(db: Db, { account, params }: AccountCall): Promise<ApiKey
   return key;
 }
 
+type RuleParts = { readonly clock: Clock; readonly catalog: CatalogHolder };
+
 /** The rules of a body, in the place of those that the key has; what the body does not name stays. */
-function readRules(body: Record<string, unknown> | undefined, rules: KeyRules, now: Date): KeyRules {
+function readRules(app: RuleParts, body: Record<string, unknown> | undefined, rules: KeyRules): KeyRules {
+  const now = new Date(app.clock.now());
   const read = <T>(name: keyof KeyRules, reader: (value: unknown) => T, present: T): T => {
     if (body?.[name] === undefined) return present;
     try {
@@ -211,12 +235,17 @@ function readRules(body: Record<string, unknown> | undefined, rules: KeyRules, n
     expires_at: read('expires_at', (value) => readExpiry(value, now), rules.expires_at),
     scopes: read('scopes', readScopes, rules.scopes),
     addresses: read('addresses', readAddresses, rules.addresses),
+    log_content: read(
+      'log_content',
+      (value) => readContentRules(value, keepDaysMax(app.catalog.current.settings)),
+      rules.log_content,
+    ),
   };
 }
 
 /** Of two sets of rules those that differ, for the audit log. */
 function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
-  const names = ['expires_at', 'scopes', 'addresses'] as const;
+  const names = ['expires_at', 'scopes', 'addresses', 'log_content'] as const;
   const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }

@@ -16,11 +16,14 @@ const limit_month = 5n * million;
  * its usage, whose text nobody was ever told. Made when it is first needed.
  */
 export async function playgroundCaller({ db, clock }: { db: Db; clock: Clock }, account: Account): Promise<Caller> {
-  const { id, name, currency, status } = account;
+  const { id, name, currency, status, keeps_responses } = account;
   const key =
     (await findPlaygroundKey(db, id)) ??
     (await openPlaygroundKey(db, { account_id: id, name: 'Playground', limit_month }, new Date(clock.now())));
-  return { account: { id, name, currency, status }, key: { id: key.id, name: key.name } };
+  return {
+    account: { id, name, currency, status, keeps_responses },
+    key: { id: key.id, name: key.name, ...(key.log_content && { log_content: key.log_content }) },
+  };
 }
 
 /** Counts a request of the playground as one of its key is counted on `/v1`. Throws ApiError 429. */

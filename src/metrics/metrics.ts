@@ -70,12 +70,22 @@ export function openMetrics() {
     deliveries: new Counter('medley_webhook_attempts_total', 'Attempts to deliver a webhook, by their outcome.', [
       'outcome',
     ]),
-    spans_lost: new Counter('medley_trace_spans_lost_total', 'Spans that the collector of traces did not take.', []),
+    ...openLosses(),
     delivery_seconds: new Histogram(
       'medley_webhook_attempt_seconds',
       'Time of an attempt to deliver a webhook.',
       [],
       call_bounds,
     ),
+  };
+}
+
+/** Counters of what is lost rather than waited for. */
+function openLosses() {
+  return {
+    contents: new Counter('medley_chat_contents_total', 'Contents of chat calls that were stored, or not.', [
+      'outcome',
+    ]),
+    spans_lost: new Counter('medley_trace_spans_lost_total', 'Spans that the collector of traces did not take.', []),
   };
 }

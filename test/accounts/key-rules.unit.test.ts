@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { KeyRuleError, readAddresses, readExpiry, readScopes } from '../../src/accounts/key-rules.ts';
+import { KeyRuleError } from '../../src/accounts/key-rule-error.ts';
+import { readAddresses, readExpiry, readScopes } from '../../src/accounts/key-rules.ts';
 import { scopesOf } from '../../src/http/scopes.ts';
 import { listEndpoints } from '../../src/server.ts';
 
@@ -87,7 +88,14 @@ const endpoints_of_scopes = {
     'POST /v1beta/models/{+name}',
     'POST /v2/rerank',
   ],
-  'chat read': ['GET /v1/batches', 'GET /v1/batches/{id}', 'GET /v1/chat/{request_id}'],
+  'chat read': [
+    'DELETE /v1/chat/{request_id}/content',
+    'GET /v1/batches',
+    'GET /v1/batches/{id}',
+    'GET /v1/chat/contents',
+    'GET /v1/chat/{request_id}',
+    'GET /v1/chat/{request_id}/content',
+  ],
   media: [
     'DELETE /v1/files/{id}',
     'DELETE /v1/tasks/{id}/output',

@@ -78,6 +78,7 @@ const later_tables = [
   'saved_views',
   'spend_mails',
   'projects',
+  'chat_contents',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {
@@ -124,7 +125,8 @@ it('a backup of the version before the baseline is restored row by row, with exa
   backed_up.set('public.files', backed_up.get('public.files')?.map((line) => `${line}\t\\N\t\\N`) ?? []); // name, sha256
   backed_up.set('public.deliveries', backed_up.get('public.deliveries')?.map((line) => `${line}\t\\N`) ?? []);
   backed_up.set('public.tasks', backed_up.get('public.tasks')?.map((line) => `${line}\t\\N`) ?? []); // places in traces
-  backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt\tf`) ?? []);
+  backed_up.set('public.api_keys', backed_up.get('public.api_keys')?.map((line) => `${line}\t\\N`) ?? []); // contents of chats
+  backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt`) ?? []);
   expect(there).toEqual(backed_up);
   expect(await pendingMigrations(db)).toEqual([]);
   const fresh = await openTestDatabase('migrated');

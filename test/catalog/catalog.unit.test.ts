@@ -111,7 +111,7 @@ describe('the catalogue without a file', () => {
 });
 
 /** Settings without those that have tests of their own. */
-function mostOf({ alerts: _alerts, sign_in: _sign_in, currencies, ...others }: Settings) {
+function mostOf({ alerts: _alerts, sign_in: _sign_in, content: _content, currencies, ...others }: Settings) {
   return { ...others, currencies: [...currencies] };
 }
 
@@ -128,7 +128,25 @@ describe('the catalogue with a file', () => {
     expect([...current.providers.keys()]).toEqual(['p']);
   });
 
-  it('reads every setting but those of alerts and sign-in', async () => {
+  it('reads what of contents of chats may be stored', async () => {
+    const text =
+      'version: 1\ncontent_log: { keep_max: 14d, call_kb_max: 4, account_mb_max: 5, redact: [email], patterns: ["EMP-####"] }\n';
+    const content = {
+      keep_ms: 1_209_600_000,
+      call_length_max: 4_000,
+      account_bytes_max: 5_000_000,
+      redact: ['email'],
+      patterns: ['EMP-####'],
+    };
+    expect((await open(text)).current.settings.content).toEqual(content);
+    const forbidden = await open('version: 1\ncontent_log: { allowed: false }\n');
+    expect(forbidden.current.settings.content.keep_ms).toBe(0);
+    await expect(open('version: 1\ncontent_log: { patterns: ["a*"] }\n')).rejects.toThrow(
+      'content_log.patterns[0]: must be a pattern such as',
+    );
+  });
+
+  it('reads every setting but those of alerts, sign-in and contents', async () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }

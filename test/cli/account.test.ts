@@ -175,7 +175,7 @@ describe('account export', () => {
     const failed = await create({ input: '[[cut]] Hello', background: true });
     await expect.poll(async () => (await call('GET', `/v1/responses/${failed.id}`)).json.status).toBe('failed');
     const path = await fresh();
-    const counts = { responses: 3, conversations: 1, items: 2, unreadable: 0 };
+    const counts = { responses: 3, conversations: 1, items: 2, contents: 0, unreadable: 0 };
     expect(await commands.ok('account', 'export', account_id, path)).toEqual({ id: account_id, ...counts, file: path });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const lines = await linesOf(path);
@@ -230,7 +230,7 @@ describe('account delete', () => {
     const { id } = await commands.ok('account', 'create', '--name', 'Spent', '--credit', '1');
     await commands.ok('account', 'credit', String(id), '-1', '--reason', 'gone');
     expect(await commands.fails(1, 'account', 'delete', String(id))).toBe(
-      `The account has entries in its ledger, which are never deleted. "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses and conversations that are stored for it.`,
+      `The account has entries in its ledger, which are never deleted. "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses, conversations and contents of calls that are stored for it.`,
     );
   });
 

@@ -1,3 +1,6 @@
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { commandsBeside, type Commands } from './medley.ts';
@@ -46,6 +49,7 @@ describe('the rules of a key', () => {
       expires_at: null,
       scopes: null,
       addresses: ['203.0.113.0/24'],
+      log_content: null,
     });
     await expect.poll(async () => (await withKey(made.key, '/v1/balance')).status).toBe(403);
   });
@@ -59,6 +63,46 @@ describe('the rules of a key', () => {
     const { account_id } = await service.client();
     const { id } = await commands.ok('key', 'create', '--account', account_id);
     expect(await commands.fails(2, 'key', 'rules', id, ...words)).toContain(message);
+  });
+});
+
+describe('key log', () => {
+  it('switches contents of chats on with rules, changes some of them, and off with what is stored', async () => {
+    const { account_id, key_id, call } = await service.client();
+    const words = ['--days', '7', '--redact', 'email,card', '--pattern', 'EMP-####', 'ID ??'];
+    const rules = { keep_days: 7, redact: ['email', 'card'], patterns: ['EMP-####', 'ID ??'] };
+    expect(await commands.ok('key', 'log', key_id, 'on', ...words)).toEqual({
+      id: key_id,
+      log_content: rules,
+      deleted: 0,
+    });
+    const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }] };
+    const stored = async () => {
+      const answer = await call('POST', '/v1/chat/completions', chat);
+      await service.app.contents.flush();
+      return (await call('GET', `/v1/chat/${answer.headers.get('x-request-id')}/content`)).status;
+    };
+    await expect.poll(stored).toBe(200);
+    expect(await commands.ok('key', 'log', key_id, 'on', '--days', '3')).toMatchObject({
+      log_content: { ...rules, keep_days: 3 },
+    });
+    const path = join(await mkdtemp(join(tmpdir(), 'medley-contents-')), 'account.jsonl');
+    await commands.ok('account', 'export', account_id, path);
+    const lines = (await readFile(path, 'utf8')).trim().split('\n');
+    expect(lines[0]).toContain('"type":"chat_content"');
+    const off = await commands.ok('key', 'log', key_id, 'off', '--delete');
+    expect(off).toEqual({ id: key_id, log_content: null, deleted: lines.length });
+    await expect.poll(stored).toBe(404);
+  });
+
+  it.each([
+    [['on', '--days', '91'], 'must have keep_days from 1 to 90'],
+    [['on', '--pattern', 'a*'], 'patterns[0] must have at least 3 characters'],
+    [['on', '--delete'], '--delete goes with off'],
+    [['maybe'], '"maybe" must be on or off'],
+  ])('refuses %j with what to write instead', async (words, message) => {
+    const { key_id } = await service.client();
+    expect(await commands.fails(2, 'key', 'log', key_id, ...words)).toContain(message);
   });
 });
 

@@ -16,7 +16,7 @@ const service: House = {
   root: 'src/',
   rooms: (
     'lib concurrency metrics json-schema config tracing errors net db embedded-postgres queue leases limits storage files money accounts billing catalog ' +
-    'webhooks web-search styles providers routing tasks app chat conversations test-calls backup monitoring alerts http api mcp batches dashboard server worker main cli'
+    'webhooks web-search styles providers routing tasks contents app chat conversations test-calls backup monitoring alerts http api mcp batches dashboard server worker main cli'
   ).split(' '),
   roomOf: (path) => (path.split('/')[1] ?? '').replace(/\.tsx?$/, ''),
   // The commands of callers use the client that callers use.

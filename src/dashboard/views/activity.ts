@@ -116,6 +116,8 @@ export type ChatView = ChatLineView & {
   /** Names by the caller: its end user, and pairs. */
   end_user: string | null;
   metadata: Record<string, string> | null;
+  /** Its content is stored. */
+  has_content: boolean;
   attempts: {
     route: string;
     outcome: string;
@@ -124,6 +126,26 @@ export type ChatView = ChatLineView & {
     why?: string;
     duration_ms?: number;
   }[];
+};
+
+/** The content of a call; each message as chat completions have it. */
+export type ChatContentView = {
+  model: string;
+  style: string;
+  messages: Record<string, unknown>[];
+  answers: Record<string, unknown>[];
+  /** Of the request: how the model was to answer. */
+  settings: Record<string, unknown>;
+  /** Something was too long to be stored whole. */
+  is_cut: boolean;
+  /** Counts of what was replaced, by its kind. */
+  redacted: Record<string, number>;
+  expires_at: string;
+};
+
+/** Those who read or deleted the content of a call, or exported contents of the account; `reason`: an operator's. */
+export type ContentAccesses = {
+  data: { actor: string; action: string; reason: string | null; address: string | null; at: string }[];
 };
 
 /** A task or a chat call, in the list of both. */

@@ -21,6 +21,8 @@ export type KeyView = {
   scopes: ('chat' | 'media' | 'read')[] | null;
   /** Ranges from which it may be used; null: anywhere. */
   addresses: string[] | null;
+  /** Content of its chat calls is stored, for so many days; null: none is. */
+  log_content: ContentRulesView | null;
   /** Of the month, in which `spent` and `held` count too; null for none. */
   limit: Cost | null;
   spent: Cost;
@@ -29,7 +31,16 @@ export type KeyView = {
   used_percent: number | null;
 };
 
-export type KeysView = { data: KeyView[]; resets_at: string };
+export type ContentRulesView = {
+  keep_days: number;
+  /** Kinds of data that are replaced. */
+  redact: ('email' | 'phone' | 'card' | 'iban' | 'secret')[];
+  /** Patterns of other texts that are replaced. */
+  patterns: string[];
+};
+
+/** `content_days_max`: the most days for which the operator lets keys store contents; 0: none. */
+export type KeysView = { data: KeyView[]; resets_at: string; content_days_max: number };
 
 /** `is_default`: the one of keys in no other. */
 export type ProjectView = {

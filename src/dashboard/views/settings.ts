@@ -32,11 +32,7 @@ export type PendingInvitationView = {
 };
 
 /** `invitations` only for who may let people in. */
-export type TeamView = {
-  members: MemberView[];
-  invitations: PendingInvitationView[] | null;
-  second_factor_required: boolean;
-};
+export type TeamView = { members: MemberView[]; invitations: PendingInvitationView[] | null };
 
 export type InvitedView = { link: string; expires_at: string; mailed: boolean };
 
@@ -48,16 +44,4 @@ export type LinkedSignInView = {
   created_at: string;
   used_at: string | null;
   issuer_id: string | null;
-};
-
-/** An entry of the audit log. */
-export type AuditView = {
-  id: string;
-  at: string;
-  account_id: string | null;
-  actor: string;
-  action: string;
-  subject: string | null;
-  details: Record<string, unknown> | null;
-  address: string | null;
 };

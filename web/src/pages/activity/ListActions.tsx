@@ -5,7 +5,7 @@ import { queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { exportColumns } from './chosen-columns.ts';
 import { columns, offered, type ColumnName } from './columns.tsx';
-import { filterOf } from './filters.ts';
+import { filterOf, momentsOf } from './filters.ts';
 import { SavedViews } from './SavedViews.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
@@ -62,8 +62,10 @@ function ColumnChoice({ tab, chosen, choose }: Pick<Props, 'tab' | 'chosen' | 'c
 }
 
 function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chosen'>) {
-  const { base } = usePlace();
+  const { base, may } = usePlace();
   const query = queryOf({ ...filterOf(tab, search), columns: exportColumns(chosen) });
+  const { model, key, outcome } = search;
+  const contents = queryOf({ model, key, outcome, ...momentsOf(search) });
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -77,6 +79,11 @@ function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chos
             {form.toUpperCase()}
           </Menu.Item>
         ))}
+        {tab === 'chats' && may('content') && (
+          <Menu.Item component="a" href={below(`${base}/contents.jsonl${contents}`)} download>
+            Contents as JSONL
+          </Menu.Item>
+        )}
       </Menu.Dropdown>
     </Menu>
   );

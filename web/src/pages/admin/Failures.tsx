@@ -9,7 +9,7 @@ import { Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { FileButton } from '../../ui/FileButton.tsx';
+import { FileButton } from './FileButton.tsx';
 import type { FailuresSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/failures');

@@ -11,10 +11,11 @@ import { Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
+import { CallContent } from './CallContent.tsx';
 
 const route = getRouteApi('/signed-in/chats/$id');
 
-/** One chat call in numbers; what was said is not kept. */
+/** One chat call in numbers, and what was said, where its key stores that. */
 export function ChatPage() {
   const { id } = route.useParams();
   const { account, base } = usePlace();
@@ -25,7 +26,12 @@ export function ChatPage() {
   return (
     <Page title="Chat call" about={<Trail list="Activity" href="/activity?tab=chats" id={id} />}>
       <Loaded query={query} height={320}>
-        {(call) => <Whole call={call} />}
+        {(call) => (
+          <Stack gap="lg">
+            <Whole call={call} />
+            <CallContent call={call} />
+          </Stack>
+        )}
       </Loaded>
     </Page>
   );

@@ -9,15 +9,23 @@ import { FormEnd } from '../../ui/FormEnd.tsx';
 import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { short } from '../../ui/Time.tsx';
+import { ContentFields, contentRules, contentValues, type ContentValues } from './ContentFields.tsx';
 import { NewKey } from './NewKey.tsx';
 import { projectChoices, useProjects } from './projects.ts';
 
-type Values = { name: string; project: string; limit: string; ends: string; scopes: string[]; addresses: string };
+type Values = {
+  name: string;
+  project: string;
+  limit: string;
+  ends: string;
+  scopes: string[];
+  addresses: string;
+} & ContentValues;
 
 const all_scopes = ['chat', 'media', 'read'];
 
 /** Without a limit there is none; `ends` is a time, a duration from now, or never. */
-function toBody({ name, project, limit, ends, scopes, addresses }: Values) {
+function toBody({ name, project, limit, ends, scopes, addresses, ...content }: Values) {
   return {
     name,
     project,
@@ -25,6 +33,7 @@ function toBody({ name, project, limit, ends, scopes, addresses }: Values) {
     expires_at: ends === never ? null : ends,
     scopes: scopes.length === all_scopes.length ? null : scopes,
     addresses: addresses.split(/[\s,]+/).filter((range) => range !== ''),
+    log_content: contentRules(content),
   };
 }
 
@@ -38,11 +47,14 @@ function toChange(values: Values, key: KeyView) {
     ...others,
     ...(project !== key.project.id && { project }),
     ...(expires_at !== key.expires_at && { expires_at }),
+    ...(values.deletes_content && { delete_content: true }),
   };
 }
 
 /** Asks for a name and a limit, then tells the key, once. */
-export function CreateKey({ opened, project, close }: { opened: boolean; project: string; close: () => void }) {
+type CreateProps = { opened: boolean; project: string; close: () => void; days_max: number };
+
+export function CreateKey({ opened, project, close, days_max }: CreateProps) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const { mutate, data, error, isPending, reset } = useMutation({
@@ -58,7 +70,16 @@ export function CreateKey({ opened, project, close }: { opened: boolean; project
   return (
     <Modal opened={opened} onClose={end} title="Create a key">
       <Fields
-        values={{ name: '', project, limit: '', ends: never, scopes: all_scopes, addresses: '' }}
+        values={{
+          name: '',
+          project,
+          limit: '',
+          ends: never,
+          scopes: all_scopes,
+          addresses: '',
+          ...contentValues(null),
+        }}
+        days_max={days_max}
         submit={mutate}
         error={error}
         pending={isPending}
@@ -69,7 +90,7 @@ export function CreateKey({ opened, project, close }: { opened: boolean; project
   );
 }
 
-export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => void }) {
+export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close: () => void; days_max: number }) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const { mutate, error, isPending } = useMutation({
@@ -90,7 +111,9 @@ export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => voi
           ends: apiKey.expires_at ?? never,
           scopes: apiKey.scopes ?? all_scopes,
           addresses: apiKey.addresses?.join('\n') ?? '',
+          ...contentValues(apiKey.log_content),
         }}
+        days_max={days_max}
         submit={mutate}
         error={error}
         pending={isPending}
@@ -103,6 +126,7 @@ export function ChangeKey({ apiKey, close }: { apiKey: KeyView; close: () => voi
 
 function Fields(props: {
   values: Values;
+  days_max: number;
   submit: (values: Values) => void;
   error: Error | null;
   pending: boolean;
@@ -126,6 +150,7 @@ function Fields(props: {
         <ProjectField form={form} />
         <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} />
         <RuleFields form={form} ends={props.values.ends} />
+        <ContentFields form={form} had_content={props.values.logs_content} days_max={props.days_max} />
         <FormEnd word={props.word} isPending={props.pending} error={props.error} cancel={props.end} />
       </Stack>
     </form>

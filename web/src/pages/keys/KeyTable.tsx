@@ -126,9 +126,10 @@ function Spent({ apiKey: { name, limit, spent, used_percent } }: { apiKey: KeyVi
 const uses = { chat: 'chat', media: 'media', read: 'reading' };
 
 /** The rules of a key in a few words; nothing for a key without any. */
-function rulesOf({ scopes, addresses }: KeyView): string {
+function rulesOf({ scopes, addresses, log_content }: KeyView): string {
   const parts = [
     scopes && `${scopes.map((scope) => uses[scope]).join(' and ')} only`,
+    log_content && `chats stored for ${log_content.keep_days.toLocaleString()} days`,
     addresses && (addresses.length === 1 ? `from ${addresses[0]}` : `from ${addresses.length} address ranges`),
   ];
   return parts.filter((part) => part !== null).join(', ');

@@ -29,6 +29,7 @@ export function Keys() {
     queryFn: ({ signal }) => api.get<KeysView>(`${base}/keys`, { signal }),
     refetchInterval: 15_000,
   });
+  const days_max = query.data?.content_days_max ?? 0;
   const create = (
     <MayButton right="keys" onClick={() => setDoing({ what: 'create' })}>
       Create a key
@@ -49,8 +50,11 @@ export function Keys() {
         opened={doing?.what === 'create'}
         project={project ?? default_project}
         close={() => setDoing(undefined)}
+        days_max={days_max}
       />
-      {doing?.what === 'change' && <ChangeKey apiKey={doing.key} close={() => setDoing(undefined)} />}
+      {doing?.what === 'change' && (
+        <ChangeKey apiKey={doing.key} close={() => setDoing(undefined)} days_max={days_max} />
+      )}
       {doing?.what === 'rotate' && <RotateKey apiKey={doing.key} close={() => setDoing(undefined)} />}
       {doing?.what === 'delete' && <DeleteKey apiKey={doing.key} close={() => setDoing(undefined)} />}
     </Page>

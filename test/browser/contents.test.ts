@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
+import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+
+/** Contents of chats: switched on in the form of a key, read and deleted on the page of a call. */
+
+let service: TestApp;
+let chromium: Awaited<ReturnType<typeof launchBrowser>>;
+let owner: Someone;
+let key: NewKeyView;
+
+beforeAll(async () => {
+  service = await startTestApp();
+  chromium = await launchBrowser();
+  owner = await ownerOfNew(service);
+  key = told<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Website' }));
+}, 120_000);
+
+afterAll(async () => {
+  await chromium?.close();
+  await service?.stop();
+});
+
+async function chat(): Promise<string> {
+  const messages = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'I am ada@example.com' },
+    { role: 'assistant', content: 'Hello Ada' },
+    { role: 'user', content: 'What is EMP-1234?' },
+  ];
+  const answer = await fetch(`${service.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key.secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox/chat', messages, max_tokens: 77 }),
+  });
+  expect(answer.status, await answer.text()).toBe(200);
+  await service.app.contents.flush();
+  return answer.headers.get('x-request-id') ?? '';
+}
+
+test('an owner lets a key store contents, reads a call, and deletes what was said', { timeout: 240_000 }, async () => {
+  const context = await contextOf(chromium.browser);
+  const { page, complaints } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner.user_id, '/keys');
+  await page.getByRole('button', { name: 'Change Website' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('switch', { name: 'Store what is said in chats' }).click({ force: true });
+  await form.getByRole('textbox', { name: 'Replace these texts, too' }).fill('EMP-####');
+  await form.getByRole('textbox', { name: 'Delete after days' }).fill('7');
+  await settled(page);
+  expect(await violationsIn(page)).toEqual([]);
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.waitFor({ state: 'hidden' });
+
+  await page.getByText('chats stored for 7 days').waitFor();
+  let id = await chat();
+  await expect
+    .poll(async () => (await owner.get(`${owner.base}/chats/${(id = await chat())}`)).text)
+    .toContain('"has_content":true');
+  await page.goto(`${service.url}/chats/${id}`);
+  await page.getByRole('button', { name: 'Show what was said' }).click();
+  const messages = page.getByRole('list', { name: 'Messages' });
+  await messages.getByText('I am [email]').waitFor();
+  await messages.getByText('What is [redacted]?').first().waitFor();
+  await page.getByRole('list', { name: 'Read by' }).getByText('read it').waitFor();
+  await settled(page);
+  expect(await violationsIn(page)).toEqual([]);
+  expect(await sidewaysOf(page)).toBeLessThanOrEqual(0);
+
+  await page.getByRole('button', { name: 'Delete the content' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByText('What was said is not stored.').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a viewer sees that there is content, and who may read it', { timeout: 120_000 }, async () => {
+  const id = await chat();
+  const viewer = await memberOf(service, owner, 'viewer');
+  const context = await contextOf(chromium.browser);
+  const { page } = await watchedPage(context, service.url);
+  await signIn(page, service.app, viewer.user_id, `/chats/${id}`);
+  const button = page.getByRole('button', { name: 'Show what was said' });
+  await button.waitFor();
+  expect(await button.getAttribute('aria-disabled')).toBe('true');
+  await context.close();
+});
