@@ -37,6 +37,12 @@ export const content_log = section(
         default: [],
       }),
     ),
+    traces: Type.Optional(
+      Type.Boolean({
+        description: 'The redacted contents go to the collector of traces, too, in the spans of their calls.',
+        default: false,
+      }),
+    ),
     patterns: Type.Optional(
       Type.Array(
         Type.String({

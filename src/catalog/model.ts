@@ -380,6 +380,8 @@ export type Settings = {
     readonly account_bytes_max: number;
     readonly redact: readonly PersonalData[];
     readonly patterns: readonly string[];
+    /** They go into traces, too. */
+    readonly traces: boolean;
   };
   /** Tools that the service runs itself. */
   readonly tools: { readonly web_search?: WebSearchSettings; readonly image_generation?: ImageToolSettings };

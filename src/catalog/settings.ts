@@ -99,6 +99,7 @@ function contentOf(content: CatalogFile['content_log'] = {}): Settings['content'
     account_mb_max = 1_000,
     redact = [],
     patterns = [],
+    traces = false,
   } = content;
   return {
     keep_ms: allowed ? milliseconds(keep_max) : 0,
@@ -106,6 +107,7 @@ function contentOf(content: CatalogFile['content_log'] = {}): Settings['content'
     account_bytes_max: account_mb_max * 1_000_000,
     redact,
     patterns,
+    traces,
   };
 }
 

@@ -290,7 +290,8 @@ async function tryRoutes<Priced extends PricedRequest>(
         writer.headers[route_header] = name;
         writer.headers[route_reason_header] = why;
       }
-      attempted = await traceAttempt(priced, call_route, outcome, () => attempt(call_route));
+      const traced = { outcome, content: caller.content };
+      attempted = await traceAttempt(priced, call_route, traced, () => attempt(call_route));
     } catch (error) {
       // The caller's own mistake says nothing about the route.
       outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', why, duration_ms: since_ms() });

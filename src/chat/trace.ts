@@ -1,3 +1,4 @@
+import type { ContentCopy } from '../contents/content-log.ts';
 import { inSpan, type Attributes, type Span } from '../tracing/tracer.ts';
 import type { Attempted } from './attempt.ts';
 import type { ChatOutcome } from './outcome.ts';
@@ -11,7 +12,7 @@ import type { NamedRoute } from './routes.ts';
 export function traceAttempt(
   priced: PricedRequest,
   { name, route }: NamedRoute,
-  outcome: ChatOutcome,
+  { outcome, content }: { outcome: ChatOutcome; content: ContentCopy | undefined },
   attempt: () => Promise<Attempted>,
 ): Promise<Attempted> {
   const { kind } = priced.model;
@@ -31,6 +32,7 @@ export function traceAttempt(
   return inSpan(options, async (span) => {
     const attempted = await attempt();
     if (span) note(span, attempted, outcome);
+    if (span && attempted.answered) content?.trace(span);
     return attempted;
   });
 }

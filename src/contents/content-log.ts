@@ -9,8 +9,10 @@ import { isUnavailable, type Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Codec } from '../styles/codec.ts';
+import type { Span } from '../tracing/tracer.ts';
 import { readAnswer, type AnswerBytes } from './answer.ts';
 import { copyBody, type BodyCopy } from './copy.ts';
+import { spanContent } from './span-content.ts';
 import { redactionOf, Redactor, type Redaction } from './redaction.ts';
 import { insertContents, placeOfCallContent, type CallContent, type NewContent } from './stored.ts';
 
@@ -28,6 +30,8 @@ type ContentLogParts = {
 export type ContentCopy = {
   /** Copies a piece of a streamed answer, as the caller gets it. */
   take(bytes: Buffer): void;
+  /** Adds the content to the span of the answer, if the operator wants that. */
+  trace(span: Span): void;
   /** The call has ended: its content is stored behind it. `whole`: an answer that was not streamed. */
   end(whole: Buffer | undefined): void;
   /** Forgets a call that has not ended. */
@@ -77,6 +81,8 @@ type Ended = {
   answer: AnswerBytes;
   is_answer_cut: boolean;
   created_at: Date;
+  /** Lets the span of the answer go. */
+  releaseSpan?: ReturnType<Span['hold']>;
   /** Memory that it takes. */
   bytes: number;
 };
@@ -143,6 +149,9 @@ class QueuedLog implements ContentLog {
       take: (bytes) => {
         if (!is_over && count(bytes)) pieces.push(Buffer.from(bytes)); // a part of a larger buffer would keep all of it
       },
+      trace: (span) => {
+        if (!is_over && this.#parts.catalog.current.settings.content.traces) ended.releaseSpan ??= span.hold();
+      },
       end: (whole) => {
         if (is_over) return;
         is_over = true;
@@ -151,8 +160,10 @@ class QueuedLog implements ContentLog {
         void this.#store();
       },
       drop: () => {
-        if (!is_over) this.#waiting_bytes -= ended.bytes;
+        if (is_over) return;
         is_over = true;
+        this.#waiting_bytes -= ended.bytes;
+        ended.releaseSpan?.();
       },
     };
   }
@@ -178,7 +189,9 @@ class QueuedLog implements ContentLog {
     this.#is_closed = true;
     const late = sleep(close_ms, undefined, { ref: false });
     await Promise.race([this.flush(), late]);
-    if (this.#waiting.length > 0) this.#lose(this.#waiting.splice(0).length, 'the service stops');
+    const left = this.#waiting.splice(0);
+    for (const { releaseSpan } of left) releaseSpan?.();
+    if (left.length > 0) this.#lose(left.length, 'the service stops');
   }
 
   #store(): Promise<void> {
@@ -196,7 +209,10 @@ class QueuedLog implements ContentLog {
         this.#parts.log.error({ err: error }, 'contents of chat calls could not be stored');
         this.#lose(batch.length, 'not stored');
       } finally {
-        for (const { bytes } of batch) this.#waiting_bytes -= bytes;
+        for (const { bytes, releaseSpan } of batch) {
+          this.#waiting_bytes -= bytes;
+          releaseSpan?.();
+        }
       }
     }
   }
@@ -235,6 +251,7 @@ class QueuedLog implements ContentLog {
       is_cut: request.is_cut || answer.is_cut || ended.is_answer_cut,
       redacted: redactor.counts,
     };
+    ended.releaseSpan?.(spanContent(content));
     const stored = await storeContent(
       this.#parts.content_keys,
       placeOfCallContent({ account_id, id }),

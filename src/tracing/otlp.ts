@@ -36,12 +36,17 @@ function attributesOf(attributes: Readonly<Record<string, AttributeValue | undef
   );
 }
 
+/** Contents are as long as they are: who writes them has bounded them. */
+function textsOf(content: Readonly<Record<string, string>>): KeyValue[] {
+  return Object.entries(content).map(([key, text]) => ({ key, value: { stringValue: text.toWellFormed() } }));
+}
+
 function nanoseconds(ms: number): string {
   return `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1e6)).padStart(6, '0')}`;
 }
 
 function spanOf(span: EndedSpan) {
-  const { context, parent_id, name, kind, started_ms, ended_ms, attributes, error } = span;
+  const { context, parent_id, name, kind, started_ms, ended_ms, attributes, content = {}, error } = span;
   return {
     traceId: context.trace_id,
     spanId: context.span_id,
@@ -51,7 +56,7 @@ function spanOf(span: EndedSpan) {
     kind: kinds[kind],
     startTimeUnixNano: nanoseconds(started_ms),
     endTimeUnixNano: nanoseconds(ended_ms),
-    attributes: attributesOf(attributes),
+    attributes: [...attributesOf(attributes), ...textsOf(content)],
     status: error === undefined ? {} : { code: status_error, message: error },
   };
 }

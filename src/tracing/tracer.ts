@@ -8,7 +8,7 @@ import { newSpanId, newTraceId, parseTraceparent, traceparentOf, type TraceConte
 
 export type AttributeValue = string | number | boolean | readonly string[];
 
-/** Facts about a span. Never content: no prompt, no answer, no key, no address with a query. */
+/** Facts about a span, without prompts and answers: those are its content. Never a key, nor an address with a query. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
 export type SpanKind = 'internal' | 'server' | 'client' | 'producer' | 'consumer';
@@ -22,6 +22,8 @@ export type EndedSpan = {
   readonly started_ms: number;
   readonly ended_ms: number;
   readonly attributes: Attributes;
+  /** Texts of any length, where the operator and the key of the call want them here. */
+  readonly content?: Readonly<Record<string, string>>;
   /** Absent: it went well. */
   readonly error: string | undefined;
 };
@@ -40,6 +42,9 @@ export class Span {
   #attributes: Record<string, AttributeValue | undefined>;
   #error: string | undefined;
   #is_over = false;
+  /** Set while somebody else still has something to say about it. */
+  #is_held = false;
+  #ended: EndedSpan | undefined;
 
   constructor(tracer: Tracer, options: SpanOptions & { context: TraceContext; parent_id: string | undefined }) {
     this.#tracer = tracer;
@@ -72,7 +77,7 @@ export class Span {
   end(): void {
     if (this.#is_over) return;
     this.#is_over = true;
-    this.#tracer.sink({
+    const ended: EndedSpan = {
       context: this.context,
       parent_id: this.#parent_id,
       name: this.#name,
@@ -81,7 +86,19 @@ export class Span {
       ended_ms: performance.timeOrigin + performance.now(),
       attributes: this.#attributes,
       error: this.#error,
-    });
+    };
+    if (this.#is_held) this.#ended = ended;
+    else this.#tracer.sink(ended);
+  }
+
+  /** Keeps the span until its content is there. Returns what lets it go, with its content or without. */
+  hold(): (content?: Readonly<Record<string, string>>) => void {
+    this.#is_held = true;
+    return (content) => {
+      if (this.#ended) this.#tracer.sink(content ? { ...this.#ended, content } : this.#ended);
+      this.#is_held = false;
+      this.#ended = undefined;
+    };
   }
 }
 

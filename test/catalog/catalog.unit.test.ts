@@ -130,13 +130,14 @@ describe('the catalogue with a file', () => {
 
   it('reads what of contents of chats may be stored', async () => {
     const text =
-      'version: 1\ncontent_log: { keep_max: 14d, call_kb_max: 4, account_mb_max: 5, redact: [email], patterns: ["EMP-####"] }\n';
+      'version: 1\ncontent_log: { keep_max: 14d, call_kb_max: 4, account_mb_max: 5, redact: [email], patterns: ["EMP-####"], traces: true }\n';
     const content = {
       keep_ms: 1_209_600_000,
       call_length_max: 4_000,
       account_bytes_max: 5_000_000,
       redact: ['email'],
       patterns: ['EMP-####'],
+      traces: true,
     };
     expect((await open(text)).current.settings.content).toEqual(content);
     const forbidden = await open('version: 1\ncontent_log: { allowed: false }\n');
