@@ -8,6 +8,7 @@ import { usePlace } from '../../session.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { exampleInput, samplesOf } from '../../ui/samples.ts';
 import { Samples } from '../../ui/Samples.tsx';
+import { BesideChooser, BesideResults, useBesideRuns } from './Beside.tsx';
 import { Form } from './form/Form.tsx';
 import { JsonBox } from './JsonBox.tsx';
 import { Result } from './Result.tsx';
@@ -21,19 +22,26 @@ type Input = Record<string, unknown>;
 type Props = {
   model: ModelView;
   begin: Input | undefined;
+  others: readonly ModelView[];
+  /** Ids of the models that run with the same input. */
+  beside: readonly string[];
+  setBeside: (ids: string[]) => void;
   /** The task that is looked at. */
   run: string | undefined;
   setRun: (id: string) => void;
 };
 
 /** One model of images, video or audio: its input in three forms, its price, what comes out. */
-export function MediaPlayground({ model, begin, run, setRun }: Props) {
+export function MediaPlayground({ model, begin, others, beside: beside_ids, setBeside, run, setRun }: Props) {
   const [input, setInput] = useState<Input>(() => begin ?? exampleInput(model));
   const [picked, setPicked] = useState(0);
   const { may, account, base } = usePlace();
   const queries = useQueryClient();
   const estimate = useEstimate('/estimate', { model: model.id, input });
+  const beside = others.filter((one) => beside_ids.includes(one.id) && one.modality === model.modality);
+  const also = useBesideRuns(beside, input);
   const start = useMutation({
+    onMutate: () => void also.start(),
     mutationFn: () => api.post<{ id: string }>(`${base}/generate`, { model: model.id, input }),
     onSuccess: ({ id }) => {
       setRun(id);
@@ -44,7 +52,6 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
   });
   const can_run = may('run') && !start.isPending && isRunnable(estimate);
   const go = () => can_run && start.mutate();
-  const problems = estimate.view && !estimate.view.ok ? estimate.view.errors : [];
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 6 }}>
@@ -64,9 +71,10 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
                 model={model}
                 input={input}
                 setInput={setInput}
-                problems={problems}
+                problems={estimate.view && !estimate.view.ok ? estimate.view.errors : []}
                 disabled={!may('run')}
               />
+              <BesideChooser model={model} others={others} beside={beside} setBeside={setBeside} input={input} />
               <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
               <Group ml={-8}>
                 <ShareButton model={model.id} input={input} />
@@ -78,6 +86,7 @@ export function MediaPlayground({ model, begin, run, setRun }: Props) {
       <Grid.Col span={{ base: 12, md: 6 }}>
         <Stack gap="lg">
           <Result id={run} model={model} />
+          <BesideResults beside={beside} runs={also.runs} />
           <Runs
             model={model.id}
             run={run}

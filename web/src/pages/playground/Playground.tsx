@@ -67,6 +67,8 @@ function Chosen({ models: all, task, prompt }: ChosenProps) {
   const model_id = search.model ?? task?.model ?? prompt?.body.model;
   const not_here = all.find(({ id, modality }) => !isInPlayground(modality) && id === model_id);
   const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
+  const beside = (search.beside ?? '').split(',').filter((id) => id !== '');
+  const setBeside = (ids: string[]) => model && set({ model: model.id, beside: ids.join(',') || undefined });
   const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
   const choose = (id: string) =>
     set({ model: id, run: undefined, task: undefined, chat: undefined, prompt: undefined, input: undefined });
@@ -83,6 +85,9 @@ function Chosen({ models: all, task, prompt }: ChosenProps) {
           key={`${model.id} ${search.task ?? ''} ${JSON.stringify(search.input)}`}
           model={model}
           begin={begin}
+          others={models}
+          beside={beside}
+          setBeside={setBeside}
           run={search.run}
           setRun={(run) => set({ model: model.id, run })}
         />
@@ -103,8 +108,8 @@ function Chosen({ models: all, task, prompt }: ChosenProps) {
           prompt={prompt}
           openPrompt={(id) => set({ prompt: id, ...(id === undefined && { model: model.id }) })}
           others={models.filter(({ modality }) => modality === 'chat')}
-          beside={(search.beside ?? '').split(',').filter((id) => id !== '')}
-          setBeside={(ids) => set({ model: model.id, beside: ids.join(',') || undefined })}
+          beside={beside}
+          setBeside={setBeside}
           chat={search.chat}
           setChat={(id) => set({ model: model.id, chat: id })}
           openChat={(id, [first = model.id, ...more]) =>
