@@ -13,6 +13,7 @@ import {
   type BudgetState,
 } from '../../src/money/account-budgets.ts';
 import { checkBooks } from '../../src/money/books.ts';
+import { closableBefore, closeLedger, removeClosed } from '../../src/money/closing.ts';
 import { close, commit, hold, makeHoldBatcher } from '../../src/money/holds.ts';
 import { addUpUsage } from '../../src/money/usage.ts';
 import { expectExactBooks } from '../helpers/books.ts';
@@ -238,6 +239,36 @@ describe('a hard budget', () => {
     const one_more = { id: 'one', account_id, name: 'One', scope: 'account', subject: null, period: 'day' } as const;
     expect(await setAccountBudget(database.db, { ...one_more, amount: 1n, is_hard: false }, noon)).toBe('crowded');
   });
+});
+
+it('a hard budget of all time goes on exactly when the months before are closed, whatever the books had looked at', async () => {
+  const { db } = database;
+  const wallet = await openWallet(db, { credit: 1_000_000n, now: new Date('2026-09-01T00:00:00Z') });
+  const { account_id } = wallet;
+  const [september, october] = [new Date('2026-09-10T00:00:00Z'), new Date('2026-10-10T00:00:00Z')];
+  await spend(wallet, 'before', 5n, september);
+  const id = await setBudget(wallet, 1_000n, { period: 'total', now: september });
+  const small = await setBudget(wallet, 1_000n, { period: 'day', now: september });
+  await spend(wallet, 'september', 10n, september);
+  await spend(wallet, 'october', 100n, october);
+  await addUpUsage(db, { behind: 1 });
+  await checkBooks(db);
+  await spend(wallet, 'behind the mark', 200n, october);
+  await addUpUsage(db, { behind: 1 });
+  await checkBooks(db);
+  for (const month of ['2026-10-01', '2026-11-01']) {
+    const closable = await closableBefore(db, new Date(`${month}T00:00:00Z`));
+    for (const one of closable.filter((each) => each.account_id === account_id))
+      await closeLedger(db, one, { month, count: Number(one.number - one.after) });
+    expect((await checkBooks(db)).findings).toEqual([]);
+    expect((await checkBooks(db, { full: true })).findings).toEqual([]);
+  }
+  await removeClosed(db);
+  await expectExactBooks(db);
+  expect(await stateOf(wallet, id)).toMatchObject({ spent: 315n, held: 0n });
+  expect(await spend(wallet, 'more', 685n)).toBe('held');
+  expect(await spend(wallet, 'too much', 1n)).toBe('over_limit');
+  expect(await stateOf(wallet, small)).toMatchObject({ spent: 685n });
 });
 
 it('200 racing holds for a hard budget that pays for exactly 100 get exactly 100, in batches and alone', async () => {
