@@ -69,6 +69,8 @@ export type ReloadResult = { ok: boolean; message: string; problems: readonly Pr
 
 export type CatalogHolder = {
   readonly current: Catalog;
+  /** The catalogue as it is configured: with the prices of all dates, the models that have ended, and without overrides. */
+  readonly configured: Catalog;
   /** Reads the file again. One with a mistake is rejected whole, and the catalogue stays as it was. */
   reload(): Promise<ReloadResult>;
   /**
@@ -113,6 +115,9 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
   return {
     get current() {
       return view.current;
+    },
+    get configured() {
+      return view.configured;
     },
     reload,
     keepCurrencies: async (read) => {

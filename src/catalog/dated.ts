@@ -55,6 +55,36 @@ function daysOf({ price, routes, retirement }: Model): string[] {
   return [...rows.flatMap(({ from }) => from ?? []), ...(retirement ? [retirement.on] : [])];
 }
 
+/** A price that begins on a day, and the one in whose place it comes; or the end of a model. */
+export type DatedChange = { readonly model: Model; readonly on: string } & (
+  | { readonly is: 'price'; readonly row: PriceRow; readonly before: PriceRow | undefined }
+  | { readonly is: 'end'; readonly replaced_by: string | undefined }
+);
+
+/** Returns the changes that the catalogue has dates for, past and coming, the latest first. */
+export function datedChanges({ models }: Pick<Dated, 'models'>): DatedChange[] {
+  return [...models.values()]
+    .flatMap((model) => [...priceChanges(model), ...endOf(model)])
+    .toSorted((a, b) => (a.on === b.on ? 0 : a.on < b.on ? 1 : -1));
+}
+
+function priceChanges(model: Model): DatedChange[] {
+  return model.price.flatMap((row) => {
+    const { from: on } = row;
+    if (on === undefined) return [];
+    const earlier = model.price
+      .filter((each) => subjectOf(each) === subjectOf(row) && (each.from ?? '') < on)
+      .toSorted((a, b) => ((a.from ?? '') < (b.from ?? '') ? 1 : -1));
+    return [{ model, on, is: 'price' as const, row, before: earlier[0] }];
+  });
+}
+
+function endOf(model: Model): DatedChange[] {
+  const { retirement } = model;
+  if (!retirement) return [];
+  return [{ model, on: retirement.on, is: 'end', replaced_by: retirement.replaced_by }];
+}
+
 function modelOn(model: Model, day: string): Model {
   const routes = model.routes.map((route): Route => ({ ...route, cost: rowsOn(route.cost, day).map(withoutDate) }));
   return { ...model, price: rowsOn(model.price, day).map(withoutDate), routes };

@@ -27,7 +27,7 @@ import { countedFailures, clearFailures } from '../tasks/pause.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { limitText, readLimit, renderKey } from './keys.ts';
 import { session_endpoint } from './page.ts';
-import type { AdminAccount, AdminAccountPage, AdminAccounts } from './views/admin.ts';
+import type { AdminAccount, AdminAccountNames, AdminAccountPage, AdminAccounts } from './views/admin.ts';
 
 const text = { type: 'string' };
 const filters = {
@@ -54,6 +54,20 @@ export const admin_accounts = session_endpoint(
     return { status: 200, body: page };
   },
   { query: filters },
+);
+
+/** Names of the accounts that a text fits, newest first: for lists to choose from. */
+export const admin_account_names = session_endpoint(
+  'GET',
+  '/dash/admin/account-names',
+  'operator',
+  async (app, { query }) => {
+    const search = query.get('search')?.trim().slice(0, 100) ?? '';
+    const accounts = await searchAccounts(app.db, { search, after: undefined, limit: page_size });
+    const view: AdminAccountNames = { data: accounts.map(({ id, name }) => ({ id, name })) };
+    return { status: 200, body: view };
+  },
+  { query: { search: filters.search } },
 );
 
 async function renderAccount({ db, clock }: { db: Db; clock: Clock }, account: Account): Promise<AdminAccount> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { findAccount } from '../accounts/accounts.ts';
+import { accountNames } from '../accounts/accounts.ts';
 import { audit, listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
 import type { Query } from '../http/endpoint.ts';
 import { moment, oneOf } from '../http/query.ts';
@@ -71,19 +71,13 @@ export const admin_margins = session_endpoint(
   async (app, { query }) => {
     const { month, by } = marginsQuery(app, query);
     const data = await marginViews(app.db, `${month}-01`, by);
-    const names = by === 'account' ? await accountNames(app.db, data) : {};
+    const ids = by === 'account' ? data.flatMap(({ name }) => name ?? []) : [];
+    const names = Object.fromEntries(await accountNames(app.db, ids));
     const view: AdminMargins = { month, by, data, names };
     return { status: 200, body: view };
   },
   { query: margin_query },
 );
-
-/** Accounts by their ids, for rows that name no more than those. */
-async function accountNames(db: Db, rows: readonly AdminMargin[]): Promise<Record<string, string>> {
-  const ids = [...new Set(rows.map(({ name }) => name).filter((name) => name !== null))];
-  const accounts = await Promise.all(ids.slice(0, 200).map((id) => findAccount(db, id)));
-  return Object.fromEntries(accounts.flatMap((account) => (account ? [[account.id, account.name]] : [])));
-}
 
 export const admin_margins_file = session_endpoint(
   'GET',
@@ -168,8 +162,10 @@ function auditFilter(query: Query): Omit<AuditFilter, 'limit'> {
   };
 }
 
-function renderEntry({ id, created_at, account_id, actor, action, subject, details, address }: AuditEntry): AdminAudit {
-  return { id, at: created_at.toISOString(), account_id, actor, action, subject, details, address };
+function renderEntry(entry: AuditEntry, names: ReadonlyMap<string, string>): AdminAudit {
+  const { id, created_at, account_id, actor, action, subject, details, address } = entry;
+  const account_name = account_id === null ? null : (names.get(account_id) ?? null);
+  return { id, at: created_at.toISOString(), account_id, account_name, actor, action, subject, details, address };
 }
 
 /** The audit log, newest first. */
@@ -179,7 +175,11 @@ export const admin_audit = session_endpoint(
   'operator',
   async (app, { query }) => {
     const { entries, has_more } = await listAudit(app.db, { limit: page_size, ...auditFilter(query) });
-    const data = entries.map(renderEntry);
+    const names = await accountNames(
+      app.db,
+      entries.flatMap(({ account_id }) => account_id ?? []),
+    );
+    const data = entries.map((entry) => renderEntry(entry, names));
     const page: Page<AdminAudit> = { data, has_more };
     return { status: 200, body: page };
   },
@@ -228,9 +228,14 @@ export const admin_deliveries = session_endpoint(
       ...(after !== undefined && { after }),
       ...(standing && { standing }),
     });
+    const names = await accountNames(
+      app.db,
+      lines.map((line) => line.account_id),
+    );
     const data = lines.map((line): AdminDelivery => {
-      const { last_status, last_error } = line;
-      return { ...renderDelivery(line), account_id: line.account_id, last_status, last_error };
+      const { account_id: id, last_status, last_error } = line;
+      const account_name = names.get(id) ?? id;
+      return { ...renderDelivery(line), account_id: id, account_name, last_status, last_error };
     });
     const page: Page<AdminDelivery> = { data, has_more };
     return { status: 200, body: page };

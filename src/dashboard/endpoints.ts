@@ -4,6 +4,7 @@ import { get_activity_csv, get_activity_jsonl, list_activity } from './activity.
 import { activity_events } from './activity-events.ts';
 import {
   admin_account,
+  admin_account_names,
   admin_accounts,
   admin_create_account,
   admin_delete_account,
@@ -64,7 +65,9 @@ import { change_key, create_key, delete_key, list_keys, rotate_key } from './key
 import { get_ledger_file, list_ledger } from './ledger.ts';
 import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } from './invoices.ts';
 import { get_me } from './me.ts';
-import { get_model, list_models } from './models.ts';
+import { cost_of_units } from './model-costs.ts';
+import { list_model_speeds } from './model-speed.ts';
+import { get_model, list_models, list_price_changes } from './models.ts';
 import { chat_runs, estimate_run, generate_run, upload_for_run, whole_runs } from './playground.ts';
 import { archive_project, create_project, list_projects, rename_project } from './projects.ts';
 import { prompt_endpoints } from './prompts.ts';
@@ -139,6 +142,9 @@ const endpoints: readonly Endpoint<App>[] = [
   stripe_webhook,
   list_models,
   get_model,
+  list_model_speeds,
+  list_price_changes,
+  cost_of_units,
   estimate_run,
   generate_run,
   upload_for_run,
@@ -197,6 +203,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_reload,
   admin_search,
   admin_accounts,
+  admin_account_names,
   admin_account,
   admin_create_account,
   admin_delete_account,

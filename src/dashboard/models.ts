@@ -7,10 +7,11 @@ import { listedAlias, listedModels, type ListedModel } from '../catalog/alias.ts
 import type { Model } from '../catalog/model.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import { modelRecord } from '../catalog/view.ts';
+import { datedChanges, dayOf, type DatedChange } from '../catalog/dated.ts';
 import { paceOfCalls } from '../chat/pace.ts';
 import { taskDurations } from '../tasks/durations.ts';
 import { account_endpoint } from './page.ts';
-import type { ModelView, PaceView } from './views/models.ts';
+import type { ModelView, PaceView, PriceChangeView, PriceView } from './views/models.ts';
 
 /** The parts of the app that showing models takes. */
 type Parts = {
@@ -74,4 +75,25 @@ async function pacesOf(
   return new Map(
     [...tasks.map((pace) => ({ ...pace, first_p50_ms: null })), ...calls].map(({ model, ...pace }) => [model, pace]),
   );
+}
+
+const changes_max = 500;
+
+/** Changes of prices and ends of models that the catalogue has dates for, the latest first. */
+export const list_price_changes = account_endpoint('GET', '/price-changes', 'read', (app) => {
+  const { settings } = app.catalog.current;
+  const today = dayOf(app.clock.now());
+  const shown = datedChanges(app.catalog.configured).filter(({ model }) => !model.hidden);
+  const view: { data: PriceChangeView[] } = {
+    data: shown.slice(0, changes_max).map((change) => renderChange(change, settings.base_currency, today)),
+  };
+  return { status: 200, body: view };
+});
+
+function renderChange(change: DatedChange, currency: string, today: string): PriceChangeView {
+  const { model, on } = change;
+  const shared = { model: model.id, display_name: model.name, on, is_coming: on > today };
+  if (change.is === 'end') return { ...shared, is: 'end', replaced_by: change.replaced_by ?? null };
+  const price = ({ from: _from, ...row }: typeof change.row): PriceView => ({ ...row, currency });
+  return { ...shared, is: 'price', price: price(change.row), before: change.before ? price(change.before) : null };
 }

@@ -183,17 +183,20 @@ export async function bodyOfDelivery(db: Queryable, { account_id, id }: Delivery
   return rows[0]?.body ?? '';
 }
 
-/** Counts the deliveries of an account, made since then, that were dropped or have failed so far. */
-export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<number> {
-  const rows = await db.query<{ undelivered: bigint }>(
+/** Deliveries that were dropped, and those whose attempts failed so far and that are sent again. */
+export type Undelivered = { dropped: number; retrying: number };
+
+/** Counts the deliveries of an account, made since then, that have not arrived. */
+export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<Undelivered> {
+  const [row] = await db.query<Undelivered>(
     `select (select count(*) from deliveries
-              where account_id = $1 and state = 'dropped' and id > $3 and created_at >= $2)
-          + (select count(*) from (select account_id, created_at from deliveries
+              where account_id = $1 and state = 'dropped' and id > $3 and created_at >= $2)::integer as dropped,
+            (select count(*) from (select account_id, created_at from deliveries
               where state = 'waiting' and attempts > 0 offset 0) w
-              where account_id = $1 and created_at >= $2) as undelivered`,
+              where account_id = $1 and created_at >= $2)::integer as retrying`,
     [account_id, since, firstIdSince('dlv', since.getTime() - id_slack_ms)],
   );
-  return Number(rows[0]?.undelivered ?? 0);
+  return row ?? { dropped: 0, retrying: 0 };
 }
 
 /**

@@ -7,6 +7,7 @@ import { limits } from '../helpers/catalog.ts';
 import { bringAxe, followLink, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
+import { lostCellsIn, phone, smallTargetsIn } from '../helpers/phone.ts';
 
 /**
  * Pages, on a phone: no fault by axe, the focus in sight, nothing from elsewhere, nothing cut off. By night every page,
@@ -133,6 +134,62 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
     }, 180_000);
   },
 );
+
+/** Other tabs of pages. */
+const more_pages = {
+  'all activity': '/activity?tab=all',
+  invoices: '/billing?tab=invoices',
+  'billing details': '/billing?tab=details',
+  'webhook setup': '/webhooks?tab=setup',
+  device: '/device',
+  security: '/settings?tab=security',
+  team: '/settings?tab=team',
+  'alert settings': '/settings?tab=alerts',
+  appearance: '/settings?tab=appearance',
+};
+
+describe('a phone of 390 pixels', () => {
+  it('shows every page without sideways scrolling, lists as cards, and nothing that a finger may miss', async () => {
+    const context = await chrome.browser.newContext(phone);
+    const { page, complaints } = await watchedPage(context, service.url);
+    page.setDefaultTimeout(120_000);
+    await signIn(page, service.app, operator);
+    const faults: string[] = [];
+    for (const [name, path] of [...pages, ...Object.entries(more_pages)]) {
+      await page.goto(service.url + path);
+      await settled(page);
+      const sideways = await sidewaysOf(page);
+      if (sideways > 0) faults.push(`${name}: is ${sideways} px wider than the window`);
+      for (const fault of [...(await smallTargetsIn(page)), ...(await lostCellsIn(page))])
+        faults.push(`${name}: ${fault}`);
+    }
+    expect(faults).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  }, 300_000);
+
+  it('shows a row of a list as a card: its title, and each value beside the name of its column', async () => {
+    const context = await chrome.browser.newContext(phone);
+    const { page } = await watchedPage(context, service.url);
+    await signIn(page, service.app, operator, '/admin/accounts');
+    const table = page.getByRole('table', { name: 'Accounts, newest first' });
+    const card = table.getByRole('row').nth(1);
+    expect(await table.getByRole('columnheader').allTextContents()).toContain('Available');
+    await card.waitFor();
+    const cells: { left: number; top: number; label: string }[] = await page.evaluate(`
+      [...document.querySelectorAll('.list tbody tr:first-child > :is(td, th)')].map((cell) => {
+        const { left, top } = cell.getBoundingClientRect();
+        return { left, top, label: getComputedStyle(cell, '::before').content };
+      })`);
+    const tops = cells.map(({ top }) => top);
+    expect(tops).toEqual(tops.toSorted((one, other) => one - other));
+    expect(new Set(tops).size).toBe(cells.length);
+    expect(cells[0]?.label).toBe('none');
+    expect(cells[1]?.label).toMatch(/^"Status"/);
+    expect(cells.every(({ left }) => left < 40)).toBe(true);
+    await context.close();
+  }, 60_000);
+});
 
 describe('the dashboard before sign-in', () => {
   it('loads at most 250 KiB of JavaScript for the sign-in page and Home', async () => {

@@ -12,10 +12,12 @@ import { queries } from './queries.ts';
 import { router } from './router.tsx';
 import { theme } from './theme.ts';
 import { keepFocus } from './ui/focus.ts';
+import { watchForUpdates } from './updated.ts';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
 setNonce(nonce); // for the one style that dialogs insert, to stop the page behind them from scrolling
 keepFocus();
+watchForUpdates();
 const root = document.getElementById('root');
 if (!root) throw new Error('the page has no place for the dashboard');
 

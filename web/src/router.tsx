@@ -27,6 +27,8 @@ import { readBillingSearch } from './pages/billing/search.ts';
 import { readUsageSearch } from './pages/usage/search.ts';
 import { readSpeedSearch } from './pages/speed/search.ts';
 import { Failed } from './ui/states.tsx';
+import { Updated } from './ui/Updated.tsx';
+import { isMissingPart } from './updated.ts';
 import { NotFound } from './shell/NotFound.tsx';
 import { SignedIn } from './shell/SignedIn.tsx';
 
@@ -292,9 +294,12 @@ export const router = createRouter({
   basepath: own_path || '/',
   defaultPreload: 'intent',
   scrollRestoration: true,
-  defaultErrorComponent: ({ error, reset }) => (
-    <Failed error={error instanceof Error ? error : new Error(String(error))} retry={reset} />
-  ),
+  defaultErrorComponent: ({ error, reset }) =>
+    isMissingPart(error) ? (
+      <Updated />
+    ) : (
+      <Failed error={error instanceof Error ? error : new Error(String(error))} retry={reset} />
+    ),
   defaultPendingComponent: () => (
     <Center h={240} role="status" aria-label="Loading">
       <Loader />

@@ -1,4 +1,4 @@
-import { createTheme, Modal, Notification, type MantineColorsTuple } from '@mantine/core';
+import { createTheme, Modal, Notification, TableTd, TableTr, type MantineColorsTuple } from '@mantine/core';
 
 /** Ten steps of one blue; step 6 has a contrast of 5.3 on white, step 4 one of 6.5 on the dark background. */
 const brand: MantineColorsTuple = [
@@ -49,6 +49,9 @@ export const theme = createTheme({
       defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
       styles: { title: { fontWeight: 650, lineHeight: 1.35, overflowWrap: 'anywhere' } },
     }),
+    // On a phone rows and cells are laid out as cards (theme.css); some browsers then take them for plain boxes.
+    TableTr: TableTr.extend({ defaultProps: { role: 'row' } }),
+    TableTd: TableTd.extend({ defaultProps: { role: 'cell' } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },
 });

@@ -106,8 +106,12 @@ export type AdminMargins = {
   names: Record<string, string>;
 };
 
+/** Accounts for a list to choose from. */
+export type AdminAccountNames = { data: { id: string; name: string }[] };
+
 export type AdminDelivery = DeliveryView & {
   account_id: string;
+  account_name: string;
   last_status: number | null;
   last_error: string | null;
 };
@@ -116,6 +120,8 @@ export type AdminAudit = {
   id: string;
   at: string;
   account_id: string | null;
+  /** Null for an account that is deleted, too. */
+  account_name: string | null;
   actor: string;
   action: string;
   subject: string | null;

@@ -16,7 +16,8 @@ export type HomeView = {
   failures: { counted: number; limit: number; paused_until: string | null };
   /** Keys that have used at least four fifths of their month. */
   keys_near_limit: { id: string; name: string; used_percent: number }[];
-  undelivered: number;
+  /** Webhooks of the last 24 hours: dropped, and failed so far. */
+  undelivered: { dropped: number; retrying: number };
   /** Below how much the account wants to be told; null if there is more, or it does not. */
   low_balance: Cost | null;
   /** Steps that a new account has done. */

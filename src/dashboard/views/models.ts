@@ -1,3 +1,5 @@
+import type { Cost } from './common.ts';
+
 /** One row of a price, in the catalogue's currency. */
 export type PriceView = {
   unit: string;
@@ -7,6 +9,26 @@ export type PriceView = {
   when?: Readonly<Record<string, unknown>>;
   above_input_tokens?: number;
 };
+
+/** Speed of a model: medians of the last seven days. */
+export type ModelSpeedView = {
+  model: string;
+  /** Calls of this account, or of all where it has too few. */
+  of: 'account' | 'service';
+  /** Chat: until the first words. */
+  first_p50_ms: number | null;
+  total_p50_ms: number | null;
+  tokens_per_second: number | null;
+};
+
+/** A price that begins on a day (UTC), or the end of a model. */
+export type PriceChangeView = { model: string; display_name: string; on: string; is_coming: boolean } & (
+  | { is: 'price'; price: PriceView; before: PriceView | null }
+  | { is: 'end'; replaced_by: string | null }
+);
+
+/** Cost of so many units of a model; `unpriced`: the units that it has no price for. */
+export type UnitCostView = { model: string; cost: Cost; unpriced: string[] };
 
 /** Counts and times of a model for this account in the last seven days. */
 export type PaceView = {

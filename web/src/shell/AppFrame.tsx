@@ -64,13 +64,14 @@ export function AppFrame() {
               aria-label={open ? 'Close the menu' : 'Open the menu'}
             />
             <Brand />
-            {account && <AccountSwitch />}
+            <Box visibleFrom="sm">{account && <AccountSwitch />}</Box>
           </Group>
           <Tools />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar aria-label="Pages" className="menu" {...(open && { 'data-open': true })}>
         <ScrollArea type="hover" scrollbarSize={6} p="sm">
+          <PhoneTools />
           <Items items={account ? own : own.filter(({ to }) => to === '/settings')} path={path} />
           <NavLink
             component="a"
@@ -104,6 +105,17 @@ export function AppFrame() {
   );
 }
 
+/** At the top of the menu, where a phone has no room for them in the header. */
+function PhoneTools() {
+  const { account } = useSession();
+  return (
+    <Group hiddenFrom="sm" justify="space-between" wrap="nowrap" mb="xs">
+      {account ? <AccountSwitch /> : <span />}
+      <ThemeSwitch />
+    </Group>
+  );
+}
+
 /** The right side of the header. */
 function Tools() {
   const { account } = useSession();
@@ -111,7 +123,9 @@ function Tools() {
     <Group gap="xs" wrap="nowrap">
       <Search />
       {account && <BalancePill />}
-      <ThemeSwitch />
+      <Box visibleFrom="sm">
+        <ThemeSwitch />
+      </Box>
       <PersonMenu />
     </Group>
   );
@@ -119,7 +133,7 @@ function Tools() {
 
 function Brand() {
   return (
-    <Link to="/" style={{ textDecoration: 'none', color: 'inherit' }} aria-label="Medley, home">
+    <Link to="/" className="touch" style={{ textDecoration: 'none', color: 'inherit' }} aria-label="Medley, home">
       <Group gap={8} wrap="nowrap">
         <img src={below('/icon.svg')} width={28} height={28} alt="" />
         <Text fw={700} size="lg" visibleFrom="xs">
@@ -174,7 +188,7 @@ function AccountSwitch() {
   const queries = useQueryClient();
   if (me.accounts.length < 2) {
     return (
-      <Text size="sm" c="dimmed" truncate maw={180} visibleFrom="xs">
+      <Text size="sm" c="dimmed" truncate maw={180}>
         {account.name}
       </Text>
     );
@@ -213,6 +227,7 @@ function BalancePill() {
         variant="light"
         size="lg"
         tt="none"
+        className="touch"
         style={{ cursor: 'pointer' }}
         aria-label={`Available: ${data.available.amount} ${data.available.currency}. Go to Billing`}
       >
@@ -259,7 +274,7 @@ function PersonMenu() {
   return (
     <Menu position="bottom-end" width={240}>
       <Menu.Target>
-        <UnstyledButton aria-label={`You: ${me.user.name}`} style={{ display: 'flex' }}>
+        <UnstyledButton aria-label={`You: ${me.user.name}`} className="touch" style={{ display: 'flex' }}>
           <UserCircleIcon width={28} strokeWidth={1.25} aria-hidden />
         </UnstyledButton>
       </Menu.Target>

@@ -1,4 +1,5 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import type { ReactNode } from 'react';
 
 /** Two beside each other on a phone, where they are wide enough to be read. */
@@ -27,6 +28,18 @@ export function Filters({
   );
 }
 
+/**
+ * A list of choices that one types into: the first that fits is marked, and Enter takes it. On a phone a short list is only a list, without
+ * a keyboard over it.
+ */
+export const typed_choice = {
+  searchable: true,
+  openOnFocus: false,
+  selectFirstOptionOnChange: true,
+  nothingFoundMessage: 'Nothing fits',
+  onFocus: ({ currentTarget }: { currentTarget: HTMLInputElement }) => currentTarget.select(),
+} as const;
+
 type Choice = { value: string; label: string };
 
 export function ChoiceFilter(props: {
@@ -39,13 +52,15 @@ export function ChoiceFilter(props: {
   required?: boolean;
 }) {
   const { label, value, data, onChange, width = 170, required = false } = props;
+  const has_keys = useMediaQuery('(hover: hover)') ?? true;
   return (
     <Select
+      {...typed_choice}
+      searchable={has_keys || data.length > 8}
       label={label}
       placeholder="All"
       clearable={!required}
       allowDeselect={!required}
-      searchable={data.length > 8}
       w={{ ...half, xs: width }}
       miw={readable}
       value={value ?? null}

@@ -5,13 +5,19 @@ export type Cost = { amount: string; currency: string; exact?: string };
 
 const signs: Record<string, string> = { USD: '$', EUR: '€', GBP: '£', PLN: 'zł' };
 
-/** `$12.34`, `12.34 zł`, `CHF 12.34`: never through a floating number. */
+/** `$1,234.56`, `1,234.56 zł`, `CHF 1,234.56`: never through a floating number. */
 export function moneyText({ amount, currency }: Cost): string {
   const negative = amount.startsWith('-');
-  const digits = negative ? amount.slice(1) : amount;
+  const digits = grouped(negative ? amount.slice(1) : amount);
   const sign = signs[currency];
   const text = currency === 'PLN' ? `${digits} zł` : sign ? `${sign}${digits}` : `${currency} ${digits}`;
   return negative ? `−${text}` : text;
+}
+
+function grouped(digits: string): string {
+  const [whole = '', fraction] = digits.split('.');
+  const text = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? text : `${text}.${fraction}`;
 }
 
 /** The exact amount without its useless zeros, for what costs less than a cent. */
@@ -20,19 +26,37 @@ export function exactText({ amount, exact, currency }: Cost): string {
   return moneyText({ amount: digits, currency });
 }
 
-/** All six digits, for columns of amounts one below the other. */
-export function ledgerText({ amount, exact, currency }: Cost): string {
-  return moneyText({ amount: exact ?? amount, currency });
-}
+type Props = {
+  cost: Cost;
+  /** All its digits, without useless zeros. In a `column` there is room in their place, so that the points are one below the other. */
+  exact?: boolean | 'column';
+  signed?: boolean;
+  dimmed?: boolean;
+};
 
-type Props = { cost: Cost; exact?: boolean | 'all'; signed?: boolean };
-
-export function Money({ cost, exact = false, signed = false }: Props) {
-  const text = exact === 'all' ? ledgerText(cost) : exact ? exactText(cost) : moneyText(cost);
+/** One rule for all amounts: sums and balances have two decimals; what one thing costs has as many as it needs, from two to six. */
+export function Money({ cost, exact = false, signed = false, dimmed = false }: Props) {
+  const text = exact === false ? moneyText(cost) : exactText(cost);
   const shown = signed && !cost.amount.startsWith('-') && /[1-9]/.test(cost.exact ?? cost.amount) ? `+${text}` : text;
+  const [, digits = shown, unit = ''] = /^(.*\d)(\D*)$/.exec(shown) ?? [];
   return (
-    <Text span inherit className="figure" title={`${cost.exact ?? cost.amount} ${cost.currency}`}>
-      {shown}
+    <Text
+      span
+      inherit
+      className="figure"
+      title={`${cost.exact ?? cost.amount} ${cost.currency}`}
+      style={{ whiteSpace: 'nowrap' }}
+      {...(dimmed && { c: 'dimmed' })}
+    >
+      {digits}
+      {exact === 'column' && <span className="no-digits" style={{ width: `${missingDigits(digits)}ch` }} aria-hidden />}
+      {unit}
     </Text>
   );
+}
+
+const decimals_max = 6;
+
+function missingDigits(digits: string): number {
+  return Math.max(0, decimals_max - (digits.split('.')[1]?.length ?? 0));
 }

@@ -10,7 +10,7 @@ type Props = {
   width?: number;
 };
 
-/** Text that narrows a list, told when one has stopped typing for a moment. */
+/** Text that narrows a list, told when one has stopped typing for a moment, or presses Enter. */
 export function SearchField({ label, placeholder, value, onChange, width = 280 }: Props) {
   const [typed, setTyped] = useState(value ?? '');
   const [seen, setSeen] = useState(value);
@@ -20,6 +20,10 @@ export function SearchField({ label, placeholder, value, onChange, width = 280 }
     if ((value ?? '') !== typed.trim()) setTyped(value ?? '');
   }
   useEffect(() => () => clearTimeout(timer.current), []);
+  const apply = (text: string) => {
+    clearTimeout(timer.current);
+    onChange(text.trim() || undefined);
+  };
   return (
     <TextInput
       type="search"
@@ -32,7 +36,10 @@ export function SearchField({ label, placeholder, value, onChange, width = 280 }
         const text = currentTarget.value;
         setTyped(text);
         clearTimeout(timer.current);
-        timer.current = setTimeout(() => onChange(text.trim() || undefined), 300);
+        timer.current = setTimeout(() => apply(text), 300);
+      }}
+      onKeyDown={({ key, currentTarget }) => {
+        if (key === 'Enter') apply(currentTarget.value);
       }}
     />
   );

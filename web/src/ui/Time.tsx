@@ -1,28 +1,24 @@
 import { Text, Tooltip } from '@mantine/core';
 import { useEffect, useState } from 'react';
-
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-/** To the minute. */
-export const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+import { minute_form, near_form, second_form } from './dates.ts';
 
 /** `3 minutes ago`, for what is less than a day old. */
 function agoText(at_ms: number, now_ms: number): string {
   const seconds = Math.round((at_ms - now_ms) / 1000);
   const size = Math.abs(seconds);
-  if (size < 60) return relative.format(seconds, 'second');
-  if (size < 3_600) return relative.format(Math.round(seconds / 60), 'minute');
-  if (size < 86_400) return relative.format(Math.round(seconds / 3_600), 'hour');
-  return relative.format(Math.round(seconds / 86_400), 'day');
+  if (size < 60) return near_form.format(seconds, 'second');
+  if (size < 3_600) return near_form.format(Math.round(seconds / 60), 'minute');
+  if (size < 86_400) return near_form.format(Math.round(seconds / 3_600), 'hour');
+  return near_form.format(Math.round(seconds / 86_400), 'day');
 }
 
 /** A moment in local time; the exact one, and UTC, on hover and for whoever copies. */
 export function Time({ at, ago = false }: { at: string; ago?: boolean }) {
   const date = new Date(at);
   const now_ms = useNow(ago ? 15_000 : undefined);
-  const text = ago && now_ms - date.getTime() < 86_400_000 ? agoText(date.getTime(), now_ms) : short.format(date);
+  const text = ago && now_ms - date.getTime() < 86_400_000 ? agoText(date.getTime(), now_ms) : minute_form.format(date);
   return (
-    <Tooltip label={`${absolute.format(date)} (${date.toISOString().replace('T', ' ').slice(0, 19)} UTC)`}>
+    <Tooltip label={`${second_form.format(date)} (${date.toISOString().replace('T', ' ').slice(0, 19)} UTC)`}>
       <Text span inherit component="time" dateTime={at}>
         {text}
       </Text>

@@ -1,7 +1,13 @@
 import type { PriceView } from '../../../src/dashboard/views/models.ts';
-import { moneyText } from './Money.tsx';
+import { moneyText, type Cost } from './Money.tsx';
 
 /** Prices as a person reads them. */
+
+/** `$2.00`, `$0.0004`: the amount of a price with at least two decimals. */
+export function priceText({ amount, currency }: Cost): string {
+  const [whole = '0', fraction = ''] = amount.split('.');
+  return moneyText({ amount: `${whole}.${fraction.padEnd(2, '0')}`, currency });
+}
 
 const words: Record<string, string> = {
   request: 'run',
@@ -26,6 +32,12 @@ export function perText({ unit, per }: Pick<PriceView, 'unit' | 'per'>): string 
   if (per === 1) return word;
   const many = word.endsWith('search') ? `${word}es` : `${word}s`;
   return `${per === 1_000_000 ? 'million' : per.toLocaleString('en-US')} ${many}`;
+}
+
+/** `Input tokens`: a unit as the label of a quantity. */
+export function unitLabel(unit: string): string {
+  const text = perText({ unit, per: 2 }).replace('2 ', '');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** For which inputs a row is meant: `resolution 720p, inputs above 200,000 tokens`. */
@@ -56,7 +68,7 @@ export function priceTexts(pricing: readonly PriceView[]): string[] {
   const texts = units.flatMap((unit) => {
     const rows = shown.filter((row) => row.unit === unit).toSorted((a, b) => Number(a.amount) - Number(b.amount));
     const [cheapest] = rows;
-    return cheapest ? [`${rows.length > 1 ? 'from ' : ''}${moneyText(cheapest)} per ${perText(cheapest)}`] : [];
+    return cheapest ? [`${rows.length > 1 ? 'from ' : ''}${priceText(cheapest)} per ${perText(cheapest)}`] : [];
   });
   return texts.length === 0 ? ['free'] : texts;
 }

@@ -27,6 +27,7 @@ type Look = {
   name: string;
   align?: 'right';
   hidden?: boolean;
+  main?: boolean;
   /** Columns of a file in its place. */
   files: readonly ExportColumn[];
   cell: (line: Line) => ReactNode;
@@ -35,8 +36,13 @@ type Look = {
 /** Every column that the lists have, by its name in the browser's memory. */
 export const columns: Readonly<Record<ColumnName, Look>> = {
   result: { name: 'Result', hidden: true, files: ['files'], cell: (line) => <Result line={line} /> },
-  request: { name: 'Prompt', files: ['prompt', 'style', 'error_message'], cell: (line) => <Request line={line} /> },
-  call: { name: 'Time', files: ['time', 'style'], cell: (line) => <Call line={line} /> },
+  request: {
+    name: 'Prompt',
+    main: true,
+    files: ['prompt', 'style', 'error_message'],
+    cell: (line) => <Request line={line} />,
+  },
+  call: { name: 'Time', main: true, files: ['time', 'style'], cell: (line) => <Call line={line} /> },
   status: { name: 'Status', files: ['status', 'finish', 'error_type'], cell: (line) => <State line={line} /> },
   model: { name: 'Model, key', files: ['model', 'key', 'key_name'], cell: (line) => <ModelCell line={line} /> },
   time: { name: 'Created', files: ['time'], cell: (line) => <Created line={line} /> },
@@ -50,7 +56,7 @@ export const columns: Readonly<Record<ColumnName, Look>> = {
     name: 'Output',
     align: 'right',
     files: ['output_tokens'],
-    cell: (line) => <FigureCell>{line.what === 'chat' ? line.output_tokens.toLocaleString() : '–'}</FigureCell>,
+    cell: (line) => <FigureCell>{line.what === 'chat' ? line.output_tokens.toLocaleString('en-US') : '–'}</FigureCell>,
   },
   first: {
     name: 'First token',
@@ -70,7 +76,7 @@ export const columns: Readonly<Record<ColumnName, Look>> = {
     files: ['cost', 'currency'],
     cell: ({ cost }) => (
       <Table.Td ta="right">
-        <Money cost={cost} exact />
+        <Money cost={cost} exact="column" />
       </Table.Td>
     ),
   },
@@ -208,10 +214,10 @@ function Input({ line }: { line: Line }) {
   if (line.what === 'task') return <FigureCell>–</FigureCell>;
   return (
     <Table.Td ta="right" className="figure">
-      {line.input_tokens.toLocaleString()}
+      {line.input_tokens.toLocaleString('en-US')}
       {line.cached_input_tokens > 0 && (
         <Badge ml={4} size="xs" variant="light" color="teal" tt="none">
-          {line.cached_input_tokens.toLocaleString()} cached
+          {line.cached_input_tokens.toLocaleString('en-US')} cached
         </Badge>
       )}
     </Table.Td>

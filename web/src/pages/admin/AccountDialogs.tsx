@@ -91,6 +91,8 @@ export function HandOver({ account: { id, name }, close }: Props) {
       opened
       onClose={close}
       title={`Sign-in link for ${name}`}
+      closeOnEscape={!data && !isPending}
+      closeOnClickOutside={!data && !isPending}
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >

@@ -11,7 +11,7 @@ import { api } from '../../api.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { DocumentForm } from './DocumentForm.tsx';
 import { idOfFile } from './document-choice.ts';
-import { fieldError, otherError } from './field-error.ts';
+import { fieldError, otherError } from '../../ui/field-error.ts';
 
 type Props = { view: AdminProviders; provider: AddedProviderView; noun: string; close: () => void };
 

@@ -16,7 +16,7 @@ import type { AdminProviders, ProviderAdded, ProviderChoice } from '../../../../
 import { api } from '../../api.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { fieldError, otherError } from './field-error.ts';
+import { fieldError, otherError } from '../../ui/field-error.ts';
 
 type Props = { view: AdminProviders; close: () => void; next: (name: string) => void };
 

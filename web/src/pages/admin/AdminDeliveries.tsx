@@ -10,7 +10,7 @@ import { Page } from '../../ui/Page.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { SearchField } from '../../ui/SearchField.tsx';
+import { AccountFilter } from './AccountFilter.tsx';
 import type { DeliveriesSearch } from './search.ts';
 import { useChange, type Change } from './useChange.ts';
 
@@ -45,7 +45,7 @@ export function AdminDeliveries() {
           data={states.map((value) => ({ value, label: value.slice(0, 1).toUpperCase() + value.slice(1) }))}
           onChange={(value) => set({ state: value })}
         />
-        <SearchField label="Account" placeholder="acct_…" value={account} onChange={(text) => set({ account: text })} />
+        <AccountFilter value={account} onChange={(id) => set({ account: id })} />
       </Filters>
       <Pages
         query={query}
@@ -73,7 +73,7 @@ function DeliveryTable({ rows }: { rows: AdminDelivery[] }) {
         columns={[
           { name: 'Created' },
           { name: 'Account' },
-          { name: 'Address' },
+          { name: 'Address', main: true },
           { name: 'State' },
           { name: 'Attempts', align: 'right' },
           { name: 'Last response' },
@@ -96,7 +96,7 @@ function DeliveryRow({ row, change }: { row: AdminDelivery; change: Change }) {
           <Time at={row.created_at} ago />
         </Text>
       </Table.Td>
-      <Table.Td maw={120}>
+      <Table.Td maw={160}>
         <Anchor
           component={Link}
           to={`/admin/accounts/${row.account_id}`}
@@ -105,7 +105,7 @@ function DeliveryRow({ row, change }: { row: AdminDelivery; change: Change }) {
           display="block"
           title={row.account_id}
         >
-          {row.account_id}
+          {row.account_name}
         </Anchor>
       </Table.Td>
       <Table.Td miw={150} maw={200}>

@@ -10,6 +10,7 @@ import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { AccountFilter } from './AccountFilter.tsx';
 import { FileButton } from './FileButton.tsx';
 import { SearchField } from '../../ui/SearchField.tsx';
 import type { AuditSearch } from './search.ts';
@@ -38,7 +39,7 @@ export function Audit() {
       actions={<FileButton href={`/dash/admin/audit.csv${queryOf(filter)}`} />}
     >
       <Filters isFiltered={isFiltered} clear={() => set({ account: undefined, action: undefined, entry: undefined })}>
-        <SearchField label="Account" placeholder="acct_…" value={account} onChange={(text) => set({ account: text })} />
+        <AccountFilter value={account} onChange={(id) => set({ account: id })} />
         <SearchField
           label="Action"
           placeholder="account.credit"
@@ -51,7 +52,7 @@ export function Audit() {
         query={query}
         empty={
           isFiltered ? (
-            <Empty title="Nothing matches these filters">Enter a full account id or a full action name.</Empty>
+            <Empty title="Nothing matches these filters">Remove one of them, or enter a full action name.</Empty>
           ) : (
             <Empty title="No entries yet">Changes that people make, here or with commands, are recorded here.</Empty>
           )
@@ -70,7 +71,7 @@ function AuditTable({ entries }: { entries: AdminAudit[] }) {
       columns={[
         { name: 'Time' },
         { name: 'Actor' },
-        { name: 'Action' },
+        { name: 'Action', main: true },
         { name: 'Account' },
         { name: 'Target' },
         { name: 'Details' },
@@ -83,7 +84,8 @@ function AuditTable({ entries }: { entries: AdminAudit[] }) {
   );
 }
 
-function Row({ entry: { at, actor, action, account_id, subject, details, address } }: { entry: AdminAudit }) {
+function Row({ entry }: { entry: AdminAudit }) {
+  const { at, actor, action, account_id, account_name, subject, details, address } = entry;
   return (
     <Table.Tr>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
@@ -118,7 +120,7 @@ function Row({ entry: { at, actor, action, account_id, subject, details, address
             display="block"
             title={account_id}
           >
-            {account_id}
+            {account_name ?? account_id}
           </Anchor>
         )}
       </Table.Td>

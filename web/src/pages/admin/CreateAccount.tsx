@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { amountSent } from '../../ui/amount.ts';
+import { fieldErrors } from '../../ui/field-error.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 
@@ -29,6 +30,7 @@ export function CreateAccount({ currencies, close }: Props) {
       await navigate({ to: `/admin/accounts/${id}` });
     },
   });
+  const errors = fieldErrors(error, { name: 'Name', currency: 'Currency', credit: 'Initial credit' });
   return (
     <Modal opened onClose={close} title="Create an account" centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={form.onSubmit((values) => mutate(values))} noValidate>
@@ -40,6 +42,7 @@ export function CreateAccount({ currencies, close }: Props) {
             required
             data-autofocus
             {...form.getInputProps('name')}
+            error={form.errors['name'] ?? errors.of('name')}
           />
           <Select
             label="Currency"
@@ -47,6 +50,7 @@ export function CreateAccount({ currencies, close }: Props) {
             data={[...currencies]}
             allowDeselect={false}
             {...form.getInputProps('currency')}
+            error={errors.of('currency')}
           />
           <TextInput
             label="Initial credit"
@@ -55,8 +59,9 @@ export function CreateAccount({ currencies, close }: Props) {
             inputMode="decimal"
             autoComplete="off"
             {...form.getInputProps('credit')}
+            error={errors.of('credit')}
           />
-          <FormEnd word="Create" color="orange" isPending={isPending} error={error} cancel={close} />
+          <FormEnd word="Create" color="orange" isPending={isPending} error={errors.other} cancel={close} />
         </Stack>
       </form>
     </Modal>

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { amountSent } from '../../ui/amount.ts';
+import { fieldErrors } from '../../ui/field-error.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
@@ -54,6 +55,7 @@ export function CreditAccount({ account, close }: Props) {
   const { name, currency, available } = account;
   const form = useCreditForm();
   const { mutate, error, isPending } = useBooking(account, close);
+  const errors = fieldErrors(error, { amount: 'Amount', reason: 'Reason' });
   return (
     <Modal
       opened
@@ -83,6 +85,7 @@ export function CreditAccount({ account, close }: Props) {
             required
             data-autofocus
             {...form.getInputProps('amount')}
+            error={form.errors['amount'] ?? errors.of('amount')}
           />
           <TextInput
             label="Reason"
@@ -90,8 +93,9 @@ export function CreditAccount({ account, close }: Props) {
             maxLength={500}
             required
             {...form.getInputProps('reason')}
+            error={form.errors['reason'] ?? errors.of('reason')}
           />
-          <FormEnd word="Book" color="orange" isPending={isPending} error={error} cancel={close} />
+          <FormEnd word="Book" color="orange" isPending={isPending} error={errors.other} cancel={close} />
         </Stack>
       </form>
     </Modal>

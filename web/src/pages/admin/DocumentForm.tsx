@@ -12,7 +12,7 @@ import { api } from '../../api.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { DocumentFields } from './DocumentFields.tsx';
 import { initialChoice, problemOf, sentField, type FieldChoice } from './document-choice.ts';
-import { fieldError, otherError } from './field-error.ts';
+import { fieldError, otherError } from '../../ui/field-error.ts';
 import { typedPrice, typedUnits, type Amounts } from './provider-prices.ts';
 
 type Props = {

@@ -10,7 +10,7 @@ import { api } from '../../api.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { priceTexts } from '../../ui/price.ts';
-import { fieldError, otherError } from './field-error.ts';
+import { fieldError, otherError } from '../../ui/field-error.ts';
 import { typedPrice, typedUnits, type Amounts } from './provider-prices.ts';
 
 type Props = { view: AdminProviders; provider: AddedProviderView; model: AddedModelView; close: () => void };

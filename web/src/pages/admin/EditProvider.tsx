@@ -5,7 +5,7 @@ import type { AddedProviderView } from '../../../../src/dashboard/views/admin-pr
 import { api } from '../../api.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { fieldError, otherError } from './field-error.ts';
+import { fieldError, otherError } from '../../ui/field-error.ts';
 
 type Props = { provider: AddedProviderView; close: () => void };
 

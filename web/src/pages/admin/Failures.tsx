@@ -6,6 +6,7 @@ import { api, queryOf } from '../../api.ts';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Page } from '../../ui/Page.tsx';
+import { useSorted } from '../../ui/sorting.ts';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
@@ -78,18 +79,23 @@ const states: Record<string, { of: string; label: string }> = {
 };
 
 function FailureTable({ rows }: { rows: AdminFailure[] }) {
+  const { sorted, sortOf } = useSorted(rows, {
+    Route: (row) => row.route,
+    Count: (row) => row.count,
+    Last: (row) => Date.parse(row.last_at),
+  });
   return (
     <ListTable
       caption="Failed attempts, most frequent first"
       columns={[
-        { name: 'Route' },
+        { name: 'Route', sort: sortOf('Route') },
         { name: 'Outcome' },
         { name: 'Reason' },
-        { name: 'Count', align: 'right' },
-        { name: 'Last' },
+        { name: 'Count', align: 'right', sort: sortOf('Count') },
+        { name: 'Last', sort: sortOf('Last') },
       ]}
     >
-      {rows.map(({ of, route: name, state, reason, count, last_at, example }) => (
+      {sorted.map(({ of, route: name, state, reason, count, last_at, example }) => (
         <Table.Tr key={`${of} ${name} ${state} ${reason}`}>
           <Table.Td miw={220} maw={260}>
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>

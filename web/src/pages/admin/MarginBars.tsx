@@ -1,11 +1,15 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
-import { Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { Alert, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
 import { useState, type ReactNode } from 'react';
 import type { AdminMargin } from '../../../../src/dashboard/views/admin.ts';
+import { month_form } from '../../ui/dates.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { exactText, Money } from '../../ui/Money.tsx';
-import { shareText, sumOf } from './money.ts';
+import { useSorted } from '../../ui/sorting.ts';
+import { Status } from '../../ui/Status.tsx';
+import { millionthsOf, shareText, sumOf } from './money.ts';
 
 const bars_max = 12;
 
@@ -52,6 +56,7 @@ export function MarginBars({ rows, by, month, label, link }: Props) {
           />
         </Group>
       </Group>
+      <Losses rows={shown} by={by} label={label} />
       {look === 'chart' ? (
         <Chart rows={shown} currency={currency} by={by} label={label} />
       ) : (
@@ -59,6 +64,37 @@ export function MarginBars({ rows, by, month, label, link }: Props) {
       )}
     </Stack>
   );
+}
+
+const losses_named_max = 5;
+
+/** Rows whose upstreams cost more than callers paid, first the worst. */
+function Losses({ rows, by, label }: Pick<Props, 'rows' | 'by' | 'label'>) {
+  const losses = rows
+    .filter((row) => marginState(row) === 'loss')
+    .toSorted((a, b) => Number(a.margin.exact) - Number(b.margin.exact));
+  if (losses.length === 0) return null;
+  const named = losses.slice(0, losses_named_max).map((row) => `${label(row)} (${exactText(row.margin)})`);
+  const others = losses.length - named.length;
+  return (
+    <Alert
+      color="red"
+      variant="light"
+      icon={<ExclamationTriangleIcon aria-hidden />}
+      title={`Upstreams cost more than callers paid: ${losses.length} ${by}${losses.length === 1 ? '' : 's'}`}
+    >
+      {named.join(', ')}
+      {others > 0 && ` and ${others} more`}
+    </Alert>
+  );
+}
+
+/** Tells whether a row earned nothing, or less than nothing. What cost nothing and brought nothing is neither. */
+function marginState({ revenue, upstream_cost, margin }: AdminMargin): 'loss' | 'none' | 'gain' {
+  const earned = millionthsOf(margin.exact);
+  if (earned < 0n) return 'loss';
+  const is_empty = millionthsOf(revenue.exact) === 0n && millionthsOf(upstream_cost.exact) === 0n;
+  return earned === 0n && !is_empty ? 'none' : 'gain';
 }
 
 /** The one of most runs first. */
@@ -181,20 +217,25 @@ function shortened(text: string): string {
 
 function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
   const title = by.slice(0, 1).toUpperCase() + by.slice(1);
+  const { sorted, sortOf } = useSorted(rows, {
+    [title]: label,
+    Runs: (row) => row.runs,
+    Revenue: (row) => millionthsOf(row.revenue.exact),
+    'Upstream cost': (row) => millionthsOf(row.upstream_cost.exact),
+    Margin: (row) => millionthsOf(row.margin.exact),
+    '%': (row) => (Number(row.revenue.exact) > 0 ? Number(row.margin.exact) / Number(row.revenue.exact) : null),
+    'Cost unknown': (row) => row.unknown,
+  });
+  const number = (name: string) => ({ name, align: 'right', sort: sortOf(name) }) as const;
   return (
     <ListTable
       caption={`Margins by ${by}`}
       columns={[
-        { name: title },
-        { name: 'Runs', align: 'right' },
-        { name: 'Revenue', align: 'right' },
-        { name: 'Upstream cost', align: 'right' },
-        { name: 'Margin', align: 'right' },
-        { name: '%', align: 'right' },
-        { name: 'Cost unknown', align: 'right' },
+        { name: title, sort: sortOf(title) },
+        ...['Runs', 'Revenue', 'Upstream cost', 'Margin', '%', 'Cost unknown'].map(number),
       ]}
     >
-      {rows.map((row) => (
+      {sorted.map((row) => (
         <Table.Tr key={`${row.name} ${row.currency}`}>
           <Table.Td maw={320}>
             <Text size="sm" component="div" truncate title={label(row)}>
@@ -205,13 +246,14 @@ function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
             {row.runs.toLocaleString('en-US')}
           </Table.Td>
           <Table.Td ta="right">
-            <Money cost={row.revenue} exact />
+            <Money cost={row.revenue} exact="column" />
           </Table.Td>
           <Table.Td ta="right">
-            <Money cost={row.upstream_cost} exact />
+            <Money cost={row.upstream_cost} exact="column" />
           </Table.Td>
           <Table.Td ta="right">
-            <Money cost={row.margin} exact />
+            <Money cost={row.margin} exact="column" />
+            <MarginState row={row} />
           </Table.Td>
           <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
             {shareText(row)}
@@ -225,11 +267,17 @@ function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
   );
 }
 
+function MarginState({ row }: { row: AdminMargin }) {
+  const state = marginState(row);
+  if (state === 'gain') return null;
+  return (
+    <div>
+      <Status of={state === 'loss' ? 'bad' : 'warning'} label={state === 'loss' ? 'Loss' : 'No margin'} />
+    </div>
+  );
+}
+
 /** `November 2026`, of `2026-11`. */
 export function monthText(month: string): string {
-  return new Date(`${month}-15T00:00:00Z`).toLocaleDateString('en-US', {
-    month: 'long',
-    year: 'numeric',
-    timeZone: 'UTC',
-  });
+  return month_form.format(new Date(`${month}-15T00:00:00Z`));
 }

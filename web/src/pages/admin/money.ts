@@ -9,7 +9,8 @@ export function sumOf(costs: readonly Cost[], currency: string): Cost {
   return { amount: exact, exact, currency };
 }
 
-function millionthsOf(text: string): bigint {
+/** Returns an amount with up to six digits as millionths. */
+export function millionthsOf(text: string): bigint {
   const [whole = '0', fraction = ''] = text.replace('-', '').split('.');
   const size = BigInt(whole + fraction.padEnd(6, '0').slice(0, 6));
   return text.startsWith('-') ? -size : size;

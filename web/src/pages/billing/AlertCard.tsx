@@ -6,6 +6,7 @@ import type { BillingView } from '../../../../src/dashboard/views/billing.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
+import { inPageWords } from '../../ui/field-error.ts';
 import { MayButton, useDenial } from '../../ui/MayButton.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -44,7 +45,7 @@ export function AlertCard({ view: { alert } }: { view: BillingView }) {
             value={threshold}
             onChange={(event) => setThreshold(event.currentTarget.value)}
             readOnly={denial !== undefined}
-            error={save.error?.message}
+            error={save.error && inPageWords(save.error.message, 'threshold', 'It')}
             w={200}
           />
           <MayButton

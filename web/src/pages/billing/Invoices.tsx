@@ -6,6 +6,7 @@ import type { InvoiceLineView, InvoicesView } from '../../../../src/dashboard/vi
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
+import { day_form, month_form } from '../../ui/dates.ts';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -18,9 +19,6 @@ const columns = [
   { name: 'Total', align: 'right' },
   { name: 'Download', align: 'right' },
 ] as const;
-
-const month_name = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' });
-const day_name = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
 
 /** The invoices of all months. */
 export function Invoices() {
@@ -59,7 +57,7 @@ function Line({ invoice, base }: { invoice: InvoiceLineView; base: string }) {
   const { number, supplement_to, month, issued_at, total } = invoice;
   return (
     <Table.Tr>
-      <Table.Th scope="row" fw={600} style={{ whiteSpace: 'nowrap' }}>
+      <Table.Th scope="row" role="rowheader" fw={600} style={{ whiteSpace: 'nowrap' }}>
         <Anchor href={below(`${base}/invoices/${number}/pdf`)} download inherit>
           {number}
         </Anchor>
@@ -69,8 +67,8 @@ function Line({ invoice, base }: { invoice: InvoiceLineView; base: string }) {
           </Text>
         )}
       </Table.Th>
-      <Table.Td style={{ whiteSpace: 'nowrap' }}>{month_name.format(new Date(`${month}-01T00:00:00Z`))}</Table.Td>
-      <Table.Td style={{ whiteSpace: 'nowrap' }}>{day_name.format(new Date(issued_at))}</Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>{month_form.format(new Date(`${month}-01T00:00:00Z`))}</Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>{day_form.format(new Date(issued_at))}</Table.Td>
       <Table.Td ta="right">
         <Money cost={total} />
       </Table.Td>

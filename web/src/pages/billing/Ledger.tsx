@@ -9,7 +9,7 @@ import { usePlace } from '../../session.tsx';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
-import { ledgerText, Money } from '../../ui/Money.tsx';
+import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
@@ -97,21 +97,21 @@ function Line({ line }: { line: LedgerLine }) {
       <Table.Td>{names[type]}</Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
         {direction === 'none' ? (
-          <Text span inherit c="dimmed" className="figure" title="Does not change the balance">
-            {ledgerText(amount)}
-          </Text>
+          <span title="Does not change the balance">
+            <Money cost={amount} exact="column" dimmed />
+          </span>
         ) : (
-          <Money cost={direction === 'out' ? negative(amount) : amount} exact="all" signed />
+          <Money cost={direction === 'out' ? negative(amount) : amount} exact="column" signed />
         )}
       </Table.Td>
       <Table.Td miw={200} maw={270}>
         <Cause line={line} />
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-        <Money cost={balance_after} exact="all" />
+        <Money cost={balance_after} exact="column" />
       </Table.Td>
       <Table.Td ta="right" style={{ whiteSpace: 'nowrap' }}>
-        <Money cost={available_after} exact="all" />
+        <Money cost={available_after} exact="column" />
       </Table.Td>
     </Table.Tr>
   );

@@ -6,6 +6,7 @@ import type { BillingView } from '../../../../src/dashboard/views/billing.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { amountSent } from '../../ui/amount.ts';
+import { inPageWords } from '../../ui/field-error.ts';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { moneyText } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -84,7 +85,7 @@ function ByCard({ smallest, largest }: { smallest: string; largest: string }) {
             inputMode="decimal"
             value={amount}
             onChange={(event) => setAmount(event.currentTarget.value)}
-            error={pay.error?.message}
+            error={pay.error && inPageWords(pay.error.message, 'amount', 'Amount')}
             style={{ flex: '1 1 160px' }}
           />
         </Group>

@@ -138,7 +138,7 @@ function Conversation({ call, content }: { call: ChatView; content: ChatContentV
       <Group gap="xs">
         {redacted.map(([kind, count]) => (
           <Badge key={kind} variant="light" color="gray" tt="none">
-            {kind} replaced: {count.toLocaleString()}
+            {kind} replaced: {count.toLocaleString('en-US')}
           </Badge>
         ))}
         <Text size="sm" c="dimmed">

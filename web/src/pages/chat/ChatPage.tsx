@@ -49,16 +49,16 @@ function Whole({ call }: { call: ChatView }) {
             value={<Money cost={call.cost} exact />}
             {...(call.counted_here && { note: 'counted here: the provider reported no usage' })}
           />
-          {call.search_units !== null && <Figure name="Search units" value={call.search_units.toLocaleString()} />}
+          {call.search_units !== null && <Figure name="Search units" value={call.search_units.toLocaleString('en')} />}
           <Figure
             name="Input tokens"
-            value={call.input_tokens.toLocaleString()}
-            note={`${call.cached_input_tokens.toLocaleString()} cached`}
+            value={call.input_tokens.toLocaleString('en')}
+            note={`${call.cached_input_tokens.toLocaleString('en')} cached`}
           />
           <Figure
             name="Output tokens"
-            value={call.output_tokens.toLocaleString()}
-            note={`${call.reasoning_tokens.toLocaleString()} of them thinking`}
+            value={call.output_tokens.toLocaleString('en')}
+            note={`${call.reasoning_tokens.toLocaleString('en')} of them thinking`}
           />
           <Figure
             name="First token"

@@ -166,13 +166,17 @@ function Attention({ view }: { view: HomeView }) {
         </Anchor>
       </Text>
     )),
-    ...(undelivered > 0
+    ...(undelivered.dropped + undelivered.retrying > 0
       ? [
           <Text key="webhooks" size="sm">
-            {undelivered} {undelivered === 1 ? 'webhook' : 'webhooks'} of the last 24 hours did not arrive.{' '}
-            <Anchor component={Link} to="/webhooks" c="inherit" underline="always">
+            {undeliveredText(undelivered)}{' '}
+            <LinkTo
+              href={`/webhooks?state=${undelivered.dropped > 0 ? 'dropped' : 'retrying'}`}
+              c="inherit"
+              underline="always"
+            >
               Deliveries
-            </Anchor>
+            </LinkTo>
           </Text>,
         ]
       : []),
@@ -183,6 +187,14 @@ function Attention({ view }: { view: HomeView }) {
       <Stack gap={4}>{notices}</Stack>
     </Alert>
   );
+}
+
+/** Those that are sent again may still arrive. */
+function undeliveredText({ dropped, retrying }: HomeView['undelivered']): string {
+  const webhooks = (count: number) => (count === 1 ? '1 webhook' : `${count.toLocaleString('en-US')} webhooks`);
+  const lost = `${webhooks(dropped)} of the last 24 hours did not arrive.`;
+  const late = `${webhooks(retrying)} of the last 24 hours failed so far and ${retrying === 1 ? 'is' : 'are'} sent again.`;
+  return [dropped > 0 ? lost : '', retrying > 0 ? late : ''].filter((text) => text !== '').join(' ');
 }
 
 function Running({ tasks }: { tasks: TaskLineView[] }) {

@@ -77,7 +77,7 @@ function Rules<Values extends ContentValues>({ form, days_max }: Pick<Props<Valu
     <Stack gap="sm" pl="md">
       <NumberInput
         label="Delete after days"
-        description={`At most ${days_max.toLocaleString()}, as the operator allows.`}
+        description={`At most ${days_max.toLocaleString('en-US')}, as the operator allows.`}
         min={1}
         max={days_max}
         allowDecimal={false}

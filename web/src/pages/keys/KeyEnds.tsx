@@ -21,6 +21,7 @@ export function RotateKey({ apiKey, close }: Props) {
     gcTime: 0, // the answer has the key in it
   });
   const end = () => {
+    if (isPending) return; // the answer is the only copy of the new key
     close();
     reset();
   };

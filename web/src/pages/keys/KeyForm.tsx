@@ -5,10 +5,11 @@ import type { KeyView, NewKeyView } from '../../../../src/dashboard/views/keys.t
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
+import { minute_form } from '../../ui/dates.ts';
+import { fieldErrors, type FieldErrors } from '../../ui/field-error.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { short } from '../../ui/Time.tsx';
 import { ContentFields, contentRules, contentValues, type ContentValues } from './ContentFields.tsx';
 import { NewKey } from './NewKey.tsx';
 import { projectChoices, useProjects } from './projects.ts';
@@ -63,6 +64,7 @@ export function CreateKey({ opened, project, close, days_max }: CreateProps) {
     gcTime: 0, // the answer has the key in it
   });
   const end = () => {
+    if (isPending) return; // the answer is the only copy of the key
     close();
     reset();
   };
@@ -124,6 +126,14 @@ export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close:
   );
 }
 
+const labels = {
+  name: 'Name',
+  limit: 'The monthly limit',
+  expires_at: 'The expiry',
+  scopes: 'What it may be used for',
+  addresses: 'Allowed addresses',
+};
+
 function Fields(props: {
   values: Values;
   days_max: number;
@@ -135,6 +145,7 @@ function Fields(props: {
 }) {
   const { account } = usePlace();
   const form = useForm({ mode: 'uncontrolled', initialValues: props.values });
+  const errors = fieldErrors(props.error, labels);
   return (
     <form onSubmit={form.onSubmit(props.submit)}>
       <Stack>
@@ -146,12 +157,13 @@ function Fields(props: {
           autoComplete="off"
           data-autofocus
           {...form.getInputProps('name')}
+          error={errors.of('name')}
         />
         <ProjectField form={form} />
-        <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} />
-        <RuleFields form={form} ends={props.values.ends} />
+        <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} error={errors.of('limit')} />
+        <RuleFields form={form} ends={props.values.ends} errors={errors} />
         <ContentFields form={form} had_content={props.values.logs_content} days_max={props.days_max} />
-        <FormEnd word={props.word} isPending={props.pending} error={props.error} cancel={props.end} />
+        <FormEnd word={props.word} isPending={props.pending} error={errors.other} cancel={props.end} />
       </Stack>
     </form>
   );
@@ -175,8 +187,8 @@ function ProjectField({ form }: { form: UseFormReturnType<Values> }) {
 }
 
 /** Until when, for what and from where a key may be used. */
-function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: string }) {
-  const current = ends === never ? [] : [{ value: ends, label: short.format(new Date(ends)) }];
+function RuleFields({ form, ends, errors }: { form: UseFormReturnType<Values>; ends: string; errors: FieldErrors }) {
+  const current = ends === never ? [] : [{ value: ends, label: minute_form.format(new Date(ends)) }];
   return (
     <>
       <Select
@@ -186,11 +198,12 @@ function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: str
         allowDeselect={false}
         key={form.key('ends')}
         {...form.getInputProps('ends')}
+        error={errors.of('expires_at')}
       />
       <Input.Wrapper
         label="May be used for"
         description="Read: balance, usage, tasks and calls. Models can be listed with every key."
-        error={form.errors['scopes']}
+        error={errors.of('scopes')}
         labelElement="div"
       >
         <Chip.Group multiple key={form.key('scopes')} {...form.getInputProps('scopes')}>
@@ -212,6 +225,7 @@ function RuleFields({ form, ends }: { form: UseFormReturnType<Values>; ends: str
         spellCheck={false}
         key={form.key('addresses')}
         {...form.getInputProps('addresses')}
+        error={errors.of('addresses')}
       />
     </>
   );

@@ -129,7 +129,7 @@ const uses = { chat: 'chat', media: 'media', read: 'reading' };
 function rulesOf({ scopes, addresses, log_content }: KeyView): string {
   const parts = [
     scopes && `${scopes.map((scope) => uses[scope]).join(' and ')} only`,
-    log_content && `chats stored for ${log_content.keep_days.toLocaleString()} days`,
+    log_content && `chats stored for ${log_content.keep_days.toLocaleString('en-US')} days`,
     addresses && (addresses.length === 1 ? `from ${addresses[0]}` : `from ${addresses.length} address ranges`),
   ];
   return parts.filter((part) => part !== null).join(', ');

@@ -10,7 +10,7 @@ import { Modal } from '../../ui/Modal.tsx';
 import { Samples } from '../../ui/Samples.tsx';
 import { snippetsOf } from './snippets.ts';
 
-/** The key, told once. Nothing keeps it when this is closed. */
+/** The key, told once. Nothing keeps it when this is closed, so neither Escape nor a click beside it does that. */
 export function NewKey({ opened, created, close }: { opened: boolean; created: NewKeyView; close: () => void }) {
   const { me } = usePlace();
   const models = useModels();
@@ -22,6 +22,8 @@ export function NewKey({ opened, created, close }: { opened: boolean; created: N
       title={`The key “${created.key.name}”`}
       size="lg"
       closeOnClickOutside={false}
+      closeOnEscape={false}
+      withCloseButton={false}
     >
       <Stack>
         <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">

@@ -1,22 +1,21 @@
 import { Badge, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { isInPlayground, isMedia } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
-import { moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
-import { conditionText, isFree, perText } from '../../ui/price.ts';
-import { chatSamples, samplesOf, wholeInput } from '../../ui/samples.ts';
+import { conditionText, isFree, perText, priceText } from '../../ui/price.ts';
 import { titleOf } from '../../ui/schema.ts';
-import { ChatSamples, Samples } from '../../ui/Samples.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
-import { kindText, playgroundOf, successText } from './Models.tsx';
+import { Calculator } from './Calculator.tsx';
+import { CallIt } from './CallIt.tsx';
+import { capabilityText, kindText, successText } from './facts.ts';
+import { playgroundOf } from './ModelTable.tsx';
 import { Parameters } from './Parameters.tsx';
 import { useModel } from './queries.ts';
 
@@ -45,20 +44,14 @@ function OpenIt({ model }: { model: ModelView }) {
 }
 
 function Whole({ model }: { model: ModelView }) {
-  const { me } = usePlace();
   const has_input = isMedia(model.modality);
-  const input = wholeInput(model);
   return (
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: 7 }}>
         <Stack gap="lg">
           <About model={model} />
           <Card title="Call it">
-            {model.modality === 'chat' ? (
-              <ChatSamples samplesIn={(style) => chatSamples(me.base_url, style, { model: model.id, ...input })} />
-            ) : (
-              <Samples samples={samplesOf({ base_url: me.base_url, model, input })} />
-            )}
+            <CallIt model={model} />
           </Card>
         </Stack>
       </Grid.Col>
@@ -66,6 +59,11 @@ function Whole({ model }: { model: ModelView }) {
         <Stack gap="lg">
           <Pace model={model} />
           <Prices model={model} />
+          {!isFree(model.pricing) && (
+            <Card title="Price calculator">
+              <Calculator models={[model]} />
+            </Card>
+          )}
           <Limits model={model} />
         </Stack>
       </Grid.Col>
@@ -104,7 +102,7 @@ function About({ model }: { model: ModelView }) {
           ))}
         {capabilities.map((one) => (
           <Badge key={one} variant="default" tt="none" fw={500}>
-            {one.replaceAll('_', ' ')}
+            {capabilityText(one)}
           </Badge>
         ))}
         {owned_by !== '' && (
@@ -162,7 +160,7 @@ function Prices({ model: { pricing } }: { model: ModelView }) {
         >
           {pricing.map((row) => (
             <Table.Tr key={JSON.stringify(row)}>
-              <Table.Td className="figure">{moneyText(row)}</Table.Td>
+              <Table.Td className="figure">{priceText(row)}</Table.Td>
               <Table.Td>{perText(row)}</Table.Td>
               {has_conditions && <Table.Td>{conditionText(row) || 'everything else'}</Table.Td>}
             </Table.Tr>

@@ -114,7 +114,7 @@ function Stream({ events, name }: Pick<Props, 'events' | 'name'>) {
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary style={{ fontSize: 'var(--mantine-font-size-xs)', color: 'var(--mantine-color-dimmed)' }}>
-        Stream: {events.length.toLocaleString()} events
+        Stream: {events.length.toLocaleString('en-US')} events
       </summary>
       {is_open && (
         <CodeBox

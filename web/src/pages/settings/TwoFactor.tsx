@@ -195,7 +195,14 @@ function AskPassword(props: {
 /** Told once, each good for one time. */
 function Codes({ codes, close }: { codes: string[]; close: () => void }) {
   return (
-    <Modal opened onClose={close} title="Your backup codes" closeOnClickOutside={false}>
+    <Modal
+      opened
+      onClose={close}
+      title="Your backup codes"
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      withCloseButton={false}
+    >
       <Stack>
         <Text size="sm">
           Each lets you in once if you do not have your app. They are shown only now: keep them where you keep

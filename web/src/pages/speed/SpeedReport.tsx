@@ -7,6 +7,7 @@ import { api, queryOf } from '../../api.ts';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { useSorted } from '../../ui/sorting.ts';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { durationText, useNow } from '../../ui/Time.tsx';
 import { stepsOf, type Bar, type Series } from '../usage/bars.ts';
@@ -149,7 +150,19 @@ function barsOf(view: SpeedView, measure: Measure): Bar[] {
   });
 }
 
+/** Columns of numbers, by which the table can be sorted. */
+const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = {
+  Calls: ({ count }) => count,
+  Succeeded: ({ count, failed }) => (count - failed) / Math.max(1, count),
+  'First word': (row) => row.first_p50_ms,
+  'First word, 95 of 100': (row) => row.first_p95_ms,
+  'To the end': (row) => row.total_p50_ms,
+  'To the end, 95 of 100': (row) => row.total_p95_ms,
+  'Tokens per second': (row) => row.tokens_per_second,
+};
+
 function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 'set'>) {
+  const { sorted, sortOf } = useSorted(view.rows, numbers);
   return (
     <Card
       title="In detail"
@@ -168,18 +181,12 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
         caption={`Speed by ${groupName(view.group)}`}
         columns={[
           { name: groupName(view.group) },
-          { name: 'Calls', align: 'right' },
-          { name: 'Succeeded', align: 'right' },
-          { name: 'First word', align: 'right' },
-          { name: 'First word, 95 of 100', align: 'right' },
-          { name: 'To the end', align: 'right' },
-          { name: 'To the end, 95 of 100', align: 'right' },
-          { name: 'Tokens per second', align: 'right' },
+          ...Object.keys(numbers).map((name) => ({ name, align: 'right' as const, sort: sortOf(name) })),
         ]}
       >
-        {view.rows.map((row) => (
+        {sorted.map((row) => (
           <Table.Tr key={row.id}>
-            <Table.Th scope="row" fw={400}>
+            <Table.Th scope="row" role="rowheader" fw={400}>
               {nameOf(row, view.group)}
             </Table.Th>
             <Numbers row={row} />

@@ -128,7 +128,7 @@ function BarTable({ caption, bars, series, textOf, step }: Omit<Props, 'summary'
     <ListTable caption={caption} columns={columns}>
       {filled.map(({ at, label, values }) => (
         <Table.Tr key={at}>
-          <Table.Th scope="row" fw={400} style={{ whiteSpace: 'nowrap' }}>
+          <Table.Th scope="row" role="rowheader" fw={400} style={{ whiteSpace: 'nowrap' }}>
             {label}
           </Table.Th>
           {series.map(({ id }) => (

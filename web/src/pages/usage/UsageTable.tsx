@@ -47,14 +47,14 @@ function Row({ name, used, before, is_total = false }: RowProps) {
   const zero = { ...used.cost, amount: '0.00', exact: '0.000000' };
   return (
     <Table.Tr fw={weight}>
-      <Table.Th scope="row" fw={weight}>
+      <Table.Th scope="row" role="rowheader" fw={weight}>
         {name}
       </Table.Th>
       <Table.Td ta="right">
-        <Money cost={used.cost} exact />
+        <Money cost={used.cost} exact="column" />
       </Table.Td>
       <Table.Td ta="right">
-        <Money cost={before?.cost ?? zero} exact />
+        <Money cost={before?.cost ?? zero} exact="column" />
       </Table.Td>
       <Table.Td ta="right" className="figure">
         {changeText(used.cost.exact, before?.cost.exact ?? '0')}

@@ -1,4 +1,5 @@
 import type { UsageView } from '../../../../src/dashboard/views/usage.ts';
+import { day_form, short_day_form } from '../../ui/dates.ts';
 import { nameOf } from './groups.ts';
 
 /** A series of the stack: at most seven groups by name, and the others together. */
@@ -58,18 +59,13 @@ export function stepsOf(from_ms: number, end_ms: number, step: Step): { at_ms: n
   });
 }
 
-const day_form = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-
-/** `14 Nov`, `14 Nov 09:00`. */
+/** `Nov 14`, `Nov 14 09:00`. */
 function labelOf(at_ms: number, step: Step): string {
-  const day = day_form.format(at_ms);
+  const day = short_day_form.format(at_ms);
   return step === 'day' ? day : `${day} ${new Date(at_ms).toISOString().slice(11, 16)}`;
 }
 
-/** `1 Nov to 30 Nov 2026`: both days included. */
+/** `Nov 1 – 30, 2026`: both days included. */
 export function rangeText({ from, to }: { from: string; to: string }): string {
-  const [first, last] = [Date.parse(from), Date.parse(to) - 1];
-  const year = new Date(last).getUTCFullYear();
-  const [a, b] = [day_form.format(first), day_form.format(last)];
-  return a === b && last - first < 24 * hour_ms ? `${a} ${year}` : `${a} to ${b} ${year}`;
+  return day_form.formatRange(Date.parse(from), Date.parse(to) - 1);
 }

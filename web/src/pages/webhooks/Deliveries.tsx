@@ -44,7 +44,7 @@ export function Deliveries({ state, set, attempts_max }: Props) {
             columns={[
               { name: 'Created' },
               { name: 'Event' },
-              { name: 'Address' },
+              { name: 'Address', main: true },
               { name: 'Status' },
               { name: 'Attempts', align: 'right' },
               { name: 'Last response' },

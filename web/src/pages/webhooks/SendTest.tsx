@@ -4,6 +4,7 @@ import { useState } from 'react';
 import type { TestSentView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { fieldErrors } from '../../ui/field-error.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { Card } from '../../ui/Page.tsx';
@@ -20,6 +21,7 @@ export function SendTest() {
     mutationFn: () => api.post<TestSentView>(`${base}/webhooks/test`, { url }),
     onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'deliveries'] }),
   });
+  const errors = fieldErrors(error, { url: 'Address' });
   return (
     <Card title="Send a test">
       <form
@@ -37,6 +39,7 @@ export function SendTest() {
               type="url"
               style={{ flex: 1, minWidth: 220 }}
               value={url}
+              error={errors.of('url')}
               onChange={({ currentTarget }) => setUrl(currentTarget.value)}
             />
             <MayButton right="webhooks" loading={isPending} onClick={() => mutate()}>
@@ -44,7 +47,7 @@ export function SendTest() {
             </MayButton>
           </Group>
           <div role="status">{data && !isPending && <Outcome sent={data} />}</div>
-          {error && <Failed error={error} />}
+          {errors.other && <Failed error={errors.other} />}
         </Stack>
       </form>
     </Card>

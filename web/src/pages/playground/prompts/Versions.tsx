@@ -2,7 +2,7 @@ import { Box, Button, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { PromptBody, PromptView } from '../../../../../src/dashboard/views/playground.ts';
 import { Loaded } from '../../../ui/states.tsx';
-import { short } from '../../../ui/Time.tsx';
+import { minute_form } from '../../../ui/dates.ts';
 import { diffOf, type DiffLine } from './diff.ts';
 import { usePrompt } from './queries.ts';
 
@@ -24,7 +24,7 @@ export function Versions({ prompt: { id, versions, version }, written, restore }
         onChange={(value) => value !== null && setChosen(Number(value))}
         data={versions.map((each) => ({
           value: String(each.version),
-          label: `${each.version} · ${short.format(new Date(each.created_at))}${each.author === null ? '' : ` · ${each.author}`}`,
+          label: `${each.version} · ${minute_form.format(new Date(each.created_at))}${each.author === null ? '' : ` · ${each.author}`}`,
         }))}
       />
       <Loaded query={query} height={160}>
