@@ -39,6 +39,7 @@ create table accounts (
   webhook_secret_before text,
   webhook_secret_rotated_at timestamptz,
   keeps_responses boolean not null default true,
+  second_factor_required boolean not null default false,
   constraint accounts_id_currency_key UNIQUE (id, currency),
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_check CHECK (((webhook_secret_before IS NULL) = (webhook_secret_rotated_at IS NULL))),

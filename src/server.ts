@@ -135,8 +135,10 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
     endpoints: [...listEndpoints(app.styles), ...(app.config.metrics_token === undefined ? [] : [metricsEndpoint()])],
     authenticate: (headers) => app.authenticator.authenticate(headers),
     admitPerson: (request, purpose) => {
-      const { db, login, clock } = app;
-      return admitPerson({ db, login, clock, origin: new URL(app.base_url()).origin }, request, purpose);
+      const { db, login, clock, catalog } = app;
+      const { operators_need_second_factor } = catalog.current.settings.sign_in;
+      const { origin } = new URL(app.base_url());
+      return admitPerson({ db, login, clock, origin, operators_need_second_factor }, request, purpose);
     },
     windows: app.windows,
     address_windows: app.address_windows,

@@ -16,6 +16,8 @@ export type Account = {
   webhook_secret_rotated_at: Date | null;
   /** Answers of the responses style are kept, for as long as the configuration says. */
   keeps_responses: boolean;
+  /** Members without a second factor see nothing of it. */
+  second_factor_required: boolean;
   created_at: Date;
 };
 
@@ -152,6 +154,11 @@ export async function setKeepsResponses(db: Queryable, id: string, keeps_respons
     keeps_responses,
   ]);
   return rows.length === 1;
+}
+
+/** Decides whether members need a second factor. */
+export async function requireSecondFactor(db: Queryable, id: string, is_required: boolean): Promise<void> {
+  await db.query('update accounts set second_factor_required = $2 where id = $1', [id, is_required]);
 }
 
 /**

@@ -60,19 +60,23 @@ export type AuditFilter = {
   id?: string;
   /** Entries older than this one. */
   after?: string;
+  /** Inclusive. */
+  from?: Date;
+  /** Exclusive. */
+  to?: Date;
 };
 
 /** Newest first: ids sort by time, so they are the cursor. */
 export async function listAudit(
   db: Queryable,
-  { limit, account_id, action, id, after }: AuditFilter,
+  { limit, account_id, action, id, after, from, to }: AuditFilter,
 ): Promise<{ entries: AuditEntry[]; has_more: boolean }> {
   const rows = await db.query<AuditEntry>(
     `select id, account_id, user_id, actor, action, subject, details, address, created_at from audit_entries
       where ($1::text is null or account_id = $1) and ($2::text is null or action = $2) and ($3::text is null or id < $3)
-        and ($4::text is null or id = $4)
+        and ($4::text is null or id = $4) and ($6::text is null or id >= $6) and ($7::text is null or id < $7)
       order by id desc limit $5`,
-    [account_id ?? null, action ?? null, after ?? null, id ?? null, limit + 1],
+    [account_id ?? null, action ?? null, after ?? null, id ?? null, limit + 1, idSince(from), idSince(to)],
   );
   return { entries: rows.slice(0, limit), has_more: rows.length > limit };
 }
@@ -91,6 +95,25 @@ export async function contentAccesses(
       order by id desc limit $3`,
     [account_id, id, limit],
   );
+}
+
+function idSince(time: Date | undefined): string | null {
+  return time ? firstIdSince('audit', time.getTime()) : null;
+}
+
+/** More than a spreadsheet can hold. */
+const exported_max = 1_000_000;
+
+/** The same, all of them up to a million: read a thousand at a time, since there may be more than fit into memory. */
+export async function* exportAudit(db: Queryable, only: Omit<AuditFilter, 'limit'>): AsyncGenerator<AuditEntry> {
+  let filter: AuditFilter = { limit: 1_000, ...only };
+  for (let count = 0; count < exported_max; count += filter.limit) {
+    const { entries, has_more } = await listAudit(db, filter);
+    yield* entries;
+    const last = entries.at(-1);
+    if (!has_more || !last) return;
+    filter = { ...filter, after: last.id };
+  }
 }
 
 /** The person who booked a movement of money by hand. */

@@ -42,6 +42,8 @@ export type Session = {
   expires_at: Date;
   /** Time of the last password entry or sign-in link. */
   proved_at: Date;
+  /** Its person gives a second factor at each sign-in, or it began with one elsewhere. */
+  has_two_factors: boolean;
 };
 
 export type LoginOptions = {
@@ -148,9 +150,10 @@ function hasSessionCookie(header = ''): boolean {
 }
 
 async function readSession(db: Queryable, { session, user }: LoginSession, now: Date): Promise<Session | undefined> {
-  const rows = await db.query<Omit<User, 'id'> & { proved_at: Date }>(
+  const rows = await db.query<Omit<User, 'id'> & Pick<Session, 'proved_at' | 'has_two_factors'>>(
     `select coalesce(s."provedAt", s."createdAt") as proved_at, u.name, u.email, u."emailVerified" as email_proved,
             (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,
+            coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false) as has_two_factors,
             u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
             not exists (select from auth.account a where a."userId" = u.id) as is_new,
             exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password
@@ -158,8 +161,14 @@ async function readSession(db: Queryable, { session, user }: LoginSession, now: 
     [user.id, now, session.id],
   );
   if (!rows[0]) return undefined; // ended in this very moment
-  const { proved_at, ...person } = rows[0];
-  return { id: session.id, expires_at: session.expiresAt, proved_at, user: { id: user.id, ...person } };
+  const { proved_at, has_two_factors, ...person } = rows[0];
+  return {
+    id: session.id,
+    expires_at: session.expiresAt,
+    proved_at,
+    has_two_factors,
+    user: { id: user.id, ...person },
+  };
 }
 
 /**

@@ -9,6 +9,7 @@ export type Membership = {
   account_name: string;
   currency: string;
   status: 'active' | 'blocked';
+  second_factor_required: boolean;
   role: Role;
 };
 
@@ -17,7 +18,7 @@ export type Invitation = { id: string; account_id: string; account_name: string;
 /** The accounts of a person, oldest first. */
 export async function membershipsOf(db: Queryable, user_id: string): Promise<Membership[]> {
   return db.query<Membership>(
-    `select a.id as account_id, a.name as account_name, a.currency, a.status, m.role
+    `select a.id as account_id, a.name as account_name, a.currency, a.status, a.second_factor_required, m.role
        from auth.member m join accounts a on a.id = m."organizationId" where m."userId" = $1 order by a.created_at, a.id`,
     [user_id],
   );

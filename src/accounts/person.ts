@@ -16,6 +16,7 @@ export type Person = {
   user: User;
   session_id: string;
   proved_at: Date;
+  has_two_factors: boolean;
   account: Account | undefined;
   /** `operator`: looks at an account that is not theirs. */
   role: Role | 'operator' | undefined;
@@ -27,6 +28,8 @@ type Admission = {
   clock: Clock;
   /** Origin of the dashboard; requests that change something must come from it. */
   origin: string;
+  /** Operators need a second factor for the pages of operators, and for accounts of others. */
+  operators_need_second_factor: boolean;
 };
 
 /** The account and the permission that a request concerns. */
@@ -55,26 +58,35 @@ export async function admitPerson(
 }
 
 async function findPerson(
-  { db, login, origin }: Admission,
+  { db, login, origin, operators_need_second_factor }: Admission,
   request: { method: string; headers: IncomingHttpHeaders },
   { need, account_id, count }: SessionUse,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
   if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.', { code: 'not_signed_in' });
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
-  const { user, proved_at } = session;
+  const { user, proved_at, has_two_factors } = session;
   await count(user.id);
-  const person = { user, session_id: session.id, proved_at, account: undefined, role: undefined };
+  const person = { user, session_id: session.id, proved_at, has_two_factors, account: undefined, role: undefined };
   if (account_id === undefined) {
-    if (need === 'signed in' || (need === 'operator' && user.is_operator)) return person;
-    throw new ApiError('not_found', 'There is nothing here.');
+    if (need === 'signed in') return person;
+    if (need !== 'operator' || !user.is_operator) throw new ApiError('not_found', 'There is nothing here.');
+    if (operators_need_second_factor && !has_two_factors) throw factorRequired('This service asks its operators');
+    return person;
   }
   if (account_id.includes('\0')) throw new ApiError('not_found', 'There is no such account.'); // no text of a database
   const [account, own] = await Promise.all([findAccount(db, account_id), roleIn(db, user.id, account_id)]);
   const role = own ?? (user.is_operator ? 'operator' : undefined);
   if (!account || role === undefined) throw new ApiError('not_found', 'There is no such account.');
+  const is_required = role === 'operator' ? operators_need_second_factor : account.second_factor_required;
+  if (is_required && !has_two_factors) throw factorRequired('This account asks its members');
   if (isAllowed(role, need, user)) return { ...person, account, role };
   throw new ApiError('forbidden', `Your role here (${role}) does not allow this. Ask an owner of the account.`);
+}
+
+function factorRequired(who: string): ApiError {
+  const message = `${who} for a second factor. Turn yours on in Settings, Security.`;
+  return new ApiError('forbidden', message, { code: 'second_factor_required' });
 }
 
 /** Operators look at accounts of others as viewers do; what they change there has endpoints of its own. */

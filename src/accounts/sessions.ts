@@ -44,7 +44,10 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
   });
 }
 
-/** Returns those of these whose session lasts, and whose person belongs to the account or is an operator. */
+/**
+ * Returns those of these whose session lasts, and whose person belongs to the account, with the factors that it asks for,
+ * or is an operator.
+ */
 export async function watchesAdmitted<T extends { session_id: string; account_id: string }>(
   db: Queryable,
   watches: readonly T[],
@@ -55,8 +58,10 @@ export async function watchesAdmitted<T extends { session_id: string; account_id
        from unnest($1::text[], $2::text[]) with ordinality w (session_id, account_id, at)
        join auth.session s on s.id = w.session_id and s."expiresAt" > $3
        join auth."user" u on u.id = s."userId"
-      where u."isOperator"
-         or exists (select from auth.member m where m."userId" = u.id and m."organizationId" = w.account_id)`,
+       join accounts a on a.id = w.account_id
+      where case when exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id)
+                 then not a.second_factor_required or coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false)
+                 else u."isOperator" end`,
     [watches.map(({ session_id }) => session_id), watches.map(({ account_id }) => account_id), now],
   );
   return rows.flatMap(({ at }) => watches[at - 1] ?? []);

@@ -53,6 +53,11 @@ const of_operators: readonly Entry[] = [
     load: async () => (await import('./ledger.ts')).ledgerCommands,
   },
   {
+    usage: 'audit',
+    description: 'the audit log as a file',
+    load: async () => (await import('./audit.ts')).auditCommands,
+  },
+  {
     usage: 'margins',
     description: 'revenue, upstream cost and margin, from the ledger',
     load: async () => (await import('./margins.ts')).marginsCommand,

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { accountNames } from '../accounts/accounts.ts';
-import { audit, listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
+import { audit } from '../accounts/audit.ts';
 import type { Query } from '../http/endpoint.ts';
 import { moment, oneOf } from '../http/query.ts';
 import { chatFailuresByRoute } from '../chat/failures.ts';
@@ -17,14 +17,7 @@ import { renderDelivery } from './deliveries.ts';
 import { wrong } from './body-fields.ts';
 import { session_endpoint } from './page.ts';
 import type { Page } from './views/activity.ts';
-import type {
-  AdminAudit,
-  AdminDelivery,
-  AdminFailure,
-  AdminFailures,
-  AdminMargin,
-  AdminMargins,
-} from './views/admin.ts';
+import type { AdminDelivery, AdminFailure, AdminFailures, AdminMargin, AdminMargins } from './views/admin.ts';
 
 /** Lists of operators over all accounts, and the same as files. */
 
@@ -142,76 +135,6 @@ export const admin_failures_file = session_endpoint(
   },
   { query: failures_query },
 );
-
-const audit_query = {
-  account: { description: 'Only of this account.', schema: text },
-  action: { description: 'Only this action.', schema: text },
-  entry: { description: 'Only this entry.', schema: text },
-  after: { description: 'Older than this one.', schema: text },
-};
-
-function auditFilter(query: Query): Omit<AuditFilter, 'limit'> {
-  const [account_id, action, after] = [query.get('account'), query.get('action'), query.get('after')];
-  const id = query.get('entry');
-  if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
-  return {
-    ...(account_id !== undefined && { account_id }),
-    ...(action !== undefined && { action }),
-    ...(id !== undefined && { id }),
-    ...(after !== undefined && { after }),
-  };
-}
-
-function renderEntry(entry: AuditEntry, names: ReadonlyMap<string, string>): AdminAudit {
-  const { id, created_at, account_id, actor, action, subject, details, address } = entry;
-  const account_name = account_id === null ? null : (names.get(account_id) ?? null);
-  return { id, at: created_at.toISOString(), account_id, account_name, actor, action, subject, details, address };
-}
-
-/** The audit log, newest first. */
-export const admin_audit = session_endpoint(
-  'GET',
-  '/dash/admin/audit',
-  'operator',
-  async (app, { query }) => {
-    const { entries, has_more } = await listAudit(app.db, { limit: page_size, ...auditFilter(query) });
-    const names = await accountNames(
-      app.db,
-      entries.flatMap(({ account_id }) => account_id ?? []),
-    );
-    const data = entries.map((entry) => renderEntry(entry, names));
-    const page: Page<AdminAudit> = { data, has_more };
-    return { status: 200, body: page };
-  },
-  { query: audit_query },
-);
-
-export const admin_audit_file = session_endpoint(
-  'GET',
-  '/dash/admin/audit.csv',
-  'operator',
-  (app, { query }) => {
-    const header = ['id', 'time', 'account', 'actor', 'action', 'subject', 'details', 'address'];
-    return csvAnswer('audit', header, auditRows(app.db, auditFilter(query)));
-  },
-  { query: audit_query },
-);
-
-/** Read a thousand at a time: there may be more than fit into memory. */
-async function* auditRows(db: Db, only: Omit<AuditFilter, 'limit'>): AsyncGenerator<Cell[]> {
-  let filter: AuditFilter = { limit: 1_000, ...only };
-  for (;;) {
-    const { entries, has_more } = await listAudit(db, filter);
-    yield* entries.map(auditCells);
-    const last = entries.at(-1);
-    if (!has_more || !last) return;
-    filter = { ...filter, after: last.id };
-  }
-}
-
-function auditCells({ id, created_at, account_id, actor, action, subject, details, address }: AuditEntry): Cell[] {
-  return [id, created_at, account_id, actor, action, subject, details && JSON.stringify(details), address];
-}
 
 /** Webhooks of all accounts, newest first. */
 export const admin_deliveries = session_endpoint(

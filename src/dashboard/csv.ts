@@ -19,7 +19,7 @@ export function csvAnswer(
 ): Answer {
   return {
     status: 200,
-    body: Readable.from(chunksOf(header, rows)),
+    body: Readable.from(csvChunks(header, rows)),
     headers: {
       'content-type': 'text/csv; charset=utf-8',
       'content-disposition': `attachment; filename="${name}.csv"`,
@@ -27,7 +27,8 @@ export function csvAnswer(
   };
 }
 
-async function* chunksOf(
+/** The text of such a file, piece by piece. */
+export async function* csvChunks(
   header: readonly string[],
   rows: AsyncIterable<readonly Cell[]> | Iterable<readonly Cell[]>,
 ): AsyncGenerator<string> {

@@ -15,9 +15,8 @@ import {
   admin_set_status,
   admin_view,
 } from './admin-accounts.ts';
+import { admin_audit, admin_audit_csv, admin_audit_jsonl, get_audit, get_audit_csv, get_audit_jsonl } from './audit.ts';
 import {
-  admin_audit,
-  admin_audit_file,
   admin_deliveries,
   admin_failures,
   admin_failures_file,
@@ -79,7 +78,14 @@ import { stripe_webhook } from './stripe-webhook.ts';
 import { admin_speed, get_speed } from './speed.ts';
 import { get_spend_mail, set_spend_mail } from './spend-mail.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
-import { change_member, create_invitation, get_team, remove_member, withdraw_invitation } from './team.ts';
+import {
+  change_member,
+  create_invitation,
+  get_team,
+  remove_member,
+  require_second_factor,
+  withdraw_invitation,
+} from './team.ts';
 import { guideEndpoints } from './guide.ts';
 import { webEndpoints } from './web.ts';
 import {
@@ -193,7 +199,11 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_margins,
   admin_margins_file,
   admin_audit,
-  admin_audit_file,
+  admin_audit_csv,
+  admin_audit_jsonl,
+  get_audit,
+  get_audit_csv,
+  get_audit_jsonl,
   admin_deliveries,
   admin_resend,
   admin_alerts,
@@ -227,6 +237,7 @@ const endpoints: readonly Endpoint<App>[] = [
   end_other_sessions,
   get_team,
   change_member,
+  require_second_factor,
   remove_member,
   create_invitation,
   withdraw_invitation,

@@ -14,13 +14,24 @@ export const get_me = session_endpoint(
   '/dash/me',
   'signed in',
   async (app, { person, query }) => {
-    const { user } = person;
+    const { user, has_two_factors } = person;
+    const is_asked = app.catalog.current.settings.sign_in.operators_need_second_factor;
+    const operator_needs_second_factor = user.is_operator && is_asked && !has_two_factors;
     const memberships = await membershipsOf(app.db, user.id);
-    const accounts = memberships.map(({ account_id, account_name, currency, status, role }): MyAccount => {
-      return { id: account_id, name: account_name, currency, status, role, rights: rights_of[role] };
+    const accounts = memberships.map((membership): MyAccount => {
+      const { account_id: id, account_name: name, currency, status, role, second_factor_required } = membership;
+      const needs_second_factor = second_factor_required && !has_two_factors;
+      return { id, name, currency, status, role, rights: rights_of[role], needs_second_factor };
     });
-    const other = await lookedAt(app.db, user, query.get('view'), accounts);
-    const me: Me = { user, accounts: [...accounts, ...other], base_url: app.base_url(), mails: app.mailer.ready() };
+    const viewed_id = operator_needs_second_factor ? undefined : query.get('view');
+    const other = await lookedAt(app.db, user, viewed_id, accounts);
+    const me: Me = {
+      user,
+      accounts: [...accounts, ...other],
+      base_url: app.base_url(),
+      mails: app.mailer.ready(),
+      operator_needs_second_factor,
+    };
     return { status: 200, body: me };
   },
   { query: { view: viewed } },
@@ -31,5 +42,5 @@ async function lookedAt(db: Db, user: User, id: string | undefined, own: MyAccou
   const account = await findAccount(db, id);
   if (!account) return [];
   const { name, currency, status } = account;
-  return [{ id, name, currency, status, role: 'operator', rights: rights_of.viewer }];
+  return [{ id, name, currency, status, role: 'operator', rights: rights_of.viewer, needs_second_factor: false }];
 }

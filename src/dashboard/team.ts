@@ -1,3 +1,4 @@
+import { requireSecondFactor } from '../accounts/accounts.ts';
 import { mailProofOf } from '../accounts/email-claims.ts';
 import { invitationMail } from '../accounts/mails.ts';
 import { role_names } from '../accounts/roles.ts';
@@ -29,6 +30,7 @@ export const get_team = account_endpoint('GET', '/team', 'read', async (app, { a
         const [created, expires] = [created_at.toISOString(), expires_at.toISOString()];
         return { id, email, role, inviter, created_at: created, expires_at: expires, link: linkOf(app, id) };
       }) ?? null,
+    second_factor_required: account.second_factor_required,
   };
   return { status: 200, body: view };
 });
@@ -36,6 +38,24 @@ export const get_team = account_endpoint('GET', '/team', 'read', async (app, { a
 function linkOf({ base_url }: { base_url(): string }, id: string): string {
   return `${base_url()}/invitation?id=${id}`;
 }
+
+/** Members without a second factor are led to turn one on, from their next request on. Whoever decides it has one. */
+export const require_second_factor = account_endpoint(
+  'PUT',
+  '/team/second-factor',
+  'members',
+  async (app, call) => {
+    const { account, person, body } = call;
+    const is_required = body?.['required'];
+    if (typeof is_required !== 'boolean') throw wrong('required', 'required must be true or false.');
+    if (is_required && !person.has_two_factors)
+      throw new ApiError('conflict', 'Turn on your own second factor first, in Settings, Security.');
+    await requireSecondFactor(app.db, account.id, is_required);
+    await note(app, call, 'account.require_second_factor', account.id, { required: is_required });
+    return { status: 200, body: { ok: true } };
+  },
+  { needs_proof: true },
+);
 
 /** Another role, from the member's next request on. */
 export const change_member = account_endpoint(

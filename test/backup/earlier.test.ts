@@ -126,7 +126,7 @@ it('a backup of the version before the baseline is restored row by row, with exa
   backed_up.set('public.deliveries', backed_up.get('public.deliveries')?.map((line) => `${line}\t\\N`) ?? []);
   backed_up.set('public.tasks', backed_up.get('public.tasks')?.map((line) => `${line}\t\\N`) ?? []); // places in traces
   backed_up.set('public.api_keys', backed_up.get('public.api_keys')?.map((line) => `${line}\t\\N`) ?? []); // contents of chats
-  backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt`) ?? []);
+  backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt\tf`) ?? []);
   expect(there).toEqual(backed_up);
   expect(await pendingMigrations(db)).toEqual([]);
   const fresh = await openTestDatabase('migrated');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from '../../src/dashboard/views/activity.ts';
-import type { AdminAudit } from '../../src/dashboard/views/admin.ts';
+import type { AuditView } from '../../src/dashboard/views/settings.ts';
 import type { AdminProviders, DocumentView, ProviderOffer } from '../../src/dashboard/views/admin-providers.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { startWebUi, type WebUi } from '../providers/imitations/automatic1111.ts';
@@ -158,7 +158,7 @@ describe('a ComfyUI', () => {
     });
     const refused = await generate('comfyui/portrait', { prompt: 'A bay', steps: 41 });
     expect(refused).toMatchObject({ status: 422, json: { error: { param: 'input.steps' } } });
-    const [entry] = told<Page<AdminAudit>>(await operator.get('/dash/admin/audit')).data;
+    const [entry] = told<Page<AuditView>>(await operator.get('/dash/admin/audit')).data;
     expect(entry).toMatchObject({
       action: 'provider.models.add',
       subject: 'comfyui',

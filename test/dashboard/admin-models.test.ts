@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from '../../src/dashboard/views/activity.ts';
-import type { AdminAudit, AdminModel, AdminTestCall, AdminTestCallPlan } from '../../src/dashboard/views/admin.ts';
+import type { AuditView } from '../../src/dashboard/views/settings.ts';
+import type { AdminModel, AdminTestCall, AdminTestCallPlan } from '../../src/dashboard/views/admin.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
 import { mediaModel, required_prompt } from '../helpers/catalog.ts';
@@ -38,8 +39,8 @@ afterAll(async () => {
   await test.stop();
 });
 
-async function entries(): Promise<AdminAudit[]> {
-  return told<Page<AdminAudit>>(await operator.get('/dash/admin/audit')).data;
+async function entries(): Promise<AuditView[]> {
+  return told<Page<AuditView>>(await operator.get('/dash/admin/audit')).data;
 }
 
 async function modelNamed(id: string): Promise<AdminModel | undefined> {

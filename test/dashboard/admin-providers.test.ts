@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contentKeys } from '../../src/db/content.ts';
 import { encryptKeysAgain, readAdded } from '../../src/catalog/added/rows.ts';
 import type { Page } from '../../src/dashboard/views/activity.ts';
-import type { AdminAudit, AdminConfiguration } from '../../src/dashboard/views/admin.ts';
+import type { AuditView } from '../../src/dashboard/views/settings.ts';
+import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
 import type { AddedProviderView, AdminProviders, ProviderOffer } from '../../src/dashboard/views/admin-providers.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -103,7 +104,7 @@ describe('a provider that is added', () => {
     expect(row?.row).not.toContain(openrouter_key);
     const [stored] = await test.app.db.query('select key_id from added_providers');
     expect(stored).toMatchObject({ key_id: expect.stringMatching(/^[0-9a-f]{16}$/) });
-    const entries = told<Page<AdminAudit>>(await operator.get('/dash/admin/audit')).data;
+    const entries = told<Page<AuditView>>(await operator.get('/dash/admin/audit')).data;
     expect(entries.slice(0, 2)).toMatchObject([
       { action: 'provider.models.add', subject: 'openrouter', details: { models: ['maker/talker'], count: 1 } },
       { action: 'provider.add', subject: 'openrouter', details: { last_four: 'cdef', margin: '1.2' } },

@@ -3,7 +3,6 @@ import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import type {
   AdminAccount,
   AdminAccountPage,
-  AdminAudit,
   AdminCheck,
   AdminConfiguration,
   AdminDelivery,
@@ -15,6 +14,7 @@ import type {
   AdminReload,
 } from '../../src/dashboard/views/admin.ts';
 import type { Page } from '../../src/dashboard/views/activity.ts';
+import type { AuditView } from '../../src/dashboard/views/settings.ts';
 import type { LedgerLine } from '../../src/dashboard/views/billing.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -130,7 +130,7 @@ describe("an account on the operator's pages", () => {
     expect(audited).toHaveLength(1);
     expect(audited[0]).toMatchObject({ details: { amount: '25.000000', reason: 'Paid by transfer', ref: 'click-1' } });
     expect(data[0]?.booked_by).toEqual({ actor: audited[0]?.actor, audit_id: audited[0]?.id });
-    const one = told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit?entry=${audited[0]?.id}`));
+    const one = told<Page<AuditView>>(await operator.get(`/dash/admin/audit?entry=${audited[0]?.id}`));
     expect(one.data).toEqual(audited);
     expect((await operator.post(path, { ...body, amount: '26' })).status).toBe(409);
     expect((await operator.post(path, { ...body, amount: '-25' })).status).toBe(409);
@@ -340,9 +340,9 @@ describe("the service on the operator's pages", () => {
   it('lists the audit log by account and action, and the same as a file', async () => {
     const all = await entries();
     expect(all.length).toBeGreaterThan(5);
-    const views = told<Page<AdminAudit>>(await operator.get('/dash/admin/audit?action=account.view')).data;
+    const views = told<Page<AuditView>>(await operator.get('/dash/admin/audit?action=account.view')).data;
     expect(views.map(({ account_id }) => account_id)).toEqual([owner.account_id]);
-    const older = told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit?after=${all[0]?.id}`)).data;
+    const older = told<Page<AuditView>>(await operator.get(`/dash/admin/audit?after=${all[0]?.id}`)).data;
     expect(older.map(({ id }) => id)).toEqual(all.slice(1).map(({ id }) => id));
     const { text } = await operator.get('/dash/admin/audit.csv');
     for (const { id } of all) expect(text).toContain(id);
@@ -451,7 +451,7 @@ function cellsOf(said: object): unknown[][] {
 }
 
 /** The log: of an account, or of the whole service. */
-async function entries(account?: string): Promise<AdminAudit[]> {
+async function entries(account?: string): Promise<AuditView[]> {
   const query = account === undefined ? '' : `?account=${account}`;
-  return told<Page<AdminAudit>>(await operator.get(`/dash/admin/audit${query}`)).data;
+  return told<Page<AuditView>>(await operator.get(`/dash/admin/audit${query}`)).data;
 }

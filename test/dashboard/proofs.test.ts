@@ -43,6 +43,7 @@ const acts: [string, string, string][] = [
   ['PATCH', '/dash/accounts/{account}/team/{user}', 'changes a role'],
   ['DELETE', '/dash/accounts/{account}/team/{user}', 'removes a member'],
   ['POST', '/dash/accounts/{account}/team/invitations', 'invites somebody'],
+  ['PUT', '/dash/accounts/{account}/team/second-factor', 'lets people in without a second factor'],
   ['DELETE', '/dash/sign-ins/{id}', 'ends a connection with an issuer'],
   ['POST', '/dash/admin/accounts', 'makes an account with credit'],
   ['POST', '/dash/admin/accounts/{id}/credit', 'credits an account'],

@@ -116,19 +116,6 @@ export type AdminDelivery = DeliveryView & {
   last_error: string | null;
 };
 
-export type AdminAudit = {
-  id: string;
-  at: string;
-  account_id: string | null;
-  /** Null for an account that is deleted, too. */
-  account_name: string | null;
-  actor: string;
-  action: string;
-  subject: string | null;
-  details: Record<string, unknown> | null;
-  address: string | null;
-};
-
 export type AdminConfiguration = {
   file: string | null;
   version: string;

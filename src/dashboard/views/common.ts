@@ -31,10 +31,19 @@ export type MyAccount = {
   status: 'active' | 'blocked';
   role: Role | 'operator';
   rights: readonly Right[];
+  /** Nothing of it is shown before this person has turned on a second factor. */
+  needs_second_factor: boolean;
 };
 
 /** `mails`: this service sends mail, so addresses can be asked for. */
-export type Me = { user: Person; accounts: MyAccount[]; base_url: string; mails: boolean };
+export type Me = {
+  user: Person;
+  accounts: MyAccount[];
+  base_url: string;
+  mails: boolean;
+  /** The same for the pages of operators. */
+  operator_needs_second_factor: boolean;
+};
 
 export type BalanceView = { balance: Cost; held: Cost; available: Cost };
 

@@ -32,7 +32,11 @@ export type PendingInvitationView = {
 };
 
 /** `invitations` only for who may let people in. */
-export type TeamView = { members: MemberView[]; invitations: PendingInvitationView[] | null };
+export type TeamView = {
+  members: MemberView[];
+  invitations: PendingInvitationView[] | null;
+  second_factor_required: boolean;
+};
 
 export type InvitedView = { link: string; expires_at: string; mailed: boolean };
 
@@ -44,4 +48,19 @@ export type LinkedSignInView = {
   created_at: string;
   used_at: string | null;
   issuer_id: string | null;
+};
+
+/** An entry of the audit log. */
+/** An entry in a list; the name is null for an account that is deleted, too. */
+export type AuditLineView = AuditView & { account_name: string | null };
+
+export type AuditView = {
+  id: string;
+  at: string;
+  account_id: string | null;
+  actor: string;
+  action: string;
+  subject: string | null;
+  details: Record<string, unknown> | null;
+  address: string | null;
 };

@@ -33,6 +33,7 @@ import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
 import { Money } from '../ui/Money.tsx';
 import { LookedAt } from './LookedAt.tsx';
 import { operating, own, type Item } from './pages.ts';
+import { NeedsSecondFactor } from './NeedsSecondFactor.tsx';
 import { Search } from './Search.tsx';
 import { WithoutAccount } from './WithoutAccount.tsx';
 
@@ -98,11 +99,25 @@ export function AppFrame() {
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }} onFocus={close}>
         <Box maw={1240} mx="auto">
           <LookedAt />
-          {account || needsNoAccount ? <Outlet /> : <WithoutAccount />}
+          <Shown needsNoAccount={needsNoAccount} />
         </Box>
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** The page, or what has to be done before it opens. */
+function Shown({ needsNoAccount }: { needsNoAccount: boolean }) {
+  const { me, account } = useSession();
+  const is_operating = useRouterState({
+    select: ({ matches }) => matches.some(({ routeId }) => /^\/signed-in\/operating(\/|$)/.test(routeId)),
+  });
+  if (is_operating && me.operator_needs_second_factor)
+    return <NeedsSecondFactor who="This service asks its operators" />;
+  if (needsNoAccount) return <Outlet />;
+  if (!account) return <WithoutAccount />;
+  if (account.needs_second_factor) return <NeedsSecondFactor who={`${account.name} asks its members`} />;
+  return <Outlet />;
 }
 
 /** At the top of the menu, where a phone has no room for them in the header. */
@@ -122,7 +137,7 @@ function Tools() {
   return (
     <Group gap="xs" wrap="nowrap">
       <Search />
-      {account && <BalancePill />}
+      {account && !account.needs_second_factor && <BalancePill />}
       <Box visibleFrom="sm">
         <ThemeSwitch />
       </Box>

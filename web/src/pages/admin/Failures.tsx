@@ -10,7 +10,7 @@ import { useSorted } from '../../ui/sorting.ts';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { FileButton } from './FileButton.tsx';
+import { FileButton } from '../../ui/FileButton.tsx';
 import type { FailuresSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/failures');

@@ -6,7 +6,7 @@ import { api, queryOf } from '../../api.ts';
 import { Filters } from '../../ui/Filters.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
-import { FileButton } from './FileButton.tsx';
+import { FileButton } from '../../ui/FileButton.tsx';
 import { MarginBars, monthText } from './MarginBars.tsx';
 import { margin_groups, type PricesSearch } from './search.ts';
 

@@ -48,8 +48,17 @@ export type AuditSearch = {
   action?: string | undefined;
   /** The id of the one entry that is looked for. */
   entry?: string | undefined;
+  /** Days. */
+  from?: string | undefined;
+  to?: string | undefined;
 };
 
 export function readAuditSearch(search: Search): AuditSearch {
-  return { account: textOf(search, 'account'), action: textOf(search, 'action'), entry: textOf(search, 'entry') };
+  return {
+    account: textOf(search, 'account'),
+    action: textOf(search, 'action'),
+    entry: textOf(search, 'entry'),
+    from: textOf(search, 'from'),
+    to: textOf(search, 'to'),
+  };
 }

@@ -4,8 +4,9 @@ import { useSession } from '../../session.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Alerts } from './Alerts.tsx';
 import { Appearance } from './Appearance.tsx';
+import { AuditLog } from './AuditLog.tsx';
 import { Profile } from './Profile.tsx';
-import { settings_tabs } from './search.ts';
+import { settings_tabs, type SettingsTab } from './search.ts';
 import { Security } from './Security.tsx';
 import { Team } from './Team.tsx';
 
@@ -13,7 +14,14 @@ const route = getRouteApi('/signed-in/settings');
 
 /** One's own things, and the people of the account. */
 export function Settings() {
-  const { account } = useSession();
+  const { account: chosen_account } = useSession();
+  // Without the second factor that it asks for, nothing of it is shown.
+  const account = chosen_account?.needs_second_factor ? undefined : chosen_account;
+  const may_audit = account?.rights.includes('members') === true;
+  const tabs = settings_tabs.filter((name) => {
+    if (name === 'audit') return may_audit;
+    return account !== undefined || (name !== 'team' && name !== 'alerts');
+  });
   const { tab = 'profile' } = route.useSearch();
   const navigate = useNavigate();
   return (
@@ -29,27 +37,7 @@ export function Settings() {
           });
         }}
       >
-        <Tabs.List mb="md">
-          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="profile">
-            Profile
-          </Tabs.Tab>
-          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="security">
-            Security
-          </Tabs.Tab>
-          {account && (
-            <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="team">
-              Team
-            </Tabs.Tab>
-          )}
-          {account && (
-            <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="alerts">
-              Alerts
-            </Tabs.Tab>
-          )}
-          <Tabs.Tab px={{ base: 'xs', sm: 'md' }} value="appearance">
-            Appearance
-          </Tabs.Tab>
-        </Tabs.List>
+        <TabList tabs={tabs} />
         <Tabs.Panel value="profile">
           <Profile />
         </Tabs.Panel>
@@ -66,10 +54,36 @@ export function Settings() {
             <Alerts />
           </Tabs.Panel>
         )}
+        {may_audit && (
+          <Tabs.Panel value="audit">
+            <AuditLog />
+          </Tabs.Panel>
+        )}
         <Tabs.Panel value="appearance">
           <Appearance />
         </Tabs.Panel>
       </Tabs>
     </Page>
+  );
+}
+
+const tab_names: { readonly [tab in SettingsTab]: string } = {
+  profile: 'Profile',
+  security: 'Security',
+  team: 'Team',
+  alerts: 'Alerts',
+  audit: 'Audit log',
+  appearance: 'Appearance',
+};
+
+function TabList({ tabs }: { tabs: readonly SettingsTab[] }) {
+  return (
+    <Tabs.List mb="md">
+      {tabs.map((tab) => (
+        <Tabs.Tab key={tab} px={{ base: 'xs', sm: 'md' }} value={tab}>
+          {tab_names[tab]}
+        </Tabs.Tab>
+      ))}
+    </Tabs.List>
   );
 }

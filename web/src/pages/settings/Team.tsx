@@ -1,4 +1,4 @@
-import { Button, Group, Select, Stack, Table, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Switch, Table, Text } from '@mantine/core';
 import { XMarkIcon } from '@heroicons/react/24/outline';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -53,6 +53,7 @@ export function Team() {
           )}
         </Loaded>
       </Card>
+      {query.data && <RequiredFactor is_required={query.data.second_factor_required} />}
       {query.data?.invitations && query.data.invitations.length > 0 && (
         <Invitations invitations={query.data.invitations} />
       )}
@@ -93,6 +94,30 @@ function Row({ member, remove }: { member: MemberView; remove: () => void }) {
         </MayIcon>
       </Table.Td>
     </Table.Tr>
+  );
+}
+
+/** The switch of owners. */
+function RequiredFactor({ is_required }: { is_required: boolean }) {
+  const { account, base, may } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (required: boolean) => api.put(`${base}/team/second-factor`, { required }),
+    onSettled: () => queries.invalidateQueries({ queryKey: [account.id, 'team'] }),
+  });
+  return (
+    <Card title="Second factor">
+      <Stack>
+        <Switch
+          label="Members must use a second factor"
+          description="Whoever has none sees nothing of this account until they turn one on. API keys are not concerned."
+          checked={is_required}
+          disabled={!may('members') || isPending}
+          onChange={({ currentTarget }) => mutate(currentTarget.checked)}
+        />
+        {error && <Failed error={error} />}
+      </Stack>
+    </Card>
   );
 }
 

@@ -1,4 +1,4 @@
-export const settings_tabs = ['profile', 'security', 'team', 'alerts', 'appearance'] as const;
+export const settings_tabs = ['profile', 'security', 'team', 'alerts', 'audit', 'appearance'] as const;
 
 export type SettingsTab = (typeof settings_tabs)[number];
 

@@ -1,9 +1,9 @@
 import { Button } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
-import { below } from '../../below.ts';
+import { below } from '../below.ts';
 
-/** Button that downloads the page's rows, with the same filters, as a file for spreadsheets. */
-export function FileButton({ href }: { href: string }) {
+/** Button that downloads the page's rows, with the same filters, as a file; for spreadsheets unless it says otherwise. */
+export function FileButton({ href, label = 'CSV' }: { href: string; label?: string }) {
   return (
     <Button
       component="a"
@@ -12,7 +12,7 @@ export function FileButton({ href }: { href: string }) {
       variant="default"
       leftSection={<ArrowDownTrayIcon width={16} aria-hidden />}
     >
-      CSV
+      {label}
     </Button>
   );
 }
