@@ -569,6 +569,9 @@ create table deliveries (
   delivered_at timestamptz,
   ended_at timestamptz,
   traceparent text,
+  endpoint_id text,
+  event_id text,
+  replayed boolean not null default false,
   constraint deliveries_pkey PRIMARY KEY (account_id, id),
   constraint deliveries_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint deliveries_attempts_check CHECK ((attempts >= 0)),
@@ -576,7 +579,7 @@ create table deliveries (
   constraint deliveries_check1 CHECK (((state = 'waiting'::text) = (next_at IS NOT NULL))),
   constraint deliveries_check2 CHECK (((state <> 'delivered'::text) OR (delivered_at IS NOT NULL))),
   constraint deliveries_check3 CHECK (((state = 'waiting'::text) OR (ended_at IS NOT NULL))),
-  constraint deliveries_event_check CHECK ((event = ANY (ARRAY['task.succeeded'::text, 'task.failed'::text, 'alert.opened'::text, 'alert.raised'::text, 'alert.reminder'::text, 'alert.closed'::text, 'alert.test'::text]))),
+  constraint deliveries_event_check CHECK (((event ~ '^[a-z_]+\.[a-z_]+$'::text) AND (length(event) <= 60))),
   constraint deliveries_jobs_check CHECK ((jobs >= 1)),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'dropped'::text])))
 );
@@ -584,7 +587,9 @@ CREATE INDEX deliveries_by_id ON deliveries USING btree (id);
 CREATE INDEX deliveries_dropped ON deliveries USING btree (account_id, id) WHERE (state = 'dropped'::text);
 CREATE INDEX deliveries_dropped_of_all ON deliveries USING btree (id) WHERE (state = 'dropped'::text);
 CREATE INDEX deliveries_ended ON deliveries USING btree (ended_at) WHERE (state <> 'waiting'::text);
+CREATE INDEX deliveries_of_endpoint ON deliveries USING btree (account_id, endpoint_id, id) WHERE (endpoint_id IS NOT NULL);
 CREATE INDEX deliveries_waiting ON deliveries USING btree (next_at) WHERE (state = 'waiting'::text);
+CREATE UNIQUE INDEX deliveries_of_event ON deliveries USING btree (account_id, event_id, endpoint_id) WHERE (event_id IS NOT NULL);
 CREATE UNIQUE INDEX deliveries_of_task ON deliveries USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
 
 create table delivery_attempts (
@@ -1265,6 +1270,61 @@ create table usage_sums (
   constraint usage_sums_step_check CHECK ((step = ANY (ARRAY['hour'::text, 'day'::text])))
 );
 
+create table webhook_endpoints (
+  account_id text not null,
+  id text not null,
+  url text not null,
+  lane text not null,
+  host text not null,
+  description text not null default ''::text,
+  events text[] not null,
+  models text[],
+  key_ids text[],
+  pairs text[],
+  enabled boolean not null default true,
+  disabled_reason text,
+  disabled_at timestamptz,
+  secret text not null,
+  secret_before text,
+  secret_rotated_at timestamptz,
+  failing_since timestamptz,
+  last_failed_at timestamptz,
+  last_delivered_at timestamptz,
+  created_at timestamptz not null,
+  changed_at timestamptz not null,
+  constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id),
+  constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_endpoints_check CHECK (((enabled = (disabled_reason IS NULL)) AND (enabled = (disabled_at IS NULL)))),
+  constraint webhook_endpoints_check1 CHECK (((secret_before IS NULL) = (secret_rotated_at IS NULL))),
+  constraint webhook_endpoints_check2 CHECK (((failing_since IS NULL) OR (last_failed_at IS NOT NULL))),
+  constraint webhook_endpoints_description_check CHECK ((length(description) <= 200)),
+  constraint webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'failing'::text, 'gone'::text]))),
+  constraint webhook_endpoints_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 50))),
+  constraint webhook_endpoints_key_ids_check CHECK (((cardinality(key_ids) >= 1) AND (cardinality(key_ids) <= 50))),
+  constraint webhook_endpoints_models_check CHECK (((cardinality(models) >= 1) AND (cardinality(models) <= 50))),
+  constraint webhook_endpoints_pairs_check CHECK (((cardinality(pairs) >= 1) AND (cardinality(pairs) <= 16))),
+  constraint webhook_endpoints_secret_before_check CHECK ((secret_before ~~ 'whsec\_%'::text)),
+  constraint webhook_endpoints_secret_check CHECK ((secret ~~ 'whsec\_%'::text)),
+  constraint webhook_endpoints_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
+);
+
+create table webhook_events (
+  account_id text not null,
+  id text not null,
+  type text not null,
+  task_id text,
+  model text,
+  key_id text,
+  metadata text,
+  traceparent text,
+  body text not null,
+  created_at timestamptz not null,
+  constraint webhook_events_pkey PRIMARY KEY (account_id, id),
+  constraint webhook_events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE INDEX webhook_events_by_time ON webhook_events USING btree (created_at);
+CREATE UNIQUE INDEX webhook_events_of_task ON webhook_events USING btree (account_id, task_id) WHERE (task_id IS NOT NULL);
+
 create view holds as
  SELECT open_holds.account_id,
     open_holds.ref,
@@ -1595,6 +1655,7 @@ $function$;
 -- function accept_attempt(p_now timestamptz, p_account text, p_id text, p_number integer, p_claim text, p_seen_ref text, p_run_ref text, p_running boolean, p_poll_after_ms integer) returns boolean
 -- function add_background_contents(p_account_id text, p_response_id text, p_contents jsonb, p_bytes bytea[]) returns void
 -- function add_delivery(p_now timestamptz, p_delivery jsonb) returns void
+-- function add_event_delivery(p_now timestamptz, w webhook_endpoints, e webhook_events, p_replayed boolean) returns boolean
 -- function add_file(p_now timestamptz, p_account text, p_id text, p_key text, p_task text, p_filename text, p_purpose text, p_storage_key text, p_kind text, p_content_type text, p_size_bytes bigint, p_width integer, p_height integer, p_duration_ms integer, p_expires_at timestamptz, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function add_test_delivery(p_now timestamptz, p_delivery jsonb, p_claim text, p_timeout_ms double precision) returns void
 -- function add_units(a jsonb, b jsonb) returns jsonb
@@ -1621,7 +1682,9 @@ $function$;
 -- function count_in_budgets(p_ids text[], p_spent bigint, p_held bigint, p_exposed bigint) returns void
 -- function create_task(p_now timestamptz, p_account text, p_key text, p_id text, p_model text, p_kind text, p_input text, p_metadata text, p_webhook_url text, p_currency text, p_pricing jsonb, p_held_units jsonb, p_estimate bigint, p_deadline timestamptz, p_failures_max integer, p_idempotency_key text, p_body_hash bytea, OUT outcome text, OUT task_id text, OUT retry_after integer, OUT available bigint, OUT remaining bigint) returns record
 -- function create_tasks(p_now timestamptz, p_account text[], p_key text[], p_id text[], p_model text[], p_kind text[], p_input text[], p_metadata text[], p_webhook_url text[], p_currency text[], p_pricing jsonb[], p_held_units jsonb[], p_estimate bigint[], p_created_at timestamptz[], p_deadline timestamptz[], p_failures_max integer, OUT outcome text[], OUT retry_after integer[], OUT available bigint[], OUT remaining bigint[]) returns record
+-- function create_webhook_endpoint(p_endpoint jsonb, p_max integer) returns webhook_endpoints
 -- function delete_account(p_account_id text) returns text
+-- function drop_delivery(p_now timestamptz, d deliveries) returns void
 -- function end_attempt(p_account text, p_id text, p_ended_at timestamptz, p_delivered boolean, p_delays_ms double precision[]) returns deliveries
 -- function end_background_response(p_account_id text, p_id text, p_claim text, p_status text, p_now timestamptz, p_ended jsonb, p_contents jsonb, p_bytes bytea[]) returns boolean
 -- function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms double precision[]) returns TABLE(account_id text, id text, state text, next_at timestamptz)
@@ -1630,6 +1693,7 @@ $function$;
 -- function end_sessions() returns trigger
 -- function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text
 -- function endpoint_has_room(p_endpoint text, p_retry boolean, p_more bigint) returns boolean
+-- function endpoint_wants(w webhook_endpoints, p_type text, p_model text, p_key text, p_metadata text) returns boolean
 -- function engine_live_keys() returns TABLE(key text)
 -- function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz DEFAULT NULL::timestamptz, p_key text DEFAULT NULL::text) returns uuid
 -- function engine_send_many(p_queue text, p_data jsonb[], p_key text[]) returns void
@@ -1638,6 +1702,7 @@ $function$;
 -- function fail_attempt(p_now timestamptz, p_attempt jsonb, p_send_start boolean) returns boolean
 -- function files_problem(p_account text, p_session text, p_size_bytes bigint, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
+-- function follow_endpoint(p_now timestamptz, d deliveries, w webhook_endpoints) returns deliveries
 -- function hand_on(p_host text, p_now timestamptz) returns void
 -- function has_others(p_node text, p_clock timestamptz) returns boolean
 -- function hold_money(p_now timestamptz, p_clock timestamptz, p_hold jsonb, p_node text, OUT outcome text, OUT available bigint, OUT remaining bigint) returns record
@@ -1672,6 +1737,7 @@ $function$;
 -- function move_lines(p_host text, p_now timestamptz) returns void
 -- function move_money(p_now timestamptz, p_clock timestamptz, p_members jsonb, p_node text, OUT outcome text[], OUT state text[], OUT charged bigint[], OUT available bigint[], OUT remaining bigint[], OUT upstream bigint[]) returns record
 -- function note_caller_change() returns trigger
+-- function note_endpoint_attempt(d deliveries, p_at timestamptz, p_delivered boolean, p_status integer) returns void
 -- function note_full_route(p_now timestamptz, p_route text, p_provider text, p_wait_ms double precision, p_is_firm boolean) returns void
 -- function note_run(p_now timestamptz, p_run jsonb) returns boolean
 -- function note_upstream(p_now timestamptz, p_attempt jsonb, p_basis text) returns void
@@ -1683,6 +1749,7 @@ $function$;
 -- function promote_tasks(p_now timestamptz, p_provider text, p_limits jsonb) returns integer
 -- function promote_throttled(p_endpoint text) returns void
 -- function provider_room(p_now timestamptz, p_provider text, p_limits jsonb) returns bigint
+-- function publish_event(p_now timestamptz, p_event jsonb, p_data text) returns integer
 -- function queue_delivery(p_now timestamptz, p_account text, p_id text, p_task text, p_event text, p_url text, p_body text, p_lane text, p_host text) returns void
 -- function queue_for_host(p_lane text) returns void
 -- function readable_metadata(p_metadata text) returns jsonb
@@ -1694,6 +1761,7 @@ $function$;
 -- function remove_account_budget(p_account text, p_id text) returns boolean
 -- function remove_closed(p_account text, p_after bigint, p_limit bigint, OUT last bigint, OUT removed integer) returns record
 -- function remove_item(p_account_id text, p_conversation_id text, p_id text, p_now timestamptz) returns text
+-- function replay_events(p_now timestamptz, p_account text, p_endpoint text, p_first text, p_end text, p_which text, p_max integer, p_counts_only boolean, OUT events integer, OUT last_at timestamptz, OUT has_more boolean) returns record
 -- function rescue_deliveries(p_now timestamptz, p_settled timestamptz) returns integer
 -- function resend_delivery(p_now timestamptz, p_account text, p_id text) returns text
 -- function say_endpoint() returns trigger

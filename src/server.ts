@@ -35,6 +35,7 @@ import { cancel_task, delete_output, get_task, list_tasks, make_links } from './
 import { change_videos, create_video, delete_video, get_video, get_video_content, list_videos } from './api/videos.ts';
 import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
+import { webhook_endpoints } from './api/webhook-endpoints.ts';
 import type { App } from './app.ts';
 import { startReplay } from './chat/unsettled.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
@@ -91,6 +92,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     delete_file,
     ...multi_part_uploads,
     ...batch_endpoints,
+    ...webhook_endpoints,
     ...gemini_files,
     ...gemini_uploads,
     get_file,

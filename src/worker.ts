@@ -41,6 +41,7 @@ import { removeOld, rescueTasks, serveWaiting } from './tasks/sweep.ts';
 import { FairQueue } from './tasks/fair-queue.ts';
 import { removeOldTestCalls } from './test-calls/stored.ts';
 import { removeOldDeliveries, rescueDeliveries } from './webhooks/rescue.ts';
+import { publishInvoice } from './webhooks/events.ts';
 import { sendDelivery } from './webhooks/send.ts';
 
 /**
@@ -162,7 +163,7 @@ async function runInvoices(app: App, signal: AbortSignal): Promise<void> {
   const { issuer } = app.catalog.current.settings;
   if (!issuer) return;
   const now = await invoiceTime(app.db, new Date(app.clock.now()));
-  const { created, failed } = await makeDueInvoices(app.db, { issuer, now, signal });
+  const { created, failed } = await makeDueInvoices(app.db, { issuer, now, signal, onInvoice: publishInvoice });
   if (created.length > 0) app.log.info({ invoices: created.map(({ number }) => number) }, 'invoices were made');
   for (const { account_id, error } of failed) app.log.error({ account_id, err: error }, 'an invoice was not made');
   await mailInvoices(app, signal);

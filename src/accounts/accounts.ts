@@ -22,7 +22,7 @@ export type Account = {
 };
 
 /** `whsec_` + base64 of 32 bytes, the form of the Standard Webhooks specification. */
-function newWebhookSecret(): string {
+export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
@@ -115,6 +115,14 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
 export async function accountNames(db: Queryable, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await db.query<{ id: string; name: string }>('select id, name from accounts where id = any($1)', [ids]);
   return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+export async function accountCurrencies(db: Queryable, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ id: string; currency: string }>(
+    'select id, currency from accounts where id = any($1)',
+    [ids],
+  );
+  return new Map(rows.map(({ id, currency }) => [id, currency]));
 }
 
 /** All accounts, oldest first. */

@@ -76,7 +76,7 @@ function dateOf(text: string): Date | undefined {
 
 /**
  * Refuses a call that the rules of its key exclude. `of_call`: scopes of which one is enough; undefined where any will
- * do. Throws ApiError 403.
+ * do; none where the key must have no such rule. Throws ApiError 403.
  */
 export function checkKeyRules(
   rules: Pick<KeyRules, 'scopes' | 'addresses'>,
@@ -88,7 +88,7 @@ export function checkKeyRules(
   }
   const { of_call } = call;
   if (!rules.scopes || !of_call || of_call.some((scope) => rules.scopes?.includes(scope))) return;
-  const needs = of_call.join(' or ');
+  const needs = of_call.length === 0 ? 'everything' : of_call.join(' or ');
   const message = `This key may only be used for ${rules.scopes.join(' and ')}. Use a key that may be used for ${needs}.`;
   throw refusal('scope_missing', message);
 }

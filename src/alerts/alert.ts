@@ -1,11 +1,23 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
+import { publishEvent, publishToAll, type AccountEvent } from '../webhooks/events.ts';
 
 /** Alerts: something that people are to hear of, open until its cause is gone. */
 
-export const account_kinds = ['balance_low', 'key_limit', 'budget', 'error_rate', 'webhooks_failing'] as const;
+export const account_kinds = [
+  'balance_low',
+  'key_limit',
+  'budget',
+  'error_rate',
+  'webhooks_failing',
+  'endpoint_failing',
+] as const;
 export type AccountKind = (typeof account_kinds)[number];
+
+export function isAccountKind(kind: string): kind is AccountKind {
+  return account_kinds.some((each) => each === kind);
+}
 
 export const operator_kinds = [
   'provider_down',
@@ -38,12 +50,14 @@ export type Cause = {
   summary: string;
   /** Of a balance: the number of its last entry. */
   mark: bigint | null;
+  /** Published when the alert opens or becomes critical: to endpoints of the account; for operators' causes, to those of all. */
+  event?: AccountEvent;
 };
 
 /** Name of a cause. */
 export type CauseName = Pick<Cause, 'account_id' | 'kind' | 'subject'>;
 
-export type Alert = Cause & {
+export type Alert = Omit<Cause, 'event'> & {
   id: string;
   opened_at: Date;
   seen_at: Date;
@@ -83,6 +97,7 @@ const calm_ms: { readonly [kind in AlertKind]: number } = {
   budget: 0, // it stays until its period is over, and is withdrawn then
   error_rate: 600_000,
   webhooks_failing: 600_000,
+  endpoint_failing: 0,
   provider_down: 300_000,
   disk: 300_000,
   queue_age: 300_000,
@@ -93,8 +108,9 @@ const calm_ms: { readonly [kind in AlertKind]: number } = {
 
 /** A message about what goes on comes no more often than this. */
 const remind_after_s = 86_400;
-/** The end of a model is known for a month. */
-const remind_of_model_s = 7 * 86_400;
+/** The end of a model is known for a month; an endpoint may stay disabled. */
+const remind_seldom_s = 7 * 86_400;
+const seldom: readonly AlertKind[] = ['model_retiring', 'endpoint_failing'];
 
 /** Changes of alerts that a look at their causes comes to. */
 export type Look = {
@@ -119,11 +135,21 @@ export async function noteLook(db: Db, audience: Audience, look: Look, now: Date
     if (over.has(nameOf(alert))) return true;
     return !present.has(nameOf(alert)) && alert.seen_at.getTime() <= now.getTime() - calm_ms[alert.kind];
   });
+  const closing = new Set([...withdrawn, ...closed]);
+  const levels = new Map(open.filter((alert) => !closing.has(alert)).map((alert) => [nameOf(alert), alert.level]));
   await db.tx(async (tx) => {
     await closeAlerts(tx, withdrawn, true, now);
     await closeAlerts(tx, closed, false, now);
-    await openOrSee(tx, causes, now);
+    const opened = await openOrSee(tx, causes, now);
+    const isNews = (cause: Cause) => opened.has(nameOf(cause)) || cause.level > (levels.get(nameOf(cause)) ?? 2);
+    for (const cause of causes.filter(isNews)) await publishCause(tx, cause, now);
   });
+}
+
+async function publishCause(tx: Queryable, { account_id, event }: Cause, now: Date): Promise<void> {
+  if (!event) return;
+  if (account_id === null) await publishToAll(tx, event, now);
+  else await publishEvent(tx, account_id, event, now);
 }
 
 /** A text that no other cause has. */
@@ -140,24 +166,29 @@ async function closeAlerts(tx: Queryable, alerts: readonly Alert[], is_withdrawn
   ]);
 }
 
-async function openOrSee(tx: Queryable, causes: readonly Cause[], now: Date): Promise<void> {
-  if (causes.length === 0) return;
+/** Returns the names of those that had no alert. */
+async function openOrSee(tx: Queryable, causes: readonly Cause[], now: Date): Promise<Set<string>> {
   const unique = new Map(causes.map((cause) => [nameOf(cause), cause]));
-  const rows = [...unique.values()].map((cause) => ({
+  const rows = [...unique.values()].map(({ event: _event, ...cause }) => ({
     ...cause,
     id: newId('alert', now.getTime()),
     title: cause.title.slice(0, 200),
     summary: cause.summary.slice(0, 2_000),
-    remind_s: cause.kind === 'model_retiring' ? remind_of_model_s : remind_after_s,
+    remind_s: seldom.includes(cause.kind) ? remind_seldom_s : remind_after_s,
   }));
-  for (let i = 0; i < rows.length; i += rows_max) await writeRows(tx, rows.slice(i, i + rows_max), now);
+  const opened = new Set<string>();
+  for (let i = 0; i < rows.length; i += rows_max) {
+    const written = await writeRows(tx, rows.slice(i, i + rows_max), now);
+    for (const row of written) if (row.is_new) opened.add(nameOf(row));
+  }
+  return opened;
 }
 
 /** In one statement. */
 const rows_max = 1_000;
 
-async function writeRows(tx: Queryable, rows: readonly object[], now: Date): Promise<void> {
-  await tx.query(
+async function writeRows(tx: Queryable, rows: readonly object[], now: Date) {
+  return tx.query<CauseName & { is_new: boolean }>(
     `insert into alerts (id, account_id, kind, subject, level, title, summary, mark, remind_after, opened_at, seen_at)
      select id, account_id, kind, subject, level, title, summary, mark, make_interval(secs => remind_s), $2, $2
        from jsonb_to_recordset((($1::jsonb)->'causes')) as r (id text, account_id text, kind text, subject text,
@@ -165,7 +196,8 @@ async function writeRows(tx: Queryable, rows: readonly object[], now: Date): Pro
       order by account_id, kind, subject
      on conflict (coalesce(account_id, ''), kind, subject) where closed_at is null do update set
        level = excluded.level, title = excluded.title, summary = excluded.summary, mark = excluded.mark,
-       seen_at = greatest(alerts.seen_at, excluded.seen_at)`,
+       seen_at = greatest(alerts.seen_at, excluded.seen_at)
+     returning account_id, kind, subject, xmax = 0 as is_new`,
     [recordText({ causes: rows }), now],
   );
 }

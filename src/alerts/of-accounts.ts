@@ -1,24 +1,32 @@
 import { nameInMail } from '../accounts/mails.ts';
+import { accountCurrencies } from '../accounts/accounts.ts';
 import { keyNamesOf } from '../accounts/keys.ts';
 import { listThresholds } from '../billing/alerts.ts';
+import type { Settings } from '../catalog/model.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
 import { allAccountBudgets, type BudgetState } from '../money/account-budgets.ts';
 import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
-import { balanceView, exact, type Money } from '../money/money.ts';
+import { balanceView, costView, exact, type Money } from '../money/money.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
-import { noteLook, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
+import { disableFailing, failingEndpoints } from '../webhooks/failing.ts';
+import { isAccountKind, noteLook, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
 import { failingAccounts } from './error-rate.ts';
 import { default_settings, errorPercents, settingsOf, wants } from './settings.ts';
 
 /** The parts of the app that a look at all accounts takes. */
-export type AccountParts = { readonly db: Db; readonly clock: Clock };
+export type AccountParts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly catalog: { readonly current: { readonly settings: Settings } };
+};
 
 type Findings = { causes: Cause[]; ended: CauseName[] };
 
 /** Looks for causes of alerts in all accounts, and opens and closes alerts. */
-export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void> {
+export async function lookAtAccounts({ db, clock, catalog }: AccountParts): Promise<void> {
+  const { disable_after_ms } = catalog.current.settings.webhooks;
   const now = new Date(clock.now());
   const open = await openAlerts(db, 'accounts');
   const thresholds = new Map((await listThresholds(db)).map(({ account_id, threshold }) => [account_id, threshold]));
@@ -29,6 +37,7 @@ export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void>
     ...(await keysNearLimit(db, now)),
     ...budgets,
     ...(await failingWebhooks(db, now)),
+    ...(await failedEndpoints(db, disable_after_ms, now)),
     ...(await failedCalls(db, now)),
   ];
   const ids = new Set([...open, ...others].map(({ account_id }) => account_id ?? ''));
@@ -37,8 +46,7 @@ export async function lookAtAccounts({ db, clock }: AccountParts): Promise<void>
     const threshold = thresholds.get(account_id ?? '');
     if (kind === 'balance_low') return threshold !== undefined && subject === exact(threshold);
     if (kind === 'budget') return named.has(subject);
-    if (kind !== 'key_limit' && kind !== 'webhooks_failing' && kind !== 'error_rate') return false;
-    return wants(settings.get(account_id ?? '') ?? default_settings, kind);
+    return isAccountKind(kind) && wants(settings.get(account_id ?? '') ?? default_settings, kind);
   };
   const causes = [...low.causes, ...others].filter(isWanted);
   await noteLook(db, 'accounts', { causes, ended: low.ended, isWithdrawn: (alert) => !isWanted(alert) }, now);
@@ -68,6 +76,10 @@ async function lowBalances(db: Db, thresholds: ReadonlyMap<string, Money>, open:
       title: is_empty ? 'Empty balance' : 'Low balance',
       summary: `The account has ${text(available)} available, which is less than ${text(threshold)}. Without money, no new work starts.`,
       mark: entry,
+      event: {
+        type: 'balance.low',
+        data: { available: balanceView(available, currency), threshold: balanceView(threshold, currency) },
+      },
     });
   }
   return findings;
@@ -83,7 +95,9 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
     budgets.map(({ key_id }) => key_id),
     now,
   );
-  const month = nextMonth(now).toISOString().slice(0, 10);
+  const currencies = await accountCurrencies(db, [...new Set(budgets.map(({ account_id }) => account_id))]);
+  const resets_at = nextMonth(now).toISOString();
+  const month = resets_at.slice(0, 10);
   return budgets.flatMap(({ account_id, key_id, limit_month, spent, held }): Cause[] => {
     const name = names.get(key_id);
     if (name === undefined) return []; // no key of the budget works any more
@@ -92,7 +106,17 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
     const title = `${is_full ? 'Limit reached' : 'Limit near'}: ${nameInMail(name)}`;
     const rest = is_full ? 'Its calls are refused' : 'At 100 % its calls are refused';
     const summary = `The key "${nameInMail(name)}" has used ${percent} % of its limit for this month, open holds included. ${rest} until ${month} (UTC), or until its limit is raised.`;
-    return [{ account_id, kind: 'key_limit', subject: key_id, level: is_full ? 2 : 1, title, summary, mark: null }];
+    const currency = currencies.get(account_id) ?? '';
+    const use = {
+      limit: costView(limit_month, currency),
+      used: costView(spent + held, currency),
+      used_percent: percent,
+    };
+    const data = { key_id, key_name: name, ...use, resets_at };
+    const event = { type: is_full ? 'budget.exceeded' : 'budget.threshold', data } as const;
+    return [
+      { account_id, kind: 'key_limit', subject: key_id, level: is_full ? 2 : 1, title, summary, mark: null, event },
+    ];
   });
 }
 
@@ -154,6 +178,34 @@ async function failingWebhooks(db: Db, now: Date): Promise<Cause[]> {
       summary: `${counted(failing, 'webhook')} could not be delivered in the last hour, and ${delivered} arrived. The page Webhooks has the answers of your receiver. What was dropped can be sent again there.`,
       mark: null,
     }));
+}
+
+/** Endpoints that have failed for a day or so, and those that were disabled for it. */
+async function failedEndpoints(db: Db, disable_after_ms: number, now: Date): Promise<Cause[]> {
+  await disableFailing(db, disable_after_ms, now);
+  const failing = await failingEndpoints(db, disable_after_ms);
+  return failing.map(({ account_id, id, url, failing_since, disabled_reason }) => {
+    const { host } = new URL(url); // the rest of the address may have a secret in it
+    const since = failing_since ? ` since ${failing_since.toISOString().slice(0, 16).replace('T', ' ')} UTC` : '';
+    const rest = 'Events that it missed can be sent again on the page Webhooks.';
+    const name = { account_id, kind: 'endpoint_failing', subject: id, mark: null } as const;
+    if (disabled_reason === null) {
+      const after = durationWords(disable_after_ms);
+      const summary = `Every attempt to deliver to the webhook endpoint at ${host} has failed${since}. After ${after} of that it is disabled. The page Webhooks has the answers of your receiver.`;
+      return { ...name, level: 1, title: `A webhook endpoint fails: ${nameInMail(host)}`, summary };
+    }
+    const why =
+      disabled_reason === 'gone'
+        ? 'its receiver answered 410, which means that it is gone'
+        : `every attempt has failed${since}`;
+    const summary = `The webhook endpoint at ${host} is disabled, because ${why}. Repair the receiver and enable it there, or delete it. ${rest}`;
+    return { ...name, level: 2, title: `A webhook endpoint is disabled: ${nameInMail(host)}`, summary };
+  });
+}
+
+function durationWords(ms: number): string {
+  const hours = Math.max(1, Math.round(ms / 3_600_000));
+  return hours >= 48 && hours % 24 === 0 ? `${hours / 24} days` : counted(hours, 'hour');
 }
 
 async function failedCalls(db: Db, now: Date): Promise<Cause[]> {

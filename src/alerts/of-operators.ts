@@ -132,14 +132,20 @@ const ending_ms = 30 * 86_400_000;
 /** One for each day on which models end. */
 async function endingModels({ catalog }: OperatorParts, now: Date): Promise<Cause[]> {
   const last = new Date(now.getTime() + ending_ms).toISOString().slice(0, 10);
-  const days = new Map<string, string[]>();
-  for (const { id, retirement } of catalog.current.models.values()) {
+  const days = new Map<string, { lines: string[]; models: { id: string; replacement: string | null }[] }>();
+  for (const { id, hidden, retirement } of catalog.current.models.values()) {
     if (!retirement || retirement.on > last) continue;
-    days.set(retirement.on, [...(days.get(retirement.on) ?? []), `${id} ${endText(retirement)}`]);
+    const day = days.get(retirement.on) ?? { lines: [], models: [] };
+    day.lines.push(`${id} ${endText(retirement)}`);
+    if (!hidden) day.models.push({ id, replacement: retirement.replaced_by ?? null });
+    days.set(retirement.on, day);
   }
-  return [...days].map(([day, lines]) => {
+  return [...days].map(([day, { lines, models }]) => {
     const title = `Models end on ${day}`;
-    return causeOf('model_retiring', { subject: day, level: 1, title, summary: listed(lines) });
+    const cause = causeOf('model_retiring', { subject: day, level: 1, title, summary: listed(lines) });
+    return models.length === 0
+      ? cause
+      : { ...cause, event: { type: 'model.retiring', data: { ends_on: day, models } } };
   });
 }
 

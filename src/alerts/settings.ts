@@ -95,6 +95,6 @@ export async function setSettings(
 /** Tells whether an account wants to hear of this. Of its balance it does as long as it has an amount. */
 export function wants(settings: AlertSettings, kind: AccountKind): boolean {
   if (kind === 'key_limit') return settings.key_limit;
-  if (kind === 'webhooks_failing') return settings.webhooks_failing;
+  if (kind === 'webhooks_failing' || kind === 'endpoint_failing') return settings.webhooks_failing;
   return kind === 'balance_low' || settings.error_percent !== null;
 }

@@ -5,6 +5,7 @@ import { sendNotices, type NoticeParts } from './notices.ts';
 /** Looks after the alerts of all accounts: what is new of them, and what is to be said. */
 export async function watchAccounts(app: NoticeParts, stopped: AbortSignal): Promise<void> {
   await lookAtAccounts(app);
+  app.engine.wake('delivery.send'); // events of alerts
   await sendNotices(app, 'accounts', stopped);
 }
 

@@ -4,7 +4,7 @@ import { sqlName, type GrowingTable, type Table } from '../db/tables.ts';
 import { growing_entries, moments } from '../money/ledger.ts';
 import { growing_idempotency_keys } from '../tasks/create.ts';
 import { growing_tasks } from '../tasks/files.ts';
-import { growing_deliveries } from '../webhooks/delivery.ts';
+import { growing_deliveries, growing_events } from '../webhooks/delivery.ts';
 
 /**
  * Nearly all of a large database, in the order in which it is read: entries go only after the tasks that they tell of,
@@ -12,6 +12,7 @@ import { growing_deliveries } from '../webhooks/delivery.ts';
  */
 export const growing_tables: readonly GrowingTable[] = [
   growing_entries,
+  growing_events,
   growing_deliveries,
   growing_tasks,
   growing_idempotency_keys,

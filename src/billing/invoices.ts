@@ -32,7 +32,15 @@ export type MonthRun = {
   failed: { account_id: string; error: unknown }[];
 };
 
-type Run = { issuer: Issuer; month: string; now: Date };
+type Run = {
+  issuer: Issuer;
+  month: string;
+  now: Date;
+  /** Called in the transaction that makes an invoice. */
+  onInvoice?: OnInvoice | undefined;
+};
+
+export type OnInvoice = (tx: Queryable, invoice: Invoice, total: Money, now: Date) => Promise<void>;
 
 type Bounds = { account_id?: string | undefined; signal?: AbortSignal | undefined };
 
@@ -107,6 +115,7 @@ async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoic
     });
     const place = { series: run.issuer.series, year, serial, sequence: before.length + 1, through: statement.through };
     await keep(tx, invoice, { ...place, total: statement.charged, now: run.now });
+    await run.onInvoice?.(tx, invoice, statement.charged, run.now);
     return invoice;
   });
 }
@@ -205,7 +214,7 @@ async function customerOf(tx: Queryable, { id, name }: Account): Promise<Custome
  */
 export async function makeDueInvoices(
   db: Db,
-  { issuer, now, signal }: { issuer: Issuer; now: Date; signal?: AbortSignal },
+  { issuer, now, signal, onInvoice }: Omit<Run, 'month'> & { signal?: AbortSignal },
 ): Promise<MonthRun> {
   const all: MonthRun = { created: [], existing: 0, failed: [] };
   const last = Array.from({ length: months_back }, (_, index) => monthBefore(now, months_back - index));
@@ -216,7 +225,7 @@ export async function makeDueInvoices(
   for (const month of last) {
     if (!isOver(month, now) || signal?.aborted) continue;
     const make = done.some((one) => one.month === month) ? makeMissed : makeInvoices;
-    const { created, existing, failed } = await make(db, { issuer, month, now, signal });
+    const { created, existing, failed } = await make(db, { issuer, month, now, signal, onInvoice });
     all.created.push(...created);
     all.existing += existing;
     all.failed.push(...failed);

@@ -344,7 +344,11 @@ export type Settings = {
   /** True if callers choose among the routes of a chat model, and read which one answered. */
   readonly routing: { readonly by_caller: boolean };
   readonly net_allow: readonly string[];
-  readonly webhooks: { readonly retry_delays_ms: readonly number[]; readonly timeout_ms: number };
+  readonly webhooks: {
+    readonly retry_delays_ms: readonly number[];
+    readonly timeout_ms: number;
+    readonly disable_after_ms: number;
+  };
   readonly outputs: { readonly link_ttl_ms: number; readonly keep_ms: number };
   readonly tasks: { readonly keep_ms: number };
   /** Time for which rows are kept: sessions and invitations after their end; the audit log for ever without one. */

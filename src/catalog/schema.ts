@@ -121,6 +121,13 @@ const webhooks = section(
       }),
     ),
     timeout: Type.Optional(duration('5m', { description: 'For one whole attempt.', default: '10s' })),
+    disable_after: Type.Optional(
+      duration('90d', {
+        description:
+          'An endpoint of an account whose deliveries have all failed for so long is disabled; people hear of it after a third of that.',
+        default: '3d',
+      }),
+    ),
   },
   { description: 'Delivery of task events.' },
 );

@@ -37,6 +37,7 @@ export function settingsOf(file: CatalogFile): Settings {
     webhooks: {
       retry_delays_ms: (webhooks?.retry_delays ?? ['10s', '1m', '5m', '30m', '2h']).map(milliseconds),
       timeout_ms: milliseconds(webhooks?.timeout ?? '10s'),
+      disable_after_ms: milliseconds(webhooks?.disable_after ?? '3d'),
     },
     outputs: { link_ttl_ms: milliseconds(outputs?.link_ttl ?? '24h'), keep_ms: milliseconds(outputs?.keep ?? '7d') },
     tasks: { keep_ms: milliseconds(tasks?.keep ?? default_keep) },

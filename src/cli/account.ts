@@ -24,6 +24,7 @@ import { balanceOf, creditManually, type Balance, type ManualCreditAnswer } from
 import { exact, money_max } from '../money/money.ts';
 import { exportAccount } from './account-export.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
+import { publishTopUp } from '../webhooks/events.ts';
 
 export function accountCommands(account: Command): void {
   const create = account.command('create').description('create an account').requiredOption('--name <name>', 'its name');
@@ -107,6 +108,8 @@ async function creditOne(
       const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
       const details = { amount: exact(amount), reason, ref };
       if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
+      if (booked.outcome === 'booked' && type === 'topup')
+        await publishTopUp(tx, account, { amount, available: booked.available, ref }, now);
       return booked;
     }),
   );

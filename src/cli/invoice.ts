@@ -4,6 +4,7 @@ import { isMonth, periodOf } from '../billing/invoice.ts';
 import { invoiceTime, isOver, makeInvoices } from '../billing/invoices.ts';
 import { requireAccount } from './account.ts';
 import { CommandError, says, table, withApp, type CommandResult } from './command.ts';
+import { publishInvoice } from '../webhooks/events.ts';
 
 export function invoiceCommands(invoice: Command): void {
   const run = invoice
@@ -31,7 +32,7 @@ async function makeThem(app: CommandApp, options: { month?: string; account?: st
     created: invoices,
     existing,
     failed,
-  } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id });
+  } = await makeInvoices(app.db, { issuer, month, now, account_id: account?.id, onInvoice: publishInvoice });
   const created = invoices.map(({ number, customer, total, currency, supplement_to = null }) => ({
     number,
     account: customer.account_id,

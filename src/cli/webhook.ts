@@ -54,6 +54,7 @@ async function resendOne(app: ManualSendParts, id: string): Promise<CommandResul
     throw new CommandError(`There is no delivery "${id}". \`task show TASK\` lists those of a task.`);
   if (answer === 'busy')
     throw new CommandError(`${id} is being sent already: its next attempt is due now or in progress.`);
+  if (answer === 'disabled') throw new CommandError(`The endpoint of ${id} is disabled or deleted.`);
   await note(app, { account_id: delivery?.account_id, action: 'webhook.resend', subject: id });
   return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
 }

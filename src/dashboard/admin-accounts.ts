@@ -28,6 +28,7 @@ import { readBodyFields, wrong } from './body-fields.ts';
 import { limitText, readLimit, renderKey } from './keys.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminAccount, AdminAccountNames, AdminAccountPage, AdminAccounts } from './views/admin.ts';
+import { publishTopUp } from '../webhooks/events.ts';
 
 const text = { type: 'string' };
 const filters = {
@@ -187,10 +188,13 @@ export const admin_credit = session_endpoint(
     const movement = { account_id: account.id, type, amount, ref, reason } as const;
     const { outcome, available } = await whileLeased(() =>
       app.db.tx(async (tx) => {
-        const answer = await creditManually(tx, movement, new Date(app.clock.now()));
+        const now = new Date(app.clock.now());
+        const answer = await creditManually(tx, movement, now);
         const details = { amount: exact(amount), reason, ref };
         if (answer.outcome === 'booked')
           await noteOn({ db: tx, clock: app.clock }, call, account.id, 'account.credit', details);
+        if (answer.outcome === 'booked' && type === 'topup')
+          await publishTopUp(tx, account, { amount, available: answer.available, ref }, now);
         return answer;
       }),
     );

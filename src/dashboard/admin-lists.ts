@@ -187,6 +187,9 @@ export const admin_resend = session_endpoint(
         code: 'conflict',
       });
     }
+    if (answer === 'disabled') {
+      throw new ApiError('conflict', 'Its endpoint is disabled or deleted.', { code: 'conflict' });
+    }
     const { account_id } = delivery;
     const now = new Date(app.clock.now());
     const { user } = call.person;

@@ -97,6 +97,15 @@ import {
   rotate_secret,
   send_test,
 } from './webhooks.ts';
+import {
+  change_webhook_endpoint,
+  create_webhook_endpoint,
+  delete_webhook_endpoint,
+  list_webhook_endpoints,
+  replay_webhook_endpoint,
+  rotate_webhook_endpoint,
+  test_webhook_endpoint,
+} from './webhook-endpoints.ts';
 
 const endpoints: readonly Endpoint<App>[] = [
   ...login_endpoints,
@@ -227,6 +236,13 @@ const endpoints: readonly Endpoint<App>[] = [
   reveal_secret,
   rotate_secret,
   send_test,
+  list_webhook_endpoints,
+  create_webhook_endpoint,
+  change_webhook_endpoint,
+  delete_webhook_endpoint,
+  rotate_webhook_endpoint,
+  test_webhook_endpoint,
+  replay_webhook_endpoint,
   list_deliveries,
   get_delivery,
   resend_delivery,

@@ -11,6 +11,7 @@ import { assert } from '../lib/assert.ts';
 import { isId } from '../lib/ids.ts';
 import { credit } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
+import { publishTopUp } from '../webhooks/events.ts';
 
 /** The parts of the app that crediting payments takes. */
 type Parts = {
@@ -111,7 +112,10 @@ async function creditSession({ db, clock, log }: Parts, session: StripeSession):
     const answer = await credit(tx, movement, now);
     const details = { amount: exact(amount), currency, ref: movement.ref };
     const deed = { by: 'Stripe', action: 'billing.payment', subject: id, details };
-    if (answer.outcome === 'booked') await audit(tx, { ...deed, account_id: payer, now });
+    if (answer.outcome === 'booked') {
+      await audit(tx, { ...deed, account_id: payer, now });
+      await publishTopUp(tx, account, { ...movement, available: answer.available }, now);
+    }
     return answer.outcome;
   });
   return outcome === 'booked' || outcome === 'exists' || refuse(outcome);

@@ -1,4 +1,3 @@
-import type { Windows } from '../limits/window.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
@@ -8,6 +7,7 @@ import { ApiError } from '../errors.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
+import { takeTest } from '../webhooks/manage.ts';
 import { resend, sendTest } from '../webhooks/manual.ts';
 import {
   bodyOfDelivery,
@@ -15,6 +15,7 @@ import {
   listDeliveries,
   listDeliveryAttempts,
   type Delivery,
+  type DeliveryFilter,
 } from '../webhooks/delivery.ts';
 import { overlapEnd, secretsAt } from '../webhooks/sign.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
@@ -76,28 +77,22 @@ export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', 
   if (problem) throw wrong('url', `The address ${problem}`);
   await takeTest(app, account.id);
   const payload = testBody(account.currency, new Date(app.clock.now()));
-  const { id, delivered, status, error, duration_ms, answer } = await sendTest(app, account, url, payload);
+  const sent = await sendTest(app, account, url, payload);
+  const { id, delivered, status, error, duration_ms, answer, headers } = sent;
   await note(app, call, 'webhook.test', id, { url });
-  const view: TestSentView = { id, delivered, status, error, duration_ms, answer };
+  const view: TestSentView = { id, delivered, status, error, duration_ms, answer, headers };
   return { status: 200, body: view };
 });
-
-/** They go out at once, past the limits of the schedule. */
-const tests_per_minute = 20;
-
-async function takeTest({ windows }: { windows: Windows }, account_id: string): Promise<void> {
-  const taken = await windows.take('other', `webhook test ${account_id}`, tests_per_minute, performance.now());
-  if (taken.ok) return;
-  const seconds = Math.ceil(taken.retry_after_ms / 1000);
-  const headers = { 'retry-after': String(seconds) };
-  throw new ApiError('rate_limit', `Too many test payloads in a minute. Try again in ${seconds} s.`, { headers });
-}
 
 const text = { type: 'string' };
 const filters = {
   limit: { description: 'Number of deliveries.', schema: { type: 'integer' } },
   after: { description: 'Older than this one.', schema: text },
   state: { description: 'Only in this state.', schema: text },
+  task: { description: 'Only those that tell of this task.', schema: text },
+  event: { description: 'Only of this type.', schema: text },
+  endpoint: { description: 'Only to this endpoint.', schema: text },
+  q: { description: 'Only to addresses with this part.', schema: text },
 };
 
 /** The account's deliveries, newest first. */
@@ -112,12 +107,25 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25,
     ...(after !== undefined && { after }),
     ...(standing && { standing }),
+    ...searchOf(query),
   });
   const data = lines.map((line) => {
     return { ...renderDelivery(line), last_status: line.last_status, last_error: line.last_error };
   });
   const page: Page<DeliveryLineView> = { data, has_more };
   return { status: 200, body: page };
+}
+
+/** Reads the filters of the list. An id that cannot be one finds nothing. */
+function searchOf(query: AccountCall['query']): Partial<DeliveryFilter> {
+  const clean = (name: string) => query.get(name)?.replaceAll('\0', '').trim() || undefined;
+  const [task_id, event, endpoint_id, url_part] = [clean('task'), clean('event'), clean('endpoint'), clean('q')];
+  return {
+    ...(task_id !== undefined && { task_id }),
+    ...(event !== undefined && { event }),
+    ...(endpoint_id !== undefined && { endpoint_id }),
+    ...(url_part !== undefined && { url_part }),
+  };
 }
 
 /** One delivery with every attempt. */
@@ -138,6 +146,9 @@ export const resend_delivery = account_endpoint('POST', '/deliveries/{id}/resend
   if (answer === 'missing') throw unknownDelivery();
   if (answer === 'busy') {
     throw new ApiError('conflict', 'It is being sent already: an attempt is due now or in progress.');
+  }
+  if (answer === 'disabled') {
+    throw new ApiError('conflict', 'Its endpoint is disabled or deleted. Enable it, then send it again.');
   }
   await note(app, call, 'webhook.resend', delivery.id);
   return { status: 202, body: { ok: true } };

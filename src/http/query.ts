@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
+import { isoTime } from '../lib/iso-time.ts';
 import type { ParameterDocs, Query } from './endpoint.ts';
 
 const empty: Query = new Map();
@@ -101,17 +102,6 @@ export function timeRange(query: Query, usual: { from: (to: Date) => Date; to: D
   if (to <= from) throw wrong('to', 'to must be later than from.');
   if (to.getTime() - from.getTime() > range_ms_max) throw wrong('from', 'from and to may be at most 400 days apart.');
   return { from, to };
-}
-
-const iso = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
-
-function isoTime(text: string): Date | undefined {
-  const parts = iso.exec(text);
-  if (!parts) return undefined;
-  const days_in_month = new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate();
-  if (Number(parts[3]) > days_in_month) return undefined; // Date would make 2 March of 30 February
-  const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
 function wrong(name: string, message: string): ApiError {

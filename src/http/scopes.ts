@@ -1,6 +1,6 @@
 import type { Scope } from '../accounts/key-rules.ts';
 
-/** Which scope opens a path below /v1, the first that fits; undefined: any. */
+/** Which scope opens a path below /v1, the first that fits; undefined: any; none: only a key without scopes. */
 const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly Scope[] | undefined }[] = [
   { path: /^\/v1(?:beta)?\/models\//, method: 'POST', scopes: ['chat'] },
   { path: /^\/v1\/(?:models|key)(?:\/|$)/, scopes: undefined },
@@ -14,6 +14,8 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   { path: /^\/v1\/batches(?:\/|$)/, method: 'GET', scopes: ['chat', 'read'] },
   { path: /^\/v1\/batches(?:\/|$)/, scopes: ['chat'] },
   { path: /^\/v1\/(?:balance|usage|speed)(?:\/|$)/, scopes: ['read'] },
+  { path: /^\/v1\/webhook_endpoints(?:\/|$)/, method: 'GET', scopes: ['read'] },
+  { path: /^\/v1\/webhook_endpoints(?:\/|$)/, scopes: [] },
   { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/v1beta\/files(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/(?:v1beta|upload\/v1|upload\/v1beta)\/files(?:\/|$)/, scopes: ['media'] },

@@ -79,7 +79,9 @@ export type IdPrefix =
   | 'conv'
   | 'prompt'
   | 'msg'
-  | 'item';
+  | 'item'
+  | 'evt'
+  | 'whe';
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {

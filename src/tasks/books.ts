@@ -1,7 +1,7 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
 import { holdOf, open_holds, upstreamCostOf } from '../money/books.ts';
 import type { Rule, Walk } from '../money/rule.ts';
-import { delivery_rules, deliveryOf } from '../webhooks/books.ts';
+import { delivery_rules, deliveryOf, unpublished } from '../webhooks/books.ts';
 
 const walk: Walk = { table: 'tasks', time: 'completed_at', rows: 20_000 };
 
@@ -70,6 +70,12 @@ export const task_rules: readonly Rule[] = [
     sql: `select t.account_id || ' ' || t.id as subject, 'sent before its task was final' as detail, 0 as off_by
             from (select * from ${walked} w where completed_at is null or webhook_url is null) t
             join ${deliveryOf('t.account_id', 't.id')} d on true`,
+  },
+  {
+    name: 'a final task is published to the endpoints of its account that ask for it',
+    walk,
+    sql: `select t.account_id || ' ' || t.id as subject, 'no event' as detail, 0 as off_by
+            from (select * from ${walked} w where completed_at is not null) t where ${unpublished('t')}`,
   },
   ...delivery_rules,
 ];

@@ -12,6 +12,7 @@ import { useRecord, type UpstreamCharge } from '../money/upstream.ts';
 import type { UpstreamCost } from '../providers/provider.ts';
 import { inSpan } from '../tracing/tracer.ts';
 import { withoutWords } from '../lib/without-words.ts';
+import { newId } from '../lib/ids.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
 import type { Claimed } from './attempts.ts';
 import { dropInputs, type InputParts } from './inputs.ts';
@@ -76,6 +77,9 @@ export type Preconditions = {
 /** `final`: somebody else was first. `taken`: the attempt is no longer the one of the grounds. */
 export type Finished = 'finished' | 'final' | 'taken';
 
+/** Results of `end_task`. `published`: finished, and endpoints of the account are to hear of it. */
+type EndOutcome = Finished | 'published' | 'changed';
+
 /** The channel on which every node learns that a task is final; the payload is the task's id. */
 export const finished_channel = 'task_finished';
 
@@ -98,15 +102,16 @@ export async function finish(
       task = await loadTask(parts.db, ref);
       continue;
     }
-    if (outcome === 'finished') {
+    if (outcome === 'finished' || outcome === 'published') {
       await failpoint('task.finished');
       parts.notifier.notify(finished_channel, task.id);
       parts.throttle.promoteSoon();
-      if (task.webhook_url !== null) parts.engine.wake('delivery.send');
+      if (task.webhook_url !== null || outcome === 'published') parts.engine.wake('delivery.send');
       logCompletion(parts, task, completion);
       countEnd(parts, task, completion, preconditions);
       if (completion.status === 'failed') await removeStored(parts, ref);
       await dropInputs(parts, task.model, ref);
+      return 'finished';
     }
     return outcome;
   }
@@ -126,7 +131,7 @@ async function tryFinish(
   task: Task,
   completion: Completion,
   preconditions: Preconditions,
-): Promise<Finished | 'changed'> {
+): Promise<EndOutcome> {
   const completed_at = new Date(parts.clock.now());
   const started_at = task.started_at ?? preconditions.started_at ?? null;
   const succeeded = completion.status === 'succeeded';
@@ -155,6 +160,7 @@ async function tryFinish(
     upstream: useRecord(completion.upstream),
     upstream_cost: costText(completion),
     delivery: task.webhook_url === null ? null : newDelivery(task, task.webhook_url, completed_at.getTime()),
+    event_id: newId('evt', completed_at.getTime()),
   };
   const values = [completed_at, recordText(end), body];
   const write = () => retryWhileUnavailable(() => parts.finisher({ account_id: task.account_id, values }));
@@ -183,14 +189,14 @@ function endOfFailure(
 type Finish = { account_id: string; values: readonly unknown[] };
 
 /** Writes the ends of tasks. */
-export type Finisher = Batcher<Finish, Finished | 'changed'>;
+export type Finisher = Batcher<Finish, EndOutcome>;
 
 /** Each has a connection. */
 const finishes_max = 6;
 
 /** Writes each end by itself: those of an account whose balance somebody else has locked take no connection. */
 export function makeFinisher(db: Db): Finisher {
-  return makeBatcher<Finish, Finished | 'changed'>({
+  return makeBatcher<Finish, EndOutcome>({
     together: (finishes) => Promise.all(finishes.map(({ values }) => callFinish(db, values))),
     groups: lockedBy(db, ({ account_id }: Finish) => account_id),
     batch_max: 1,
@@ -199,8 +205,8 @@ export function makeFinisher(db: Db): Finisher {
   });
 }
 
-async function callFinish(db: Db, values: readonly unknown[]): Promise<Finished | 'changed'> {
-  const rows = await db.query<{ outcome: Finished | 'changed' }>(finish_statement, values, 'brief');
+async function callFinish(db: Db, values: readonly unknown[]): Promise<EndOutcome> {
+  const rows = await db.query<{ outcome: EndOutcome }>(finish_statement, values, 'brief');
   const outcome = rows[0]?.outcome;
   if (outcome === undefined) throw new Error('end_task answered nothing');
   return outcome;

@@ -169,17 +169,21 @@ export async function listAttempts(db: Queryable, ref: TaskRef): Promise<Attempt
 }
 
 /** A signed test payload's body: a finished task that never was, without output (specification 2.1). */
-export function testBody(currency: string, now: Date): string {
+export function testBody(
+  currency: string,
+  now: Date,
+  error: { type: TaskErrorType; message: string } | null = null,
+): string {
   return renderTask({
     id: newId('task', now.getTime()),
-    status: 'succeeded',
+    status: error ? 'failed' : 'succeeded',
     model: 'sandbox/image',
     output: [],
     currency,
     cost: 0n,
     estimate: 0n,
-    error_type: null,
-    error_message: null,
+    error_type: error?.type ?? null,
+    error_message: error?.message ?? null,
     metadata: '{"test":"true"}',
     created_at: now,
     started_at: now,

@@ -6,6 +6,16 @@ export const deliveryOf = (account_id: string, task_id: string) => `lateral (
   select d.event, d.url, d.body, d.created_at from deliveries d
    where d.account_id = ${account_id} and d.task_id = ${task_id} offset 0)`;
 
+/** For the rules of tasks: nothing was published of the final task `t`, and an endpoint asked for it long before its end. */
+export const unpublished = (t: string) => `exists (
+  select from webhook_endpoints w
+   where w.account_id = ${t}.account_id and w.enabled and w.changed_at < ${t}.completed_at - interval '1 minute'
+     and endpoint_wants(w, case ${t}.error_type when 'canceled' then 'task.canceled' else 'task.' || ${t}.status end,
+       ${t}.model, ${t}.key_id, ${t}.metadata))
+  and not exists (select from webhook_events e where e.account_id = ${t}.account_id and e.task_id = ${t}.id)`;
+
+const event_walk: Walk = { table: 'webhook_events', time: 'created_at', rows: 20_000 };
+
 const walk: Walk = { table: 'deliveries', time: 'ended_at', rows: 20_000 };
 
 /** Rules about deliveries for `medley books`. */
@@ -28,6 +38,25 @@ export const delivery_rules: readonly Rule[] = [
               select count(*) as made, coalesce(bool_or(status between 200 and 299), false) as arrived from delivery_attempts a
                where a.account_id = d.account_id and a.delivery_id = d.id offset 0) a
            where d.attempts <> a.made or (d.delivered_at is not null) <> a.arrived`,
+  },
+  {
+    name: 'an event of the last day has a delivery to each endpoint that asks for it',
+    walk: event_walk,
+    sql: `select e.account_id || ' ' || e.id as subject, 'none to ' || w.id as detail, 0 as off_by
+            from webhook_events e
+            join webhook_endpoints w on w.account_id = e.account_id and w.enabled
+             and w.changed_at < e.created_at - interval '1 minute'
+             and endpoint_wants(w, e.type, e.model, e.key_id, e.metadata)
+           where e.created_at > $1::timestamptz and e.created_at <= $2::timestamptz and e.created_at > now() - interval '1 day'
+             and not exists (select from deliveries d
+               where d.account_id = e.account_id and d.event_id = e.id and d.endpoint_id = w.id)`,
+  },
+  {
+    name: 'a delivery that waits for an endpoint has its event',
+    sql: `select d.account_id || ' ' || d.id as subject, 'no event ' || d.event_id as detail, 0 as off_by
+            from deliveries d
+           where d.state = 'waiting' and d.event_id is not null
+             and not exists (select from webhook_events e where e.account_id = d.account_id and e.id = d.event_id)`,
   },
   {
     name: 'no slot and no place in the backlog is held for a delivery that does not wait',

@@ -6,6 +6,7 @@ import type { GrowingTable } from '../db/tables.ts';
 import { assert } from '../lib/assert.ts';
 import { firstIdSince, newId } from '../lib/ids.ts';
 import { hasLaterEntry } from '../money/ledger.ts';
+import type { EventType } from './events.ts';
 
 /** Names a delivery everywhere inside; the account leads because it will be the distribution key. */
 export type DeliveryRef = { account_id: string; id: string };
@@ -17,10 +18,14 @@ export type AlertEvent = 'alert.opened' | 'alert.raised' | 'alert.reminder' | 'a
 
 /** One event for one URL, without its body. */
 export type Delivery = DeliveryRef & {
-  /** Null for an alert and a test payload. */
+  /** Null for an alert and a test payload, and for events that are of no task. */
   task_id: string | null;
-  event: 'task.succeeded' | 'task.failed' | AlertEvent;
+  event: EventType | AlertEvent;
   url: string;
+  /** Of a delivery to an endpoint of its account, which may be gone. */
+  endpoint_id: string | null;
+  /** The event that is delivered to an endpoint; null for a test. */
+  event_id: string | null;
   state: DeliveryState;
   attempts: number;
   next_at: Date | null;
@@ -82,7 +87,9 @@ export const growing_deliveries: GrowingTable = {
   name: 'public.deliveries',
   key: 'id',
   changes: `r.state = 'waiting'`,
-  is_later: `case when r.task_id is null then r.created_at > m.at else ${hasLaterEntry('r.task_id', ['close', 'late'])} end`,
+  is_later: `case when r.task_id is null then r.created_at > m.at or exists (select from webhook_events v
+      where v.account_id = r.account_id and v.id = r.event_id and ${hasLaterEntry('v.task_id', ['close', 'late'])})
+    else ${hasLaterEntry('r.task_id', ['close', 'late'])} end`,
   values: {
     state: `case when r.state <> 'waiting' then r.state when r.delivered_at is null then 'dropped' else 'delivered' end`,
     by_hand: `r.by_hand and r.state <> 'waiting'`,
@@ -92,22 +99,31 @@ export const growing_deliveries: GrowingTable = {
   parts: { name: 'public.delivery_attempts', key: 'delivery_id' },
 };
 
-const columns = `account_id, id, task_id, event, url, state, attempts, next_at, created_at, delivered_at, ended_at`;
+/** For backups: the event of a task is there from the end of its hold on. Read before its deliveries, since it outlives them. */
+export const growing_events: GrowingTable = {
+  name: 'public.webhook_events',
+  key: 'id',
+  is_later: `case when r.task_id is null then r.created_at > m.at else ${hasLaterEntry('r.task_id', ['close', 'late'])} end`,
+};
+
+const columns = `d.account_id, d.id, coalesce(d.task_id, (select e.task_id from webhook_events e
+    where e.account_id = d.account_id and e.id = d.event_id)) as task_id, d.event, d.url, d.endpoint_id, d.event_id, d.state,
+  d.attempts, d.next_at, d.created_at, d.delivered_at, d.ended_at`;
 
 export async function findDelivery(db: Queryable, id: string): Promise<Delivery | undefined> {
-  const rows = await db.query<Delivery>(`select ${columns} from deliveries where id = $1`, [id]);
+  const rows = await db.query<Delivery>(`select ${columns} from deliveries d where d.id = $1`, [id]);
   return rows[0];
 }
 
-/** The delivery of a task's event; undefined if it has no webhook or is not final. */
+/** The delivery to a task's own `webhook_url`; undefined if it has none or is not final. */
 export async function deliveryOfTask(
   db: Queryable,
   task: { account_id: string; task_id: string },
 ): Promise<Delivery | undefined> {
-  const rows = await db.query<Delivery>(`select ${columns} from deliveries where account_id = $1 and task_id = $2`, [
-    task.account_id,
-    task.task_id,
-  ]);
+  const rows = await db.query<Delivery>(
+    `select ${columns} from deliveries d where d.account_id = $1 and d.task_id = $2`,
+    [task.account_id, task.task_id],
+  );
   return rows[0];
 }
 
@@ -130,13 +146,19 @@ export type DeliveryFilter = {
   /** Deliveries made before this one. */
   after?: string;
   standing?: DeliveryStanding;
+  /** Only those that tell of this task; needs an account. */
+  task_id?: string;
+  event?: string;
+  endpoint_id?: string;
+  /** A part of the address, in any case. */
+  url_part?: string;
 };
 
 const standings: { readonly [standing in DeliveryStanding]: string } = {
-  waiting: `attempts = 0`,
-  retrying: `attempts > 0`,
-  delivered: `state = 'delivered'`,
-  dropped: `state = 'dropped'`,
+  waiting: `d.attempts = 0`,
+  retrying: `d.attempts > 0`,
+  delivered: `d.state = 'delivered'`,
+  dropped: `d.state = 'dropped'`,
 };
 
 /** As one line of a list, with how the last attempt was answered. */
@@ -145,19 +167,23 @@ export type DeliveryLine = Delivery & { last_status: number | null; last_error: 
 /** Deliveries, newest first: ids sort by time, so they are the cursor. */
 export async function listDeliveries(
   db: Queryable,
-  { account_id, limit, after, standing }: DeliveryFilter,
+  { account_id, limit, after, standing, task_id, event, endpoint_id, url_part }: DeliveryFilter,
 ): Promise<{ lines: DeliveryLine[]; has_more: boolean }> {
   const { text, values } = conditionsOf([
-    ['account_id = ?', account_id],
-    ['id < ?', after],
+    ['d.account_id = ?', account_id],
+    ['d.id < ?', after],
+    ['d.id = any(?)', task_id === undefined ? undefined : await deliveriesAbout(db, account_id ?? '', task_id)],
+    ['d.event = ?', event],
+    ['d.endpoint_id = ?', endpoint_id],
+    ['strpos(lower(d.url), lower(?)) > 0', url_part],
   ]);
   // Those that wait are found by their own index, whatever is believed of their number: never on the way through all.
   const is_waiting = standing === 'waiting' || standing === 'retrying';
-  const from = is_waiting ? `(select * from deliveries where state = 'waiting' offset 0) w` : 'deliveries';
+  const from = is_waiting ? `(select * from deliveries where state = 'waiting' offset 0) d` : 'deliveries d';
   const where = [text, standing === undefined ? '' : standings[standing]].filter((each) => each !== '').join(' and ');
   const rows = await db.query<DeliveryLine>(
     `select d.*, a.status as last_status, a.error as last_error
-       from (select ${columns} from ${from} ${where && `where ${where}`} order by id desc limit $${values.length + 1}) d
+       from (select ${columns} from ${from} ${where && `where ${where}`} order by d.id desc limit $${values.length + 1}) d
        left join delivery_attempts a on a.account_id = d.account_id and a.delivery_id = d.id and a.number = d.attempts
       order by d.id desc`,
     [...values, limit + 1],
@@ -165,9 +191,20 @@ export async function listDeliveries(
   return { lines: rows.slice(0, limit), has_more: rows.length > limit };
 }
 
+/** The ids of the deliveries that tell of a task: to its own address, and to endpoints. */
+async function deliveriesAbout(db: Queryable, account_id: string, task_id: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from deliveries where account_id = $1 and task_id = $2
+     union all select d.id from webhook_events e join deliveries d on d.account_id = e.account_id and d.event_id = e.id
+      where e.account_id = $1 and e.task_id = $2`,
+    [account_id, task_id],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** A delivery of this account. */
 export async function deliveryOf(db: Queryable, { account_id, id }: DeliveryRef): Promise<Delivery | undefined> {
-  const rows = await db.query<Delivery>(`select ${columns} from deliveries where account_id = $1 and id = $2`, [
+  const rows = await db.query<Delivery>(`select ${columns} from deliveries d where d.account_id = $1 and d.id = $2`, [
     account_id,
     id,
   ]);
@@ -176,10 +213,12 @@ export async function deliveryOf(db: Queryable, { account_id, id }: DeliveryRef)
 
 /** Returns the body of every attempt, byte for byte. Empty if it is gone. */
 export async function bodyOfDelivery(db: Queryable, { account_id, id }: DeliveryRef): Promise<string> {
-  const rows = await db.query<{ body: string }>('select body from deliveries where account_id = $1 and id = $2', [
-    account_id,
-    id,
-  ]);
+  const rows = await db.query<{ body: string }>(
+    `select coalesce(e.body, d.body) as body from deliveries d
+       left join webhook_events e on e.account_id = d.account_id and e.id = d.event_id
+      where d.account_id = $1 and d.id = $2`,
+    [account_id, id],
+  );
   return rows[0]?.body ?? '';
 }
 

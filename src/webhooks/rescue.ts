@@ -37,8 +37,8 @@ export async function rescueDeliveries(app: RescueParts, grace_ms = settled_afte
 }
 
 /**
- * Removes deliveries that ended longer ago than they are kept, with their attempts, and forgets which endpoints were
- * slow then.
+ * Removes deliveries that ended longer ago than they are kept, with their attempts, then events without a delivery, and
+ * forgets which endpoints were slow then.
  */
 export async function removeOldDeliveries(app: RescueParts, stopped?: AbortSignal): Promise<number> {
   const ended_before = new Date(app.clock.now() - app.catalog.current.settings.retention.deliveries_ms);
@@ -52,6 +52,21 @@ export async function removeOldDeliveries(app: RescueParts, stopped?: AbortSigna
       [ended_before],
     );
     removed += rows.length;
-    if (rows.length < batch_max || stopped?.aborted) return removed;
+    if (rows.length === batch_max && !stopped?.aborted) continue;
+    await removeOldEvents(app, ended_before, stopped);
+    return removed;
+  }
+}
+
+async function removeOldEvents({ db }: RescueParts, created_before: Date, stopped?: AbortSignal): Promise<void> {
+  for (let removed = batch_max; removed === batch_max && !stopped?.aborted;) {
+    const rows = await db.query(
+      `delete from webhook_events where (account_id, id) in (
+         select e.account_id, e.id from webhook_events e where e.created_at < $1 and not exists (select from deliveries d
+             where d.account_id = e.account_id and d.event_id = e.id) order by e.created_at limit ${batch_max})
+       returning id`,
+      [created_before],
+    );
+    removed = rows.length;
   }
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Engine, Job, Outcome } from '../queue/queue.ts';
@@ -64,9 +65,14 @@ async function tracedAttempt(app: Sender, begun: Begun, stopped: AbortSignal): P
 
 /**
  * Signs the stored bytes and posts them; only 2xx is success, redirects are not followed. Throws only
- * when `stopped` aborts, since then nobody knows how the receiver would have answered.
+ * when `stopped` aborts, since then nobody knows how the receiver would have answered. `onHeaders` gets those of a response.
  */
-export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal): Promise<Ended> {
+export async function attempt(
+  app: Sender,
+  begun: Begun,
+  stopped?: AbortSignal,
+  onHeaders?: (headers: IncomingHttpHeaders) => void,
+): Promise<Ended> {
   const sent_at_ms = app.clock.now();
   const begun_at_ms = performance.now();
   const { timeout_ms } = app.catalog.current.settings.webhooks;
@@ -76,7 +82,7 @@ export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal):
     duration_ms: Math.round(performance.now() - begun_at_ms),
   });
   try {
-    const { status, answer } = await app.guard.send(begun.url, {
+    const { status, headers, answer } = await app.guard.send(begun.url, {
       method: 'POST',
       headers: { ...signedHeaders({ ...begun, sent_at_ms }, begun.secrets), ...traceHeaders() },
       body: begun.body,
@@ -86,6 +92,7 @@ export async function attempt(app: Sender, begun: Begun, stopped?: AbortSignal):
       answer_bytes_max,
       signal: stopped,
     });
+    onHeaders?.(headers);
     const delivered = status >= 200 && status < 300;
     return { ...ended(), status, error: null, answer: storedText(answer), delivered, timed_out: false };
   } catch (error) {

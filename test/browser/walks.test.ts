@@ -145,7 +145,7 @@ test(
     const shown = async (name: string) => (await page.getByRole('region', { name, exact: true }).textContent()) ?? '';
     await keyboard.enter('link', 'Webhooks');
     await keyboard.tabTo('tab', 'Deliveries');
-    await keyboard.press('ArrowRight');
+    await keyboard.press('ArrowRight', 'ArrowRight');
     await keyboard.enter('button', 'Reveal');
     const old = await shown('secret');
     await keyboard.isOn('button', 'Hide');

@@ -28,6 +28,8 @@ begin
     delete from billing_details where account_id = p_account_id;
     delete from balance_alerts where account_id = p_account_id;
     delete from alerts where account_id = p_account_id;
+    delete from webhook_events where account_id = p_account_id;
+    delete from webhook_endpoints where account_id = p_account_id;
     delete from alert_settings where account_id = p_account_id;
     delete from auth.organization where id = p_account_id;
     delete from accounts where id = p_account_id;

@@ -1,6 +1,6 @@
 -- Writes down how attempts ended and hands their slots on: p_items is [{account_id, id, claim, started_at, ended_at,
 -- duration_ms, status, error, answer, delivered, timed_out}], p_delays_ms the schedule. Locks the hosts in the order of
--- their names. Returns each delivery's state, or lost for an attempt whose claim was taken away, which changes nothing.
+-- their names, and endpoints of accounts. Returns each delivery's state, or lost for an attempt whose claim was taken away, which changes nothing.
 create or replace function end_deliveries(p_now timestamptz, p_items jsonb, p_delays_ms float8[])
   returns table (account_id text, id text, state text, next_at timestamptz) language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -32,6 +32,9 @@ begin
         delete from slow_endpoints s where s.endpoint = d.lane;
       end if;
       v_endpoints := v_endpoints || d.lane;
+      if d.endpoint_id is not null then
+        perform note_endpoint_attempt(d, i.ended_at, i.delivered, i.status);
+      end if;
     end if;
     return query select i.account_id, i.id, coalesce(d.state, 'lost'), d.next_at;
   end loop;

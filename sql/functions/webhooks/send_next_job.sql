@@ -6,7 +6,7 @@ declare
 begin
   update deliveries x set jobs = x.jobs + 1 where x.account_id = p_account and x.id = p_id returning * into d;
   if d.id is not null then
-    perform send_delivery_job(case d.attempts when 0 then 'delivery.send' else 'delivery.retry' end,
+    perform send_delivery_job(case when d.attempts = 0 and not d.replayed then 'delivery.send' else 'delivery.retry' end,
       p_account, p_id, d.jobs, p_after_ms);
   end if;
 end $$;

@@ -4,7 +4,7 @@
 -- queues longest is a matter of the database's clock, since those of nodes may differ.
 create or replace function take_slot(d deliveries, p_claim text, p_now timestamptz) returns text language plpgsql as $$
 declare
-  v_retry boolean := d.attempts > 0 and not d.by_hand;
+  v_retry boolean := (d.attempts > 0 or d.replayed) and not d.by_hand;
   v_queued bigint;
   v_full text;
 begin

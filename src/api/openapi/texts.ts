@@ -45,6 +45,7 @@ export const tag_descriptions: Record<string, string> = {
   'Media for SDKs': 'Images, audio and videos in the format of the OpenAI SDKs. Every call creates a task.',
   Money: 'Balance, movements, usage, and the limits of the calling key.',
   Files: 'Files that callers upload for their calls, and the files of finished tasks.',
+  Webhooks: 'Endpoints that get the events of the account, signed.',
   Batches: 'Many requests in one file, answered within a day.',
   Service: 'This document, the MCP server, and whether the service is alive.',
 };

@@ -67,6 +67,10 @@ export type DeliveryView = {
   next_at: string | null;
   created_at: string;
   task_id: string | null;
+  /** Of a delivery to an endpoint of the account, which may be gone. */
+  endpoint_id: string | null;
+  /** Sent by hand, as a test: once. */
+  is_test: boolean;
 };
 
 export type DeliveryAttemptView = {

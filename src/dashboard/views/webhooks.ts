@@ -25,4 +25,43 @@ export type TestSentView = {
   error: string | null;
   duration_ms: number;
   answer: string | null;
+  /** Of the answer. */
+  headers: Record<string, string>;
 };
+
+/** Deliveries to an endpoint on one day. */
+export type EndpointDayView = { day: string; delivered: number; dropped: number; waiting: number };
+
+export type EndpointView = {
+  id: string;
+  url: string;
+  description: string;
+  events: string[];
+  filters: { models: readonly string[]; keys: readonly string[]; metadata: Record<string, unknown> };
+  enabled: boolean;
+  /** failing: its deliveries failed for days. gone: its receiver answered 410. */
+  disabled_reason: 'manual' | 'failing' | 'gone' | null;
+  disabled_at: string | null;
+  failing_since: string | null;
+  last_delivered_at: string | null;
+  /** Of a previous secret, that signs beside the present one. */
+  overlap_until: string | null;
+  created_at: string;
+  /** The last days, oldest first; none after an act. */
+  days: EndpointDayView[];
+};
+
+export type EndpointsView = {
+  data: EndpointView[];
+  endpoints_max: number;
+  /** Kinds of events: an endpoint may ask for all of one, as `task.*`. */
+  kinds: readonly string[];
+  events: { type: string; meaning: string }[];
+  disable_after_ms: number;
+};
+
+/** With the secret, which is shown this once. */
+export type NewEndpointView = { endpoint: EndpointView; secret: string };
+
+/** `next_from`: there are more events from this moment on. */
+export type ReplayView = { events: number; next_from: string | null };

@@ -2,16 +2,19 @@ import { Anchor, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Page } from '../../../../src/dashboard/views/activity.ts';
-import type { DeliveryLineView } from '../../../../src/dashboard/views/webhooks.ts';
+import type { DeliveryLineView, EndpointView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { endpointName, useEndpoints } from './endpoints-query.ts';
+import type { WebhooksSearch } from './search.ts';
 
 const states = [
   { value: 'waiting', label: 'Pending' },
@@ -20,24 +23,60 @@ const states = [
   { value: 'dropped', label: 'Dropped' },
 ];
 
-type Props = { state: string | undefined; set: (state: string | undefined) => void; attempts_max: number | undefined };
+type Search = Omit<WebhooksSearch, 'tab'>;
 
-export function Deliveries({ state, set, attempts_max }: Props) {
+type Props = {
+  search: Search;
+  set: (change: Search) => void;
+  clear: () => void;
+  attempts_max: number | undefined;
+};
+
+/** A whole id of a task is looked up; anything else is a part of an address. */
+function queryFor({ q, ...others }: Search) {
+  return q !== undefined && /^task_[0-9a-z]{26}$/.test(q) ? { ...others, task: q } : { ...others, q };
+}
+
+export function Deliveries({ search, set, clear, attempts_max }: Props) {
   const { account, base } = usePlace();
+  const filters = queryFor(search);
   const query = useInfiniteQuery({
-    queryKey: [account.id, 'deliveries', { state }],
+    queryKey: [account.id, 'deliveries', filters],
     queryFn: ({ pageParam, signal }) =>
-      api.get<Page<DeliveryLineView>>(`${base}/deliveries${queryOf({ state, after: pageParam })}`, { signal }),
+      api.get<Page<DeliveryLineView>>(`${base}/deliveries${queryOf({ ...filters, after: pageParam })}`, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page<DeliveryLineView>) => (page.has_more ? page.data.at(-1)?.id : undefined),
     refetchInterval: 10_000,
   });
+  const { data: endpoints } = useEndpoints();
+  const is_filtered = Object.values(search).some((value) => value !== undefined);
   return (
     <Stack>
-      <Filters isFiltered={state !== undefined} clear={() => set(undefined)}>
-        <ChoiceFilter label="Status" value={state} data={states} onChange={set} />
+      <Filters isFiltered={is_filtered} clear={clear}>
+        <SearchField
+          label="Task or address"
+          placeholder="task_… or a part of the address"
+          value={search.q}
+          onChange={(q) => set({ q })}
+        />
+        <ChoiceFilter label="Status" value={search.state} data={states} onChange={(state) => set({ state })} />
+        <ChoiceFilter
+          label="Event"
+          value={search.event}
+          data={(endpoints?.events ?? []).map(({ type }) => ({ value: type, label: type }))}
+          onChange={(event) => set({ event })}
+        />
+        {(search.endpoint !== undefined || (endpoints?.data.length ?? 0) > 0) && (
+          <ChoiceFilter
+            label="Endpoint"
+            value={search.endpoint}
+            data={choicesOf(endpoints?.data ?? [], search.endpoint)}
+            onChange={(endpoint) => set({ endpoint })}
+            width={240}
+          />
+        )}
       </Filters>
-      <Pages query={query} empty={<NoDeliveries isFiltered={state !== undefined} />}>
+      <Pages query={query} empty={<NoDeliveries isFiltered={is_filtered} />}>
         {(deliveries) => (
           <ListTable
             caption="Webhook deliveries, newest first"
@@ -61,13 +100,15 @@ export function Deliveries({ state, set, attempts_max }: Props) {
   );
 }
 
-/** Tells whether a delivery was sent by hand, as a test: once. */
-export function isTest({ task_id, event }: Pick<DeliveryLineView, 'task_id' | 'event'>): boolean {
-  return task_id === null && (event.startsWith('task.') || event === 'alert.test');
+/** The endpoints by name; one that is gone by its id. */
+function choicesOf(endpoints: readonly EndpointView[], chosen: string | undefined) {
+  const choices = endpoints.map((endpoint) => ({ value: endpoint.id, label: endpointName(endpoint) }));
+  if (chosen === undefined || choices.some(({ value }) => value === chosen)) return choices;
+  return [...choices, { value: chosen, label: `${chosen} (deleted)` }];
 }
 
 function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_max: number | undefined }) {
-  const { id, event, url, state, attempts, next_at, created_at, task_id, last_status, last_error } = delivery;
+  const { id, event, url, state, attempts, next_at, created_at, task_id, is_test, last_status, last_error } = delivery;
   return (
     <Table.Tr>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
@@ -93,7 +134,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
       </Table.Td>
       <Table.Td ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
         {attempts}
-        {!isTest(delivery) && attempts_max !== undefined && attempts <= attempts_max && `/${attempts_max}`}
+        {!is_test && attempts_max !== undefined && attempts <= attempts_max && `/${attempts_max}`}
       </Table.Td>
       <Table.Td maw={180}>
         <Text size="sm" truncate title={last_error ?? undefined}>
@@ -103,7 +144,7 @@ function Row({ delivery, attempts_max }: { delivery: DeliveryLineView; attempts_
       <Table.Td>
         {task_id === null ? (
           <Text size="sm" c="dimmed">
-            {isTest(delivery) ? 'test' : 'alert'}
+            {is_test ? 'test' : event.startsWith('alert.') ? 'alert' : '–'}
           </Text>
         ) : (
           <LinkTo href={`/tasks/${task_id}`} size="sm">

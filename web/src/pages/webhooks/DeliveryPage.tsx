@@ -14,7 +14,6 @@ import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
-import { isTest } from './Deliveries.tsx';
 import { useWebhooks } from './Webhooks.tsx';
 
 const route = getRouteApi('/signed-in/webhooks/$id');
@@ -77,9 +76,8 @@ export function DeliveryPage() {
 }
 
 function Facts({ delivery }: { delivery: DeliveryDetailView }) {
-  const { event, url, state, attempts, next_at, created_at, task_id } = delivery;
+  const { event, url, state, attempts, next_at, created_at, task_id, is_test } = delivery;
   const attempts_max = useWebhooks().data?.attempts_max;
-  const is_test = isTest(delivery);
   const all = !is_test && attempts_max !== undefined && attempts <= attempts_max ? attempts_max : undefined;
   return (
     <Card title={event} side={<Status of={state === 'waiting' ? 'pending' : state} />}>
@@ -89,7 +87,7 @@ function Facts({ delivery }: { delivery: DeliveryDetailView }) {
         </Text>
         <Text size="sm">
           Created <Time at={created_at} />
-          {task_id !== null ? ', when ' : is_test ? ', as a test' : ', for an alert'}
+          {task_id !== null ? ', when ' : is_test ? ', as a test' : event.startsWith('alert.') ? ', for an alert' : ''}
           {task_id !== null && (
             <>
               <LinkTo href={`/tasks/${task_id}`} size="sm">

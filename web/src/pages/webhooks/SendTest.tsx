@@ -54,7 +54,10 @@ export function SendTest() {
   );
 }
 
-function Outcome({ sent: { id, delivered, status, error, duration_ms, answer } }: { sent: TestSentView }) {
+/** The answer of a receiver to a test. */
+export function Outcome({ sent }: { sent: TestSentView }) {
+  const { id, delivered, status, error, duration_ms, answer, headers } = sent;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return (
     <Stack gap="xs">
       <Group gap="xs">
@@ -66,6 +69,11 @@ function Outcome({ sent: { id, delivered, status, error, duration_ms, answer } }
           Payload
         </LinkTo>
       </Group>
+      {lines.length > 0 && (
+        <Code block mah={160} style={{ overflow: 'auto' }} tabIndex={0} aria-label="Headers of the answer">
+          {lines.join('\n')}
+        </Code>
+      )}
       {answer !== null && answer !== '' && (
         <Code block mah={160} style={{ overflow: 'auto' }} tabIndex={0}>
           {answer}

@@ -1,0 +1,79 @@
+import { Button, Code, Group, Stack, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { EndpointView, NewEndpointView } from '../../../../src/dashboard/views/webhooks.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { Modal } from '../../ui/Modal.tsx';
+import { Failed } from '../../ui/states.tsx';
+import { NewSecret } from './EndpointForm.tsx';
+import { endpointName } from './endpoints-query.ts';
+
+type Props = { endpoint: EndpointView; close: () => void };
+
+/** A new secret, shown once. */
+export function RotateEndpoint({ endpoint, close }: Props) {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, data, error, isPending } = useMutation({
+    mutationFn: () => api.post<NewEndpointView>(`${base}/webhooks/endpoints/${endpoint.id}/rotate`),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] }),
+    gcTime: 0, // the answer has the secret in it
+  });
+  if (data) return <NewSecret opened created={data} close={close} />;
+  return (
+    <Modal opened onClose={close} title={`Rotate the secret of ${endpointName(endpoint)}`}>
+      <Stack>
+        <Text size="sm">
+          From the next attempt on, this endpoint is signed with a new secret. For 24 hours{' '}
+          <Code>webhook-signature</Code> also has a signature by the current one.
+        </Text>
+        {endpoint.overlap_until !== null && (
+          <Text size="sm" fw={600}>
+            The last rotation is still in progress: the previous secret stops working now.
+          </Text>
+        )}
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button loading={isPending} onClick={() => mutate()}>
+            Rotate
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+/** Its deliveries stay in the list; what waits is not sent. */
+export function DeleteEndpoint({ endpoint, close }: Props) {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: () => api.delete(`${base}/webhooks/endpoints/${endpoint.id}`),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] });
+      close();
+    },
+  });
+  return (
+    <Modal opened onClose={close} title={`Delete ${endpointName(endpoint)}`}>
+      <Stack>
+        <Text size="sm">
+          It gets nothing from now on, and what waits for it is not sent. This cannot be undone. To pause it, switch it
+          off instead. Its deliveries stay in the list.
+        </Text>
+        {error && <Failed error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button color="red.9" loading={isPending} onClick={() => mutate()}>
+            Delete
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,264 @@
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Group,
+  Input,
+  MultiSelect,
+  Stack,
+  Switch,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
+import { EyeIcon } from '@heroicons/react/24/outline';
+import { useForm } from '@mantine/form';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { EndpointsView, EndpointView, NewEndpointView } from '../../../../src/dashboard/views/webhooks.ts';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
+import { CodeBox } from '../../ui/Copy.tsx';
+import { FormEnd } from '../../ui/FormEnd.tsx';
+import { Modal } from '../../ui/Modal.tsx';
+import { useChoices } from '../activity/filters.ts';
+import { endpointName } from './endpoints-query.ts';
+
+type Values = {
+  url: string;
+  description: string;
+  events: string[];
+  models: string[];
+  keys: string[];
+  /** A line for each pair: name=value. */
+  metadata: string;
+  enabled: boolean;
+};
+
+const fresh: Values = {
+  url: '',
+  description: '',
+  events: ['task.*'],
+  models: [],
+  keys: [],
+  metadata: '',
+  enabled: true,
+};
+
+function toBody({ models, keys, metadata, ...others }: Values) {
+  const pairs = metadata
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line): [string, string] => {
+      const equals = line.indexOf('=');
+      return equals === -1 ? [line.trim(), ''] : [line.slice(0, equals).trim(), line.slice(equals + 1).trim()];
+    });
+  return { ...others, filters: { models, keys, metadata: Object.fromEntries(pairs) } };
+}
+
+function valuesOf({ url, description, events, filters, enabled }: EndpointView): Values {
+  const { models, keys, metadata } = filters;
+  const lines = Object.entries(metadata).map(([name, value]) => `${name}=${String(value)}`);
+  return { url, description, events, models: [...models], keys: [...keys], metadata: lines.join('\n'), enabled };
+}
+
+/** Asks for an address and its events, then shows the secret, once. */
+export function CreateEndpoint({ opened, close, view }: { opened: boolean; close: () => void; view: EndpointsView }) {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, data, error, isPending, reset } = useMutation({
+    mutationFn: (values: Values) => api.post<NewEndpointView>(`${base}/webhooks/endpoints`, toBody(values)),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] }),
+    gcTime: 0, // the answer has the secret in it
+  });
+  const end = () => {
+    close();
+    reset();
+  };
+  if (data) return <NewSecret opened={opened} created={data} close={end} />;
+  return (
+    <Modal opened={opened} onClose={end} title="Add an endpoint" size="lg">
+      <Fields view={view} values={fresh} submit={mutate} error={error} isPending={isPending} word="Add" end={end} />
+    </Modal>
+  );
+}
+
+export function ChangeEndpoint(props: { endpoint: EndpointView; view: EndpointsView; close: () => void }) {
+  const { endpoint, view, close } = props;
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (values: Values) => api.patch(`${base}/webhooks/endpoints/${endpoint.id}`, toBody(values)),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] });
+      close();
+    },
+  });
+  return (
+    <Modal opened onClose={close} title={`Change ${endpointName(endpoint)}`} size="lg">
+      <Fields
+        view={view}
+        values={valuesOf(endpoint)}
+        submit={mutate}
+        error={error}
+        isPending={isPending}
+        word="Save"
+        end={close}
+      />
+    </Modal>
+  );
+}
+
+/** The secret, shown once. Nothing shows it again when this is closed. */
+export function NewSecret({
+  opened,
+  created,
+  close,
+}: {
+  opened: boolean;
+  created: NewEndpointView;
+  close: () => void;
+}) {
+  return (
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={`The secret of ${endpointName(created.endpoint)}`}
+      size="lg"
+      closeOnClickOutside={false}
+    >
+      <Stack>
+        <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">
+          It is shown only once. Everything that this endpoint receives is signed with it.
+        </Alert>
+        <CodeBox text={created.secret} label="secret" />
+        <Text size="sm">“Secret and test” on this page has code that verifies what you receive.</Text>
+        <Group justify="flex-end">
+          <Button onClick={close}>I have copied it</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+type FieldsProps = {
+  view: EndpointsView;
+  values: Values;
+  submit: (values: Values) => void;
+  error: Error | null;
+  isPending: boolean;
+  word: string;
+  end: () => void;
+};
+
+function Fields({ view, values, submit, error, isPending, word, end }: FieldsProps) {
+  const { models, keys } = useChoices();
+  const form = useForm({
+    initialValues: values,
+    validate: { events: (events) => (events.length === 0 ? 'Choose at least one event.' : null) },
+  });
+  const asksForTasks = form.values.events.some((event) => event === '*' || event.startsWith('task.'));
+  return (
+    <form onSubmit={form.onSubmit(submit)}>
+      <Stack>
+        <TextInput
+          label="Address"
+          description="Receives a signed POST for each event. Answer 2xx within 10 seconds."
+          placeholder="https://example.com/medley"
+          type="url"
+          required
+          maxLength={2_048}
+          autoComplete="off"
+          data-autofocus
+          {...form.getInputProps('url')}
+        />
+        <TextInput
+          label="Description"
+          description="A name for your team. May be empty."
+          maxLength={200}
+          autoComplete="off"
+          {...form.getInputProps('description')}
+        />
+        <Events
+          view={view}
+          value={form.values.events}
+          onChange={(events) => form.setFieldValue('events', events)}
+          error={form.errors['events']}
+        />
+        {asksForTasks && (
+          <Stack gap="sm" component="fieldset" style={{ border: 0, margin: 0, padding: 0 }}>
+            <Text size="sm" fw={500} component="legend" mb={4}>
+              Only tasks that fit (empty: all)
+            </Text>
+            <MultiSelect label="Models" searchable clearable data={models} {...form.getInputProps('models')} />
+            <MultiSelect label="Keys" searchable clearable data={keys} {...form.getInputProps('keys')} />
+            <Textarea
+              label="Metadata"
+              description="A pair per line, such as team=web. A task must have all of them."
+              autosize
+              minRows={1}
+              maxRows={6}
+              autoComplete="off"
+              spellCheck={false}
+              {...form.getInputProps('metadata')}
+            />
+          </Stack>
+        )}
+        <Switch label="Enabled" {...form.getInputProps('enabled', { type: 'checkbox' })} />
+        <FormEnd word={word} isPending={isPending} error={error} cancel={end} />
+      </Stack>
+    </form>
+  );
+}
+
+type EventsProps = {
+  view: EndpointsView;
+  value: string[];
+  onChange: (events: string[]) => void;
+  error: ReactNode;
+};
+
+/** A checkbox for all of a kind, and one for each event that it does not have already. */
+function Events({ view, value, onChange, error }: EventsProps) {
+  const has_all = value.includes('*');
+  const toggle = (event: string, is_on: boolean) => {
+    const others = value.filter((each) => each !== event);
+    onChange(is_on ? [...others, event] : others);
+  };
+  return (
+    <Input.Wrapper label="Events" labelElement="div" error={error}>
+      <Stack gap="xs" mt={6}>
+        <Checkbox
+          label="All events, also those of later versions"
+          checked={has_all}
+          onChange={({ currentTarget }) => toggle('*', currentTarget.checked)}
+        />
+        {!has_all &&
+          view.kinds.map((kind) => {
+            const all = `${kind}.*`;
+            const of_kind = view.events.filter(({ type }) => type.startsWith(`${kind}.`));
+            return (
+              <Stack key={kind} gap={6}>
+                <Checkbox
+                  label={all}
+                  checked={value.includes(all)}
+                  onChange={({ currentTarget }) => toggle(all, currentTarget.checked)}
+                />
+                {!value.includes(all) &&
+                  of_kind.map(({ type, meaning }) => (
+                    <Checkbox
+                      key={type}
+                      ml="xl"
+                      label={type}
+                      description={meaning}
+                      checked={value.includes(type)}
+                      onChange={({ currentTarget }) => toggle(type, currentTarget.checked)}
+                    />
+                  ))}
+              </Stack>
+            );
+          })}
+      </Stack>
+    </Input.Wrapper>
+  );
+}
