@@ -339,7 +339,7 @@ function actorOf({ caller, address }: Call): Actor {
 }
 
 /** An endpoint as callers see it, without its secret. */
-export function endpointView(endpoint: WebhookEndpoint, now_ms: number) {
+function endpointView(endpoint: WebhookEndpoint, now_ms: number) {
   const { id: endpoint_id, disabled_reason } = endpoint;
   const iso = (at: Date | null | undefined) => at?.toISOString() ?? null;
   return {
