@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { no_rules } from '../../src/accounts/key-rules.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { findDelivery, listDeliveries, type Delivery } from '../../src/webhooks/delivery.ts';
 import { event_types } from '../../src/webhooks/events.ts';
@@ -179,7 +180,7 @@ describe('an endpoint', () => {
   it('is read by a key for reading, and changed by a key without scopes only, whose account is not blocked', async () => {
     const client = await stage.test.client();
     const { id } = await register(client, { url: stage.receiver.url });
-    const rules = { expires_at: null, scopes: ['read', 'media'] as const, addresses: null };
+    const rules = { ...no_rules, scopes: ['read', 'media'] as const };
     const now = new Date(stage.app.clock.now());
     const key = { account_id: client.account_id, name: 'Reader', limit_month: null, rules };
     const { text } = await createKey(stage.app.db, key, now);
