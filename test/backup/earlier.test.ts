@@ -125,11 +125,8 @@ it('a backup of the version before the baseline is restored row by row, with exa
     calls.map((line) => `${line}\t\\N\t\\N\t\\N`),
   ); // the tools of a call, its end user and metadata
   backed_up.set('public.files', backed_up.get('public.files')?.map((line) => `${line}\t\\N\t\\N`) ?? []); // name, sha256
-  const deliveries = backed_up.get('public.deliveries') ?? [];
-  backed_up.set(
-    'public.deliveries',
-    deliveries.map((line) => `${line}\t\\N\t\\N\t\\N\tf`),
-  ); // the place in a trace, the endpoint, its event, and whether it is replayed
+  const deliveries = backed_up.get('public.deliveries')?.map((line) => `${line}\t\\N\t\\N\t\\N\tf`) ?? [];
+  backed_up.set('public.deliveries', deliveries); // the place in a trace, the endpoint, its event, whether it is replayed
   backed_up.set('public.tasks', backed_up.get('public.tasks')?.map((line) => `${line}\t\\N`) ?? []); // places in traces
   backed_up.set('public.api_keys', backed_up.get('public.api_keys')?.map((line) => `${line}\t\\N`) ?? []); // contents of chats
   backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt\tf`) ?? []);
