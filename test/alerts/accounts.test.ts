@@ -324,22 +324,6 @@ it('an alert is repeated once a day for a week, then once a week, and no more af
   expect(days).toEqual([0, 1, 2, 3, 4, 5, 6, 13, 20, 27]);
 });
 
-it('a receiver reads a genuine alert that a worker delivers, after a failure too', async () => {
-  const account_id = await alertedAccount('Signed', { 'signed@example.com': 'owner' });
-  await set(account_id, { webhook_url: `${receiver.url}/signed?token=1` });
-  await world.spend(account_id, 6_000_000n);
-  let tries = 0;
-  receiver.answer('/signed', () => (++tries === 1 ? 500 : 204));
-  await watchAccounts(test.app, signal);
-  await startWorker(test.app);
-  const first = await receiver.nth('/signed', 1);
-  const second = await receiver.nth('/signed', 2);
-  const secret = await secretOf(test, account_id);
-  const alert = genuine(first, secret);
-  expect(alert).toMatchObject({ event: 'opened', kind: 'balance_low', level: 'warning', number: 1 });
-  expect(second.body.equals(first.body)).toBe(true);
-});
-
 describe('the alert of a budget', () => {
   const setBudget = async (account_id: string, amount: bigint, id = newId('budget'), is_hard = true) => {
     const budget = { id, account_id, name: 'Team', scope: 'account', subject: null, period: 'day' } as const;
@@ -392,4 +376,21 @@ describe('the alert of a budget', () => {
     expect(await look()).toEqual([]);
     expect(await listAlerts(test.app.db, account_id)).toEqual([]);
   });
+});
+
+// The last: its worker sends alerts, too.
+it('a receiver reads a genuine alert that a worker delivers, after a failure too', async () => {
+  const account_id = await alertedAccount('Signed', { 'signed@example.com': 'owner' });
+  await set(account_id, { webhook_url: `${receiver.url}/signed?token=1` });
+  await world.spend(account_id, 6_000_000n);
+  let tries = 0;
+  receiver.answer('/signed', () => (++tries === 1 ? 500 : 204));
+  await watchAccounts(test.app, signal);
+  await startWorker(test.app);
+  const first = await receiver.nth('/signed', 1);
+  const second = await receiver.nth('/signed', 2);
+  const secret = await secretOf(test, account_id);
+  const alert = genuine(first, secret);
+  expect(alert).toMatchObject({ event: 'opened', kind: 'balance_low', level: 'warning', number: 1 });
+  expect(second.body.equals(first.body)).toBe(true);
 });
