@@ -156,7 +156,7 @@ money: { reservations: database }
 routing: { by_caller: false }
 catalog: { price_list: "https://mirror.example/prices.json" }
 net: { allow: [127.0.0.0/8] }
-webhooks: { retry_delays: [1s], timeout: 2s }
+webhooks: { retry_delays: [1s], timeout: 2s, disable_after: 5d }
 outputs: { link_ttl: 3s, keep: 4s }
 tasks: { keep: 5s }
 retention: { chat_records: 10s, deliveries: 2d, audit: 11s, sessions: 12s, invitations: 13s }
@@ -182,7 +182,7 @@ tools: { web_search: { api: searxng, base_url: "https://s.example/", price: "0.5
       routing: { by_caller: false },
       model_check: { price_list: 'https://mirror.example/prices.json' },
       net_allow: ['127.0.0.0/8'],
-      webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000 },
+      webhooks: { retry_delays_ms: [1_000], timeout_ms: 2_000, disable_after_ms: 5 * 86_400_000 },
       outputs: { link_ttl_ms: 3_000, keep_ms: 4_000 },
       tasks: { keep_ms: 5_000 },
       retention: {

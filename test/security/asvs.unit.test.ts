@@ -55,7 +55,7 @@ it('the dashboard writes no markup from text', () => {
   expect(having(/dangerouslySetInnerHTML|\.(?:inner|outer)HTML\b|insertAdjacentHTML|document\.write\b/)).toEqual([]);
 });
 
-it('the dashboard keeps ids, choices and conversations of the playground in the browser, and nothing else', () => {
+it('the dashboard keeps ids, choices, conversations of the playground and times of its updates in the browser, and nothing else', () => {
   const storing = having(/(?:local|session)Storage|useLocalStorage|indexedDB|document\.cookie/);
   expect(storing.toSorted()).toEqual([
     'web/src/guide/main.ts',
@@ -63,6 +63,7 @@ it('the dashboard keeps ids, choices and conversations of the playground in the 
     'web/src/pages/home/FirstSteps.tsx',
     'web/src/pages/playground/conversation-store.ts',
     'web/src/session.tsx',
+    'web/src/updated.ts',
   ]);
 });
 
