@@ -176,7 +176,9 @@ async function send(
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const json: Body = response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : {};
+  const json: Body = /^application\/json(?:;|$)/.test(response.headers.get('content-type') ?? '')
+    ? JSON.parse(text)
+    : {};
   return { status: response.status, headers: response.headers, text, json };
 }
 
