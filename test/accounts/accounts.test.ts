@@ -26,6 +26,7 @@ test('an account is created with its balance, a webhook secret of 32 bytes and a
     webhook_secret_before: null,
     webhook_secret_rotated_at: null,
     keeps_responses: true,
+    second_factor_required: false,
     created_at: now,
   });
   expect(await findAccount(db, account.id)).toEqual(account);

@@ -78,6 +78,7 @@ describe('the keys of an account', () => {
       expires_at: null,
       scopes: null,
       addresses: null,
+      log_content: null,
     });
     const [row] = await db.query<{ hash: Buffer; whole: string }>(
       'select hash, row_to_json(k)::text as whole from api_keys k where id = $1',
