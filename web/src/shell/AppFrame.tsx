@@ -30,7 +30,7 @@ import { below } from '../below.ts';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
-import { Money } from '../ui/Money.tsx';
+import { Money, moneyText } from '../ui/Money.tsx';
 import { LookedAt } from './LookedAt.tsx';
 import { operating, own, type Item } from './pages.ts';
 import { NeedsSecondFactor } from './NeedsSecondFactor.tsx';
@@ -244,7 +244,7 @@ function BalancePill() {
         tt="none"
         className="touch"
         style={{ cursor: 'pointer' }}
-        aria-label={`Available: ${data.available.amount} ${data.available.currency}. Go to Billing`}
+        aria-label={`Available: ${moneyText(data.available)}. Go to Billing`}
       >
         <Money cost={data.available} />
       </Badge>
