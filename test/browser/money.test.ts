@@ -95,7 +95,8 @@ describe('the usage page', () => {
     await page.getByRole('table', { name: 'Spend by day and model' }).waitFor();
     await keyboard.tabTo('combobox', 'Group by');
     await page.keyboard.type('kind');
-    await page.getByRole('option', { name: 'Kind', exact: true }).waitFor();
+    const kind = page.getByRole('option', { name: 'Kind', exact: true });
+    await expect.poll(() => kind.getAttribute('data-combobox-selected')).toBe('true');
     await keyboard.press('Enter');
     await page.waitForURL((url) => url.searchParams.get('group') === 'kind');
     await page.getByRole('table', { name: 'Sums by kind' }).waitFor();
