@@ -10,6 +10,7 @@ import { allAccountBudgets, type BudgetState } from '../money/account-budgets.ts
 import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
 import { balanceView, costView, exact, type Money } from '../money/money.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
+import type { AccountEvent } from '../webhooks/events.ts';
 import { disableFailing, failingEndpoints } from '../webhooks/failing.ts';
 import { isAccountKind, noteLook, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
 import { failingAccounts } from './error-rate.ts';
@@ -112,7 +113,7 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
       used: costView(spent + held, currency),
       used_percent: percent,
     };
-    const data = { key_id, key_name: name, ...use, resets_at };
+    const data = { key_id, key_name: name, budget_id: null, budget_name: null, ...use, resets_at };
     const event = { type: is_full ? 'budget.exceeded' : 'budget.threshold', data } as const;
     return [
       { account_id, kind: 'key_limit', subject: key_id, level: is_full ? 2 : 1, title, summary, mark: null, event },
@@ -129,12 +130,16 @@ const budget_percents = [100, 80, 50] as const;
 async function budgetsReached(db: Db, open: readonly Alert[], now: Date): Promise<Cause[]> {
   const before = new Set(open.filter(({ kind }) => kind === 'budget').map(({ subject }) => subject));
   const budgets = await allAccountBudgets(db, now);
+  const currencies = await accountCurrencies(db, [...new Set(budgets.map(({ account_id }) => account_id))]);
   return budgets.flatMap((budget) => {
-    const { amount, spent, held } = budget;
-    const percent = amount === 0n ? 100 : Number(((spent + held) * 100n) / amount);
+    const percent = usedPercent(budget);
     const reached = budget_percents.find((each) => percent >= each || before.has(budgetSubject(budget, each)));
-    return reached === undefined ? [] : [budgetCause(budget, reached)];
+    return reached === undefined ? [] : [budgetCause(budget, reached, currencies.get(budget.account_id) ?? '')];
   });
+}
+
+function usedPercent({ amount, spent, held }: BudgetState): number {
+  return amount === 0n ? 100 : Number(((spent + held) * 100n) / amount);
 }
 
 /** One for each period, amount and threshold of a budget. */
@@ -142,7 +147,22 @@ function budgetSubject({ id, amount, begins_at }: BudgetState, percent: number):
   return `${id} ${begins_at?.toISOString().slice(0, 10) ?? 'total'} ${exact(amount)} ${percent}`;
 }
 
-function budgetCause(budget: BudgetState, percent: (typeof budget_percents)[number]): Cause {
+function budgetEvent(budget: BudgetState, is_full: boolean, currency: string): AccountEvent {
+  const { id, name, amount, spent, held, ends_at } = budget;
+  const data = {
+    key_id: null,
+    key_name: null,
+    budget_id: id,
+    budget_name: name,
+    limit: costView(amount, currency),
+    used: costView(spent + held, currency),
+    used_percent: usedPercent(budget),
+    resets_at: ends_at?.toISOString() ?? null,
+  };
+  return { type: is_full ? 'budget.exceeded' : 'budget.threshold', data };
+}
+
+function budgetCause(budget: BudgetState, percent: (typeof budget_percents)[number], currency: string): Cause {
   const { account_id, name, ends_at, is_hard } = budget;
   const is_full = percent === 100;
   const until = ends_at ? `until ${ends_at.toISOString().slice(0, 10)} (UTC)` : 'for all time';
@@ -157,6 +177,7 @@ function budgetCause(budget: BudgetState, percent: (typeof budget_percents)[numb
     title: `Budget ${is_full ? 'reached' : `at ${percent} %`}: ${nameInMail(name)}`,
     summary: `The budget "${nameInMail(name)}" of ${exact(budget.amount)} ${until} has come to ${percent} %, open holds included. ${effect}`,
     mark: null,
+    event: budgetEvent(budget, is_full, currency),
   };
 }
 

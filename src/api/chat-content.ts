@@ -6,7 +6,7 @@ import type { ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { deleteContent, findContent, type FoundContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
-import type { Call, Endpoint } from '../http/endpoint.ts';
+import type { Call, Endpoint, Query } from '../http/endpoint.ts';
 import { moment, oneOf } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
@@ -89,29 +89,42 @@ export const chat_contents: readonly Endpoint<Parts>[] = [
     },
     handle: async (app, call) => {
       const { query, caller } = call;
-      const form = oneOf(query, 'form', export_forms) ?? 'full';
-      const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
-      const model = query.get('model');
-      const key_id = readsAll(caller) ? query.get('key') : caller.key.id;
-      const [created_after, created_before] = [moment(query, 'created_after'), moment(query, 'created_before')];
-      const filter = {
-        account_id: caller.account.id,
-        ...(model !== undefined && { model }),
-        ...(key_id !== undefined && { key_id }),
-        ...(outcome && { ok: outcome === 'ok' }),
-        ...(created_after && { created_after }),
-        ...(created_before && { created_before }),
-      };
+      const owner = { account_id: caller.account.id, key_id: readsAll(caller) ? query.get('key') : caller.key.id };
+      const file = contentsFile(app, query, { ...owner, from: 'created_after', to: 'created_before' });
       await note(app, call, 'content.export', undefined, Object.fromEntries(query));
-      const lines = contentLines(app, filter, form, new Date(app.clock.now()));
-      return {
-        status: 200,
-        body: Readable.from(lines),
-        headers: { 'content-type': 'application/jsonl; charset=utf-8' },
-      };
+      return file;
     },
   },
 ];
+
+/** Contents of whom, and the names of the parameters that say of which time. */
+type Exported = { account_id: string; key_id: string | undefined; from: string; to: string };
+
+/** Returns a file of contents, as a query asks for them. Throws ApiError 400 that names the parameter. */
+export function contentsFile(
+  app: Parts,
+  query: Query,
+  { account_id, key_id, from, to }: Exported,
+): {
+  status: 200;
+  body: Readable;
+  headers: Record<string, string>;
+} {
+  const form = oneOf(query, 'form', export_forms) ?? 'full';
+  const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
+  const model = query.get('model');
+  const [created_after, created_before] = [moment(query, from), moment(query, to)];
+  const filter = {
+    account_id,
+    ...(model !== undefined && { model }),
+    ...(key_id !== undefined && { key_id }),
+    ...(outcome && { ok: outcome === 'ok' }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  };
+  const lines = contentLines(app, filter, form, new Date(app.clock.now()));
+  return { status: 200, body: Readable.from(lines), headers: { 'content-type': 'application/jsonl; charset=utf-8' } };
+}
 
 /** True for keys that are made to read: those of programs that call models are in many places. */
 function readsAll({ key: { rules } }: Caller): boolean {

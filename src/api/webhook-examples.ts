@@ -19,7 +19,8 @@ export function exampleData(type: EventType, currency: string, now: Date): strin
 
 function examplesOf(currency: string, now: Date): EventData {
   const cost = (units: bigint) => costView(units * million, currency);
-  const budget = { key_id: newId('key', now.getTime()), key_name: 'Website', limit: cost(100n) };
+  const of_key = { key_id: newId('key', now.getTime()), key_name: 'Website', budget_id: null, budget_name: null };
+  const budget = { ...of_key, limit: cost(100n) };
   const resets_at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
   const day = (days: number) => new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 10);
   return {

@@ -1,5 +1,5 @@
-import { Readable } from 'node:stream';
-import { contentLines, contentView, export_forms } from '../chat/content-export.ts';
+import { contentsFile } from '../api/chat-content.ts';
+import { contentView } from '../chat/content-export.ts';
 import { deleteContent, findContent } from '../contents/stored.ts';
 import { audit, contentAccesses } from '../accounts/audit.ts';
 import { findAccount } from '../accounts/accounts.ts';
@@ -7,7 +7,6 @@ import type { ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { moment, oneOf } from '../http/query.ts';
 import { isId } from '../lib/ids.ts';
 import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
@@ -46,27 +45,10 @@ export const get_contents_jsonl = account_endpoint(
   'content',
   async (app, call) => {
     const { query, account } = call;
-    const form = oneOf(query, 'form', export_forms) ?? 'full';
-    const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
-    const [model, key_id] = [query.get('model'), query.get('key')];
-    const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
-    const filter = {
-      account_id: account.id,
-      ...(model !== undefined && { model }),
-      ...(key_id !== undefined && { key_id }),
-      ...(outcome && { ok: outcome === 'ok' }),
-      ...(created_after && { created_after }),
-      ...(created_before && { created_before }),
-    };
+    const whose = { account_id: account.id, key_id: query.get('key') };
+    const { headers, ...file } = contentsFile(app, query, { ...whose, from: 'from', to: 'to' });
     await note(app, call, 'content.export', undefined, Object.fromEntries(query));
-    return {
-      status: 200,
-      body: Readable.from(contentLines(app, filter, form, new Date(app.clock.now()))),
-      headers: {
-        'content-type': 'application/jsonl; charset=utf-8',
-        'content-disposition': 'attachment; filename="contents.jsonl"',
-      },
-    };
+    return { ...file, headers: { ...headers, 'content-disposition': 'attachment; filename="contents.jsonl"' } };
   },
   { query: filters },
 );

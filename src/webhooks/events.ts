@@ -11,8 +11,8 @@ export const event_meanings = {
   'task.canceled': 'A generation was canceled; it costs nothing.',
   'balance.low': 'Less is available than the amount of the alert, or nothing is.',
   'balance.topped_up': 'Money was paid in.',
-  'budget.threshold': 'A key has used 80 % of its limit for the month.',
-  'budget.exceeded': 'A key has used its limit for the month: its calls are refused.',
+  'budget.threshold': 'A key has used 80 % of its limit for the month, or a budget has come to 50 or 80 %.',
+  'budget.exceeded': 'A key has used its limit for the month, or a budget is reached.',
   'invoice.created': 'The invoice of a month is there.',
   'model.retiring': 'A model ends within 30 days.',
 } as const;
@@ -29,13 +29,17 @@ export type EventData = {
   'model.retiring': { ends_on: string; models: readonly { id: string; replacement: string | null }[] };
 };
 
+/** Of the limit of a key, or of a budget: the other one is null. */
 type BudgetData = {
-  key_id: string;
-  key_name: string;
+  key_id: string | null;
+  key_name: string | null;
+  budget_id: string | null;
+  budget_name: string | null;
   limit: Cost;
   used: Cost;
   used_percent: number;
-  resets_at: string;
+  /** Null for a budget of all time. */
+  resets_at: string | null;
 };
 
 /** Tells whether this is the type of an event. */

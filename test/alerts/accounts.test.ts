@@ -157,12 +157,12 @@ describe('an alert', () => {
   it('of a key comes at 80 % of its limit, and as critical at 100 %', async () => {
     const account_id = await world.account('Keys', { 'keys@example.com': 'owner' });
     const key_id = await world.keyOf(account_id, 1_000_000n, 'Shop http://evil.example');
-    await world.spend(account_id, 790_000n, key_id);
+    await world.spend(account_id, 790_000n, { key_id });
     expect(await look()).toEqual([]);
-    await world.spend(account_id, 10_000n, key_id);
+    await world.spend(account_id, 10_000n, { key_id });
     expect(await look()).toEqual(['Limit near: Shop http evil. example in Keys -> keys@example.com']);
     expect(server.mails[0]?.text).toContain('has used 80 % of its limit for this month');
-    await world.spend(account_id, 200_000n, key_id);
+    await world.spend(account_id, 200_000n, { key_id });
     expect(await look()).toEqual(['Limit reached: Shop http evil. example in Keys -> keys@example.com']);
     await set(account_id, { key_limit: false });
     expect(await look(2 * hour)).toEqual([]);
@@ -221,7 +221,8 @@ describe('an alert', () => {
     const account_id = await world.account('Many', { 'many@example.com': 'owner' });
     await set(account_id, { per_hour_max: 2 });
     for (const name of ['A', 'B', 'C']) {
-      await world.spend(account_id, 900_000n, await world.keyOf(account_id, 1_000_000n, name));
+      const key_id = await world.keyOf(account_id, 1_000_000n, name);
+      await world.spend(account_id, 900_000n, { key_id });
       clock.pass(minute);
     }
     expect(await look()).toHaveLength(2);

@@ -3,6 +3,8 @@ import { lookAtService } from '../../src/alerts/of-operators.ts';
 import { watchAccounts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import type { Model } from '../../src/catalog/model.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { setAccountBudget } from '../../src/money/account-budgets.ts';
 import { changeEndpoint, createEndpoint, findEndpoint, type NewEndpoint } from '../../src/webhooks/endpoints.ts';
 import { publishEvent } from '../../src/webhooks/events.ts';
 import { sendDelivery } from '../../src/webhooks/send.ts';
@@ -135,10 +137,10 @@ it('events of the balance and of budgets are published once, when their alert op
   await setThreshold(test.app.db, account_id, 5_000_000n, now());
   await endpointOf(account_id, '/money', ['balance.*', 'budget.*']);
   const key_id = await world.keyOf(account_id, 10_000_000n, 'Site');
-  await world.spend(account_id, 8_000_000n, key_id);
+  await world.spend(account_id, 8_000_000n, { key_id });
   await look();
   await look();
-  await world.spend(account_id, 2_000_000n, key_id);
+  await world.spend(account_id, 2_000_000n, { key_id });
   await look();
   const events = (await waiting(account_id)).map(({ body }) => JSON.parse(body));
   const of = (type: string) => events.filter((event) => event.type === type).map(({ data }) => data);
@@ -172,4 +174,33 @@ it('the end of a model is published once to each account that asks for it, and n
     { ends_on: retirement.on, models: [{ id: 'sandbox/image', replacement: 'sandbox/video' }] },
   ]);
   expect(await waiting(other)).toEqual([]);
+});
+
+it('a budget publishes each threshold of its period once, with its name and what is used', async () => {
+  const account_id = await world.account('Frugal', { 'frugal@example.com': 'owner' });
+  await endpointOf(account_id, '/frugal', ['budget.*']);
+  const budget = { id: newId('budget'), account_id, name: 'Team', scope: 'account', subject: null } as const;
+  const set = { ...budget, period: 'total', amount: 1_000_000n, is_hard: false } as const;
+  expect(await setAccountBudget(test.app.db, set, now())).toBe('set');
+  for (const amount of [490_000n, 10_000n, 0n, 400_000n, 200_000n]) {
+    if (amount > 0n) await world.spend(account_id, amount);
+    await look();
+  }
+  const events = (await waiting(account_id)).map(({ body }) => JSON.parse(body));
+  expect(events.map(({ type, data }) => [type, data.used_percent])).toEqual([
+    ['budget.threshold', 50],
+    ['budget.threshold', 90],
+    ['budget.exceeded', 110],
+  ]);
+  expect(events[0].data).toEqual({
+    key_id: null,
+    key_name: null,
+    budget_id: budget.id,
+    budget_name: 'Team',
+    limit: { amount: '1.00', currency: 'USD', exact: '1.000000' },
+    used: { amount: '0.50', currency: 'USD', exact: '0.500000' },
+    used_percent: 50,
+    resets_at: null,
+  });
+  await expectExactBooks(test.app);
 });

@@ -27,20 +27,26 @@ export function worldOf(test: TestApp, clock: TestClock) {
     for (const [email, role] of Object.entries(members)) await member(id, email, role);
     return id;
   };
-  const member = async (account_id: string, email: string, role: Role): Promise<void> => {
+  /** Returns who it is. */
+  const member = async (account_id: string, email: string, role: Role): Promise<string> => {
     const user_id = newId('user');
     await db.query(
       `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt") values ($1, 'Member', $2, true, $3, $3)`,
       [user_id, email, now()],
     );
     await addMember(db, { account_id, user_id, role }, now());
+    return user_id;
   };
   const keyOf = async (account_id: string, limit_month: bigint | null = null, name = 'Test') =>
     (await createKey(db, { account_id, name, limit_month }, now())).key.id;
-  const spend = async (account_id: string, amount: bigint, key_id?: string): Promise<void> => {
+  const spend = async (
+    account_id: string,
+    amount: bigint,
+    { key_id, model = 'test/model' }: { key_id?: string; model?: string } = {},
+  ): Promise<void> => {
     const ref = `task_${++spent}`;
     const spender = key_id ?? (await keyOf(account_id));
-    await hold(db, { account_id, key_id: spender, ref, amount, model: 'test/model', kind: 'image' }, now());
+    await hold(db, { account_id, key_id: spender, ref, amount, model, kind: 'image' }, now());
     await close(db, { account_id, ref, cost: amount, beyond_hold: false }, now());
   };
   const topUp = async (account_id: string, amount: bigint): Promise<void> => {

@@ -1,27 +1,24 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { createKey } from '../../src/accounts/keys.ts';
-import { addMember } from '../../src/accounts/members.ts';
 import { mailSpend } from '../../src/billing/mail-spend.ts';
 import { endOfPeriod, beginningOfPeriod, findSpendMail, setSpendMail } from '../../src/billing/spend-mails.ts';
-import { close, hold } from '../../src/money/holds.ts';
+import { hour, signal, worldOf } from '../alerts/setup.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 
 let server: MailServer;
 let test: TestApp;
+let world: ReturnType<typeof worldOf>;
 
 const clock = testClock();
 const now = () => new Date(clock.now());
-const hour = 3_600_000;
 const day = 24 * hour;
-const { signal } = new AbortController();
 
 beforeAll(async () => {
   server = await startMailServer();
   const yaml = `version: 1\nmail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
   test = await startTestApp({ worker: false, clock, yaml });
+  world = worldOf(test, clock);
 });
 
 afterAll(async () => {
@@ -35,30 +32,11 @@ beforeEach(async () => {
   server.be('take');
 });
 
-let people = 0;
-
-/** An account with 100.00 on it and a member who gets mail. */
+/** An account and a member who gets mail. */
 async function reader(name: string): Promise<{ account_id: string; user_id: string; email: string }> {
-  const { db } = test.app;
-  const { id } = await createAccount(db, { name, currency: 'USD', initial_credit: 100_000_000n }, now());
-  const user_id = `user_${++people}`;
-  const email = `${user_id}@example.com`;
-  await db.query(
-    `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt") values ($1, 'Member', $2, true, $3, $3)`,
-    [user_id, email, now()],
-  );
-  await addMember(db, { account_id: id, user_id, role: 'viewer' }, now());
-  return { account_id: id, user_id, email };
-}
-
-let spent = 0;
-
-async function spend(account_id: string, amount: bigint, model = 'test/model'): Promise<void> {
-  const { db } = test.app;
-  const ref = `task_${++spent}`;
-  const { key } = await createKey(db, { account_id, name: 'Test', limit_month: null }, now());
-  await hold(db, { account_id, key_id: key.id, ref, amount, model, kind: 'image' }, now());
-  await close(db, { account_id, ref, cost: amount, beyond_hold: false }, now());
+  const account_id = await world.account(name);
+  const email = `${name.toLowerCase()}@example.com`;
+  return { account_id, user_id: await world.member(account_id, email, 'viewer'), email };
 }
 
 /** Passes to `ms` after the next beginning of a UTC day. */
@@ -70,14 +48,14 @@ describe('the mail about spend', () => {
   it('has the groups of the period and of the one before, an hour after its end, and is sent once', async () => {
     const { account_id, user_id, email } = await reader('Shop');
     passToMidnightAnd(hour);
-    await spend(account_id, 1_000_000n, 'test/old');
+    await world.spend(account_id, 1_000_000n, { model: 'test/old' });
     await setSpendMail(test.app.db, { account_id, user_id, every: 'day', grouped_by: 'model' }, now());
     passToMidnightAnd(hour / 2);
     await mailSpend(test.app, signal);
     expect(server.mails).toEqual([]);
     clock.pass(hour);
-    await spend(account_id, 2_500_000n, 'test/one');
-    await spend(account_id, 500_000n, 'test/two');
+    await world.spend(account_id, 2_500_000n, { model: 'test/one' });
+    await world.spend(account_id, 500_000n, { model: 'test/two' });
     await mailSpend(test.app, signal);
     expect(server.mails.map(({ to }) => to)).toEqual([[email]]);
     server.mails.length = 0;

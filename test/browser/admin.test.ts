@@ -93,7 +93,7 @@ test('an operator views an account as its people do, under a banner on every pag
   await page.getByRole('button', { name: 'View as' }).click();
   const banner = page.getByRole('complementary', { name: 'Viewing another account' });
   await banner.getByText('Northwind').waitFor();
-  await page.getByRole('link', { name: /Available: 30\.50 EUR/ }).waitFor();
+  await page.getByRole('link', { name: /Available: €30\.50/ }).waitFor();
   await page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
   await heading('API keys').waitFor();
   await banner.waitFor();
@@ -113,7 +113,7 @@ test('an operator views an account as its people do, under a banner on every pag
   await banner.getByRole('button', { name: 'Leave' }).click();
   await heading('Northwind').waitFor();
   await banner.waitFor({ state: 'hidden' });
-  await page.getByRole('link', { name: /Available: 5\.00 USD/ }).waitFor();
+  await page.getByRole('link', { name: /Available: \$5\.00/ }).waitFor();
   await page.getByRole('link', { name: 'Audit log of this account' }).click();
   await page.getByRole('cell', { name: 'account.view' }).first().waitFor();
   await page.getByRole('cell', { name: 'account.credit' }).first().waitFor();

@@ -1,4 +1,4 @@
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { noteLook } from '../../src/alerts/alert.ts';
 import { watchAccounts } from '../../src/alerts/watch.ts';
@@ -8,7 +8,7 @@ import { signal } from '../alerts/setup.ts';
 import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { leave, sidewaysOf, violationsIn, visit } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
@@ -40,25 +40,13 @@ afterAll(async () => {
   await Promise.all([server.stop(), receiver.stop()]);
 });
 
-type Visit = { context: BrowserContext; page: Page; complaints: string[] };
-
-async function visit(options: Parameters<typeof contextOf>[1], who: Someone, path: string): Promise<Visit> {
-  const context = await contextOf(chromium.browser, { reducedMotion: 'reduce', ...options });
-  const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, who.user_id, path);
-  await settled(page);
-  return { context, page, complaints };
-}
-
-async function leave({ context, complaints }: Visit): Promise<void> {
-  await context.close();
-  expect(complaints).toEqual([]);
-}
+const pageOf = (options: BrowserContextOptions, { user_id }: Someone, path: string) =>
+  visit(chromium.browser, service.app, { ...options, user_id, path });
 
 const settings = async () => told<AlertsView>(await zoe.get(`${zoe.base}/alerts`)).settings;
 
 test('an owner chooses alerts by keyboard, is told what is wrong, and sees that it is saved', limit, async () => {
-  const visited = await visit({ timezoneId: 'Europe/Warsaw' }, zoe, '/settings?tab=alerts');
+  const visited = await pageOf({ timezoneId: 'Europe/Warsaw' }, zoe, '/settings?tab=alerts');
   const { page } = visited;
   await page.getByText('Nothing is wrong, and nothing was lately.').waitFor();
   const keyboard = keyboardOf(page);
@@ -98,7 +86,7 @@ test(
     await watchAccounts(service.app, signal);
     const viewer = await memberOf(service, zoe, 'viewer');
     const options = { colorScheme: 'dark', viewport: { width: 360, height: 780 } } as const;
-    const visited = await visit(options, viewer, '/settings?tab=alerts');
+    const visited = await pageOf(options, viewer, '/settings?tab=alerts');
     const { page } = visited;
     const open = page.getByRole('list', { name: 'Alerts of this account' });
     await open.getByText(/which is less than 50\.00 USD/).waitFor();
@@ -114,7 +102,7 @@ test(
 );
 
 test('operators see what is wrong, where it goes, and whether a test arrives', limit, async () => {
-  const visited = await visit({ colorScheme: 'dark' }, zoe, '/admin/alerts');
+  const visited = await pageOf({ colorScheme: 'dark' }, zoe, '/admin/alerts');
   const { page } = visited;
   await page.getByText('Nothing is wrong').waitFor();
   await page.getByText('Mail to zoe@example.com.').waitFor();
@@ -142,7 +130,7 @@ test('operators see what is wrong, where it goes, and whether a test arrives', l
 test('a member asks for the spend by mail on the page of usage, and stops it', limit, async () => {
   const mail = async () => told<SpendMailView>(await zoe.get(`${zoe.base}/usage/mail`));
   for (const options of [{ colorScheme: 'dark' as const }, { viewport: { width: 390, height: 844 } }]) {
-    const visited = await visit(options, zoe, '/usage?group=tag');
+    const visited = await pageOf(options, zoe, '/usage?group=tag');
     const { page } = visited;
     const choose = async (every: string) => {
       await page.getByRole('combobox', { name: 'Send' }).click();

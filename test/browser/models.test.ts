@@ -112,10 +112,12 @@ test(
     await page.goto(`${service.url}/models?q=small`);
     await table().getByText('all accounts').waitFor();
     await callOften(client);
+    const speedsOf = async () => told<{ data: ModelSpeedView[] }>(await owner.get(`${owner.base}/model-speeds`));
+    await expect.poll(async () => (await speedsOf()).data.map(({ of }) => of)).toEqual(['account']); // records are written after answers
     await page.reload();
     await table().getByText('100 %').waitFor();
     await expect.poll(() => table().getByText('all accounts').count()).toBe(0);
-    const speeds = told<{ data: ModelSpeedView[] }>(await owner.get(`${owner.base}/model-speeds`));
+    const speeds = await speedsOf();
     const report = told<SpeedView>(await owner.get(`${owner.base}/speed?group=model`));
     const { first_p50_ms = 0, total_p50_ms = 0, tokens_per_second = 0 } = report.rows[0] ?? {};
     expect(speeds.data).toEqual([

@@ -1,4 +1,4 @@
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKey } from '../../src/accounts/keys.ts';
 import type { EndpointsView, EndpointView } from '../../src/dashboard/views/webhooks.ts';
@@ -6,7 +6,7 @@ import { hasSignature } from '../../src/webhooks/sign.ts';
 import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { leave, sidewaysOf, violationsIn, visit } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 
@@ -31,20 +31,8 @@ afterAll(async () => {
   await receiver.stop();
 });
 
-type Visit = { context: BrowserContext; page: Page; complaints: string[] };
-
-async function visit(options: Parameters<typeof contextOf>[1], who: Someone, path: string): Promise<Visit> {
-  const context = await contextOf(chromium.browser, { reducedMotion: 'reduce', ...options });
-  const { page, complaints } = await watchedPage(context, service.url);
-  await signIn(page, service.app, who.user_id, path);
-  await settled(page);
-  return { context, page, complaints };
-}
-
-async function leave({ context, complaints }: Visit): Promise<void> {
-  await context.close();
-  expect(complaints).toEqual([]);
-}
+const pageOf = (options: BrowserContextOptions, { user_id }: Someone, path: string) =>
+  visit(chromium.browser, service.app, { ...options, user_id, path });
 
 const endpoints = async () => told<EndpointsView>(await zoe.get(`${zoe.base}/webhooks/endpoints`)).data;
 
@@ -59,7 +47,7 @@ async function runTask(): Promise<void> {
 }
 
 test('an owner adds an endpoint by keyboard, copies its secret, tests it and sees its delivery', limit, async () => {
-  const visited = await visit({}, zoe, '/webhooks?tab=endpoints');
+  const visited = await pageOf({}, zoe, '/webhooks?tab=endpoints');
   const { page } = visited;
   const keyboard = keyboardOf(page);
   await page.getByText('No endpoints yet').waitFor();
@@ -113,7 +101,7 @@ test(
     const path = `${zoe.base}/webhooks/endpoints/${endpoint?.id}`;
     await zoe.send('PATCH', path, { enabled: false });
     await runTask();
-    const visited = await visit({}, zoe, '/webhooks?tab=endpoints');
+    const visited = await pageOf({}, zoe, '/webhooks?tab=endpoints');
     const { page } = visited;
     const keyboard = keyboardOf(page);
     await page.getByText('Somebody switched it off.').waitFor();
@@ -172,7 +160,7 @@ test.each(looks)(
     await runTask();
     await expect.poll(async () => (await endpoints()).at(-1)?.disabled_reason).toBe('gone');
     const viewer = await memberOf(service, zoe, 'viewer');
-    const visited = await visit({ colorScheme, viewport: { width, height: 900 } }, viewer, '/webhooks?tab=endpoints');
+    const visited = await pageOf({ colorScheme, viewport: { width, height: 900 } }, viewer, '/webhooks?tab=endpoints');
     const { page } = visited;
     await page
       .getByText(/Its receiver answered 410/)

@@ -80,3 +80,25 @@ export async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.locator('[role=status][aria-label^=Loading]').first().waitFor({ state: 'detached' });
 }
+
+/** Somebody's page in a browser of theirs, and what went wrong in it. */
+export type Visit = Watched & { context: BrowserContext };
+
+/** Opens the page at `path` for a person who is signed in, without movements, and waits for its content. */
+export async function visit(
+  browser: Browser,
+  app: App,
+  { user_id, path, ...options }: BrowserContextOptions & { user_id: string; path: string },
+): Promise<Visit> {
+  const context = await contextOf(browser, { reducedMotion: 'reduce', ...options });
+  const { page, complaints } = await watchedPage(context, app.base_url());
+  await signIn(page, app, user_id, path);
+  await settled(page);
+  return { context, page, complaints };
+}
+
+/** Closes it. Throws if something went wrong in it. */
+export async function leave({ context, complaints }: Visit): Promise<void> {
+  await context.close();
+  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+}

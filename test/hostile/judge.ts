@@ -23,7 +23,7 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
   const operations = listOperations(world.document).map(({ method, path, docs }) => ({
     method,
     path,
-    regex: new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/, anyId(path))}$`, 's'),
+    regex: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, anyId(path))}$`, 's'),
     statuses: Object.keys(isRecord(docs['responses']) ? docs['responses'] : {}).map(Number),
   }));
   const operationsAt = (path: string) => {

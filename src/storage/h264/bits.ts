@@ -84,6 +84,15 @@ export class BitReader {
     this.position = (this.position + 7) & ~7;
   }
 
+  /** So many whole bytes, from the next one that begins. */
+  samples(count: number): Uint8Array {
+    this.align();
+    const at = this.position >> 3;
+    this.position += count * 8;
+    this.check();
+    return this.bytes.subarray(at, at + count);
+  }
+
   /** Throws when more has been read than there is. */
   check(): void {
     if (this.position > this.bytes.length * 8 + 32) throw new BadStream('the frame is cut off');

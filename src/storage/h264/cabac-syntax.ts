@@ -133,13 +133,9 @@ export class CabacSyntax implements Syntax {
   }
 
   samples(count: number): Uint8Array {
-    const reader = this.#reader;
-    reader.align();
-    const at = reader.position >> 3;
-    reader.position += count * 8;
-    reader.check();
+    const samples = this.#reader.samples(count);
     this.#decoder.start();
-    return reader.bytes.subarray(at, at + count);
+    return samples;
   }
 
   ends(): boolean {

@@ -139,12 +139,7 @@ export class CavlcSyntax implements Syntax {
   }
 
   samples(count: number): Uint8Array {
-    const reader = this.#reader;
-    reader.align();
-    const at = reader.position >> 3;
-    reader.position += count * 8;
-    reader.check();
-    return reader.bytes.subarray(at, at + count);
+    return this.#reader.samples(count);
   }
 
   ends(): boolean {

@@ -1,6 +1,6 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
-import type { ReactNode } from 'react';
+import type { KeyboardEvent, ReactNode } from 'react';
 
 /** Two beside each other on a phone, where they are wide enough to be read. */
 const half = { base: 'calc(50% - 6px)' };
@@ -38,7 +38,25 @@ export const typed_choice = {
   selectFirstOptionOnChange: true,
   nothingFoundMessage: 'Nothing fits',
   onFocus: ({ currentTarget }: { currentTarget: HTMLInputElement }) => currentTarget.select(),
+  onKeyDownCapture: takeMarked,
+  comboboxProps: { transitionProps: { duration: 0 } }, // the list is there before the next key is
 } as const;
+
+/**
+ * Enter takes the choice that is marked, or the first when the chosen one is not in the list. The library forgets its mark at times when
+ * a list opens under somebody who types quickly; then its Enter does nothing.
+ */
+function takeMarked(event: KeyboardEvent<HTMLInputElement>): void {
+  const list = document.getElementById(event.currentTarget.getAttribute('aria-controls') ?? '');
+  if (event.key !== 'Enter' || event.nativeEvent.isComposing || !list) return;
+  const has_chosen = list.querySelector('[data-combobox-active]') !== null;
+  const marked = list.querySelector<HTMLElement>('[data-combobox-selected]');
+  const taken = marked ?? (has_chosen ? null : list.querySelector<HTMLElement>('[data-combobox-option]'));
+  if (!taken) return;
+  event.preventDefault();
+  event.stopPropagation();
+  taken.click();
+}
 
 type Choice = { value: string; label: string };
 

@@ -42,7 +42,7 @@ print(${shown.map((path) => `answer${indexed(path, '"')}`).join(', ')})`;
   return { name: 'Python', text };
 }
 
-function typescript({ url, body, shown }: SampleCall): Sample {
+function typescript({ url, body }: SampleCall): Sample {
   const text = `const response = await fetch('${url}', {
   method: 'POST',
   headers: {
@@ -51,12 +51,9 @@ function typescript({ url, body, shown }: SampleCall): Sample {
   },
   body: JSON.stringify(${literal(body, 2)}),
 });
-const answer: any = await response.json();
-console.log(${shown.map((path) => `answer${path.map(member).join('')}`).join(', ')});`;
+console.dir(await response.json(), { depth: null });`;
   return { name: 'TypeScript', text };
 }
-
-const member = (step: string | number) => (typeof step === 'number' ? `[${step}]` : `.${step}`);
 
 function go({ url, body }: SampleCall): Sample {
   const text = `package main

@@ -1,15 +1,16 @@
-import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Group, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { BookmarkIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRouter, useRouterState } from '@tanstack/react-router';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { SavedViews as Saved } from '../../../../src/dashboard/views/activity.ts';
 import { api } from '../../api.ts';
 import { below } from '../../below.ts';
 import { usePlace } from '../../session.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
+import { NameForm } from '../../ui/NameForm.tsx';
 
 /** The lists that this person saved in this account: to open, to save what is shown as one more, and to remove. */
 export function SavedViews() {
@@ -78,35 +79,15 @@ function Views({ close }: { close: () => void }) {
 
 function SaveForm({ saved }: { saved: () => void }) {
   const { base } = usePlace();
-  const [name, setName] = useState('');
+  const [saves, setSaves] = useState(0);
   const search = useRouterState({ select: ({ location }) => location.searchStr.replace(/^\?/, '') });
-  const save = useMutation({
-    mutationFn: () => api.post(`${base}/views`, { name, search }),
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (name: string) => api.post(`${base}/views`, { name, search }),
     onSuccess: () => {
-      setName('');
+      setSaves((count) => count + 1); // the next one begins without a name
       saved();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (name.trim() !== '') save.mutate();
-  };
-  return (
-    <form onSubmit={submit}>
-      <Group align="flex-end" gap="xs" wrap="nowrap">
-        <TextInput
-          data-autofocus
-          label="Save this list as"
-          maxLength={60}
-          flex={1}
-          value={name}
-          error={save.error?.message}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <Button type="submit" loading={save.isPending}>
-          Save
-        </Button>
-      </Group>
-    </form>
-  );
+  const form = { label: 'Save this list as', length_max: 60, act: 'Save', is_pending: isPending, error };
+  return <NameForm key={saves} {...form} submit={mutate} />;
 }

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { BudgetsView, BudgetView } from '../../../../src/dashboard/views/budgets.ts';
 import { api, Failure } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { period_choices, periodName, scope_choices, scopeText } from './words.ts';
@@ -119,22 +120,20 @@ export function RemoveBudget({ budget, close }: { budget: BudgetView; close: () 
   const { base } = usePlace();
   const { mutate, error, isPending } = useChange(() => api.delete(`${base}/budgets/${budget.id}`), close);
   return (
-    <Modal opened onClose={close} title={`Remove ${budget.name}`}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          mutate();
-        }}
-      >
-        <Stack>
-          <Text size="sm">
-            {budget.is_hard ? 'Calls are no longer refused by it.' : 'Nobody hears of its spending any more.'} What was
-            spent stays in usage.
-          </Text>
-          <FormEnd word="Remove" color="red.9" isPending={isPending} error={error} cancel={close} />
-        </Stack>
-      </form>
-    </Modal>
+    <Confirm
+      title={`Remove ${budget.name}`}
+      word="Remove"
+      color="red.9"
+      isPending={isPending}
+      error={error}
+      confirm={mutate}
+      close={close}
+    >
+      <Text size="sm">
+        {budget.is_hard ? 'Calls are no longer refused by it.' : 'Nobody hears of its spending any more.'} What was
+        spent stays in usage.
+      </Text>
+    </Confirm>
   );
 }
 

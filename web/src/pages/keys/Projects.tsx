@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { ProjectView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
@@ -144,22 +145,19 @@ function ArchiveProject({ project, close }: { project: ProjectView; close: () =>
   const { base } = usePlace();
   const { mutate, error, isPending } = useChange(() => api.post(`${base}/projects/${project.id}/archive`), close);
   return (
-    <Modal opened onClose={close} title={`Archive ${project.name}`}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          mutate();
-        }}
-      >
-        <Stack>
-          <Text size="sm">
-            No key can be put there any more. What it has spent stays in usage. A project whose keys still work cannot
-            be archived: move or delete them first.
-          </Text>
-          <FormEnd word="Archive" isPending={isPending} error={error} cancel={close} />
-        </Stack>
-      </form>
-    </Modal>
+    <Confirm
+      title={`Archive ${project.name}`}
+      word="Archive"
+      isPending={isPending}
+      error={error}
+      confirm={mutate}
+      close={close}
+    >
+      <Text size="sm">
+        No key can be put there any more. What it has spent stays in usage. A project whose keys still work cannot be
+        archived: move or delete them first.
+      </Text>
+    </Confirm>
   );
 }
 

@@ -12,11 +12,12 @@ import {
 } from '@mantine/core';
 import { EllipsisVerticalIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { NameForm } from '../../ui/NameForm.tsx';
 import { announce, browser_store } from './conversation-store.ts';
 import { saveFile } from './save-file.ts';
 import { asMarkdown, foundIn, type ConversationLine } from './saved-conversation.ts';
@@ -172,7 +173,7 @@ function Line({ line: { id, title, updated_at }, is_open, open, discard }: LineP
       </Group>
       {error && <Failed error={error} />}
       <Modal opened={dialog === 'rename'} onClose={close} title="Rename the conversation">
-        <RenameForm title={title} rename={rename} />
+        <NameForm label="Title" length_max={100} act="Rename" name={title} submit={rename} />
       </Modal>
       <Modal opened={dialog === 'delete'} onClose={close} title="Delete the conversation?">
         <DeleteForm title={title} remove={() => void remove().catch(fail)} cancel={close} />
@@ -194,28 +195,5 @@ function DeleteForm({ title, remove, cancel }: { title: string; remove: () => vo
         </Button>
       </Group>
     </Stack>
-  );
-}
-
-function RenameForm({ title, rename }: { title: string; rename: (name: string) => void }) {
-  const [name, setName] = useState(title);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (name.trim() !== '') rename(name.trim());
-  };
-  return (
-    <form onSubmit={submit}>
-      <Group align="flex-end" gap="xs" wrap="nowrap">
-        <TextInput
-          data-autofocus
-          label="Title"
-          maxLength={100}
-          flex={1}
-          value={name}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
-        />
-        <Button type="submit">Rename</Button>
-      </Group>
-    </form>
   );
 }

@@ -1,13 +1,12 @@
 import { Button, SimpleGrid, Stack, Text } from '@mantine/core';
-import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { below } from '../../below.ts';
 import type { UsageGrouping, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { FileButton } from '../../ui/FileButton.tsx';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { exactText, Money, moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
@@ -52,8 +51,8 @@ export function Usage() {
       about="Charges by UTC day, read from the ledger and exact to the millionth."
       actions={
         <>
-          <Download href={`${base}/usage/table.csv${query}`}>Table</Download>
-          <Download href={`${base}/usage/charges.csv${query}`}>All charges</Download>
+          <FileButton href={`${base}/usage/table.csv${query}`} label="Table (CSV)" size="xs" />
+          <FileButton href={`${base}/usage/charges.csv${query}`} label="All charges (CSV)" size="xs" />
           <SpendMail group={group} pairs={usage.data?.pairs ?? []} />
         </>
       }
@@ -72,21 +71,6 @@ export function Usage() {
         <CodeBox text={snippetOf(me.base_url, range, group, usage.data?.step ?? 'day')} label="the request" />
       </Card>
     </Page>
-  );
-}
-
-function Download({ href, children }: { href: string; children: string }) {
-  return (
-    <Button
-      component="a"
-      href={below(href)}
-      download
-      variant="default"
-      size="xs"
-      leftSection={<ArrowDownTrayIcon width={16} aria-hidden />}
-    >
-      {children} (CSV)
-    </Button>
   );
 }
 

@@ -1,10 +1,9 @@
-import { Button, Code, Group, Stack, Text } from '@mantine/core';
+import { Code, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { EndpointView, NewEndpointView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
-import { Modal } from '../../ui/Modal.tsx';
-import { Failed } from '../../ui/states.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
 import { NewSecret } from './EndpointForm.tsx';
 import { endpointName } from './endpoints-query.ts';
 
@@ -21,28 +20,24 @@ export function RotateEndpoint({ endpoint, close }: Props) {
   });
   if (data) return <NewSecret opened created={data} close={close} />;
   return (
-    <Modal opened onClose={close} title={`Rotate the secret of ${endpointName(endpoint)}`}>
-      <Stack>
-        <Text size="sm">
-          From the next attempt on, this endpoint is signed with a new secret. For 24 hours{' '}
-          <Code>webhook-signature</Code> also has a signature by the current one.
+    <Confirm
+      title={`Rotate the secret of ${endpointName(endpoint)}`}
+      word="Rotate"
+      isPending={isPending}
+      error={error}
+      confirm={mutate}
+      close={close}
+    >
+      <Text size="sm">
+        From the next attempt on, this endpoint is signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}
+        also has a signature by the current one.
+      </Text>
+      {endpoint.overlap_until !== null && (
+        <Text size="sm" fw={600}>
+          The last rotation is still in progress: the previous secret stops working now.
         </Text>
-        {endpoint.overlap_until !== null && (
-          <Text size="sm" fw={600}>
-            The last rotation is still in progress: the previous secret stops working now.
-          </Text>
-        )}
-        {error && <Failed error={error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-          <Button loading={isPending} onClick={() => mutate()}>
-            Rotate
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+      )}
+    </Confirm>
   );
 }
 
@@ -58,22 +53,19 @@ export function DeleteEndpoint({ endpoint, close }: Props) {
     },
   });
   return (
-    <Modal opened onClose={close} title={`Delete ${endpointName(endpoint)}`}>
-      <Stack>
-        <Text size="sm">
-          It gets nothing from now on, and what waits for it is not sent. This cannot be undone. To pause it, switch it
-          off instead. Its deliveries stay in the list.
-        </Text>
-        {error && <Failed error={error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-          <Button color="red.9" loading={isPending} onClick={() => mutate()}>
-            Delete
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+    <Confirm
+      title={`Delete ${endpointName(endpoint)}`}
+      word="Delete"
+      color="red.9"
+      isPending={isPending}
+      error={error}
+      confirm={mutate}
+      close={close}
+    >
+      <Text size="sm">
+        It gets nothing from now on, and what waits for it is not sent. This cannot be undone. To pause it, switch it
+        off instead. Its deliveries stay in the list.
+      </Text>
+    </Confirm>
   );
 }

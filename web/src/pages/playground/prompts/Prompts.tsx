@@ -1,6 +1,6 @@
-import { Button, CopyButton, Group, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Button, CopyButton, Group, Select, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useState } from 'react';
 import type { PromptBody, PromptView } from '../../../../../src/dashboard/views/playground.ts';
 import { api } from '../../../api.ts';
 import { below } from '../../../below.ts';
@@ -8,6 +8,7 @@ import { usePlace } from '../../../session.tsx';
 import { Modal } from '../../../ui/Modal.tsx';
 import { Card } from '../../../ui/Page.tsx';
 import { Failed } from '../../../ui/states.tsx';
+import { NameForm } from '../../../ui/NameForm.tsx';
 import { promptsKey, usePrompts } from './queries.ts';
 import { Versions } from './Versions.tsx';
 
@@ -85,7 +86,14 @@ function SaveNew({ written, open }: Pick<Props, 'written' | 'open'>) {
         Save as a prompt
       </Button>
       <Modal opened={is_asking} onClose={() => setAsking(false)} title="Save as a prompt">
-        <NameForm name="" act="Save" is_pending={save.isPending} error={save.error} submit={save.mutate} />
+        <NameForm
+          label="Name"
+          length_max={80}
+          act="Save"
+          is_pending={save.isPending}
+          error={save.error}
+          submit={save.mutate}
+        />
       </Modal>
     </>
   );
@@ -140,6 +148,8 @@ function OpenPrompt({ prompt, written, can_save, open, restore }: OpenProps) {
       </Modal>
       <Modal opened={dialog === 'rename'} onClose={close} title="Rename the prompt">
         <NameForm
+          label="Name"
+          length_max={80}
           name={prompt.name}
           act="Rename"
           is_pending={change.isPending}
@@ -210,39 +220,5 @@ function DeleteForm({ prompt: { id, name }, cancel, gone }: DeleteProps) {
         </Button>
       </Group>
     </Stack>
-  );
-}
-
-type NameProps = {
-  name: string;
-  act: string;
-  is_pending: boolean;
-  error: Error | null;
-  submit: (name: string) => void;
-};
-
-function NameForm({ name: before, act, is_pending, error, submit }: NameProps) {
-  const [name, setName] = useState(before);
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    if (name.trim() !== '') submit(name.trim());
-  };
-  return (
-    <form onSubmit={onSubmit}>
-      <Group align="flex-end" gap="xs" wrap="nowrap">
-        <TextInput
-          data-autofocus
-          label="Name"
-          maxLength={80}
-          flex={1}
-          value={name}
-          error={error?.message}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
-        />
-        <Button type="submit" loading={is_pending}>
-          {act}
-        </Button>
-      </Group>
-    </form>
   );
 }
