@@ -12,7 +12,7 @@ type Props = {
   error: Error | null;
   confirm: () => void;
   close: () => void;
-  /** What will happen. */
+  /** The consequences, in words. */
   children: ReactNode;
 };
 
