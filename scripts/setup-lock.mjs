@@ -45,9 +45,9 @@ export async function takeLock(root, onWait) {
       throwIfStopped();
       continue;
     }
-    const made = makeLock(folder, number + 1);
-    if (made === 'read-only') return undefined;
-    if (made === 'made' && newestLock(root).number === number + 1) {
+    const outcome = makeLock(folder, number + 1);
+    if (outcome === 'read-only') return undefined;
+    if (outcome === 'made' && newestLock(root).number === number + 1) {
       removeOlder(folder, number + 1);
       return heldLock(join(folder, String(number + 1)));
     }

@@ -59,14 +59,14 @@ async function takeInstallLock(root) {
 const stampPath = (root, part) => join(root, part, 'node_modules', '.medley-stamp');
 
 function isInstalled(root, part) {
-  const wanted = stampOf(root, part);
+  const stamp = stampOf(root, part);
   try {
-    if (readFileSync(stampPath(root, part), 'utf8') === wanted) return part !== '.' || existsSync(pinnedNode(root));
+    if (readFileSync(stampPath(root, part), 'utf8') === stamp) return part !== '.' || existsSync(pinnedNode(root));
   } catch {
     // No stamp: perhaps somebody has run npm ci by hand.
   }
-  if (!isInstalledByHand(root, part)) return false;
-  writeStamp(root, part, wanted);
+  if (!isInstalledByNpm(root, part)) return false;
+  writeStamp(root, part, stamp);
   return true;
 }
 
@@ -84,20 +84,20 @@ function writeStamp(root, part, stamp) {
 }
 
 /** npm's own note of what it has installed, written at its very end, agrees with the lock file. */
-function isInstalledByHand(root, part) {
-  let wanted, found;
+function isInstalledByNpm(root, part) {
+  let locked, installed;
   try {
-    wanted = JSON.parse(readFileSync(join(root, part, 'package-lock.json'), 'utf8')).packages;
-    found = JSON.parse(readFileSync(join(root, part, 'node_modules', '.package-lock.json'), 'utf8')).packages;
+    locked = JSON.parse(readFileSync(join(root, part, 'package-lock.json'), 'utf8')).packages;
+    installed = JSON.parse(readFileSync(join(root, part, 'node_modules', '.package-lock.json'), 'utf8')).packages;
   } catch {
     return false;
   }
   const same = (path) =>
-    wanted[path]?.version === found[path]?.version && wanted[path]?.integrity === found[path]?.integrity;
-  const needed = Object.keys(wanted).filter((path) => path !== '' && !wanted[path].optional && !wanted[path].dev);
+    locked[path]?.version === installed[path]?.version && locked[path]?.integrity === installed[path]?.integrity;
+  const needed = Object.keys(locked).filter((path) => path !== '' && !locked[path].optional && !locked[path].dev);
   return (
-    needed.every((path) => found[path] && same(path)) &&
-    Object.keys(found).every(same) &&
+    needed.every((path) => installed[path] && same(path)) &&
+    Object.keys(installed).every(same) &&
     (part !== '.' || existsSync(pinnedNode(root)))
   );
 }

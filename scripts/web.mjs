@@ -24,7 +24,7 @@ export function isStale(root) {
   }
 }
 
-/** Of everything in web/ that is not made there, and of the documents that the guide is made of. */
+/** Returns the hash of everything in web/ that is not built there, and of the documents that the guide is made of. */
 export function hashOfSources(root) {
   const hash = createHash('sha256');
   const paths = [...filesBelow(join(root, 'web')).map((path) => join('web', path)), ...documents(root)];
@@ -66,17 +66,17 @@ function filesBelow(web) {
  */
 export async function buildWeb(root, run) {
   const hash = hashOfSources(root);
-  const made = join(root, 'web', `dist.${process.pid}`);
+  const built = join(root, 'web', `dist.${process.pid}`);
   const dist = join(root, 'web', 'dist');
   try {
-    const words = ['build', 'web', '--config', 'web/vite.config.ts', '--logLevel', 'warn', '--outDir', made];
+    const words = ['build', 'web', '--config', 'web/vite.config.ts', '--logLevel', 'warn', '--outDir', built];
     const code = await run('web/node_modules/vite/bin/vite.js', words);
     if (code !== 0) return code;
-    cpSync(made, dist, { recursive: true, filter: (path) => !path.endsWith('index.html') });
-    cpSync(join(made, 'index.html'), join(dist, 'index.html'));
+    cpSync(built, dist, { recursive: true, filter: (path) => !path.endsWith('index.html') });
+    cpSync(join(built, 'index.html'), join(dist, 'index.html'));
     writeFileSync(stamp(root), hash);
     return 0;
   } finally {
-    rmSync(made, { recursive: true, force: true });
+    rmSync(built, { recursive: true, force: true });
   }
 }

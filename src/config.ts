@@ -144,7 +144,10 @@ const own_names = [
 ].map((name) => `MEDLEY_${name}`);
 const other_names = ['PORT', 'HOST', 'DATABASE_URL'];
 
-/** One sentence for each variable that begins like one of ours and is none: it is probably misspelt, and has no effect. */
+/**
+ * Returns a sentence for each variable that begins like one of ours and is none: it is probably misspelt, and has no
+ * effect.
+ */
 export function unknownSettings(env: Environment = process.env): string[] {
   return Object.keys(env)
     .filter((name) => /^MEDLEY_(?!TEST_)/.test(name) && !own_names.includes(name))
@@ -156,7 +159,10 @@ export function unknownSettings(env: Environment = process.env): string[] {
     });
 }
 
-/** As readConfig, with `defaults` for what the environment leaves open. A variable that is empty is left open. */
+/**
+ * Reads the configuration as readConfig does, with `defaults` for what the environment leaves open. A variable that is
+ * empty is left open.
+ */
 export function readConfigOver(defaults: Environment): Config {
   const entries = Object.entries(process.env).filter(([, value]) => value !== '');
   return readConfig({ ...defaults, ...Object.fromEntries(entries) });

@@ -29,7 +29,7 @@ const planted_faults = 12;
 /** The folder of the run that is under way, and its process. */
 let current;
 
-/** Runs test/chaos/main.ts of a tree in a process group of its own; resolves with its exit code and what it said. */
+/** Runs test/chaos/main.ts of a tree in a process group of its own; resolves with its exit code and its output. */
 async function runOnce(tree, words, kills, { quiet = false, keep = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'medley-chaos-'));
   const child = spawn(node, [join(tree, 'test/chaos/main.ts'), folder, ...words], {
@@ -38,9 +38,9 @@ async function runOnce(tree, words, kills, { quiet = false, keep = false } = {})
     detached: true,
   });
   current = { child, folder };
-  let said = '';
+  let output = '';
   child.stdout.on('data', (chunk) => {
-    said += chunk;
+    output += chunk;
     if (!quiet) process.stdout.write(chunk);
   });
   const timer = setTimeout(() => clearUp(current), run_ms_max(kills));
@@ -50,7 +50,7 @@ async function runOnce(tree, words, kills, { quiet = false, keep = false } = {})
   if (keep) console.log(`Logs and journals: ${folder}`);
   else rmSync(folder, { recursive: true, force: true });
   current = undefined;
-  return { code, said };
+  return { code, output };
 }
 
 /** Kills what a run may have left: its group, and PostgreSQL, which has a session of its own. */
@@ -95,12 +95,12 @@ async function runPlanted(values) {
       for (const change of bug.changes) plantFault(tree, change);
       const words = ['--seed', values.seed, ...(bug.words ?? [])];
       const begun = Date.now();
-      const { code, said } = await runOnce(tree, words, planted_faults, { quiet: true, keep: values.keep });
-      const found = /^VIOLATIONS: (.*) \(seed/m.exec(said)?.[1];
-      const noticed = code === 1 && found !== undefined;
+      const { code, output } = await runOnce(tree, words, planted_faults, { quiet: true, keep: values.keep });
+      const violations = /^VIOLATIONS: (.*) \(seed/m.exec(output)?.[1];
+      const noticed = code === 1 && violations !== undefined;
       if (!noticed) missed += 1;
       console.log(
-        `${noticed ? 'noticed' : 'MISSED '}  ${bug.name} (${((Date.now() - begun) / 1000).toFixed(0)} s): ${found ?? said.slice(-1500)}`,
+        `${noticed ? 'noticed' : 'MISSED '}  ${bug.name} (${((Date.now() - begun) / 1000).toFixed(0)} s): ${violations ?? output.slice(-1500)}`,
       );
     } finally {
       rmSync(tree, { recursive: true, force: true });

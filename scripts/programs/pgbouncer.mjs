@@ -8,9 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The first line of what it says of itself; undefined where there is none. */
 async function version() {
-  let said = '';
-  const code = await runChild('pgbouncer', ['--version'], { onOutput: (chunk) => (said += chunk) }).catch(() => -1);
-  return code === 0 ? said.split('\n')[0] : undefined;
+  let output = '';
+  const code = await runChild('pgbouncer', ['--version'], { onOutput: (chunk) => (output += chunk) }).catch(() => -1);
+  return code === 0 ? output.split('\n')[0] : undefined;
 }
 
 forwardSignals();

@@ -12,10 +12,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Runs a program to its end. Throws its last words if it fails, or is not there. */
 async function run(command, args, options = {}) {
-  let said = '';
-  const code = await runChild(command, args, { ...options, onOutput: (chunk) => (said += chunk) });
-  if (code !== 0) throw new Error(`${command} ended with ${code}: ${said.trim().split('\n').at(-1)}`);
-  return said;
+  let output = '';
+  const code = await runChild(command, args, { ...options, onOutput: (chunk) => (output += chunk) });
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${output.trim().split('\n').at(-1)}`);
+  return output;
 }
 
 /** The folder with the programs. */

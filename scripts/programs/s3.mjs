@@ -41,10 +41,10 @@ const servers = [
 
 /** Runs a program to its end. Throws its last words if it fails, or is not there. */
 async function run(command, args, env = {}) {
-  let said = '';
-  const onOutput = (chunk) => (said += chunk);
+  let output = '';
+  const onOutput = (chunk) => (output += chunk);
   const code = await runChild(command, args, { env: { ...process.env, ...env }, onOutput });
-  if (code !== 0) throw new Error(`${command} ended with ${code}: ${said.trim().split('\n').at(-1)}`);
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${output.trim().split('\n').at(-1)}`);
 }
 
 async function freePort() {
@@ -73,14 +73,14 @@ async function start({ name, verifies_signatures, install, command }, folder) {
   const port = await freePort();
   const [program, args] = command(folder, port);
   let pid;
-  let said = '';
-  const ended = runChild(program, args, { onStart: (id) => (pid = id), onOutput: (chunk) => (said += chunk) });
+  let output = '';
+  const ended = runChild(program, args, { onStart: (id) => (pid = id), onOutput: (chunk) => (output += chunk) });
   const stop = async () => {
     if (pid !== undefined) process.kill(pid);
     await ended;
   };
   try {
-    await Promise.race([answers(port), ended.then(() => Promise.reject(new Error(said.trim().split('\n').at(-1))))]);
+    await Promise.race([answers(port), ended.then(() => Promise.reject(new Error(output.trim().split('\n').at(-1))))]);
   } catch (error) {
     await stop().catch(() => undefined); // it has ended by itself
     throw error;

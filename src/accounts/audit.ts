@@ -84,7 +84,7 @@ export async function listAudit(
 /** Somebody who read or deleted what was said in a chat call, or took contents of many along. */
 export type ContentAccess = Pick<AuditEntry, 'actor' | 'action' | 'details' | 'address' | 'created_at'>;
 
-/** Those who had to do with the content of a call, newest first: exports of the account, too. */
+/** Lists those who had to do with the content of a call, newest first: exports of the account, too. */
 export async function contentAccesses(
   db: Queryable,
   { account_id, id, limit }: { account_id: string; id: string; limit: number },
@@ -119,7 +119,7 @@ export async function* exportAudit(db: Queryable, only: Omit<AuditFilter, 'limit
 /** The person who booked a movement of money by hand. */
 export type Booking = { audit_id: string; actor: string };
 
-/** By the movement's ref: the entry that says who did it, for those that have one. */
+/** Returns, by the movement's ref, the entry that says who did it, for those that have one. */
 export async function bookingsOf(
   db: Queryable,
   account_id: string,

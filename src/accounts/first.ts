@@ -6,8 +6,8 @@ import { createKey } from './keys.ts';
 const advisory_lock = 7_633_529_003;
 
 /**
- * On the very first start: an account with demo credit and one key, whose text is returned. Undefined
- * if there is a key already. Two nodes that start together make one: the lock is held around it.
+ * Makes, on the very first start, an account with demo credit and one key. Returns the text of the key, or undefined if
+ * there is a key already. Two nodes that start together make one: the lock is held around it.
  */
 export async function makeFirstAccount(
   db: Db,

@@ -26,7 +26,7 @@ export class HashingBusy extends Error {
 export type Hashing = {
   /** `salt:key`, both in hex, with a fresh salt. Throws HashingBusy. */
   hash(password: string): Promise<string>;
-  /** True if `stored` was made of this password. Throws HashingBusy. */
+  /** Returns true if `stored` was made of this password. Throws HashingBusy. */
   verify(stored: string, password: string): Promise<boolean>;
   close(): Promise<void>;
 };

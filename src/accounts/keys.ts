@@ -51,7 +51,7 @@ function checksum(random: string): string {
   return toBase62(crc32(random), 6);
 }
 
-/** True if `text` has the form and the checksum of a key; says nothing about its existence. */
+/** Returns true if `text` has the form and the checksum of a key; says nothing about its existence. */
 export function isKeyText(text: string): boolean {
   return /^mdl_[0-9A-Za-z]{36}$/.test(text) && text.slice(34) === checksum(text.slice(4, 34));
 }
@@ -79,7 +79,7 @@ export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: 
   return db.tx((tx) => insertKey(tx, key, now));
 }
 
-/** As `createKey`, in a transaction with more. */
+/** Makes a key as `createKey` does, in a transaction with more. */
 export async function insertKey(
   tx: Queryable,
   key: NewKey | RotatedKey,
@@ -91,7 +91,7 @@ export async function insertKey(
   return { key: row, text };
 }
 
-/** Undefined if the account has its one key of the playground. */
+/** Returns undefined if the account has its one key of the playground. */
 async function insertRow(
   tx: Queryable,
   key: NewKey | RotatedKey,

@@ -18,7 +18,7 @@ export function confirmMail(to: string, link: string): Mail {
   };
 }
 
-/** To somebody who has proved this address, when it is given once more. */
+/** Mail to somebody who has proved this address, when it is entered once more. */
 export function knownEmailMail(to: string, link: string): Mail {
   return {
     to,
@@ -35,7 +35,7 @@ export function changedEmailMail(to: string, email: string): Mail {
   };
 }
 
-/** To whoever asked for it; `link` is as good as a password. */
+/** Mail to the person who asked for it; `link` is as good as a password. */
 export function signInMail(to: string, link: string): Mail {
   return {
     to,

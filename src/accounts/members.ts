@@ -130,7 +130,7 @@ export async function operatorAddresses(db: Queryable): Promise<string[]> {
   return rows.map(({ email }) => email);
 }
 
-/** For a link of an account: its first owner, made if there is none. */
+/** Returns the first owner of an account, for a link to it. Makes one if there is none. */
 export async function ownerOf(db: Db, account_id: string, now: Date): Promise<string> {
   return db.tx(async (tx) => {
     // Two who ask at the same moment wait for each other here.

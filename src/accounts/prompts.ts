@@ -11,7 +11,7 @@ export type PromptVersion = { version: number; created_at: Date; author: string 
 export const prompts_max = 200;
 const prompt_versions_max = 100;
 
-/** By name. */
+/** Returns the prompts of an account, by name. */
 export async function listPrompts(db: Queryable, account_id: string): Promise<PromptLine[]> {
   return db.query<PromptLine>(
     'select id, name, version, updated_at from prompts where account_id = $1 order by lower(name), name',
@@ -19,7 +19,7 @@ export async function listPrompts(db: Queryable, account_id: string): Promise<Pr
   );
 }
 
-/** Undefined if the account has no such prompt, or it has that version no longer. */
+/** Returns a prompt; undefined if the account has no such prompt, or it has that version no longer. */
 export async function findPrompt(
   db: Queryable,
   { account_id, id, version }: { account_id: string; id: string; version?: number | undefined },
@@ -114,7 +114,7 @@ export async function renamePrompt(
   }
 }
 
-/** One that is not there is no failure. */
+/** Removes a prompt with its versions. One that is not there is no failure. */
 export async function removePrompt(
   db: Queryable,
   { account_id, id }: { account_id: string; id: string },

@@ -8,7 +8,7 @@ export type ViewOwner = { account_id: string; user_id: string };
 
 export const saved_views_max = 50;
 
-/** By name. */
+/** Returns the views that a person saved, by name. */
 export async function listViews(db: Queryable, { account_id, user_id }: ViewOwner): Promise<SavedView[]> {
   return db.query<SavedView>(
     'select name, search from saved_views where account_id = $1 and user_id = $2 order by lower(name), name',
@@ -33,7 +33,7 @@ export async function saveView(
   return rows.length === 1;
 }
 
-/** One that is not there is no failure. */
+/** Removes a view. One that is not there is no failure. */
 export async function removeView(db: Queryable, { account_id, user_id }: ViewOwner, name: string): Promise<void> {
   await db.query('delete from saved_views where account_id = $1 and user_id = $2 and name = $3', [
     account_id,

@@ -68,7 +68,7 @@ export type PendingInvitation = {
   inviter: string;
 };
 
-/** Those that can still be accepted, newest first. */
+/** Lists the invitations that can still be accepted, newest first. */
 export async function listInvitations(db: Queryable, account_id: string, now: Date): Promise<PendingInvitation[]> {
   return db.query<PendingInvitation>(
     `select i.id, i.email, coalesce(i.role, 'viewer') as role, i."createdAt" as created_at,
@@ -123,7 +123,10 @@ export async function invite(
   });
 }
 
-/** Its link opens nothing any more. The address that it was for; undefined if there is no such one. */
+/**
+ * Withdraws an invitation: its link opens nothing any more. Returns the address that it was for; undefined if there is
+ * no such invitation.
+ */
 export async function withdrawInvitation(db: Queryable, account_id: string, id: string): Promise<string | undefined> {
   const rows = await db.query<{ email: string }>(
     `update auth.invitation set status = 'canceled' where id = $2 and "organizationId" = $1 and status = 'pending'

@@ -275,7 +275,7 @@ export function streamOf(app: FollowParts, name: BackgroundName, after: number, 
   return { status: 200, headers: stream_headers, body: writer };
 }
 
-/** False if the stream has no end here: its reader left, or the service stops. */
+/** Returns false if the stream has no end here: its reader left, or the service stops. */
 async function writeEvents(
   app: FollowParts,
   name: BackgroundName,

@@ -59,7 +59,7 @@ async function checkFolder(path: string): Promise<false> {
   throw new DataFolderError(`The data folder ${path} is a file. Move it away, or set MEDLEY_DATA to a folder.`);
 }
 
-/** False for what does not exist; a link that leads nowhere throws when it is to be made. */
+/** Returns false for what does not exist; a link that leads nowhere throws when it is to be made. */
 async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();

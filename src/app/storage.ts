@@ -21,7 +21,7 @@ export async function openStorage(
   return bucket;
 }
 
-/** Undefined where the SDK is to look for them. */
+/** Returns the credentials; undefined where the SDK is to look for them. */
 export function credentialsOf({ credentials }: Pick<BucketSettings, 'credentials'>) {
   if (!credentials) return undefined;
   const valueOf = (name: keyof typeof credentials): string => {

@@ -23,7 +23,7 @@ export async function listBackups(db: Queryable, limit = 100): Promise<Scheduled
   );
 }
 
-/** Those in one state, the newest first. */
+/** Lists the backups in one state, the newest first. */
 export async function backupsIn(db: Queryable, state: ScheduledBackup['state']): Promise<ScheduledBackup[]> {
   return db.query<ScheduledBackup>(
     `select ${columns} from scheduled_backups where state = $1 order by started_at desc, id desc`,

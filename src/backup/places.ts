@@ -15,7 +15,7 @@ import { megabytes } from './progress.ts';
 export type BackupPlace = {
   /** Calls `write` for a folder that is not there yet, and keeps what it wrote; after a failure nothing of it is left. */
   make(id: string, write: (folder: string) => Promise<Manifest>): Promise<Manifest>;
-  /** True if the backup is there and complete. */
+  /** Returns true if the backup is there and complete. */
   has(id: string): Promise<boolean>;
   /** Removes a backup, or what is left of one; from its first moment on it is no backup any more. */
   remove(id: string): Promise<void>;

@@ -142,7 +142,7 @@ export type BackupHealth = {
   is_late: boolean;
 };
 
-/** Undefined where none are scheduled. */
+/** Returns how scheduled backups are doing; undefined where none are scheduled. */
 export async function backupHealth(
   db: Db,
   { backup }: Pick<Settings, 'backup'>,

@@ -137,7 +137,7 @@ export async function beginCalls(
   return rows.length > 0;
 }
 
-/** From here on only its files are missing. Their ids are chosen once. */
+/** Marks that all lines of a batch have ended: only its files are missing. Their ids are chosen once. */
 export async function beginFiles(
   db: Queryable,
   { account_id, id }: BatchName,

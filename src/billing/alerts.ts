@@ -13,7 +13,7 @@ export async function findThreshold(db: Queryable, account_id: string): Promise<
   return rows[0]?.threshold;
 }
 
-/** Null: no more alerts. A new threshold is an alert of its own. */
+/** Sets the threshold; null: no more alerts. A new threshold is an alert of its own. */
 export async function setThreshold(
   db: Queryable,
   account_id: string,

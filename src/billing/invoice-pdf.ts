@@ -19,7 +19,7 @@ const ink = '#1f2328';
 const grey = '#57606a';
 const rule = '#d0d7de';
 
-/** Its bytes: the same for the same invoice. */
+/** Renders an invoice as PDF: the same bytes for the same invoice. */
 export async function invoicePdf(invoice: Invoice): Promise<Buffer> {
   const { default: PDFDocument } = await import('pdfkit');
   const [regular, bold] = await Promise.all([fontNamed('DejaVuSans.ttf'), fontNamed('DejaVuSans-Bold.ttf')]);

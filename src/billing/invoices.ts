@@ -92,7 +92,7 @@ async function markDone(db: Queryable, { month, now }: Run): Promise<void> {
   await db.query('insert into invoice_months (month, done_at) values ($1, $2) on conflict do nothing', values);
 }
 
-/** Undefined if the month has its invoice, and nothing was charged in it since. */
+/** Returns undefined if the month has its invoice, and nothing was charged in it since. */
 async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoice | undefined> {
   if (await isCovered(db, account_id, run)) return undefined; // takes no lock, as most do in a second run
   return db.tx(async (tx) => {

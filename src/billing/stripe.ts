@@ -178,7 +178,7 @@ function millionthsPerUnit(currency: string): bigint {
   return thousandths.has(currency) ? million / 1_000n : million / 100n;
 }
 
-/** Undefined if it is not a whole number of them. */
+/** Converts an amount into minor units; undefined if it is not a whole number of them. */
 export function toMinorUnits(amount: Money, currency: string): bigint | undefined {
   const size = millionthsPerUnit(currency);
   return amount % size === 0n ? amount / size : undefined;

@@ -60,7 +60,7 @@ function checkCondition(when: Condition, fields: InputFields, at: Path, report: 
   }
 }
 
-/** True if the input schema has the field; else an error. */
+/** Returns true if the input schema has the field; else reports an error. */
 export function checkField(
   field: string,
   fields: InputFields,

@@ -49,7 +49,7 @@ export function defaultProviders(): Providers {
   return providers;
 }
 
-/** Its models, whatever keys there are. */
+/** Returns the shipped models, whatever keys there are. */
 export function defaultModels(): readonly ModelEntry[] {
   models ??= model_files.flatMap((name) => read(name).models ?? []);
   return models;

@@ -38,7 +38,9 @@ function parseFactor(factor: string | number): Factor {
   return duration_of === undefined ? { constant: text } : { duration_of };
 }
 
-/** One run, one image, the characters of the text; other units need an estimate of their own. */
+/**
+ * Returns the usual factors: one run, one image, the characters of the text; other units need an estimate of their own.
+ */
 export function usualFactors(unit: Unit, fields: readonly string[]): Factor[] | undefined {
   if (unit === 'request' || unit === 'image') return [{ constant: '1' }];
   const text = unit === 'character' ? ['text', 'prompt'].find((field) => fields.includes(field)) : undefined;

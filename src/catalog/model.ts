@@ -10,7 +10,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 export type JsonObject = { [key: string]: Json };
 
-/** Of what came out of JSON. */
+/** Tells objects from other values that came out of JSON. */
 export function isObject(value: unknown): value is JsonObject {
   return isRecord(value);
 }

@@ -61,7 +61,7 @@ export async function switchModel(db: Queryable, model: string, is_off: boolean,
   await removeUnchanged(db, model);
 }
 
-/** In which order routes are tried; without any, that of the configuration. */
+/** Sets the order in which routes are tried; without any, it is that of the configuration. */
 export async function orderRoutes(db: Queryable, model: string, ids: readonly string[], now: Date): Promise<void> {
   await db.query(
     `insert into model_overrides (model, route_order, updated_at) values ($1, $2, $3)
@@ -71,7 +71,7 @@ export async function orderRoutes(db: Queryable, model: string, ids: readonly st
   await removeUnchanged(db, model);
 }
 
-/** From now on the route takes nothing new, or does again. */
+/** Drains a route, which then takes nothing new, or ends that. */
 export async function drainRoute(
   db: Queryable,
   { model, route, drained }: { model: string; route: string; drained: boolean },

@@ -55,7 +55,7 @@ export function pricingOfInput(pricing: Pricing, input_tokens: number): Pricing 
   return { ...pricing, rows: rows.map(({ unit, amount, per }) => ({ unit, amount, per })) };
 }
 
-/** Of each unit the row of the highest step that so many tokens of input pass. */
+/** Returns, of each unit, the row of the highest step that so many tokens of input pass. */
 export function rowsOfInput<Row extends { unit: Unit; above_input_tokens?: number }>(
   all: readonly Row[],
   input_tokens: number,
@@ -92,7 +92,7 @@ export function estimateUnits(
   return units;
 }
 
-/** Those of the held units that are no estimate, because they were measured of the caller's files. */
+/** Returns those of the held units that are no estimate, because they were measured of the caller's files. */
 export function measuredUnits(model: Pick<Model, 'estimate'>, held_units: Units): Units {
   const measured = entriesOf(model.estimate).filter(([, factors]) => factors?.some((each) => 'duration_of' in each));
   return Object.fromEntries(measured.map(([unit]) => [unit, held_units[unit]]));

@@ -129,7 +129,7 @@ function offsetOf(doc: Document, path: Path, target: Target): number {
   return offset;
 }
 
-/** Undefined for what is not written, such as the nothing after `models:`. */
+/** Returns undefined for what is not written, such as the nothing after `models:`. */
 function startOf(node: Node | null): number | undefined {
   const [start, end] = node?.range ?? [0, 0];
   return start === end ? undefined : start;

@@ -21,7 +21,7 @@ export type CostFacts = {
   is_counted?: boolean;
 };
 
-/** Those of a route's cost rows that hold for one input: the first of each unit that fits it. */
+/** Returns those of a route's cost rows that hold for one input: the first of each unit that fits it. */
 export function fitCosts(rows: readonly CostRow[], input: () => JsonObject): readonly CostRow[] {
   const values = rows.some((row) => row.when) ? input() : {};
   const fitting = new Map<string, CostRow>();

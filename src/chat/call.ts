@@ -73,9 +73,9 @@ export type AttemptRoute<Priced extends PricedRequest> = (
 ) => Promise<Attempted>;
 
 /**
- * One call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever becomes of the
- * routes, the hold is ended once, behind them: at the price of the model that answered, where the call has fallbacks.
- * Throws ApiError if nothing has been sent yet; once the answer has begun, its last event is the error.
+ * Runs one call, from hold to settlement: hold, the first route that gives content, relay, settle. Whatever becomes of
+ * the routes, the hold is ended once, behind them: at the price of the model that answered, where the call has
+ * fallbacks. Throws ApiError if nothing has been sent yet; once the answer has begun, its last event is the error.
  */
 export async function runCall<Priced extends PricedRequest>(
   parts: CallParts,

@@ -84,7 +84,7 @@ function checkCounted(links: readonly BodyLink[], policy: ReturnType<typeof link
   checkPolicy(links, policy);
 }
 
-/** True if an upstream of this style counts the tokens of a request of a caller's. */
+/** Returns true if an upstream of this style counts the tokens of a request of a caller's. */
 function countsFor(style: Codec, caller_style: CallerCodec): boolean {
   const { countedBody } = style === caller_style ? caller_style.caller.passthrough : style.upstream;
   return countedBody !== undefined;

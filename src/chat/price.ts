@@ -126,7 +126,9 @@ export function toolsHold({ rows, rate }: Pricing, { units, calls_max }: HostedU
   return divideUp(numerator * million * BigInt(calls_max), denominator);
 }
 
-/** Those of the counted uses that the call pays for: what an upstream does beyond its bound is not the caller's. */
+/**
+ * Returns those of the counted uses that the call pays for: what an upstream does beyond its bound is not the caller's.
+ */
 export function paidToolCalls(counted: ToolCalls | undefined, hosted: HostedUses | undefined): ToolCalls | undefined {
   if (!counted || !hosted) return undefined;
   const paid = hosted.units.map((unit) => [unit, Math.min(counted[unit] ?? 0, hosted.calls_max)] as const);
@@ -161,7 +163,7 @@ const withoutHourPrices = rememberByObject((pricing: Pricing): Pricing => {
   return rows.length === pricing.rows.length ? pricing : { ...pricing, rows };
 });
 
-/** True if the model has a price for input that an upstream keeps in its cache for an hour. */
+/** Returns true if the model has a price for input that an upstream keeps in its cache for an hour. */
 export function hasHourPrice({ price }: Pick<Model, 'price'>): boolean {
   return price.some(({ unit }) => unit === 'cache_write_1h_token');
 }

@@ -45,7 +45,7 @@ export type ReplayParts = {
 
 type Life = { readonly stopping: AbortSignal; onStop(close: () => void): void };
 
-/** From now on, until the app stops, what is in the journal is done as soon as the database is there. */
+/** Settles what is in the journal as soon as the database is there, from now on until the app stops. */
 export function startReplay(parts: ReplayParts & Life): void {
   let is_replaying = false;
   let rounds = 0;

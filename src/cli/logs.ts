@@ -66,7 +66,7 @@ function defaultFile(): string {
   );
 }
 
-/** Undefined where the file is still to come. */
+/** Returns undefined where the file is still to come. */
 async function openFile(path: string, may_come: boolean): Promise<FileHandle | undefined> {
   return open(path).catch((error: unknown) => {
     const is_missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';

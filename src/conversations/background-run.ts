@@ -164,7 +164,7 @@ async function begin(parts: RunParts, style: Style, row: BackgroundRow): Promise
   }
 }
 
-/** False where there is no memory for the request now. */
+/** Returns false where there is no memory for the request now. */
 async function takeMemory(parts: RunParts, row: BackgroundRow, memory: RequestMemory): Promise<boolean> {
   const bytes = await requestBytes(parts, row);
   if (bytes < counted_bytes_min) return true;

@@ -150,7 +150,7 @@ type Content = {
   /** Columns that say how large it is. */
   sizes?: string;
   placeOf(row: EncryptedRow): string;
-  /** False if it was not there any more. */
+  /** Returns false if it was not there any more. */
   remove(db: Db, row: EncryptedRow): Promise<boolean>;
 };
 
@@ -202,7 +202,7 @@ export const contents: readonly Content[] = [
   },
 ];
 
-/** False if nothing was changed: another node was faster. */
+/** Returns false if nothing was changed: another node was faster. */
 async function encryptRow({ db, content_keys, log }: EncryptParts, kind: Content, row: EncryptedRow): Promise<boolean> {
   const { account_id, parent, id, key_id } = row;
   let again: StoredContent | undefined;

@@ -84,7 +84,7 @@ function jsonlOf(db: Db, filter: Filter): Answer {
   };
 }
 
-/** One JSON object for each line. */
+/** Renders each entry as a line with one JSON object. */
 export async function* auditLines(entries: AsyncIterable<AuditEntry>): AsyncGenerator<string> {
   for await (const entry of entries) yield `${JSON.stringify(renderEntry(entry))}\n`;
 }

@@ -39,7 +39,7 @@ export function guideEndpoints(): Endpoint<Parts>[] {
   ];
 }
 
-/** Undefined for what is no name of a page: nothing else reaches the disk. */
+/** Returns undefined for what is no name of a page: nothing else reaches the disk. */
 function fileNamed(name: string): string | undefined {
   if (name === 'search.json') return name;
   const [, page, suffix] = /^([a-z0-9-]{1,60})(\.md)?$/.exec(name) ?? [];
@@ -93,7 +93,7 @@ async function fileFor(app: Parts, file: string): Promise<Written | undefined> {
   return ready;
 }
 
-/** Undefined where there is no such page, or nobody has built the guide. */
+/** Returns undefined where there is no such page, or nobody has built the guide. */
 async function write(app: Parts, file: string, base_url: string): Promise<Written | undefined> {
   const text = await readFile(fileURLToPath(new URL(file, folder)), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;

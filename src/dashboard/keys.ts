@@ -196,7 +196,7 @@ export const delete_key = account_endpoint(
   { needs_proof: true },
 );
 
-/** Undefined if the body names none. */
+/** Returns undefined if the body names none. */
 function readProject(body: Record<string, unknown> | undefined): string | undefined {
   return readBodyFields(body).optionalText('project', project_length_max);
 }
@@ -250,7 +250,7 @@ function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }
 
-/** Undefined if it was not given, null for none. */
+/** Reads the limit of a key: undefined if the body has none, null for no limit. */
 export function readLimit(body: Record<string, unknown> | undefined): Money | null | undefined {
   const value = body?.['limit'];
   if (value === undefined || value === null) return value;

@@ -31,7 +31,7 @@ type Attempt = {
   end(status: number): Promise<void>;
 };
 
-/** In lower case, as addresses are stored; empty if the body has none. */
+/** Reads the address in lower case, as addresses are stored; empty if the body has none. */
 export function emailIn(body: Record<string, unknown> | undefined): string {
   const { email } = body ?? {};
   return typeof email === 'string' ? email.trim().toLowerCase() : '';

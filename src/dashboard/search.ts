@@ -91,7 +91,7 @@ async function hitsWithId({ db, clock }: Parts, account_id: string, id: string):
   return isId('acct', id) ? [] : undefined;
 }
 
-/** Undefined if it takes too long. */
+/** Returns undefined if it takes too long. */
 async function tasksWith(db: Db, account_id: string, words: string): Promise<TaskLine[] | undefined> {
   try {
     return (await searchTaskLines(db, { account_id, limit: hits_max }, words)).lines;

@@ -90,7 +90,7 @@ async function tooMuch({ db, clock, log }: Parts, { id, account_id }: StripeSess
   return new ApiError('invalid_request', 'amount_total is more than a balance can hold.', { param: 'amount_total' });
 }
 
-/** True if the account has got it, now or before. What cannot be credited is written down for the operator. */
+/** Returns true if the account has got it, now or before. What cannot be credited is written down for the operator. */
 async function creditSession({ db, clock, log }: Parts, session: StripeSession): Promise<boolean> {
   const { id, account_id, amount, currency, is_ours, is_paid } = session;
   if (!is_ours || !is_paid) return false;

@@ -102,7 +102,7 @@ const own_path = /%PATH%|(?<=(?:src|href)=")\.(?=\/)/g;
 
 let page: string | undefined;
 
-/** Undefined where nobody has built the dashboard: the API is there without it. */
+/** Returns undefined where nobody has built the dashboard: the API is there without it. */
 function builtPage(): string | undefined {
   try {
     return (page ??= readFileSync(join(folder, 'index.html'), 'utf8'));

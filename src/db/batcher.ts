@@ -225,7 +225,7 @@ async function repeated<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** True if the database refused the values themselves: classes 22 (data), 23 (constraints), 54 (too large). */
+/** Returns true if the database refused the values themselves: classes 22 (data), 23 (constraints), 54 (too large). */
 function isRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(22|23|54)/.test(error.code ?? '');
 }

@@ -261,17 +261,17 @@ const unavailable_codes =
 const unavailable_messages =
   /Connection terminated|connection timeout|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/i;
 
-/** True if PostgreSQL ended a statement that took too long. */
+/** Returns true if PostgreSQL ended a statement that took too long. */
 export function isStopped(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '57014';
 }
 
-/** True if a statement waited too long for what another transaction has locked. */
+/** Returns true if a statement waited too long for what another transaction has locked. */
 export function isLocked(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
-/** True if a row of a table has the same unique name already. */
+/** Returns true if a row of a table has the same unique name already. */
 export function isDuplicate(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
 }
@@ -281,7 +281,7 @@ export function isUnstorable(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '22021';
 }
 
-/** True if the database could not be reached or went away: the same call may well work in a moment. */
+/** Returns true if the database could not be reached or went away: the same call may well work in a moment. */
 export function isUnavailable(error: unknown): error is Error {
   if (!(error instanceof Error) || 'path' in error) return false; // a file's or a program's: sockets have addresses
   const code = 'code' in error ? String(error.code) : '';

@@ -80,7 +80,7 @@ async function applyFile(client: pg.Client, { path, name, sql, checksum }: Funct
   }
 }
 
-/** True if the first is the later one of two versions, such as 1.10.0 and 1.9.2. */
+/** Returns true if the first is the later one of two versions, such as 1.10.0 and 1.9.2. */
 function isNewer(version: string, other: string): boolean {
   return version.localeCompare(other, 'en', { numeric: true }) > 0;
 }

@@ -88,8 +88,8 @@ function isEarlier({ number }: NumberedName): boolean {
 }
 
 /**
- * True if the database has every migration that the baseline replaces, so that only its name is missing; false if it
- * has none. Throws MigrationError if it has a part of them.
+ * Returns true if the database has every migration that the baseline replaces, so that only its name is missing; false
+ * if it has none. Throws MigrationError if it has a part of them.
  */
 function checkEarlier(applied: readonly NumberedName[]): boolean {
   const rows = applied.filter(isEarlier);
@@ -115,8 +115,8 @@ function checkKnown(row: NumberedName, migrations: readonly NumberedName[]): voi
 }
 
 /**
- * This program's migrations of these names; the baseline for those that it replaces. Throws MigrationError for one that
- * it does not have, or has in another form.
+ * Returns this program's migrations of these names; the baseline for those that it replaces. Throws MigrationError for
+ * one that it does not have, or has in another form.
  */
 export function findMigrations(names: readonly MigrationName[]): Migration[] {
   const migrations = readMigrations();
@@ -137,12 +137,12 @@ export function findMigrations(names: readonly MigrationName[]): Migration[] {
   return later.length > 0 || earlier.length === 0 ? later : migrations.filter(({ number }) => number === baseline);
 }
 
-/** Until the session of `client` ends, nobody else changes the schema. */
+/** Locks the schema until the session of `client` ends: nobody else changes it. */
 export async function lockMigrations(client: pg.Client): Promise<void> {
   await client.query('select pg_advisory_lock($1)', [advisory_lock]);
 }
 
-/** Nobody changes the schema while `work` runs; others may look at it in the same way. */
+/** Runs `work` while nobody changes the schema; others may look at it in the same way. */
 export async function withSteadySchema<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
   await client.query('select pg_advisory_lock_shared($1)', [advisory_lock]);
   try {

@@ -49,7 +49,7 @@ const reading = [pattern('^create (?:unique )?index .*?\\bon (?:only )?TABLE'), 
 const rewriting = [pattern('^update (?:only )?TABLE'), pattern('^delete from (?:only )?TABLE')];
 const unknown = /^(do|call|select|with|truncate|cluster|refresh) /;
 
-/** Undefined for a quick one. `is_new` learns the tables that it makes. */
+/** Returns undefined for a quick one. `is_new` learns the tables that it makes. */
 function stepOf(statement: string, is_new: Set<string>): Step | undefined {
   const created = creates.exec(statement)?.[1];
   if (created !== undefined) {

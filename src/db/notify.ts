@@ -303,7 +303,7 @@ async function listen(client: pg.Client, channel: string): Promise<void> {
   await client.query(`listen ${client.escapeIdentifier(channel)}`);
 }
 
-/** True if `work` ended within the limit; its own failure is thrown. */
+/** Returns true if `work` ended within the limit; its own failure is thrown. */
 async function within(limit_ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<boolean>((resolve) => {

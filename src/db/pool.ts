@@ -64,7 +64,7 @@ async function prepare(client: pg.ClientBase, settings: string, limit_ms: number
   await client.query(config);
 }
 
-/** True if no answer came: what pg says of a `query_timeout`. */
+/** Returns true if no answer came: what pg says of a `query_timeout`. */
 export function isMute(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }

@@ -29,7 +29,10 @@ const sentence =
   'sessions: for LISTEN, prepared statements and settings of its own. In PgBouncer set pool_mode = session for this ' +
   'database, with 50 server connections for each process of Medley; or name PostgreSQL itself in DATABASE_URL.';
 
-/** True if `other` is served by the process that served `client` a moment ago, or `client` is by another one meanwhile. */
+/**
+ * Returns true if `other` is served by the process that served `client` a moment ago, or `client` is by another one
+ * meanwhile.
+ */
 async function sharesServer(client: pg.Client, other: pg.Client): Promise<boolean> {
   const before = await serverOf(client);
   await other.query('begin');

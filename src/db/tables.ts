@@ -70,12 +70,12 @@ function inOrder<T extends { name: string; needs: string[] }>(tables: readonly T
   return ordered;
 }
 
-/** Its name as SQL. */
+/** Returns the name of a table as SQL. */
 export function sqlName({ name }: Pick<Table, 'name'>): string {
   return name.split('.').map(pg.escapeIdentifier).join('.');
 }
 
-/** Its columns as SQL, in their order. */
+/** Returns the columns of a table as SQL, in their order. */
 export function sqlColumns({ columns }: Pick<Table, 'columns'>): string {
   return columns.map(pg.escapeIdentifier).join(', ');
 }

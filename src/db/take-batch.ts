@@ -35,7 +35,7 @@ export function takeBatch<W extends { member: M }, M>(
   return { batch, rest: rest.concat(waiting.slice(batch.length + rest.length)) };
 }
 
-/** Those that are of none of `groups`, and the others, each in their order. */
+/** Divides into those that are of none of `groups`, and the others, each in their order. */
 export function divide<W extends { member: M }, M>(
   waiting: readonly W[],
   groups: ReadonlySet<string>,

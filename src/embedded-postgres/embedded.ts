@@ -95,8 +95,8 @@ export async function embeddedConnection(data_dir: string): Promise<Connection |
 export type OpenEmbedded = { connection: Connection; url: string; close(): Promise<void> };
 
 /**
- * For commands: the database of the service that runs on this data folder, else one of our own for
- * as long as the command lasts. Waits for a service that is just starting, and for other commands.
+ * Opens, for commands, the database of the service that runs on this data folder, else one of our own for as long as
+ * the command lasts. Waits for a service that is just starting, and for other commands.
  */
 export async function openEmbedded(options: Omit<EmbeddedOptions, 'purpose'>): Promise<OpenEmbedded> {
   const end_ms = performance.now() + command_wait_ms;

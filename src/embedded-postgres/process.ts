@@ -22,7 +22,7 @@ export function findUser(name_or_uid: string | number): SystemUser | undefined {
   return undefined;
 }
 
-/** True if `user` can step into `folder`. Tried for real, so that access lists and mount options count. */
+/** Returns true if `user` can step into `folder`. Tried for real, so that access lists and mount options count. */
 export function canEnter(user: SystemUser, folder: string): boolean {
   const tried = spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], { uid: user.uid, gid: user.gid, cwd: '/' });
   if (tried.error) {
@@ -34,7 +34,7 @@ export function canEnter(user: SystemUser, folder: string): boolean {
   return tried.status === 0;
 }
 
-/** True while the system knows the process, as PostgreSQL asks before it trusts a lock file. */
+/** Returns true while the system knows the process, as PostgreSQL asks before it trusts a lock file. */
 export function hasProcess(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -44,15 +44,15 @@ export function hasProcess(pid: number): boolean {
   }
 }
 
-/** True while the process runs. A zombie counts as ended: only its parent can clear it away. */
+/** Returns true while the process runs. A zombie counts as ended: only its parent can clear it away. */
 export function isAlive(pid: number): boolean {
   // The state follows the name, which is in brackets and may contain anything.
   return hasProcess(pid) && !/^\d+ \(.*\) Z /s.test(readLines(`/proc/${pid}/stat`).join('\n'));
 }
 
 /**
- * True if process `pid` is a PostgreSQL that works in the cluster `data`. Pids are used again after
- * a crash of the machine, and a copied data folder names the postmaster of the original.
+ * Returns true if process `pid` is a PostgreSQL that works in the cluster `data`. Pids are used again after a crash of
+ * the machine, and a copied data folder names the postmaster of the original.
  */
 export function isPostgresOf(pid: number, data: string): boolean {
   if (!isAlive(pid)) return false;
@@ -92,7 +92,7 @@ export async function waitUntil(condition: () => boolean, limit_ms: number, paus
   return true;
 }
 
-/** True if `error` is a system error with this code, for example ENOENT. */
+/** Returns true if `error` is a system error with this code, for example ENOENT. */
 export function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }

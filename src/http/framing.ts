@@ -18,7 +18,7 @@ export function framingError(raw: IncomingMessage): ApiError | undefined {
   return new ApiError('invalid_request', message, { headers: { connection: 'close' } });
 }
 
-/** True for what came behind such a request on its connection: nobody answers it, nothing of it is run. */
+/** Returns true for what came behind such a request on its connection: nobody answers it, nothing of it is run. */
 export function isBehindRefused(raw: IncomingMessage): boolean {
   return refused.has(raw.socket);
 }

@@ -46,7 +46,7 @@ function declaredAs(declared: Record<string, ParameterDocs>, name: string): Para
   return Object.hasOwn(declared, name) ? declared[name] : undefined;
 }
 
-/** True for a parameter that is written `name[key]=value`. */
+/** Returns true for a parameter that is written `name[key]=value`. */
 export function isObjectSchema(parameter: ParameterDocs): boolean {
   return 'type' in parameter.schema && parameter.schema.type === 'object';
 }
@@ -69,7 +69,7 @@ export function wholeNumber(query: Query, name: string, range: { min: number; ma
   throw wrong(name, `${name} must be a whole number from ${range.min} to ${range.max} (got ${shown(text)}).`);
 }
 
-/** One of `values`; undefined if absent. Throws ApiError 400 naming it. */
+/** Returns one of `values`; undefined if absent. Throws ApiError 400 naming it. */
 export function oneOf<T extends string>(query: Query, name: string, values: readonly T[]): T | undefined {
   const text = query.get(name);
   if (text === undefined) return undefined;

@@ -236,7 +236,7 @@ export function carriesKey(headers: IncomingHttpHeaders): boolean {
   return headers.authorization !== undefined || apiKeyOf(headers) !== undefined;
 }
 
-/** True for a client that would have no use for a page: every browser asks for HTML by name. */
+/** Returns true for a client that would have no use for a page: every browser asks for HTML by name. */
 export function wantsJson({
   method = '',
   headers: { accept = '' },

@@ -9,9 +9,9 @@ type SchemaNode = Record<string, unknown>;
 type Branch = { schema: SchemaNode; reach: ReadonlySet<unknown> };
 
 /**
- * Of the errors that Ajv reports for `anyOf` and `oneOf`, those of every branch and one more, keeps
- * those of the branch that the value fits best, or one that tells what all branches ask for. Drops
- * the inner errors of `contains` and `propertyNames`, and `if`, which says nothing beside its inner errors.
+ * Keeps, of the errors that Ajv reports for `anyOf` and `oneOf` (those of every branch and one more), those of the
+ * branch that the value fits best, or one that tells what all branches ask for. Drops the inner errors of `contains`
+ * and `propertyNames`, and `if`, which says nothing beside its inner errors.
  */
 export function pickBranches(errors: readonly ErrorObject[], schema: object): ErrorObject[] {
   const reach_cache = new Map<SchemaNode, Set<unknown>>();

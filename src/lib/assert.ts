@@ -10,7 +10,7 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }
 
-/** For the `default` of a switch over a union: the compiler proves that it cannot be reached. */
+/** Stands in the `default` of a switch over a union: the compiler proves that it cannot be reached. */
 export function unreachable(value: never): never {
   throw new AssertionError(`unexpected value ${inspect(value)}`);
 }

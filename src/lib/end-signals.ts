@@ -5,7 +5,7 @@ const repeat_ms = 1_500;
 export const end_signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type EndSignal = (typeof end_signals)[number];
 
-/** For `process.on`: `begin` is called once, and the process ends at once when it is asked again. */
+/** Returns a listener for `process.on`: `begin` is called once, and the process ends at once when it is asked again. */
 export function onceRequested(begin: (signal: EndSignal) => void): (signal: EndSignal) => void {
   let first_at_ms: number | undefined;
   return (signal) => {

@@ -4,7 +4,7 @@ import { showValue } from './show-value.ts';
 /** The first LongInteger of a JSON value, and what to tell whom it came from. `path`: a step each, as `.input` or `[2]`. */
 export type LongPart = { path: readonly string[]; at: string; message: string };
 
-/** For what would round them: another number than was asked for. Undefined if there is none. */
+/** Finds an integer that JSON.parse would round to another number. Returns undefined if there is none. */
 export function findLong(value: unknown): LongPart | undefined {
   const result = longIn(value);
   if (!result) return undefined;

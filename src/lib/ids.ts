@@ -98,7 +98,7 @@ export function firstIdSince(prefix: IdPrefix, at_ms: number): string {
   return `${prefix}_${base32(bytes)}`;
 }
 
-/** True if `text` has the form that `newId(prefix)` makes. Says nothing about existence. */
+/** Returns true if `text` has the form that `newId(prefix)` makes. Says nothing about existence. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return (
     text.length === prefix.length + 27 &&

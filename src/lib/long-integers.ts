@@ -36,7 +36,7 @@ export class LongInteger {
 /** The fewest digits of a whole number that a double cannot hold. */
 const long_digits = 16;
 
-/** False for nearly all JSON: looks at every sixteenth character where there are no digits. */
+/** Returns false for nearly all JSON: looks at every sixteenth character where there are no digits. */
 export function mayHaveLong(text: string): boolean {
   for (let at = long_digits - 1; at < text.length;) {
     let digits = 0;

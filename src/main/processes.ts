@@ -10,7 +10,7 @@ import { urlOf } from '../embedded-postgres/cluster.ts';
 /** A process that ends at once whenever it starts is not started more often than this. */
 const restart_after_ms = 1_000;
 
-/** True in one of several API processes that another process has started: it only serves. */
+/** Returns true in one of several API processes that another process has started: it only serves. */
 export function isApiProcess(): boolean {
   return cluster.isWorker;
 }

@@ -128,7 +128,7 @@ export async function setAccountBudget(
   return outcome;
 }
 
-/** False if the account has no such budget. */
+/** Returns false if the account has no such budget. */
 export async function removeAccountBudget(db: Queryable, account_id: string, id: string): Promise<boolean> {
   const rows = await db.query<{ removed: boolean }>('select remove_account_budget($1, $2) as removed', [
     account_id,

@@ -132,7 +132,7 @@ async function counts(db: Queryable): Promise<{ accounts: number; entries: numbe
 /** For the rules of later modules: account_id, ref, kind and amount of every open hold. */
 export const open_holds = `(select account_id, ref, kind, amount from open_holds)`;
 
-/** For the same: state, amount and cost of the hold of one task or call; no row if it never had any. */
+/** SQL for the same rules: state, amount and cost of the hold of one task or call; no row if it never had any. */
 export const holdOf = (account_id: string, ref: string) => `lateral (
   select 'open' as state, o.amount, null::bigint as cost from open_holds o
    where o.account_id = ${account_id} and o.ref = ${ref}
@@ -142,7 +142,7 @@ export const holdOf = (account_id: string, ref: string) => `lateral (
    where e.ref = ${ref} and e.event in ('close', 'late') and e.account_id is not distinct from ${account_id}
    order by e.event desc limit 1) offset 0)`;
 
-/** For the same: the cost that the upstream charges for the run or call that ended with the hold. */
+/** SQL for the same rules: the cost that the upstream charges for the run or call that ended with the hold. */
 export const upstreamCostOf = (account_id: string, ref: string) => `lateral (
   select e.upstream_cost as cost from ledger_entries e
    where e.ref = ${ref} and e.event in ('close', 'late') and e.account_id is not distinct from ${account_id}

@@ -18,7 +18,10 @@ export const growing_entries: GrowingTable = {
 /** For backups: entries go only where a month is closed, which raises this. */
 export const closed_entries = 'select coalesce(sum(number), 0)::text as closed from ledger_openings';
 
-/** For the growing tables of later modules: the condition that the ledger has one of these entries of `ref` behind the moment. */
+/**
+ * SQL for the growing tables of later modules: the condition that the ledger has one of these entries of `ref` behind
+ * the moment.
+ */
 export function hasLaterEntry(ref: string, events: readonly LedgerEvent[]): string {
   return `exists (select from ledger_entries e where e.ref = ${ref} and e.account_id is not distinct from r.account_id
     and e.event in (${events.map((event) => `'${event}'`).join(', ')}) and e.number > m.entries offset 0)`;
@@ -275,7 +278,7 @@ export type EntryFilter = {
 /** Entries of these types have an index of their own: they are few among holds and charges. */
 const is_few = `type not in ('hold', 'settle')`;
 
-/** At most `limit` entries, newest first; `has_more`: there are further ones in the direction asked for. */
+/** Lists at most `limit` entries, newest first; `has_more`: there are further ones in the direction asked for. */
 export async function listEntries(
   db: Queryable,
   filter: EntryFilter,

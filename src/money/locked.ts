@@ -2,8 +2,8 @@ import type { BatcherOptions } from '../db/batcher.ts';
 import type { Queryable } from '../db/database.ts';
 
 /**
- * For a batcher whose calls lock the balances of accounts: one that somebody else has locked keeps no other waiting.
- * They must be sent with `brief` patience.
+ * Options of a batcher whose calls lock the balances of accounts: one that somebody else has locked delays no other. The
+ * calls must be sent with `brief` patience.
  */
 export function lockedBy<Member>(
   db: Queryable,

@@ -36,7 +36,7 @@ export function readUse(use: StoredUse): UpstreamUse {
   return use.basis === 'unknown' ? use : { ...use, cost: BigInt(use.cost), base: BigInt(use.base) };
 }
 
-/** As close_hold takes it. Amounts are texts: a JSON number of sixteen digits would not survive. */
+/** Renders a cost as close_hold takes it. Amounts are texts: a JSON number of sixteen digits would not survive. */
 export function useRecord(use: UpstreamCharge | UpstreamUse | undefined): object | null {
   if (use === undefined) return null;
   return use.basis === 'unknown' ? use : { ...use, cost: String(use.cost), base: String(use.base) };

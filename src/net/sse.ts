@@ -175,7 +175,7 @@ function frameOf(raw: Buffer, lines: readonly Line[]): SseFrame {
   return { raw, event, data, data_lines };
 }
 
-/** True if the name of the line, which ends at its first colon or with the line, is this one. */
+/** Returns true if the name of the line, which ends at its first colon or with the line, is this one. */
 function isNamed(raw: Buffer, { from, to }: Line, name: Buffer): boolean {
   const name_to = from + name.length;
   if (name_to > to || (name_to < to && raw[name_to] !== colon)) return false;

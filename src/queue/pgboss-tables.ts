@@ -97,7 +97,7 @@ export async function insertJob(
   return rows[0]?.id ?? undefined;
 }
 
-/** False in a database that no service has used yet. */
+/** Returns false in a database that no service has used yet. */
 export async function isEngineCreated(db: Queryable): Promise<boolean> {
   const [row] = await db.query<{ is_there: boolean }>(`select to_regclass('pgboss.job') is not null as is_there`);
   return row?.is_there === true;
@@ -106,7 +106,7 @@ export async function isEngineCreated(db: Queryable): Promise<boolean> {
 /** For the statements of later rooms: a row set with the `key` of every job that is not over. */
 export const live_keys = 'engine_live_keys()';
 
-/** Those of `keys` that have a job waiting, deferred or running. */
+/** Returns those of `keys` that have a job waiting, deferred or running. */
 export async function liveKeys(db: Queryable, keys: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ key: string }>('select key from engine_live_keys() where key = any($1::text[])', [
     keys,
@@ -139,8 +139,8 @@ export async function promoteDeferred(job_queue: JobQueue, queue: string): Promi
 }
 
 /**
- * Those of `queues` that have a job due: one statement for all, instead of one empty fetch each.
- * The index behind it (pg-boss's job_i11) answers for a queue of 10,000 deferred jobs in 1 ms.
+ * Returns those of `queues` that have a job due: one statement for all, instead of one empty fetch each. The index
+ * behind it (pg-boss's job_i11) answers for a queue of 10,000 deferred jobs in 1 ms.
  */
 export async function dueQueues(job_queue: JobQueue, queues: readonly string[]): Promise<string[]> {
   const rows = await job_queue.query<{ name: string }>(

@@ -2,8 +2,8 @@ import type { ByteSource } from './byte-source.ts';
 import type { Container } from './sniff.ts';
 
 /**
- * False if the file ends before its own structure does. Decoders show half an image without a
- * word, so this is asked beside them; it reads headers only. True where a format cannot tell.
+ * Returns false if the file ends before its own structure does. Decoders show half an image without a word, so this is
+ * asked beside them; it reads headers only. True where a format cannot tell.
  */
 export function isComplete(source: ByteSource, container: Container): boolean {
   switch (container) {

@@ -289,7 +289,10 @@ async function namesIn(folder: string): Promise<string[]> {
   return names.filter((name) => name.endsWith('.jsonl')).toSorted();
 }
 
-/** True if the process that wrote it is dead: at once on this machine, else when it has not touched it for a minute. */
+/**
+ * Returns true if the process that wrote it is dead: at once on this machine, else when it has not touched it for a
+ * minute.
+ */
 async function isLeft(folder: string, name: string): Promise<boolean> {
   const [host, pid, uuid = ''] = name.split('.');
   if (live.has(uuid)) return false;

@@ -2,8 +2,8 @@ import type { ByteSource } from './byte-source.ts';
 import type { Container } from './sniff.ts';
 
 /**
- * False if a second recording follows in the same file: parsers measure the first one, players and upstreams may go
- * on. Streams of bare frames (MP3, AAC) are measured to their end, however many were put together.
+ * Returns false if a second recording follows in the same file: parsers measure the first one, players and upstreams
+ * may go on. Streams of bare frames (MP3, AAC) are measured to their end, however many were put together.
  */
 export function isSingle(source: ByteSource, container: Container): boolean {
   switch (container) {

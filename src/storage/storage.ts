@@ -26,7 +26,7 @@ export type Storage = {
    * see what was there before. Throws StorageFull, FileTooLarge, StorageUnavailable, or the error of the stream.
    */
   put(key: string, bytes: Buffer | Readable, options: PutOptions): Promise<{ size_bytes: number; sha256: string }>;
-  /** Undefined if there is no such file. */
+  /** Returns undefined if there is no such file. */
   stat(key: string): Promise<StoredFile | undefined>;
   /**
    * Opens a file, or the part of it that lies in `range`; undefined if there is no such file. The
@@ -42,7 +42,7 @@ export type Storage = {
    * many. Must be longer than any silence of a running download.
    */
   sweepTemporaryFiles(older_than_ms: number): Promise<number>;
-  /** False while files cannot be put: what would only make more of them waits. */
+  /** Returns false while files cannot be put: what would only make more of them waits. */
   ready(): Promise<boolean>;
   /** Makes an address at which the storage itself serves the file for this time. Absent where files go through us. */
   presign?(key: string, options: PresignOptions): Promise<string>;

@@ -20,7 +20,7 @@ export type Thumbnails = {
 
 export type ThumbnailLimits = { thumbnail_processes: Semaphore };
 
-/** One for each account: the page of one with difficult files delays that of no other. */
+/** Limits of drawing, one at a time for each account: the page of one with difficult files delays that of no other. */
 export function thumbnailLimits(): ThumbnailLimits {
   return { thumbnail_processes: new Semaphore({ name: 'Processes that draw thumbnails', bound: 2, key_bound: 1 }) };
 }

@@ -132,7 +132,7 @@ export type Betas = {
 
 /** The place of a body that asks for a search of the web. */
 export type SearchHalf = {
-  /** Undefined if the request asks for none. Throws ApiError 400 naming the field. */
+  /** Returns undefined if the request asks for none. Throws ApiError 400 naming the field. */
   read(body: JsonObject): SearchOptions | undefined;
   /** The body with a function in place of the search, and the name of that. */
   withFunction(body: JsonObject): { body: JsonObject; name: string };

@@ -23,7 +23,7 @@ const opaque_members: ReadonlySet<string> = new Set([
   'metadata',
 ]);
 
-/** True if a body has a mark for an hour. */
+/** Returns true if a body has a mark for an hour. */
 export function hasLongCaches(body: JsonObject): boolean {
   return hasLong(body);
 }

@@ -55,7 +55,10 @@ export function checkMessages(body: JsonObject): void {
   }
 }
 
-/** In `thinking`, as the messages style has it, or in `reasoning`, as some vendors of chat completions do. */
+/**
+ * Reads the budget of `thinking`, as the messages style has it, or of `reasoning`, as some vendors of chat completions
+ * do.
+ */
 export function thinkingBudget({ thinking, reasoning }: JsonObject): number {
   const budgets = [
     isObject(thinking) && thinking['type'] !== 'disabled' ? thinking['budget_tokens'] : undefined,

@@ -67,7 +67,7 @@ type Allowed = {
   readName: (tool: JsonObject, at: string) => string;
 };
 
-/** Only the tools on the list are given on: no style says it otherwise. */
+/** Keeps only the tools on the list: no style says it otherwise. */
 export function readAllowed({ holder, at, readName }: Allowed, tools: Tool[]): Chosen {
   const list = (readList(holder, 'tools', `${at}.tools`) ?? []).map((value, index) => {
     const where = `${at}.tools[${index}]`;

@@ -53,7 +53,9 @@ export function describedSchema({ description, schema }: Extract<AnswerFormat, {
   return { ...schema, description: description + own };
 }
 
-/** True if `schema` keeps the rules of strict mode in chat completions: objects closed, every property required. */
+/**
+ * Returns true if `schema` keeps the rules of strict mode in chat completions: objects closed, every property required.
+ */
 export function isStrict(schema: Json): boolean {
   if (Array.isArray(schema)) return schema.every(isStrict);
   if (!isObject(schema)) return true;

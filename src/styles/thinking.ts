@@ -20,7 +20,7 @@ const budgets: ReadonlyMap<Effort, number> = new Map([
 
 const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** Undefined for whatever is no effort of ours. */
+/** Reads an effort; undefined for whatever is no effort of ours. */
 export function readEffort(value: Json | undefined): Effort | undefined {
   return efforts.find((effort) => effort === value);
 }
@@ -35,7 +35,10 @@ export function effortOfBudget(budget_tokens: number): Effort {
   return budget_tokens < 16_384 ? 'medium' : 'high';
 }
 
-/** As much of a budget as fits into an answer of so many tokens, for upstreams that take any: half of a short one. */
+/**
+ * Returns as much of a budget as fits into an answer of so many tokens, for upstreams that take any: half of a short
+ * one.
+ */
 export function fitBudget(budget_tokens: number, max_tokens: number): number {
   return Math.min(budget_tokens, Math.max(max_tokens - answer_tokens_min, Math.floor(max_tokens / 2)));
 }
@@ -47,8 +50,9 @@ const capabilities_of_thinking: ReadonlySet<string> = new Set(['thinking', 'reas
 type Bodies = { requested: JsonObject; sent: JsonObject };
 
 /**
- * True if the model may think in this call, by its catalogue, its route or the request: then it bills tokens that
- * nobody sees until it reports its usage. An upstream that is sent "no thinking" is believed, unless it always thinks.
+ * Returns true if the model may think in this call, by its catalogue, its route or the request: then it bills tokens
+ * that nobody sees until it reports its usage. An upstream that is sent "no thinking" is believed, unless it always
+ * thinks.
  */
 export function mayReason(capabilities: readonly string[], quirks: Quirks, { requested, sent }: Bodies): boolean {
   if (quirks.thinking === 'always') return true;
@@ -58,8 +62,8 @@ export function mayReason(capabilities: readonly string[], quirks: Quirks, { req
 }
 
 /**
- * Undefined where the body says nothing of thinking, in any style or vendor's dialect of one. Where it says both, nobody
- * knows which of them the upstream reads: then it may think.
+ * Returns undefined where the body says nothing of thinking, in any style or vendor's dialect of one. Where it says
+ * both, nobody knows which of them the upstream reads: then it may think.
  */
 function requestedThinking({ additionalModelRequestFields: more, ...body }: JsonObject): 'on' | 'off' | undefined {
   const fields = isObject(more) ? { ...body, ...more } : body;

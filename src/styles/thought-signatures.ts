@@ -29,7 +29,7 @@ export function signatureOf(call_id: string, thought_signature: string): string 
   return `${mark}${call_id}:${thought_signature}`;
 }
 
-/** Undefined for signatures that other upstreams made. */
+/** Reads a signature; undefined for those that other upstreams made. */
 export function readSignature(signature: Json | undefined): { call_id: string; thought_signature: string } | undefined {
   if (typeof signature !== 'string' || !signature.startsWith(mark)) return undefined;
   const end = signature.indexOf(':', mark.length);
@@ -37,7 +37,7 @@ export function readSignature(signature: Json | undefined): { call_id: string; t
   return { call_id: signature.slice(mark.length, end), thought_signature: signature.slice(end + 1) };
 }
 
-/** True if it signs a call, and not the thought that it stands with. */
+/** Returns true if it signs a call, and not the thought that it stands with. */
 export function isOfCall(signature: string): boolean {
   return signature.startsWith(mark);
 }
@@ -49,7 +49,7 @@ export function signatureOfThought(encrypted_content: string): string {
   return thought_mark + encrypted_content;
 }
 
-/** Undefined for thoughts of other upstreams. */
+/** Returns the encrypted thought; undefined for thoughts of other upstreams. */
 export function encryptedThoughtIn(signature: string | undefined): string | undefined {
   return signature?.startsWith(thought_mark) === true ? signature.slice(thought_mark.length) : undefined;
 }

@@ -18,7 +18,7 @@ export type UsageReader = (fields: Json | undefined) => Partial<Usage> | undefin
 export type UsageFormat = {
   read: UsageReader;
   write(usage: Usage): JsonObject;
-  /** True if whoever reads these fields of an upstream's `usage` object finds the counts of `usage`. */
+  /** Returns true if whoever reads these fields of an upstream's `usage` object finds the counts of `usage`. */
   reports(fields: Json | undefined, usage: Usage): boolean;
   /** An upstream's `usage` object with the counts of `usage`; what else it says stays. */
   correct(fields: Json | undefined, usage: Usage): JsonObject;
@@ -73,7 +73,7 @@ export function usageFormat({ read, write, must, may, judge }: FormatParts): Usa
 /** Costs in the `usage` object of OpenRouter, Perplexity, xAI and DeepInfra: what the operator pays is not the caller's. */
 const cost_names: readonly string[] = ['cost', 'cost_details', 'is_byok', 'cost_in_usd_ticks', 'estimated_cost'];
 
-/** True if an upstream's `usage` object says what the call costs the operator. */
+/** Returns true if an upstream's `usage` object says what the call costs the operator. */
 export function tellsCost(fields: Json | undefined): boolean {
   return isObject(fields) && [...cost_names, tools_name].some((name) => name in fields);
 }

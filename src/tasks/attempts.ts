@@ -125,7 +125,7 @@ export async function listAbandoned(db: Queryable, ref: TaskRef): Promise<Attemp
   );
 }
 
-/** Those of the tries that their upstreams have taken and not ended, by their tasks. */
+/** Returns those of the attempts that their upstreams have accepted and not ended, by their tasks. */
 export async function acceptedAmong(
   db: Queryable,
   attempts: readonly (TaskRef & { number: number })[],

@@ -74,8 +74,8 @@ export async function insertTask(parts: InsertParts, task: NewTask, once?: KeyOn
 }
 
 /**
- * True if an earlier try of this very call has created the task, and its answer was lost. In between
- * the failures pause may have begun, which is looked at before the hold.
+ * Returns true if an earlier try of this very call has created the task, and its answer was lost. In between the
+ * failures pause may have begun, which is looked at before the hold.
  */
 async function isOurs(db: Db, task: NewTask, answer: CreateAnswer): Promise<boolean> {
   switch (answer.outcome) {

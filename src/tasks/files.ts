@@ -26,7 +26,7 @@ export const growing_tasks: GrowingTable = {
   parts: { name: 'public.attempts', key: 'task_id' },
 };
 
-/** For backups: the storage `key` of every output that is kept, of tasks in the row set `rows`. */
+/** SQL for backups: the storage `key` of every stored output, of tasks in the row set `rows`. */
 export function storedOutputs(rows: string): string {
   return `select f ->> 'key' as key from ${rows} t, jsonb_array_elements(files) f where files_removed_at is null`;
 }

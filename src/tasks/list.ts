@@ -262,7 +262,7 @@ export async function taskMarks(db: Queryable, account_ids: readonly string[]): 
   return new Map(rows.map(({ account_id, mark }) => [account_id, mark]));
 }
 
-/** True if the account has this task; a cursor must name one of its own. */
+/** Returns true if the account has this task; a cursor must name one of its own. */
 export async function hasTask(db: Queryable, account_id: string, id: string): Promise<boolean> {
   const rows = await db.query('select 1 from tasks where account_id = $1 and id = $2', [account_id, id]);
   return rows.length === 1;
@@ -278,13 +278,13 @@ export async function hasTasksBefore(db: Queryable, at: Date): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** For the operator: a task of whichever account. */
+/** Finds a task of whichever account, for the operator. */
 export async function findTask(db: Queryable, id: string): Promise<Task | undefined> {
   const rows = await db.query<Task>(`select ${task_columns} from tasks where id = $1`, [id]);
   return rows[0];
 }
 
-/** For the operator: the newest tasks of one account or of all. */
+/** Lists the newest tasks of one account or of all, for the operator. */
 export async function listAllTasks(
   db: Queryable,
   filter: { account_id: string | undefined; status: string | undefined; limit: number },

@@ -28,7 +28,7 @@ export async function countedFailures(db: Queryable, account_id: string, now: Da
   return Number(rows[0]?.counted ?? 0);
 }
 
-/** Those that count at this time count no more: an operator's word. Answers how many they were. */
+/** Clears the failures that count at this time, for an operator. Returns how many they were. */
 export async function clearFailures(db: Queryable, account_id: string, now: Date): Promise<number> {
   const rows = await db.query(
     `update tasks set counts_as_failure = false

@@ -110,7 +110,7 @@ async function sampleOf(model: Model): Promise<JsonObject> {
 
 const types = { image: 'image/png', video: 'video/mp4', audio: 'audio/wav' };
 
-/** Null if they depend on how long a file is. */
+/** Returns null if they depend on how long a file is. */
 function unitsHeld(model: Model, input: JsonObject): Units | null {
   try {
     return estimateUnits(model, input);

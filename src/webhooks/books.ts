@@ -1,12 +1,15 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
 import type { Rule, Walk } from '../money/rule.ts';
 
-/** For the rules of tasks: event, url, body and created_at of a task's delivery. */
+/** SQL for the rules of tasks: event, url, body and created_at of a task's delivery. */
 export const deliveryOf = (account_id: string, task_id: string) => `lateral (
   select d.event, d.url, d.body, d.created_at from deliveries d
    where d.account_id = ${account_id} and d.task_id = ${task_id} offset 0)`;
 
-/** For the rules of tasks: nothing was published of the final task `t`, and an endpoint asked for it long before its end. */
+/**
+ * SQL for the rules of tasks: nothing was published of the final task `t`, and an endpoint asked for it long before its
+ * end.
+ */
 export const unpublished = (t: string) => `exists (
   select from webhook_endpoints w
    where w.account_id = ${t}.account_id and w.enabled and w.changed_at < ${t}.completed_at - interval '1 minute'

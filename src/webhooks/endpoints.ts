@@ -152,7 +152,7 @@ export async function endpointSecrets(
   return secretsAt(rows[0], now_ms);
 }
 
-/** Until when the secret before the present one is valid, too; undefined if there is none. */
+/** Returns the time until which the secret before the present one is valid, too; undefined if there is none. */
 export function endpointOverlapEnd({ secret_rotated_at }: WebhookEndpoint, now_ms: number): Date | undefined {
   const rotated = { webhook_secret: '', webhook_secret_before: '', webhook_secret_rotated_at: secret_rotated_at };
   return overlapEnd(rotated, now_ms);

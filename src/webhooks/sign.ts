@@ -21,7 +21,7 @@ export function secretsAt(account: RotatedSecret, now_ms: number): Secrets {
   return overlaps && webhook_secret_before !== null ? [webhook_secret, webhook_secret_before] : [webhook_secret];
 }
 
-/** Until when the secret before signs, too; undefined if it does not. */
+/** Returns the time until which the secret before signs, too; undefined if it does not. */
 export function overlapEnd(account: RotatedSecret, now_ms: number): Date | undefined {
   const [, before] = secretsAt(account, now_ms);
   if (before === undefined || account.webhook_secret_rotated_at === null) return undefined;

@@ -16,7 +16,7 @@ import {
   repository,
   tableRows,
 } from './document.ts';
-import { rooms } from '../tidy/imports.ts';
+import { modules } from '../tidy/imports.ts';
 
 describe.each(['README.md', 'ARCHITECTURE.md', 'SECURITY.md', ...pagesInDocs()])('%s', (path) => {
   const { blocks, text } = readDocument(path);
@@ -203,17 +203,17 @@ describe('the tables of the guides', () => {
 describe('ARCHITECTURE.md', () => {
   const architecture = readDocument('ARCHITECTURE.md');
 
-  it('has every table of the migrations, with its room', () => {
-    const created = migrations().matchAll(/^-- room: ([\w-]+)\ncreate table (?:(\w+)\.)?"?(\w+)/gm);
+  it('has every table of the migrations, with its module', () => {
+    const created = migrations().matchAll(/^-- (?:module|room): ([\w-]+)\ncreate table (?:(\w+)\.)?"?(\w+)/gm);
     const renamed = [...migrations().matchAll(/^alter table (\w+) rename to (\w+);/gm)];
     const nameNow = (table: string) => renamed.find(([, before]) => before === table)?.[2] ?? table;
     const there = new Set(
       [...created].map(
-        ([, room = '', schema, table = '']) => `${schema ? `schema ${schema}` : nameNow(table)} ${room}`,
+        ([, module = '', schema, table = '']) => `${schema ? `schema ${schema}` : nameNow(table)} ${module}`,
       ),
     );
-    const shown = tableRows(architecture, 'Table').flatMap(([tables = '', , room = '']) =>
-      tables.split(', ').map((table) => `${table} ${room}`),
+    const shown = tableRows(architecture, 'Table').flatMap(([tables = '', , module = '']) =>
+      tables.split(', ').map((table) => `${table} ${module}`),
     );
     expect(shown.toSorted()).toEqual([...there, 'schema pgboss queue'].toSorted());
   });
@@ -248,7 +248,7 @@ function textBelow(path: string): string {
 
 it('ARCHITECTURE.md has every module, in the order of imports', () => {
   const shown = tableRows(readDocument('ARCHITECTURE.md'), 'Module').flatMap(([cell = '']) => cell.split(', '));
-  expect(shown).toEqual(rooms);
+  expect(shown).toEqual(modules);
 });
 
 describe('docs/reliability.md', () => {

@@ -256,14 +256,22 @@ const documented = /^(?:src|web\/src|scripts|bench|test)\//;
 /** The words of a question, behind which a docstring says in two steps what a verb or a noun says in one. */
 const question = /^\*[\s*]*(What|How|Where|Who|Whom|Whose|Why|When|Whether)\b/;
 
+/** Words that begin half a sentence about a function: neither its verb nor its noun. */
+const half =
+  /^\*[\s*]*(After|Also|As|At|Before|Between|Both|By|False|For|From|In|Its?|Nobody|Not|Null|Of|On|Only|Somebody|That|There|These|They|Those|To|True|Undefined|Until|While|Whoever|With|Without)\b/;
+
+const public_function = /^\s*export (?:default )?(?:async )?function\b/;
+
 export const plain_docstrings: Rule = {
   name: 'docstring',
   findings: (tree) =>
     tree.sources
       .filter(({ path }) => documented.test(path))
       .flatMap(({ path, text, comments }) =>
-        comments.flatMap(({ type, value, start }) => {
-          const word = type === 'Block' ? question.exec(value)?.[1] : undefined;
+        comments.flatMap(({ type, value, start, end }) => {
+          if (type !== 'Block') return [];
+          const is_public = /^(?:src|web\/src)\//.test(path) && public_function.test(text.slice(end, end + 100));
+          const word = (question.exec(value) ?? (is_public ? half.exec(value) : null))?.[1];
           if (word === undefined) return [];
           const advice = `begin with a verb ("Returns …") or a noun instead of "${word}"`;
           return [{ file: path, line: lineAt(text, start), advice }];

@@ -3,45 +3,45 @@ export type Example = { rule: string; why: string; files: Record<string, string>
 
 const lines = (count: number): string => '  work();\n'.repeat(count);
 const owned =
-  '-- room: tasks\ncreate table tasks (id text);\n-- room: money\ncreate function money_hold(a int) returns int';
+  '-- module: tasks\ncreate table tasks (id text);\n-- module: money\ncreate function money_hold(a int) returns int';
 
 /** Texts that break one rule each, at one place. */
 export const bad: readonly Example[] = [
   { rule: 'syntax', why: 'it does not parse', files: { 'src/lib/a.ts': 'const = 1;' }, at: 'src/lib/a.ts:1' },
-  { rule: 'rooms', why: 'a folder is not in the list', files: { 'src/helpers/a.ts': '' }, at: 'src/helpers/a.ts:1' },
-  { rule: 'rooms', why: 'a file in src/ is not in the list', files: { 'src/misc.ts': '' }, at: 'src/misc.ts:1' },
+  { rule: 'modules', why: 'a folder is not in the list', files: { 'src/helpers/a.ts': '' }, at: 'src/helpers/a.ts:1' },
+  { rule: 'modules', why: 'a file in src/ is not in the list', files: { 'src/misc.ts': '' }, at: 'src/misc.ts:1' },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'money asks tasks',
     files: { 'src/money/a.ts': "\nimport { b } from '../tasks/b.ts';", 'src/tasks/b.ts': '' },
     at: 'src/money/a.ts:2',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'a type is an import too',
     files: { 'src/lib/a.ts': "import type { E } from '../errors.ts';", 'src/errors.ts': '' },
     at: 'src/lib/a.ts:1',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'so is a type imported in place',
     files: { 'src/lib/a.ts': "type E = import('../errors.ts').E;", 'src/errors.ts': '' },
     at: 'src/lib/a.ts:1',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'so is a late import',
     files: { 'src/lib/a.ts': "const e = await import('../errors.ts');", 'src/errors.ts': '' },
     at: 'src/lib/a.ts:1',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'so is what is handed on',
     files: { 'src/lib/a.ts': "export { e } from '../errors.ts';", 'src/errors.ts': '' },
     at: 'src/lib/a.ts:1',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'src asks test',
     files: { 'src/app.ts': "export * from '../test/helpers/a.ts';", 'test/helpers/a.ts': '' },
     at: 'src/app.ts:1',
@@ -62,19 +62,19 @@ export const bad: readonly Example[] = [
     at: 'web/src/pages/keys/Table.tsx:2',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'what pages share asks a page',
     files: { 'web/src/ui/a.tsx': "import { Keys } from '../pages/keys/Keys.tsx';", 'web/src/pages/keys/Keys.tsx': '' },
     at: 'web/src/ui/a.tsx:1',
   },
   {
-    rule: 'room order',
+    rule: 'module order',
     why: 'a page asks the service for more than types of answers',
     files: { 'web/src/ui/a.tsx': "import { money } from '../../../src/money/money.ts';", 'src/money/money.ts': '' },
     at: 'web/src/ui/a.tsx:1',
   },
   {
-    rule: 'rooms',
+    rule: 'modules',
     why: 'a page is not in the list',
     files: { 'web/src/pages/misc/a.tsx': '' },
     at: 'web/src/pages/misc/a.tsx:1',
@@ -106,8 +106,8 @@ export const bad: readonly Example[] = [
   },
   {
     rule: 'table owner',
-    why: 'its room does not exist',
-    files: { 'sql/migrations/0001_a.sql': '-- room: attic\ncreate or replace function a() returns int' },
+    why: 'its module does not exist',
+    files: { 'sql/migrations/0001_a.sql': '-- module: attic\ncreate or replace function a() returns int' },
     at: 'sql/migrations/0001_a.sql:2',
   },
   ...functionFiles(),
@@ -137,7 +137,7 @@ export const bad: readonly Example[] = [
   { rule: 'environment', why: 'taken apart', files: { 'src/app.ts': 'const { env } = process;' }, at: 'src/app.ts:1' },
   {
     rule: 'provider name',
-    why: 'a comparison in another room',
+    why: 'a comparison in another module',
     files: { 'src/providers/adapters/acme/adapter.ts': '', 'src/tasks/a.ts': "if (name === 'acme') work();" },
     at: 'src/tasks/a.ts:1',
   },
@@ -155,7 +155,7 @@ export const bad: readonly Example[] = [
   },
   {
     rule: 'pgboss tables',
-    why: 'in another file of its room',
+    why: 'in another file of its module',
     files: { 'src/queue/a.ts': 'query(`select 1 from ${a} join pgboss.job`)' },
     at: 'src/queue/a.ts:1',
   },
@@ -208,6 +208,12 @@ export const bad: readonly Example[] = [
     why: 'a question in a test',
     files: { 'test/chat/a.ts': '\n/** Who pays. */\nconst cost = 1;' },
     at: 'test/chat/a.ts:2',
+  },
+  {
+    rule: 'docstring',
+    why: 'half a sentence about a public function',
+    files: { 'src/chat/a.ts': '\n/** Undefined if nobody pays. */\nexport async function payerOf() {}' },
+    at: 'src/chat/a.ts:2',
   },
   {
     rule: 'docstring',
@@ -304,7 +310,7 @@ function foreignSql(): Example[] {
   }));
 }
 
-/** A function that is in the folder of its room, and one that stays for older nodes. */
+/** A function that is in the folder of its module, and one that stays for older nodes. */
 function foreignFunctions(): Example[] {
   return ['sql/functions/money/a.sql', 'sql/functions/former/a.sql'].map((path) => ({
     rule: 'sql owner',
@@ -316,7 +322,8 @@ function foreignFunctions(): Example[] {
 
 /** A table by its new name, and by the old one, which is a view for older nodes. */
 function renamedTable(): Example[] {
-  const renamed = '-- room: tasks\nalter table jobs rename to tasks;\n-- room: former\ncreate view jobs as select 1;';
+  const renamed =
+    '-- module: tasks\nalter table jobs rename to tasks;\n-- module: former\ncreate view jobs as select 1;';
   return ['tasks', 'jobs'].map((name) => ({
     rule: 'sql owner',
     why: `renamed: ${name}`,
@@ -353,7 +360,7 @@ function coinedWords(): Example[] {
 
 function functionFiles(): Example[] {
   const spots = [
-    ['in the folder of no room', 'sql/functions/attic/a.sql', '-- Does.\ncreate or replace function a() returns int'],
+    ['in the folder of no module', 'sql/functions/attic/a.sql', '-- Does.\ncreate or replace function a() returns int'],
     ['without a comment', 'sql/functions/money/a.sql', 'create or replace function a() returns int'],
     ['of another name', 'sql/functions/money/a.sql', '-- Does.\ncreate or replace function b() returns int'],
     ['that cannot be applied again', 'sql/functions/money/a.sql', '-- Does.\ncreate function a() returns int'],
@@ -431,14 +438,18 @@ function sleeping(): Example[] {
 /** Texts that look like a breach and are none. */
 export const good: readonly Example[] = [
   {
-    rule: 'room order',
-    why: 'an earlier room',
+    rule: 'module order',
+    why: 'an earlier module',
     files: { 'src/tasks/a.ts': "import '../lib/b.ts';", 'src/lib/b.ts': '' },
   },
-  { rule: 'room order', why: 'the same room', files: { 'src/tasks/a.ts': "import './b.ts';", 'src/tasks/b.ts': '' } },
-  { rule: 'room order', why: 'a package', files: { 'src/lib/a.ts': "import pg from 'pg';" } },
   {
-    rule: 'room order',
+    rule: 'module order',
+    why: 'the same module',
+    files: { 'src/tasks/a.ts': "import './b.ts';", 'src/tasks/b.ts': '' },
+  },
+  { rule: 'module order', why: 'a package', files: { 'src/lib/a.ts': "import pg from 'pg';" } },
+  {
+    rule: 'module order',
     why: 'package.json',
     files: { 'src/cli.ts': "import p from '../package.json' with { type: 'json' };" },
   },
@@ -462,7 +473,7 @@ export const good: readonly Example[] = [
   },
   {
     rule: 'table owner',
-    why: 'the room above a reason',
+    why: 'the module above a reason, as older migrations name it',
     files: { 'sql/migrations/0001_a.sql': '-- room: money\n-- because\ncreate table a ();' },
   },
   ...["query('select * from tasks')", 'throw new Error(`no answer from tasks after ${ms} ms`);'].map((text) => ({
@@ -479,8 +490,13 @@ export const good: readonly Example[] = [
     files: { 'sql/migrations/0001_a.sql': owned, 'src/chat/a.ts': "query('select tasks from calls')" },
   },
   { rule: 'money', why: 'whole numbers', files: { 'src/money/a.ts': 'f(10n ** 6n, -a, 3, 1e9, a - b);' } },
-  { rule: 'environment', why: 'its own room', files: { 'src/config.ts': 'f(process.env);' } },
+  { rule: 'environment', why: 'its own module', files: { 'src/config.ts': 'f(process.env);' } },
   { rule: 'environment', why: 'another env', files: { 'src/app.ts': 'f(options.env, process.pid);' } },
+  {
+    rule: 'docstring',
+    why: 'half a sentence about a value',
+    files: { 'src/chat/a.ts': '/** In bytes. */\nexport const size_max = 1;' },
+  },
   {
     rule: 'docstring',
     why: 'a comment in the code',

@@ -3,46 +3,46 @@ import type { Node } from 'oxc-parser';
 import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Source, type Tree } from './tree.ts';
 
 /** Modules in one order: a file imports from its own or an earlier one. */
-type House = {
+type Codebase = {
   root: string;
-  rooms: readonly string[];
-  roomOf: (path: string) => string;
+  modules: readonly string[];
+  moduleOf: (path: string) => string;
   /** Tells whether a file may import this one, which is of no module. */
   mayImport: (path: string, from: string) => boolean;
 };
 
-/** The modules of the service from the cellar up; a file directly in src/ is one of its own. */
-const service: House = {
+/** The modules of the service from the first to the last; a file directly in src/ is one of its own. */
+const service: Codebase = {
   root: 'src/',
-  rooms: (
+  modules: (
     'lib concurrency metrics json-schema config tracing errors net db embedded-postgres queue leases limits storage files money accounts billing catalog ' +
     'webhooks web-search styles providers routing tasks contents app chat conversations test-calls backup monitoring alerts http api mcp batches dashboard server worker main cli'
   ).split(' '),
-  roomOf: (path) => (path.split('/')[1] ?? '').replace(/\.tsx?$/, ''),
+  moduleOf: (path) => (path.split('/')[1] ?? '').replace(/\.tsx?$/, ''),
   // The commands of callers use the client that callers use.
   mayImport: (path, from) =>
     path.endsWith('.json') || (path === 'clients/typescript/src/index.ts' && from.startsWith('src/cli/caller/')),
 };
 
 /** Those of the dashboard, where each page is one; of the service it has the types of its answers. */
-const dashboard: House = {
+const dashboard: Codebase = {
   root: 'web/src/',
-  rooms: (
+  modules: (
     'styles below guide proof updated api queries session theme ui shell ' +
     'pages/activity pages/admin pages/billing pages/budgets pages/chat pages/device pages/home pages/keys pages/models pages/playground ' +
     'pages/settings pages/sign-in pages/task pages/usage pages/speed pages/webhooks router main'
   ).split(' '),
-  roomOf: (path) => /^(?:pages\/)?[^./]+/.exec(path.slice('web/src/'.length))?.[0] ?? '',
+  moduleOf: (path) => /^(?:pages\/)?[^./]+/.exec(path.slice('web/src/'.length))?.[0] ?? '',
   mayImport: (path) => path.startsWith('src/dashboard/views/'),
 };
 
-const houses = [service, dashboard];
+const codebases = [service, dashboard];
 
 /** The modules of the service. */
-export const rooms = service.rooms;
+export const modules = service.modules;
 
 /** `money` for src/money/holds.ts. */
-export const roomOf = service.roomOf;
+export const moduleOf = service.moduleOf;
 
 /** Entry points for Node. Everything under src/ is reached from here. */
 const entries = ['src/main.ts', 'src/cli.ts'];
@@ -88,30 +88,34 @@ function moduleUrl(node: Extract<Node, { type: 'NewExpression' }>): string | und
     : undefined;
 }
 
-function importsIn(tree: Tree, { root }: House): Import[] {
+function importsIn(tree: Tree, { root }: Codebase): Import[] {
   return tree.sources.filter(({ path }) => path.startsWith(root)).flatMap(importsOf);
 }
 
-export const known_rooms: Rule = {
-  name: 'rooms',
+export const known_modules: Rule = {
+  name: 'modules',
   findings: (tree) =>
-    houses.flatMap((house) =>
+    codebases.flatMap((codebase) =>
       [...tree.files.keys()]
-        .filter((path) => path.startsWith(house.root) && !house.rooms.includes(house.roomOf(path)))
+        .filter((path) => path.startsWith(codebase.root) && !codebase.modules.includes(codebase.moduleOf(path)))
         .map((file) => ({
           file,
           line: 1,
-          advice: `"${house.roomOf(file)}" is no room; put the file into one of: ${house.rooms.join(' ')}`,
+          advice: `"${codebase.moduleOf(file)}" is no module; put the file into one of: ${codebase.modules.join(' ')}`,
         })),
     ),
 };
 
-export const room_order: Rule = {
-  name: 'room order',
-  findings: (tree) => houses.flatMap((house) => importsIn(tree, house).flatMap((each) => judgeOrder(each, house))),
+export const module_order: Rule = {
+  name: 'module order',
+  findings: (tree) =>
+    codebases.flatMap((codebase) => importsIn(tree, codebase).flatMap((each) => judgeOrder(each, codebase))),
 };
 
-function judgeOrder({ from, to, line }: Import, { root, rooms: order, roomOf: nameOf, mayImport }: House): Finding[] {
+function judgeOrder(
+  { from, to, line }: Import,
+  { root, modules: order, moduleOf: nameOf, mayImport }: Codebase,
+): Finding[] {
   if (!to.startsWith(root)) {
     return mayImport(to, from) ? [] : [{ file: from, line, advice: `${root} imports only from ${root}, not ${to}` }];
   }
@@ -123,7 +127,7 @@ function judgeOrder({ from, to, line }: Import, { root, rooms: order, roomOf: na
 export const no_cycles: Rule = {
   name: 'import cycle',
   findings: (tree) => {
-    const graph = graphOf(houses.flatMap((house) => importsIn(tree, house)));
+    const graph = graphOf(codebases.flatMap((codebase) => importsIn(tree, codebase)));
     const done = new Set<string>();
     return [...graph.keys()].flatMap((start) => cyclesFrom(start, graph, done, []));
   },

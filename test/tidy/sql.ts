@@ -1,11 +1,11 @@
 import type { Node } from 'oxc-parser';
-import { roomOf, rooms } from './imports.ts';
+import { moduleOf, modules } from './imports.ts';
 import { inSource, lineAt, memberName, walk, type Finding, type Rule, type Source, type Tree } from './tree.ts';
 
-/** Owners: names of tables and of SQL functions with their room. */
+/** Owners: names of tables and of SQL functions with their module. */
 type Owners = { tables: Map<string, string>; functions: Map<string, string> };
 
-type Declaration = { file: string; line: number; kind: 'table' | 'function'; name: string; room: string | undefined };
+type Declaration = { file: string; line: number; kind: 'table' | 'function'; name: string; module: string | undefined };
 
 /** A piece of text that is sent to the database: `offset` is its place in the source. */
 type Literal = { text: string; offset: number };
@@ -14,29 +14,29 @@ const creation =
   /^create (?:or replace )?(?:unlogged )?(table|view|function|procedure) (?:if not exists )?(?:public\.)?((?:\w+\.)?"?\w+)/i;
 const renaming = /^alter (table) \w+ rename to (\w+)/i;
 
-/** Functions and views that only nodes of the version before this one use: in no room, so that no source may name them. */
+/** Functions and views that only nodes of the version before this one use: in no module, so that no source may name them. */
 const former = 'former';
 
-export const declared_rooms: Rule = {
+export const declared_modules: Rule = {
   name: 'table owner',
   findings: (tree) =>
     migrationDeclarations(tree)
-      .filter(({ room }) => room === undefined || !(rooms.includes(room) || room === former))
+      .filter(({ module }) => module === undefined || !(modules.includes(module) || module === former))
       .map(({ file, line, kind, name }) => ({
         file,
         line,
-        advice: `write "-- room: NAME" with the room that owns ${kind} ${name} into the comment above it`,
+        advice: `write "-- module: NAME" with the module that owns ${kind} ${name} into the comment above it`,
       })),
 };
 
-/** Returns the declarations in migrations, with the room of the comment above, and in sql/functions, with that of the folder. */
+/** Returns the declarations in migrations, with the module of the comment above, and in sql/functions, with that of the folder. */
 function declarations(tree: Tree): Declaration[] {
   const functions = functionFiles(tree).map(({ path, folder, name }): Declaration => ({
     file: path,
     line: 1,
     kind: 'function',
     name,
-    room: folder,
+    module: folder,
   }));
   return [...migrationDeclarations(tree), ...functions];
 }
@@ -50,7 +50,7 @@ function migrationDeclarations(tree: Tree): Declaration[] {
         const match = creation.exec(line) ?? renaming.exec(line);
         if (!match) return [];
         const kind = /table|view/i.test(match[1] ?? '') ? 'table' : 'function';
-        return [{ file, line: index + 1, kind, name: nameOf(match[2]), room: roomAbove(lines, index) }];
+        return [{ file, line: index + 1, kind, name: nameOf(match[2]), module: moduleAbove(lines, index) }];
       });
     });
 }
@@ -67,8 +67,8 @@ export const function_files: Rule = {
   findings: (tree) =>
     functionFiles(tree).flatMap(({ path, folder, name, text }): Finding[] => {
       const advice =
-        folder !== former && !rooms.includes(folder)
-          ? `move it to the folder of the room that owns it; there is no room ${folder}`
+        folder !== former && !modules.includes(folder)
+          ? `move it to the folder of the module that owns it; there is no module ${folder}`
           : adviceOn(name, text);
       return advice === undefined ? [] : [{ file: path, line: 1, advice }];
     }),
@@ -89,16 +89,16 @@ function nameOf(written = ''): string {
   return written.replaceAll('"', '').toLowerCase();
 }
 
-/** The room named in the block of comment lines directly above line `index`. */
-function roomAbove(lines: readonly string[], index: number): string | undefined {
+/** The module named in the comment directly above line `index`: `-- module: money`, `-- room: money` in older migrations. */
+function moduleAbove(lines: readonly string[], index: number): string | undefined {
   for (let above = index - 1; above >= 0 && lines[above]?.startsWith('--'); above--) {
-    const match = /^-- room: ([\w-]+)\s*$/.exec(lines[above] ?? '');
+    const match = /^-- (?:module|room): ([\w-]+)\s*$/.exec(lines[above] ?? '');
     if (match?.[1]) return match[1];
   }
   return undefined;
 }
 
-export const sql_in_its_room: Rule = {
+export const sql_in_its_module: Rule = {
   name: 'sql owner',
   findings: (tree) => {
     const owners = ownersOf(tree);
@@ -108,27 +108,27 @@ export const sql_in_its_room: Rule = {
 
 function ownersOf(tree: Tree): Owners {
   const owners: Owners = { tables: new Map(), functions: new Map() };
-  for (const { kind, name, room } of declarations(tree)) {
-    if (room !== undefined) (kind === 'table' ? owners.tables : owners.functions).set(name, room);
+  for (const { kind, name, module } of declarations(tree)) {
+    if (module !== undefined) (kind === 'table' ? owners.tables : owners.functions).set(name, module);
   }
   for (const source of tree.sources.filter((each) => inSource(each.path))) {
     for (const { text } of sqlOf(source)) {
       const match = /\bcreate table (?:if not exists )?(\w+)/i.exec(text);
-      if (match) owners.tables.set((match[1] ?? '').toLowerCase(), roomOf(source.path));
+      if (match) owners.tables.set((match[1] ?? '').toLowerCase(), moduleOf(source.path));
     }
   }
   return owners;
 }
 
 function foreignSql(source: Source, owners: Owners): Finding[] {
-  const room = roomOf(source.path);
+  const module = moduleOf(source.path);
   const findings: Finding[] = [];
   const check = (kind: string, name: string, owner: string | undefined, offset: number) => {
-    if (owner === undefined || owner === room) return;
+    if (owner === undefined || owner === module) return;
     const advice =
       owner === former
         ? `${kind} ${name} is for nodes of the version before this one; use what replaces it`
-        : `${kind} ${name} belongs to room ${owner}; call a function of src/${owner} instead`;
+        : `${kind} ${name} belongs to module ${owner}; call a function of src/${owner} instead`;
     findings.push({ file: source.path, line: lineAt(source.text, offset), advice });
   };
   for (const { text, offset } of sqlOf(source)) {

@@ -33,7 +33,7 @@ export async function enter(queries: QueryClient): Promise<Me | null> {
   return queries.fetchQuery({ ...me_query, staleTime: 0 });
 }
 
-/** By which somebody signs in; undefined while they have none of their own. */
+/** Returns the address by which somebody signs in; undefined while they have none of their own. */
 export function addressOf({ email }: Me['user']): string | undefined {
   return email.endsWith('@medley.invalid') ? undefined : email;
 }
@@ -67,7 +67,7 @@ function viewedAccount(): string | undefined {
   return sessionStorage.getItem(viewed) ?? undefined;
 }
 
-/** Whoever signs in next does not look at it. */
+/** Forgets the account that is looked at, so that the next person who signs in does not see it. */
 export function forgetView(): void {
   if (viewedAccount() === undefined) return;
   sessionStorage.removeItem(viewed);
@@ -110,14 +110,14 @@ export function SessionProvider({ me, children }: { me: Me; children: ReactNode 
   return <SessionContext value={session}>{children}</SessionContext>;
 }
 
-/** For what is there without an account, too. */
+/** Returns the session, with or without an account. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (!session) throw new Error('nobody has signed in here');
   return session;
 }
 
-/** For pages of an account. */
+/** Returns the session of a page that has an account. */
 export function usePlace(): Place {
   const session = useSession();
   const { account } = session;

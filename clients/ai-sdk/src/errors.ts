@@ -16,13 +16,13 @@ const failure_statuses: Readonly<Record<string, number>> = {
   timeout: 504,
 };
 
-export type Asked = { url: string; values: unknown };
+export type RequestFacts = { url: string; values: unknown };
 
 /**
  * Turns an error of the client into an error of the AI SDK. Reasons of an abort and errors of others stay as they are.
  * `is_safe`: the request made nothing, or carries a key of the caller's under which it makes nothing twice.
  */
-export function callError(error: unknown, { url, values }: Asked, is_safe: boolean): unknown {
+export function callError(error: unknown, { url, values }: RequestFacts, is_safe: boolean): unknown {
   if (error instanceof ApiError) {
     const { status: statusCode, type, message, code, param, details, request_id } = error;
     const responseHeaders = Object.fromEntries(error.headers);

@@ -150,7 +150,7 @@ export class TaskModel {
     const { headers: own, idempotencyKey } = splitHeaders(headers);
     let answered: Record<string, string> = {};
     const client = clientFor(connection, own, (each) => (answered = Object.fromEntries(each)));
-    const asked = { url: `${connection.base_url}/v1/generate`, values: { model: this.modelId, input: draft.input } };
+    const request = { url: `${connection.base_url}/v1/generate`, values: { model: this.modelId, input: draft.input } };
     let uploaded: string[] = [];
     const clean = () => {
       for (const id of uploaded) client.files.delete(id).catch(() => undefined); // it expires anyway
@@ -164,7 +164,7 @@ export class TaskModel {
       return { value, client, input: draft.input, headers: answered };
     } catch (error) {
       clean();
-      const failed = callError(error, asked, idempotencyKey !== undefined);
+      const failed = callError(error, request, idempotencyKey !== undefined);
       if (failed !== error) this.#fields = undefined; // the model may have other fields by now
       throw failed;
     }

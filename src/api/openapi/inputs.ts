@@ -17,7 +17,7 @@ function componentNames(models: readonly MediaModel[]): Map<MediaModel, string> 
   );
 }
 
-/** Of each model its input, and the body of generate in which it stands. */
+/** Returns the input of each model, and the body of generate in which it stands. */
 export function inputComponents(models: readonly MediaModel[], generate_body: JsonObject): JsonObject {
   const components: JsonObject = {};
   const { properties } = generate_body;

@@ -39,7 +39,7 @@ export function readCredentials(config_dir: string): Credentials {
   return { current: typeof current === 'string' ? current : undefined, services: new Map(entries) };
 }
 
-/** Undefined if there is none. What others may read is made one's own again. */
+/** Returns undefined if there is none. What others may read is made one's own again. */
 function readOwnFile(path: string): string | undefined {
   try {
     const { mode } = statSync(path);

@@ -15,7 +15,7 @@ const parsed = Symbol('the JSON in a text');
 const step_form = /\.([\p{L}_][\p{L}\p{N}_-]*)|\[(\d{1,6})\]|\[(\*)\]|\["([^"\\]*)"\]|(:json)/uy;
 const path_length_max = 500;
 
-/** Undefined if `text` is no path. */
+/** Returns undefined if `text` is no path. */
 export function readPath(text: string): AnswerPath | undefined {
   if (!text.startsWith('$') || text.length > path_length_max) return undefined;
   const steps: Step[] = [];

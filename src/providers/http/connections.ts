@@ -94,7 +94,7 @@ function forwarded(pool: Pool, origin: string, proxy: URL): Dispatcher {
 
 const private_remedy = 'If this upstream is your own, set allow_private: true for its provider in medley.yaml';
 
-/** Without a connection nothing was sent: NotStarted; else the error as it is. */
+/** Throws NotStarted if there was no connection, since nothing was sent; else the error as it is. */
 export function unreached(error: unknown): never {
   if (error instanceof GuardError) {
     const remedy = error.code === 'address_refused' ? `. ${private_remedy}` : '';

@@ -63,7 +63,7 @@ type Size = { width: number; height: number };
 /** An image is looked at twice: when it is described and when it is counted. */
 const sizes = new WeakMap<Source, Promise<Size | undefined>>();
 
-/** In pixels; undefined for links, and for what is no image. */
+/** Returns the size in pixels; undefined for links, and for what is no image. */
 export function imageSize(prober: Prober, source: Source): Promise<Size | undefined> {
   const cached = sizes.get(source);
   if (cached) return cached;

@@ -4,7 +4,7 @@ import type * as Encoder from 'h264-mp4-encoder';
 const encoder_package = 'h264-mp4-encoder';
 const require = createRequire(import.meta.url);
 
-/** False if the optional package with the H.264 encoder is not installed; then no video can be made. */
+/** Returns false if the optional package with the H.264 encoder is not installed; then no video can be made. */
 export function videoAvailable(): boolean {
   try {
     require.resolve(encoder_package);

@@ -39,7 +39,7 @@ export function letterInBox(text: string, box: Box, sizes: { min: number; max: n
   return place(lines, box, size);
 }
 
-/** One line of `text` whose left end stands on the baseline at (x, y). */
+/** Draws one line of `text` whose left end stands on the baseline at (x, y). */
 export function letterLine(text: string, x: number, y: number, size: number): string {
   let at = x;
   let path = '';

@@ -12,7 +12,7 @@ export function sealed({ kind, text }: Sealed): string {
   return Buffer.from(marks[kind] + text).toString('base64');
 }
 
-/** Undefined for what Google signed. */
+/** Opens a signature; undefined for what Google signed. */
 export function unsealed(signature: Json | undefined): Sealed | undefined {
   if (typeof signature !== 'string') return undefined;
   // Nothing that does not begin so is decoded: these are the first letters of both marks.

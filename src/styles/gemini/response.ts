@@ -41,7 +41,7 @@ function readCandidate(candidate: Candidate, call_prefix: string): Pick<ChatAnsw
   return { parts, finish: { reason: finish.reason } };
 }
 
-/** In the order of their indexes. */
+/** Returns the candidates in the order of their indexes. */
 export function candidatesOf(body: JsonObject): Candidate[] {
   const { candidates } = body;
   const list = Array.isArray(candidates) ? candidates.filter(isObject) : [];

@@ -114,7 +114,7 @@ function canBeNative(value: Json): boolean {
   return Object.values(value).every(canBeNative);
 }
 
-/** True if every `$ref` names a definition at the top, and none leads back to itself. */
+/** Returns true if every `$ref` names a definition at the top, and none leads back to itself. */
 function hasPlainReferences(schema: JsonObject): boolean {
   const definitions = new Map<string, Json>();
   for (const holder of ['$defs', 'definitions']) {

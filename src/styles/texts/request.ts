@@ -66,7 +66,7 @@ function suffixOf(body: JsonObject): string {
   return readText(body, 'suffix', 'suffix') ?? '';
 }
 
-/** Of the template around a prompt, and of prompts that came as tokens. */
+/** Counts the bytes of the template around a prompt, and of prompts that came as tokens. */
 export function addedBytes(body: JsonObject): number {
   const prompts = readPrompts(body);
   if ('tokens' in prompts) return token_bytes * prompts.tokens.reduce((sum, { length }) => sum + length, 0);

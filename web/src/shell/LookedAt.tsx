@@ -3,7 +3,7 @@ import { EyeIcon } from '@heroicons/react/24/outline';
 import { useNavigate } from '@tanstack/react-router';
 import { useSession } from '../session.tsx';
 
-/** On every page, as long as an operator looks at an account of others. */
+/** Notice on every page, as long as an operator looks at an account of others. */
 export function LookedAt() {
   const { account, leave } = useSession();
   const navigate = useNavigate();

@@ -2,7 +2,7 @@ import { Page } from '../ui/Page.tsx';
 import { ButtonTo } from '../ui/LinkTo.tsx';
 import { Empty } from '../ui/states.tsx';
 
-/** In place of the pages that open after a second factor only. */
+/** Stands in place of the pages that open after a second factor only. */
 export function NeedsSecondFactor({ who }: { who: string }) {
   return (
     <Page title="A second factor first">

@@ -2,7 +2,7 @@ import { Page } from '../ui/Page.tsx';
 import { ButtonTo } from '../ui/LinkTo.tsx';
 import { Empty } from '../ui/states.tsx';
 
-/** For an operator who is a member of no account: the pages of accounts have nothing to show. */
+/** Page for an operator who is a member of no account: the pages of accounts have nothing to show. */
 export function WithoutAccount() {
   return (
     <Page title="No account">

@@ -2,7 +2,10 @@ import { Alert, Button, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { loadAnew } from '../updated.ts';
 
-/** In the place of a page whose file is gone. It loads the new version by itself, or leaves it to a button if that did not help. */
+/**
+ * Stands in the place of a page whose file is gone. Loads the new version by itself, or leaves it to a button if that
+ * did not help.
+ */
 export function Updated() {
   const [is_loading, setIsLoading] = useState(true);
   useEffect(() => setIsLoading(loadAnew()), []);

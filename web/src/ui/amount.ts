@@ -7,7 +7,7 @@ export function amountSent(text: string): string {
   return /^[1-9]\d*,\d{3}$/.test(trimmed) ? trimmed : trimmed.replace(',', '.');
 }
 
-/** Null sets nothing, or lifts what was set. */
+/** Reads an amount, or null: sets nothing, or lifts what was set. */
 export function optionalAmount(text: string): string | null {
   return text.trim() === '' ? null : amountSent(text);
 }

@@ -40,7 +40,7 @@ export function unitLabel(unit: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** For which inputs a row is meant: `resolution 720p, inputs above 200,000 tokens`. */
+/** Names the inputs for which a row is meant: `resolution 720p, inputs above 200,000 tokens`. */
 export function conditionText({ when, above_input_tokens }: PriceView): string {
   const parts = Object.entries(when ?? {}).map(([field, values]) => `${field} ${[values].flat().join(' or ')}`);
   if (above_input_tokens !== undefined) parts.push(`input above ${above_input_tokens.toLocaleString('en-US')} tokens`);

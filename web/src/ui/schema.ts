@@ -42,7 +42,7 @@ export function titleOf({ name, schema }: Pick<Field, 'name' | 'schema'>): strin
 
 export type MediaKind = 'image' | 'audio' | 'video';
 
-/** Of a field that takes a file: of which kind. */
+/** Returns the kind of file that a field takes. */
 export function mediaOf({ name, schema }: Pick<Field, 'name' | 'schema'>): MediaKind | undefined {
   const { 'x-media': kind, format, contentMediaType: content } = schema;
   if (kind === 'image' || kind === 'audio' || kind === 'video') return kind;

@@ -53,7 +53,7 @@ function parametersOf(fields: JsonObject): JsonObject {
   return durationSeconds === undefined ? others : { ...others, durationSeconds: Number(durationSeconds) };
 }
 
-/** It does not tell waiting from running: what answers is at work. */
+/** Polls a video. The upstream does not tell waiting from running: what answers is at work. */
 export async function pollVideos(
   upstream: GeminiUpstream,
   run: RunContext,

@@ -38,7 +38,7 @@ export type CallValues = {
 
 const no_files: InputFiles = new Map();
 
-/** One call as the options describe it. The key goes into headers only, and to the provider's own host only. */
+/** Makes one call as the options describe it. The key goes into headers only, and to the provider's own host only. */
 export async function call(talk: Talk, step: Call, values: CallValues): Promise<Answer> {
   const { upstream, plan, run, key, signal } = talk;
   const { input = {}, files = no_files } = values;

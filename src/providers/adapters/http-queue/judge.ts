@@ -9,7 +9,10 @@ import { meanings, type Errors, type Meaning, type Status } from './plan.ts';
 /** An error in a response: its code, its message, and their meaning by the route's options. */
 export type Trouble = { code: string; message: string; meaning: Meaning | undefined };
 
-/** Undefined if nothing is wrong with an answer, by its status and, where the options name one, by its code. */
+/**
+ * Returns what is wrong with an answer, undefined if nothing is: by its status and, where the options name one, by its
+ * code.
+ */
 export function troubleIn(answer: Answer, errors: Errors): Trouble | undefined {
   const is_code_beside = errors.code !== undefined && looksAt(errors.code, 'headers');
   if (answer.ok && isFile(answer) && !is_code_beside) return undefined;

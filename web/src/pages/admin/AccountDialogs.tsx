@@ -80,7 +80,7 @@ export function DeleteAccount({ account: { id, name }, close }: Props) {
   );
 }
 
-/** For an owner who has no password yet, or has lost it. */
+/** Link for an owner who has no password yet, or has lost it. */
 export function HandOver({ account: { id, name }, close }: Props) {
   const { mutate, data, error, isPending } = useMutation({
     mutationFn: () => api.post<{ link: string; expires_in: string }>(`/dash/admin/accounts/${id}/login-link`),

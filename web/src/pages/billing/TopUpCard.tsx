@@ -13,7 +13,7 @@ import { Card } from '../../ui/Page.tsx';
 
 const amounts = ['10', '25', '50', '100'];
 
-/** By card where the service can take them, else in the words of whoever runs it. */
+/** Money into the balance: by card where the service can take them, else in the words of whoever runs it. */
 export function TopUpCard({ view: { top_up } }: { view: BillingView }) {
   return (
     <Card title="Top up" h="100%">

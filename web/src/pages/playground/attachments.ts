@@ -38,7 +38,7 @@ export function takenBy(models: readonly ModelView[], style: ChatStyle): Attachm
   return kinds.filter((kind) => models.every(can(kind)) && !(kind === 'audio' && style === 'messages'));
 }
 
-/** For the button that chooses files. */
+/** Returns the `accept` of the button that chooses files. */
 export function acceptOf(taken: readonly AttachmentKind[]): string {
   return taken.flatMap((kind) => accepted[kind]).join(',');
 }

@@ -151,7 +151,7 @@ export function attachmentsIn(turns: readonly Turn[]): Attachment[] {
   return turns.flatMap((turn) => (turn.role === 'user' ? turn.files : []));
 }
 
-/** Undefined: this is no list in JSON. */
+/** Reads a list in JSON; undefined if the text is none. */
 export function readTools(text: string): unknown[] | undefined {
   if (text.trim() === '') return [];
   try {

@@ -51,7 +51,7 @@ export function foundIn(lines: readonly ConversationLine[], search: string): Con
     .toSorted((a, b) => b.updated_at - a.updated_at);
 }
 
-/** Both versions of one conversation that two tabs have changed. Models and settings are those of the first. */
+/** Joins both versions of one conversation that two tabs have changed. Models and settings are those of the first. */
 export function mergedConversation(mine: SavedConversation, theirs: SavedConversation): SavedConversation {
   const ids = new Set([...Object.keys(mine.threads), ...Object.keys(theirs.threads)]);
   const threads = Object.fromEntries(
@@ -65,7 +65,7 @@ export function mergedConversation(mine: SavedConversation, theirs: SavedConvers
   return { ...mine, ...named, threads };
 }
 
-/** As it is after its page was closed: an answer that was under way came to its end there. */
+/** The conversation as it is after its page was closed: an answer that was under way came to its end there. */
 export function atRest(saved: SavedConversation): SavedConversation {
   const threads = Object.entries(saved.threads).map(([id, thread]): [string, Thread] => {
     const nodes = thread.nodes.map((node) => {

@@ -12,7 +12,7 @@ import { Team } from './Team.tsx';
 
 const route = getRouteApi('/signed-in/settings');
 
-/** One's own things, and the people of the account. */
+/** Settings of the person, and the people of the account. */
 export function Settings() {
   const { account: chosen_account } = useSession();
   // Without the second factor that it asks for, nothing of it is shown.

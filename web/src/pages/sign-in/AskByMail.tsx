@@ -11,7 +11,7 @@ export function ForgottenPassword({ back }: Back) {
   return <AskByMail title="A new password" path="/auth/request-password-reset" back={back} />;
 }
 
-/** Also for who is kept from giving their password, since somebody else tries it. */
+/** Offers a link by mail, also to people who cannot use their password because somebody else tries it. */
 export function MailedLink({ back }: Back) {
   return <AskByMail title="Sign in by a link" path="/auth/sign-in/mail" back={back} />;
 }

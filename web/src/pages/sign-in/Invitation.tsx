@@ -14,7 +14,7 @@ import { EntryPage } from './EntryPage.tsx';
 /** `proof` is in the mailed link alone: whoever has it reads the mail of the invited address. */
 type Link = { id: string; proof: string | undefined };
 
-/** Somebody was asked to join an account: as themselves if they have signed in, else as somebody new. */
+/** Invitation to join an account: as themselves for people who have signed in, else as somebody new. */
 export function Invitation() {
   const search = new URLSearchParams(location.search);
   const link: Link = { id: search.get('id') ?? '', proof: search.get('proof') ?? undefined };

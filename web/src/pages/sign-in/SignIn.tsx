@@ -26,7 +26,7 @@ import { ForgottenPassword, MailedLink } from './AskByMail.tsx';
 
 type Step = 'password' | 'code' | 'forgotten' | 'link';
 
-/** By a one-time link (`?token=`), by an issuer, or by e-mail address and password; then by a second factor. */
+/** Sign-in by a one-time link (`?token=`), by an issuer, or by e-mail address and password; then by a second factor. */
 export function SignIn() {
   const me = useMe();
   const search = new URLSearchParams(location.search);

@@ -32,7 +32,7 @@ export function decimalText(amount: string): string {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-/** Those of which something was used, in the order in which they are told; unknown ones last. */
+/** Returns the units of which something was used, in the order of their list; unknown ones last. */
 export function sortedUnits(units: Record<string, string>): string[] {
   const order = Object.keys(names);
   const used = Object.keys(units).filter((unit) => /[1-9]/.test(units[unit] ?? ''));

@@ -41,7 +41,7 @@ export function RotateEndpoint({ endpoint, close }: Props) {
   );
 }
 
-/** Its deliveries stay in the list; what waits is not sent. */
+/** Asks before an endpoint is deleted: its deliveries stay in the list; what waits is not sent. */
 export function DeleteEndpoint({ endpoint, close }: Props) {
   const { account, base } = usePlace();
   const queries = useQueryClient();

@@ -2,7 +2,7 @@ import { Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { labelsOf, type ControlProps } from './control-labels.ts';
 
-/** For what no other control can show: the value as JSON. */
+/** The value as JSON, for what no other control can show. */
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props;
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, undefined, 2));
