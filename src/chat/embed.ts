@@ -1,40 +1,28 @@
-import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
 import type { Attempted, ChatCaller } from './attempt.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
-import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
-import { attemptWhole, plainBody, type WholeKind, type WholeParts } from './whole-call.ts';
+import {
+  attemptWhole,
+  plainBody,
+  priceWhole,
+  type WholeKind,
+  type WholeParts,
+  type WholeRequest,
+} from './whole-call.ts';
 
 /** A request for embeddings that has passed all checks that need no database. */
 export type PricedEmbeddingRequest = PricedRequest & { request: EmbeddingRequest };
 
 /** Reads a body of POST /v1/embeddings. Throws ApiError: 400 naming the field, 404 for the model. */
-export function priceEmbeddingRequest(
-  catalog: CatalogHolder,
-  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
-): PricedEmbeddingRequest {
+export function priceEmbeddingRequest(catalog: CatalogHolder, call: WholeRequest): PricedEmbeddingRequest {
   const request = readEmbeddingRequest(call.body ?? {});
   const model = findModel(catalog, request.model, 'embedding');
-  const pricing = pricingOf(model, call.caller.account.currency, catalog.current.settings);
   const size = { ...request.text_size, images: 0, documents: 0, document_bytes: 0 };
-  return {
-    caller: call.caller,
-    request_id: call.request_id,
-    request,
-    labels: labelsOf(request.body),
-    model,
-    pricing,
-    hold_pricing: pricing,
-    input_tokens_estimated: estimateInput(size) + request.tokens,
-    input_tokens_most: mostInput(size) + request.tokens,
-    input_tokens_counted: countInput(size) + request.tokens,
-    output: { bound: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
-    max_tokens: 0,
-  };
+  const { tokens } = request;
+  return priceWhole(catalog, call, model, request, { size, more_estimated: tokens, more_counted: tokens });
 }
 
 /** The parts of the app that asking a route for vectors takes. */

@@ -1,4 +1,3 @@
-import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
 import type { AddressRules } from '../net/address.ts';
@@ -11,11 +10,16 @@ import {
 } from '../styles/moderations.ts';
 import type { Attempted, ChatCaller } from './attempt.ts';
 import { attemptLinked, linkPolicy, type FetchingParts, type LinkPolicyParts } from './linked.ts';
-import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
-import { attemptWhole, plainBody, type WholeKind, type WholeParts } from './whole-call.ts';
+import {
+  attemptWhole,
+  plainBody,
+  priceWhole,
+  type WholeKind,
+  type WholeParts,
+  type WholeRequest,
+} from './whole-call.ts';
 
 /** A request for moderation that has passed all checks that need no database. */
 export type PricedModerationRequest = PricedRequest & { request: ModerationRequest; links: readonly BodyLink[] };
@@ -26,29 +30,14 @@ type PricingParts = { readonly catalog: CatalogHolder; addressRules(): AddressRu
 /** Reads a body of POST /v1/moderations. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceModerationRequest(
   { catalog, addressRules }: PricingParts,
-  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
+  call: WholeRequest,
 ): PricedModerationRequest {
   const request = readModerationRequest(call.body ?? {});
   const model = findModel(catalog, request.model, 'moderation');
   const links = findLinks(request.body);
   judgeLinks(links, addressRules());
-  const pricing = pricingOf(model, call.caller.account.currency, catalog.current.settings);
   const size = { ...request.text_size, images: request.images, documents: 0, document_bytes: 0 };
-  return {
-    caller: call.caller,
-    request_id: call.request_id,
-    request,
-    labels: labelsOf(request.body),
-    links,
-    model,
-    pricing,
-    hold_pricing: pricing,
-    input_tokens_estimated: estimateInput(size),
-    input_tokens_most: mostInput(size),
-    input_tokens_counted: countInput(size),
-    output: { bound: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
-    max_tokens: 0,
-  };
+  return { ...priceWhole(catalog, call, model, request, { size }), links };
 }
 
 /** The parts of the app that asking a route for moderation takes. */

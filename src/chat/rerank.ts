@@ -1,4 +1,3 @@
-import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { JsonObject, Route, Unit } from '../catalog/model.ts';
 import type { Usage } from '../styles/conversation.ts';
@@ -13,11 +12,17 @@ import {
   type RerankRequest,
 } from '../styles/rerank.ts';
 import type { Attempted, ChatCaller } from './attempt.ts';
-import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { countInput, estimateInput, mostInput, pricingOf, type HostedUses } from './price.ts';
+import type { HostedUses } from './price.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
-import { attemptWhole, plainBody, type WholeKind, type WholeParts } from './whole-call.ts';
+import {
+  attemptWhole,
+  plainBody,
+  priceWhole,
+  type WholeKind,
+  type WholeParts,
+  type WholeRequest,
+} from './whole-call.ts';
 
 /** A request for a ranking that has passed all checks that need no database. */
 export type PricedRerankRequest = PricedRequest & { request: RerankRequest; hosted: HostedUses };
@@ -26,34 +31,19 @@ export type PricedRerankRequest = PricedRequest & { request: RerankRequest; host
 const tokens_per_pair = 8;
 
 /** Reads a body of POST /v1/rerank. Throws ApiError: 400 naming the field, 404 for the model. */
-export function priceRerankRequest(
-  catalog: CatalogHolder,
-  call: { caller: Caller; request_id: string; body: Record<string, unknown> | undefined },
-): PricedRerankRequest {
+export function priceRerankRequest(catalog: CatalogHolder, call: WholeRequest): PricedRerankRequest {
   const request = readRerankRequest(call.body ?? {});
   const model = findModel(catalog, request.model, 'rerank');
-  const pricing = pricingOf(model, call.caller.account.currency, catalog.current.settings);
   const { text_size, search_units_most, search_units_counted } = measureRerank(request);
   const size = { ...text_size, images: 0, documents: 0, document_bytes: 0 };
   const around = request.documents.length * tokens_per_pair;
   return {
-    caller: call.caller,
-    request_id: call.request_id,
-    request,
-    labels: labelsOf(request.body),
-    model,
-    pricing,
-    hold_pricing: pricing,
+    ...priceWhole(catalog, call, model, request, { size, more_estimated: around }),
     hosted: {
       units: ['search_unit'],
       calls_max: search_units_most,
       unreported: { search_unit: search_units_counted },
     },
-    input_tokens_estimated: estimateInput(size) + around,
-    input_tokens_most: mostInput(size) + around,
-    input_tokens_counted: countInput(size),
-    output: { bound: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
-    max_tokens: 0,
   };
 }
 

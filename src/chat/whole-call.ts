@@ -1,4 +1,6 @@
-import type { JsonObject, Route } from '../catalog/model.ts';
+import type { Caller } from '../accounts/authenticate.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { JsonObject, Model, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import type { Providers } from '../providers/open.ts';
@@ -7,9 +9,12 @@ import { allowanceOf, allowedBody, refuseFields } from '../styles/allowed.ts';
 import type { Members } from '../styles/codec.ts';
 import type { Usage } from '../styles/conversation.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
+import type { InputSize } from '../styles/input-size.ts';
 import { abandoned, answer_bytes_max, failed, failureOf, type Attempted, type ChatCaller } from './attempt.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
+import { labelsOf } from './labels.ts';
 import type { ChatOutcome } from './outcome.ts';
+import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { refusedInput } from './refused.ts';
 
@@ -35,6 +40,37 @@ export type WholeParts = {
   readonly secret: string;
   readonly stopping: AbortSignal;
 };
+
+/** A request for such a call, as its endpoint hands it over. */
+export type WholeRequest = { caller: Caller; request_id: string; body: Record<string, unknown> | undefined };
+
+/** The input of such a call. `more_*`: tokens that its texts do not show. */
+export type WholeInput = { size: InputSize; more_estimated?: number; more_counted?: number };
+
+/** Prices a request whose answer costs nothing but its input. */
+export function priceWhole<Request extends PricedRequest['request'] & { body: JsonObject }>(
+  { current }: CatalogHolder,
+  { caller, request_id }: WholeRequest,
+  model: Model,
+  request: Request,
+  { size, more_estimated = 0, more_counted = 0 }: WholeInput,
+): PricedRequest & { request: Request } {
+  const pricing = pricingOf(model, caller.account.currency, current.settings);
+  return {
+    caller,
+    request_id,
+    request,
+    labels: labelsOf(request.body),
+    model,
+    pricing,
+    hold_pricing: pricing,
+    input_tokens_estimated: estimateInput(size) + more_estimated,
+    input_tokens_most: mostInput(size) + more_estimated,
+    input_tokens_counted: countInput(size) + more_counted,
+    output: { bound: 0, most: 0, usual: 0, least: 0, sent_min: 0 },
+    max_tokens: 0,
+  };
+}
 
 /** Asks one route. Throws ApiError 400 for what is the caller's own mistake. */
 export async function attemptWhole<Priced extends PricedRequest>(

@@ -1,7 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Notifier } from '../db/notify.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import { audit } from '../accounts/audit.ts';
 import { lookAtRoutes } from '../api/models.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import type { Model, Route } from '../catalog/model.ts';
@@ -19,6 +18,7 @@ import { openRoutes, routeName, type OpenRouteView, type Standing } from '../rou
 import { runsByRoute } from '../tasks/overview.ts';
 import { wrong } from './body-fields.ts';
 import { note } from './note.ts';
+import { changeAsOperator, type OperatorChange } from './operator-change.ts';
 import { session_endpoint } from './page.ts';
 import type { AdminModel, AdminRoute } from './views/admin.ts';
 
@@ -115,18 +115,14 @@ function flagIn({ body }: SessionCall, name: string): boolean {
   return flag;
 }
 
-/** Changes rows and writes down who did, in one transaction; this node acts on it at once, the others are told. */
+/** Changes a model or a route. This node acts on it at once; the others get a notification. */
 async function change(
   app: Parts,
   call: SessionCall,
-  deed: { action: string; subject: string; details?: Record<string, unknown> },
+  deed: OperatorChange,
   work: (tx: Queryable, now: Date) => Promise<void>,
 ): Promise<void> {
-  const now = new Date(app.clock.now());
-  await app.db.tx(async (tx) => {
-    await work(tx, now);
-    await audit(tx, { ...deed, user: call.person.user, address: call.address, now });
-  });
+  await changeAsOperator(app, call, deed, work);
   await app.overrides?.refresh();
   app.notifier.notify(overrides_channel, deed.subject);
 }

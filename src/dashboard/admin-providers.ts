@@ -11,7 +11,6 @@ import {
   type NewProvider,
 } from '../catalog/added/rows.ts';
 import { added_channel } from '../catalog/added/watch.ts';
-import { audit } from '../accounts/audit.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { defaultProviders, needsKey } from '../catalog/default.ts';
 import { factorOf, percentOf } from '../catalog/margin.ts';
@@ -28,6 +27,7 @@ import type { SessionCall } from '../http/endpoint.ts';
 import { adapters } from '../providers/index.ts';
 import { ApiError } from '../errors.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
+import { changeAsOperator, type OperatorChange } from './operator-change.ts';
 import { session_endpoint } from './page.ts';
 import { checksKeys, noProvider, priceViews, readOffer, usdRate } from './provider-offer.ts';
 import type {
@@ -355,20 +355,14 @@ export async function storedKey(app: KeyParts, name: string): Promise<string | u
   return keys.get(name);
 }
 
-type Deed = { action: string; subject: string; details?: Record<string, unknown> };
-
-/** Changes rows and writes down who did, in one transaction; this node acts on it at once, the others are told. */
+/** Changes providers or their models. This node acts on it at once; the others get a notification. */
 export async function changeAdded(
   app: ChangeParts,
   call: SessionCall,
-  deed: Deed,
+  deed: OperatorChange,
   work: (tx: Queryable, now: Date) => Promise<void>,
 ): Promise<void> {
-  const now = new Date(app.clock.now());
-  await app.db.tx(async (tx) => {
-    await work(tx, now);
-    await audit(tx, { ...deed, user: call.person.user, address: call.address, now });
-  });
+  await changeAsOperator(app, call, deed, work);
   await app.added?.refresh();
   app.notifier.notify(added_channel, deed.subject);
 }

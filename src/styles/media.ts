@@ -1,5 +1,6 @@
-import type { Source } from './conversation.ts';
-import { mistake, notCarried } from './fields.ts';
+import type { JsonObject } from '../catalog/model.ts';
+import type { Part, Source } from './conversation.ts';
+import { mistake, needObject, needText, notCarried, readText } from './fields.ts';
 
 /** Longer than any type with its parameters, such as the name of a file. */
 const head_length_max = 4_096;
@@ -48,4 +49,11 @@ const image_types: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 
 export function checkImageType(source: Source, at: string): void {
   if (source.type === 'url' || image_types.includes(source.media_type)) return;
   throw notCarried(at, `An image that is none of ${image_types.join(', ')}`);
+}
+
+/** Reads a part `input_audio`, as chat completions and responses have it. Throws ApiError 400. */
+export function readAudio(part: JsonObject, at: string): Part {
+  const audio = needObject(part['input_audio'], `${at}.input_audio`);
+  const data = needText(audio, 'data', `${at}.input_audio.data`);
+  return { type: 'audio', format: readText(audio, 'format', `${at}.input_audio.format`) ?? 'wav', data, at };
 }

@@ -24,7 +24,7 @@ import {
   readText,
   wrongType,
 } from '../fields.ts';
-import { readSource } from '../media.ts';
+import { readAudio, readSource } from '../media.ts';
 import { readExtraContent } from '../thought-signatures.ts';
 import { addTurn, OpenCalls } from '../turns.ts';
 
@@ -136,11 +136,8 @@ function readPart(part: JsonObject, at: string): Part {
       return readImage(part, at);
     case 'file':
       return readFile(part, at);
-    case 'input_audio': {
-      const audio = needObject(part['input_audio'], `${at}.input_audio`);
-      const data = needText(audio, 'data', `${at}.input_audio.data`);
-      return { type: 'audio', format: readText(audio, 'format', `${at}.input_audio.format`) ?? 'wav', data, at };
-    }
+    case 'input_audio':
+      return readAudio(part, at);
     default:
       throw mistake(`${at}.type`, 'must be one of text, image_url, input_audio, file');
   }

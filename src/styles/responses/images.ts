@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { ImageToolHalf } from '../codec.ts';
 import type { MadeImage } from '../conversation.ts';
 import { isObject, readCount } from '../fields.ts';
+import { withOwnFunction } from './own-tool.ts';
 
 /** Images in the responses style: the tool `image_generation`, and items with the bytes. */
 
@@ -36,25 +37,11 @@ export const responses_images: ImageToolHalf = {
       parameters: Object.fromEntries(named),
     };
   },
-  withFunction: (body) => {
-    const tools = Array.isArray(body['tools']) ? body['tools'] : [];
-    const others = tools.filter((tool) => !isImageTool(tool));
-    const is_taken = JSON.stringify([others, body['input'] ?? null]).includes('"make_image"');
-    const name = is_taken ? 'make_image_of_service' : 'make_image';
-    const replaced = (choice: Json): Json => (isImageTool(choice) ? { type: 'function', name } : choice);
-    const { tool_choice: choice = null } = body;
-    const list = isObject(choice) ? choice['tools'] : undefined;
-    const changed =
-      isObject(choice) && Array.isArray(list) ? { ...choice, tools: list.map(replaced) } : replaced(choice);
-    return {
-      name,
-      body: {
-        ...body,
-        tools: [...others, { type: 'function', name, description, parameters }],
-        ...(choice !== null && { tool_choice: changed }),
-      },
-    };
-  },
+  withFunction: (body) =>
+    withOwnFunction(body, isImageTool, (others) => {
+      const is_taken = JSON.stringify(others).includes('"make_image"');
+      return { name: is_taken ? 'make_image_of_service' : 'make_image', description, parameters };
+    }),
 };
 
 /** Returns the item of an image; `status`: how far it is. */

@@ -13,7 +13,7 @@ import {
   readText,
   wrongType,
 } from '../fields.ts';
-import { readSource } from '../media.ts';
+import { readAudio, readSource } from '../media.ts';
 import { customArguments } from '../custom-tools.ts';
 import { isReference } from './head.ts';
 import { readThought, thoughtSignaturesIn } from './reasoning.ts';
@@ -155,11 +155,8 @@ function readPart(part: JsonObject, at: string): Part {
       return readImage(part, at);
     case 'input_file':
       return readFile(part, at);
-    case 'input_audio': {
-      const audio = needObject(part['input_audio'], `${at}.input_audio`);
-      const data = needText(audio, 'data', `${at}.input_audio.data`);
-      return { type: 'audio', format: readText(audio, 'format', `${at}.input_audio.format`) ?? 'wav', data, at };
-    }
+    case 'input_audio':
+      return readAudio(part, at);
     default:
       throw notCarried(`${at}.type`, 'A part of this type');
   }

@@ -4,6 +4,7 @@ import type { SearchHalf } from '../codec.ts';
 import type { WebSearch } from '../conversation.ts';
 import { isObject, readCount } from '../fields.ts';
 import { domainsIn, searchFunction } from '../search-function.ts';
+import { withOwnFunction } from './own-tool.ts';
 import type { SearchResult } from '../../web-search/search.ts';
 
 /** Searches of the web in the responses style: a tool, items of calls, and annotations of texts. */
@@ -23,24 +24,11 @@ export const responses_search: SearchHalf = {
       blocked_domains: domainsIn(tool['filters'], 'blocked_domains'),
     };
   },
-  withFunction: (body) => {
-    const tools = Array.isArray(body['tools']) ? body['tools'] : [];
-    const others = tools.filter((tool) => !isSearch(tool));
-    const { name, description, schema: parameters } = searchFunction([others, body['input'] ?? null]);
-    const replaced = (choice: Json): Json => (isSearch(choice) ? { type: 'function', name } : choice);
-    const { tool_choice: choice = null } = body;
-    const list = isObject(choice) ? choice['tools'] : undefined;
-    const changed =
-      isObject(choice) && Array.isArray(list) ? { ...choice, tools: list.map(replaced) } : replaced(choice);
-    return {
-      name,
-      body: {
-        ...body,
-        tools: [...others, { type: 'function', name, description, parameters }],
-        ...(choice !== null && { tool_choice: changed }),
-      },
-    };
-  },
+  withFunction: (body) =>
+    withOwnFunction(body, isSearch, (others) => {
+      const { name, description, schema: parameters } = searchFunction(others);
+      return { name, description, parameters };
+    }),
 };
 
 /** Returns the item of a search; `status`: how far it is. */
