@@ -10,6 +10,7 @@ const documents_elsewhere = [
   'SECURITY.md',
   'deploy/README.md',
   'clients/typescript/README.md',
+  'clients/python/README.md',
   'clients/ai-sdk/README.md',
 ];
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { firstOperator } from '../../src/accounts/members.ts';
-import { guidePaths, repository } from '../docs/document.ts';
+import { guidePaths, readDocument, repository } from '../docs/document.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
@@ -72,7 +72,29 @@ describe('the guide', () => {
     expect(chat).toContain(`${service.url}/v1/chat/completions`);
     expect(chat).not.toContain('127.0.0.1:8080');
     expect(await textOf('/guide/monitoring')).toContain('127.0.0.1:8080');
+    expect(await textOf('/guide/models-and-prices')).toContain(`${service.url}/v1/generate`);
+    for (const name of ['typescript-client', 'python-client', 'ai-sdk'])
+      expect(await textOf(`/guide/${name}`), name).toContain(`<code>${service.url}</code>`);
     expect(await textOf('/guide/chat.md')).toContain(`${service.url}/v1/chat/completions`);
+  });
+
+  test('says under which name a reader saves each program, and which text is an output', async () => {
+    const paths = guidePaths().map((path) => ({ path, name: path.replace('docs/', '/guide/').replace('.md', '') }));
+    let files = 0;
+    for (const { path, name } of paths) {
+      const [html, markdown] = [await textOf(name), await textOf(`${name}.md`)];
+      const blocks = readDocument(path).blocks.filter(({ verb }) => verb === 'file');
+      for (const { argument } of blocks) {
+        expect(html).toContain(`<figcaption>Save as <code>${argument}</code></figcaption><pre`);
+        expect(markdown).toContain(`\nSave as \`${argument}\`:\n\n\`\`\``);
+      }
+      files += blocks.length;
+    }
+    expect(files).toBeGreaterThan(20);
+    expect(await textOf('/guide/webhooks')).toContain(
+      '<figcaption>Output</figcaption><pre tabindex="0"><code>task.succeeded:',
+    );
+    expect(await textOf('/guide/webhooks.md')).toContain('\nOutput:\n\n```text\ntask.succeeded:');
   });
 
   test('has the Markdown of every page, whose links lead to Markdown', async () => {
@@ -195,6 +217,18 @@ describe('the guide in a browser', () => {
     await openSearch(page);
     expect(await violationsIn(page)).toEqual([]);
     expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test.each([{}, phone])('has no button on an example: %o', async (options) => {
+    const { page } = await open('/guide/path-sdk', options);
+    const overlaps: string[] = await page.evaluate(`[...document.querySelectorAll('.example')].flatMap((each) => {
+      const [text, button] = ['pre', 'button'].map((part) => each.querySelector(part).getBoundingClientRect());
+      const is_apart = text.right <= button.left || text.top >= button.bottom;
+      return is_apart ? [] : [each.textContent];
+    })`);
+    expect(overlaps).toEqual([]);
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBeGreaterThan(4);
     await page.context().close();
   });
 

@@ -7,7 +7,7 @@ import { limits } from '../helpers/catalog.ts';
 import { bringAxe, followLink, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
-import { lostCellsIn, phone, smallTargetsIn } from '../helpers/phone.ts';
+import { lostCellsIn, phone, smallTargetsIn, strayButtonsIn } from '../helpers/phone.ts';
 
 /**
  * Pages, on a phone: no fault by axe, the focus in sight, nothing from elsewhere, nothing cut off. By night every page,
@@ -160,8 +160,8 @@ describe('a phone of 390 pixels', () => {
       await settled(page);
       const sideways = await sidewaysOf(page);
       if (sideways > 0) faults.push(`${name}: is ${sideways} px wider than the window`);
-      for (const fault of [...(await smallTargetsIn(page)), ...(await lostCellsIn(page))])
-        faults.push(`${name}: ${fault}`);
+      for (const faultsIn of [smallTargetsIn, strayButtonsIn, lostCellsIn])
+        faults.push(...(await faultsIn(page)).map((fault) => `${name}: ${fault}`));
     }
     expect(faults).toEqual([]);
     expect(complaints).toEqual([]);

@@ -13,6 +13,15 @@ export function lostCellsIn(page: Page): Promise<string[]> {
   return page.evaluate(`(${lost_cells})()`);
 }
 
+/** Returns the buttons that reach out of the field that they are in. */
+export function strayButtonsIn(page: Page): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('.mantine-Input-wrapper button')].flatMap((each) => {
+    const [field, own] = [each.closest('.mantine-Input-wrapper'), each].map((part) => part.getBoundingClientRect());
+    const is_inside = own.top > field.top - 1 && own.bottom < field.bottom + 1 && own.right < field.right + 1;
+    return is_inside || !each.checkVisibility() ? [] : ['is out of its field: ' + each.outerHTML.slice(0, 200)];
+  })`);
+}
+
 /**
  * As text: it runs in the page. Links within a sentence are excepted, as in WCAG. A box to tick is as large as it and its
  * label together; a field is as large as its frame.

@@ -16,11 +16,19 @@ const names_elsewhere = {
   'SECURITY.md': 'security-policy',
   'deploy/README.md': 'run-it-for-others',
   'clients/typescript/README.md': 'typescript-client',
+  'clients/python/README.md': 'python-client',
   'clients/ai-sdk/README.md': 'ai-sdk',
 };
 
 /** Sections for callers of a service: their examples call the address at which they are read. */
 const sections_of_callers = new Set(['Begin', 'Use it']);
+
+/** Pages of operators show the usual address where they start a service, and the reader's where they call it. */
+function withOwnAddress({ path, section }, text) {
+  const is_for_callers = sections_of_callers.has(section) || path.startsWith('clients/');
+  const replaced = is_for_callers ? example_address : `${example_address}/v1/`;
+  return text.replaceAll(replaced, replaced.replace(example_address, own_address));
+}
 
 export const index_path = 'docs/README.md';
 
@@ -50,8 +58,7 @@ export function readGuide(root) {
   const others = sourcesElsewhere.filter((path) => listed.every((page) => page.path !== path));
   const pages = [...listed, ...others.map((path) => ({ path, section: '', about: '' }))];
   return [{ path: index_path, title: 'Guide', section: '', about: '' }, ...pages].map((page) => {
-    const text = markdownOf(page.path, read(page.path));
-    const markdown = sections_of_callers.has(page.section) ? text.replaceAll(example_address, own_address) : text;
+    const markdown = withOwnAddress(page, markdownOf(page.path, read(page.path)));
     const heading = /^# (.+)$/m.exec(markdown)?.[1] ?? page.path;
     return { ...page, name: nameOf(page.path), title: page.title ?? heading, heading, markdown };
   });
@@ -60,6 +67,13 @@ export function readGuide(root) {
 /** A page of settings is one block of YAML below a heading. */
 function markdownOf(path, text) {
   return path.endsWith('.yaml') ? `# Every setting\n\n\`\`\`yaml\n${text.trimEnd()}\n\`\`\`\n` : text;
+}
+
+/** Returns how readers see a comment before a code block: the name of the file, or that a command prints it; else ''. */
+export function labelOf(comment) {
+  if (comment === 'output') return { text: 'Output' };
+  const [, file] = /^file (\S+)$/.exec(comment) ?? [];
+  return file === undefined ? '' : { text: 'Save as', file };
 }
 
 /** Address of a link in the page at `from`: undefined if it leads to a file that is no page. */
@@ -84,7 +98,12 @@ export function servedMarkdown(pages, { path, markdown }) {
 }
 
 function rewriteLinks(pages, path, text) {
-  const plain = text.replaceAll(/^<!-- .*? -->\n/gm, '').replaceAll(/^<img .*>\n/gm, '');
+  const plain = text
+    .replaceAll(/^<!-- (.*?) -->\n/gm, (_whole, comment) => {
+      const label = labelOf(comment);
+      return label && `${label.text}${label.file ? ` \`${label.file}\`` : ''}:\n\n`;
+    })
+    .replaceAll(/^<img .*>\n/gm, '');
   return plain.replaceAll(/\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, label, href) => {
     const link = resolveLink(pages, path, href);
     if (link === undefined) return label;

@@ -8,7 +8,7 @@ import python from 'highlight.js/lib/languages/python';
 import typescript from 'highlight.js/lib/languages/typescript';
 import yaml from 'highlight.js/lib/languages/yaml';
 import { Marked } from 'marked';
-import { resolveLink } from './contents.mjs';
+import { labelOf, resolveLink } from './contents.mjs';
 
 const languages = { sh: bash, bash, js: javascript, ts: typescript, json, nginx, python, yaml };
 for (const [name, language] of Object.entries(languages)) highlight.registerLanguage(name, language);
@@ -27,7 +27,10 @@ export function renderPage(pages, page, assetOf) {
   const marked = new Marked({ gfm: true, renderer: rendererOf(pages, page, { outline, ids, assetOf }) });
   const tokens = marked.lexer(page.markdown);
   const section_ids = new Map();
+  let comment = '';
   for (const token of tokens) {
+    if (token.type === 'code') token.label = labelOf(comment);
+    comment = token.type === 'html' ? (/^<!-- (.*?) -->\s*$/.exec(token.raw)?.[1] ?? '') : '';
     if (token.type === 'heading' && token.depth > 1)
       sections.push({ id: idOf(plainText(token.tokens), section_ids), title: plainText(token.tokens), text: [] });
     else if (token.type === 'heading') idOf(plainText(token.tokens), section_ids);
@@ -36,6 +39,7 @@ export function renderPage(pages, page, assetOf) {
   const html = marked
     .parser(tokens)
     .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
+    .replaceAll(/<td[^>]*>[^]*?<\/td>/g, breakable)
     .replaceAll('</table>', '</table></div>')
     .replaceAll(/<th([^>]*)><\/th>/g, '<td$1></td>'); // an empty corner is no heading
   const texts = sections.map((each) => ({ ...each, text: each.text.join(' ').replaceAll(/\s+/g, ' ').trim() }));
@@ -50,10 +54,10 @@ function rendererOf(pages, page, { outline, ids, assetOf }) {
       if (depth === 2 || depth === 3) outline.push({ id, text, depth });
       return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
     },
-    code({ text, lang = '' }) {
+    code({ text, lang = '', label }) {
       const language = lang.split(/\s/)[0];
       const code = language in languages ? highlight.highlight(text, { language }).value : escapeHtml(text);
-      return `<pre tabindex="0"><code>${code}\n</code></pre>\n`;
+      return `<figure class="example">${captionOf(label)}<pre tabindex="0"><code>${code}\n</code></pre></figure>\n`;
     },
     link({ href, tokens }) {
       const inner = this.parser.parseInline(tokens);
@@ -71,8 +75,20 @@ function rendererOf(pages, page, { outline, ids, assetOf }) {
   };
 }
 
+function captionOf(label) {
+  if (!label) return '';
+  return `<figcaption>${label.text}${label.file ? ` <code>${escapeHtml(label.file)}</code>` : ''}</figcaption>`;
+}
+
 function plainText(tokens) {
   return tokens.map((token) => (token.tokens ? plainText(token.tokens) : (token.text ?? token.raw))).join('');
+}
+
+/** A long path in a cell goes on in the next line, behind a slash or a colon, before the table is wider than the page. */
+function breakable(cell) {
+  return cell.replaceAll(/<code>[^<]*<\/code>/g, (code) =>
+    code.replaceAll(/(?<=[^/:<>])[/:](?=[^/:<>\s]{6})/g, '$&<wbr>'),
+  );
 }
 
 /** What the search finds of a block; long examples are found by their first lines. */

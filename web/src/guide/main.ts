@@ -11,9 +11,7 @@ function byId(id: string): HTMLElement | undefined {
 
 function addCopyButtons(): void {
   const status = byId('copied');
-  for (const block of document.querySelectorAll<HTMLPreElement>('article pre')) {
-    const frame = document.createElement('div');
-    frame.className = 'example';
+  for (const block of document.querySelectorAll<HTMLPreElement>('.example pre')) {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = 'Copy';
@@ -28,8 +26,7 @@ function addCopyButtons(): void {
         },
       );
     });
-    block.replaceWith(frame);
-    frame.append(block, button);
+    block.after(button);
   }
 }
 
