@@ -105,10 +105,12 @@ export async function openCatalog(options: CatalogOptions): Promise<CatalogHolde
     const changes = changesOf(view.configured, catalog);
     view.configure(catalog);
     const { models, providers, warnings } = catalog;
+    const hint =
+      options.config_file === undefined ? '. No file is read: start the service with MEDLEY_CONFIG=FILE' : '';
     const warning_lines = warnings.map((problem) => `\nwarning: ${showProblem(problem)}`);
     return {
       ok: true,
-      message: `${counted(models.size, 'model')}, ${counted(providers.size, 'provider')}; ${changes}${warning_lines.join('')}`,
+      message: `${counted(models.size, 'model')}, ${counted(providers.size, 'provider')}; ${changes}${hint}${warning_lines.join('')}`,
       problems: warnings,
     };
   };

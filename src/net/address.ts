@@ -130,6 +130,10 @@ export function isLocalName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
+/** Problem of a URL whose address is not public. */
+export const not_public =
+  'must be reachable from the internet: private, loopback and reserved addresses are not allowed here. An operator allows them by net.allow in medley.yaml or, for development, MEDLEY_ALLOW_PRIVATE=1.';
+
 /**
  * Returns the problem of a URL that a user chose, as the end of a sentence that begins with the field's name;
  * undefined if there is none. Host names are checked again by their addresses when they are dialled.
@@ -146,5 +150,5 @@ export function checkUserUrl(text: string, rules: AddressRules): string | undefi
   const literal = ipaddr.isValid(host);
   const allowed = literal ? addressAllowed(host, rules) : !isLocalName(host) || addressAllowed('127.0.0.1', rules);
   if (allowed) return undefined;
-  return 'must be reachable from the internet: private, loopback and reserved addresses are not allowed here.';
+  return not_public;
 }

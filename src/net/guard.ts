@@ -3,7 +3,7 @@ import { connect as netConnect, isIP, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as tlsConnect, type SecureContext } from 'node:tls';
-import { addressAllowed, checkUserUrl, hostOf, isLocalName, type AddressRules } from './address.ts';
+import { addressAllowed, checkUserUrl, hostOf, isLocalName, not_public, type AddressRules } from './address.ts';
 import { ChunkBuffer } from '../lib/chunk-buffer.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
 import { openTunnel, proxyHeaders, secureContextOf, TunnelError, type TlsParts, type Way } from './way.ts';
@@ -228,7 +228,7 @@ type RequestOptions = Limits & { method: string; headers: Record<string, string>
 
 function judge(url: string, rules: AddressRules): URL {
   const problem = checkUserUrl(url, rules);
-  if (problem) throw new GuardError('address_refused', `The address ${problem}`);
+  if (problem) throw problem === not_public ? refused() : new GuardError('address_refused', `The address ${problem}`);
   return new URL(url);
 }
 

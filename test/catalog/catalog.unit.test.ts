@@ -382,6 +382,13 @@ describe('a reload', () => {
     expect((await holder.reload()).message).toBe('12 models, 2 providers; models changed: a; settings changed');
   });
 
+  it('without a file says how a service gets one', async () => {
+    const holder = await openCatalog({ adapters: ['sandbox'] });
+    expect((await holder.reload()).message).toMatch(
+      /; nothing changed\. No file is read: start the service with MEDLEY_CONFIG=FILE$/,
+    );
+  });
+
   it('rejects a file with a mistake as a whole, and a missing file', async () => {
     const holder = await open(withProvider(image('a')));
     const before = holder.current;

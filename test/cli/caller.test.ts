@@ -54,7 +54,7 @@ describe('medley login', () => {
     expect(status).toBe(401);
     expect(await person.run(['whoami'], { env: { MEDLEY_URL: test.url } })).toMatchObject({
       code: 3,
-      error: expect.stringContaining(`medley login ${test.url}`),
+      error: expect.stringContaining(`npm run -s medley -- login ${test.url}`),
     });
   });
 

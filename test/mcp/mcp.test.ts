@@ -195,7 +195,9 @@ test('an agent that starts the program uses the key of the last sign-in, and is 
   };
   const refused = start();
   await expect(refused.connected).rejects.toThrow('closed');
-  await expect.poll(refused.printed).toContain('Run "medley login http://127.0.0.1:8080", or set MEDLEY_API_KEY.');
+  await expect
+    .poll(refused.printed)
+    .toContain('Run "npm run -s medley -- login http://127.0.0.1:8080", or set MEDLEY_API_KEY.');
   const credential = {
     api_key: key,
     account: undefined,

@@ -10,7 +10,7 @@ it('a private address of an upstream is refused with the setting that permits it
   await expect(refused).rejects.toMatchObject({
     reason: 'unreachable',
     message: expect.stringMatching(
-      /If this upstream is your own, set allow_private: true for its provider in medley\.yaml$/,
+      /[^.]\. If this upstream is your own, set allow_private: true for its provider in medley\.yaml$/,
     ),
   });
 });

@@ -126,6 +126,7 @@ it('S4.1-6 webhook_url is optional and must be reachable from the internet', asy
   expect(reachable.status).toBe(202);
   const local = await post(quiet, { ...order('x'), webhook_url: 'http://127.0.0.1:8080/hook' });
   expect(local).toMatchObject(refusal(422, 'webhook_url'));
+  expect(local.json.error.message).toContain('MEDLEY_ALLOW_PRIVATE=1');
 });
 
 it('S4.1-8 POST /v1/generate returns 202 with the task', async () => {

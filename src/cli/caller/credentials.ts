@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRecord } from '../../lib/is-record.ts';
+import { program_name } from '../../lib/program-name.ts';
 import { CommandError } from '../result.ts';
 
 /** The keys of this person on this machine: one for each address of a service, in a file that only they can read. */
@@ -30,7 +31,7 @@ export function readCredentials(config_dir: string): Credentials {
   const json = parse(text);
   const services = isRecord(json) ? json['services'] : undefined;
   if (!isRecord(json) || json['version'] !== 1 || !isRecord(services))
-    throw new CommandError(`${path} is not as medley login writes it. Delete it and sign in again.`);
+    throw new CommandError(`${path} is not as ${program_name} login writes it. Delete it and sign in again.`);
   const entries = Object.entries(services).flatMap(([url, value]): [string, Credential][] => {
     const credential = credentialOf(value);
     return credential ? [[url, credential]] : [];

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isRecord } from '../../lib/is-record.ts';
+import { program_name } from '../../lib/program-name.ts';
 import { CommandError } from '../result.ts';
 import { oneLine } from './terminal.ts';
 
@@ -79,7 +80,7 @@ export async function beginLogin(url: string, device_name: string, signal: Abort
   if (status !== 200 || typeof device_code !== 'string' || typeof user_code !== 'string') {
     const message =
       status === 404
-        ? 'It has no sign-in for programs: use medley login --key.'
+        ? `It has no sign-in for programs: use ${program_name} login --key.`
         : messageOf(json, `It answered ${status}.`);
     throw new CommandError(`${url} gives no code. ${message}`);
   }
@@ -124,7 +125,7 @@ export async function awaitKey(url: string, codes: Codes, signal: AbortSignal): 
     else if (error !== 'authorization_pending')
       throw new CommandError(`There is no key: ${messageOf(reply.json, `${url} answered ${reply.status}.`)}`, 3);
   }
-  throw new CommandError('The code has expired. Run medley login again.', 3);
+  throw new CommandError(`The code has expired. Run ${program_name} login again.`, 3);
 }
 
 function keyIn({ access_token, account, key }: Record<string, unknown>): NewKey | undefined {

@@ -7,6 +7,7 @@ import {
   TaskFailedError,
 } from '../../../clients/typescript/src/index.ts';
 import { local_url, readCaller } from '../../config.ts';
+import { program_name } from '../../lib/program-name.ts';
 import { CommandError, type ExitCode } from '../result.ts';
 import { readCredentials, type Credential } from './credentials.ts';
 import { Interrupted, oneLine } from './terminal.ts';
@@ -51,7 +52,10 @@ export function openService(option: string | undefined): Service {
   const credential = api_key === undefined ? readCredentials(config_dir).services.get(url) : undefined;
   const key = api_key ?? credential?.api_key;
   if (key === undefined)
-    throw new CommandError(`You are not signed in to ${url}. Run "medley login ${url}", or set MEDLEY_API_KEY.`, 3);
+    throw new CommandError(
+      `You are not signed in to ${url}. Run "${program_name} login ${url}", or set MEDLEY_API_KEY.`,
+      3,
+    );
   try {
     return { url, api_key: key, client: new Medley({ base_url: url, api_key: key }), credential };
   } catch (error) {
@@ -98,7 +102,7 @@ function reasonOf(error: Error): string {
 }
 
 function adviceFor({ status, request_id }: ApiError, url: string): string {
-  if (status === 401) return ` Run "medley login ${url}" for a new key.`;
+  if (status === 401) return ` Run "${program_name} login ${url}" for a new key.`;
   if (status === 402) return ' Top up the account, or ask its owner to.';
   if (status >= 500 && request_id !== undefined) return ` Tell the operator the request ${oneLine(request_id, 60)}.`;
   return '';

@@ -97,7 +97,7 @@ const private_remedy = 'If this upstream is your own, set allow_private: true fo
 /** Throws NotStarted if there was no connection, since nothing was sent; else the error as it is. */
 export function unreached(error: unknown): never {
   if (error instanceof GuardError) {
-    const remedy = error.code === 'address_refused' ? `. ${private_remedy}` : '';
+    const remedy = error.code === 'address_refused' ? ` ${private_remedy}` : '';
     throw new NotStarted(reasonOf(error), error.message + remedy, { cause: error });
   }
   if (isUntrusted(error)) {

@@ -167,8 +167,8 @@ function NoDeliveries({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No deliveries yet" action={<ButtonTo href="/webhooks?tab=setup">Send a test</ButtonTo>}>
       <Stack>
         <Text inherit>
-          Pass <code>webhook_url</code> when you create a task. To test on your own machine, use a tunnel, or run{' '}
-          <code>medley webhook listen</code>.
+          Pass <code>webhook_url</code> when you create a task. To test on your own machine, use a tunnel, or start the
+          service with <code>MEDLEY_ALLOW_PRIVATE=1</code> and run <code>medley webhook listen --port 9000</code>.
         </Text>
         <div style={{ textAlign: 'left' }}>
           <CodeBox text={curl} label="command" />
