@@ -677,6 +677,31 @@ create table email_claims (
   constraint email_claims_hash_check CHECK ((length(hash) = 32))
 );
 
+create table feedback (
+  account_id text not null,
+  id text not null,
+  reference_id text not null,
+  name text not null,
+  end_user text not null,
+  score double precision not null,
+  comment text,
+  tags text[] not null,
+  metadata jsonb not null,
+  key_id text,
+  referred_at timestamptz not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint feedback_account_id_reference_id_name_end_user_key UNIQUE (account_id, reference_id, name, end_user),
+  constraint feedback_pkey PRIMARY KEY (account_id, id),
+  constraint feedback_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint feedback_comment_check CHECK ((length(comment) <= 4000)),
+  constraint feedback_end_user_check CHECK ((length(end_user) <= 256)),
+  constraint feedback_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64))),
+  constraint feedback_score_check CHECK (((score >= ('-1'::integer)::double precision) AND (score <= (1)::double precision)))
+);
+CREATE INDEX feedback_by_time ON feedback USING btree (referred_at);
+CREATE INDEX feedback_of_account_by_time ON feedback USING btree (account_id, referred_at);
+
 create table files (
   account_id text not null,
   id text not null,

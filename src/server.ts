@@ -22,6 +22,7 @@ import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
 import { moderate } from './api/moderations.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
+import { delete_feedback, give_feedback, list_feedback } from './api/feedback.ts';
 import { get_speed } from './api/speed.ts';
 import { multi_part_uploads } from './api/multi-part-uploads.ts';
 import { makePipeline } from './http/pipeline.ts';
@@ -84,6 +85,9 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     list_transactions,
     get_usage,
     get_speed,
+    give_feedback,
+    list_feedback,
+    delete_feedback,
     get_key,
     upload_file,
     list_files,

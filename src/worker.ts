@@ -27,6 +27,7 @@ import { rescueResponses } from './conversations/background-sweep.ts';
 import { encryptFactorsAgain } from './accounts/factor-secrets.ts';
 import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
 import { removeOldContents } from './contents/stored.ts';
+import { removeOldFeedback } from './feedback/feedback.ts';
 import { removeExpiredFiles } from './files/files.ts';
 import { removeOldUploads } from './files/upload-sessions.ts';
 import { removeEndedLeases } from './leases/leases.ts';
@@ -133,6 +134,8 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeOldBatches(app.db, before(chat_records_ms));
   await removeOldDeliveries(app, stopped);
   await removeOldRecords(app, stopped);
+  const { tasks } = app.catalog.current.settings;
+  await removeOldFeedback(app.db, { calls: before(chat_records_ms), tasks: before(tasks.keep_ms) }, stopped);
   await removeOldResponses(app, stopped);
   const { keep_ms, account_bytes_max } = app.catalog.current.settings.content;
   const bounds = { keep_ms: Math.min(keep_ms, chat_records_ms), account_bytes_max };

@@ -197,10 +197,29 @@ export const speed = Type.Object({
       tokens_per_second: nullable(
         Type.Number({ description: 'Median, from the first word to the end of streamed answers.' }),
       ),
+      feedback_count: Type.Integer({ description: 'Number of scores of the metric that were given to these.' }),
+      feedback_score: nullable(Type.Number({ description: 'Mean of these scores, from -1 to 1.' })),
     }),
   ),
   has_more: Type.Boolean({ description: 'True if there are more than 1,000 groups: these have the most calls.' }),
 });
+
+export const feedback = Type.Object(
+  {
+    id: Type.String({ description: 'Identifier, `feedback_` + 26 characters.' }),
+    object: Type.Literal('feedback'),
+    reference_id: Type.String({ description: 'The chat call (`x-request-id`) or the task that was scored.' }),
+    name: Type.String({ description: 'The metric.' }),
+    user: nullable(Type.String({ description: 'The end user, as the caller named them.' })),
+    score: Type.Number({ description: 'From -1 to 1.' }),
+    comment: nullable(Type.String()),
+    tags: Type.Array(Type.String()),
+    metadata: Type.Record(Type.String(), Type.String()),
+    created_at: timestamp('First time that it was given.'),
+    updated_at: timestamp('Last time that it was given.'),
+  },
+  { description: 'A score of one chat call or task.' },
+);
 
 export const estimate = Type.Object({
   estimated_cost: cost,

@@ -2,9 +2,11 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { speed_rows_max, speedGroupNamed, speedOf } from '../chat/speed.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
+import { default_metric } from '../feedback/feedback.ts';
 import type { Answer, Call, Endpoint, Query } from '../http/endpoint.ts';
 import { timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
+import { metricNamed } from './feedback.ts';
 import { readGroups, rowNames } from './groups.ts';
 import { speed, too_slow } from './schemas.ts';
 
@@ -35,6 +37,10 @@ export const get_speed: Endpoint<Parts> = {
       },
       model: { description: 'Only this model.', schema: { type: 'string' } },
       key: { description: 'Only calls of this key, by its id.', schema: { type: 'string' } },
+      feedback: {
+        description: 'The metric of feedback whose scores are averaged.',
+        schema: { type: 'string', default: default_metric },
+      },
     },
     responses: { 200: { description: 'The groups.', schema: speed }, 504: too_slow },
   },
@@ -64,9 +70,10 @@ async function handleSpeed(app: Parts, { caller, query, gone }: Call): Promise<A
   };
 }
 
-/** Reads `from`, `to`, `model` and `key`. Throws ApiError 400. Default: the last 24 hours. */
+/** Reads `from`, `to`, `model`, `key` and `feedback`. Throws ApiError 400. Default: the last 24 hours. */
 export function readSpeedRange(clock: Clock, query: Query) {
   const a_day_before = (to: Date) => new Date(to.getTime() - day_ms);
   const range = timeRange(query, { from: a_day_before, to: new Date(clock.now()) });
-  return { ...range, model: query.get('model'), key: query.get('key') };
+  const feedback = metricNamed(query.get('feedback'), 'feedback');
+  return { ...range, model: query.get('model'), key: query.get('key'), feedback };
 }

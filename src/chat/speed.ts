@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import { default_metric, scoresIn } from '../feedback/feedback.ts';
 import { assert } from '../lib/assert.ts';
 import { columnOf, groupNamed, type Bind, type UsageGroup } from '../money/groups.ts';
 import { endedTasks, idsOf, type EndedRange } from '../tasks/speed.ts';
@@ -25,12 +26,20 @@ export type Speed = {
   total_p95_ms: number | null;
   /** Output tokens between the first word and the end: the median of streamed answers. */
   tokens_per_second: number | null;
+  /** Scores that callers gave to these calls and tasks, of the metric of the report, and their mean, from -1 to 1. */
+  feedback_count: number;
+  feedback_score: number | null;
 };
 
 /** `names`: of the groups, in their order; empty where there is none. */
 export type SpeedRow = Speed & { names: string[] };
 
-export type SpeedRange = EndedRange & { model?: string | undefined; key?: string | undefined };
+export type SpeedRange = EndedRange & {
+  model?: string | undefined;
+  key?: string | undefined;
+  /** The metric of feedback. */
+  feedback?: string | undefined;
+};
 
 /** Groups of a report at most: those with the most calls. */
 export const speed_rows_max = 1_000;
@@ -54,14 +63,17 @@ export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly
   ];
   const rows = await db.query<Summed>(
     `with ended as (${ended}),
-     grouped as (select ${columns}e.* from ended e ${groups.includes('tag') ? 'left join lateral tags_in(metadata) t on true' : ''}
+     scored as (${scoresIn(range, range.feedback ?? default_metric, bind)}),
+     grouped as (select ${columns}e.*, coalesce(s.score, 0) as score, coalesce(s.scores, 0) as scores from ended e
+        left join scored s on s.account_id = e.account_id and s.reference_id = e.id ${groups.includes('tag') ? 'left join lateral tags_in(metadata) t on true' : ''}
         where ${only.join(' and ') || 'true'})
      select ${names.map((name) => `${name}, `).join('')}count(*)::integer as count,
         (count(*) filter (where not is_ok))::integer as failed,
         percentile_cont(array[0.5, 0.95]) within group (order by first_ms) filter (where is_ok) as first,
         percentile_cont(array[0.5, 0.95]) within group (order by total_ms) filter (where is_ok) as total,
         percentile_cont(0.5) within group (order by output_tokens * 1000.0 / (total_ms - first_ms))
-          filter (where is_ok and output_tokens > 1 and total_ms - first_ms >= ${streamed_ms_min}) as tokens_per_second
+          filter (where is_ok and output_tokens > 1 and total_ms - first_ms >= ${streamed_ms_min}) as tokens_per_second,
+        sum(scores)::integer as feedback_count, sum(score) / nullif(sum(scores), 0) as feedback_score
        from grouped ${names.length > 0 ? `group by ${names.join(', ')}` : 'having count(*) > 0'}
       order by count desc${names.map((name) => `, ${name}`).join('')} limit ${speed_rows_max}`,
     values,
@@ -78,10 +90,12 @@ type Summed = { [name: `g${number}`]: string } & {
   first: (number | null)[] | null;
   total: (number | null)[] | null;
   tokens_per_second: number | null;
+  feedback_count: number;
+  feedback_score: number | null;
 };
 
 function speedRow(row: Summed, groups: number): SpeedRow {
-  const { count, failed, first, total, tokens_per_second } = row;
+  const { count, failed, first, total, tokens_per_second, feedback_count, feedback_score } = row;
   const whole = (value: number | null | undefined) => (value == null ? null : Math.round(value));
   return {
     names: Array.from({ length: groups }, (_, index) => row[`g${index}`] ?? ''),
@@ -92,6 +106,8 @@ function speedRow(row: Summed, groups: number): SpeedRow {
     total_p50_ms: whole(total?.[0]),
     total_p95_ms: whole(total?.[1]),
     tokens_per_second: tokens_per_second === null ? null : Math.round(tokens_per_second * 10) / 10,
+    feedback_count,
+    feedback_score: feedback_score === null ? null : Math.round(feedback_score * 1_000) / 1_000,
   };
 }
 
@@ -99,7 +115,7 @@ function speedRow(row: Summed, groups: number): SpeedRow {
 function endedCalls(range: EndedRange, bind: Bind): string {
   const { account_id, from, to } = range;
   const place = account_id === undefined ? '' : `account_id = ${bind(account_id)} and ${idsOf('req', range, bind)} and`;
-  return `select created_at as at, model, key_id, status < 400 as is_ok, first_content_ms as first_ms,
+  return `select account_id, id, created_at as at, model, key_id, status < 400 as is_ok, first_content_ms as first_ms,
       total_ms::float8 as total_ms, output_tokens, end_user, metadata, attempts -> -1 ->> 'route' as route
     from chat_calls
    where ${place} created_at >= ${bind(from)} and created_at < ${bind(to)}

@@ -59,7 +59,7 @@ export function accountCommands(account: Command): void {
   says(
     account
       .command('export <account> <file>')
-      .description('write its stored responses, conversations and contents of calls to a new file'),
+      .description('write its stored responses, conversations, contents of calls and feedback to a new file'),
     (id = '', file = '') => withApp(async (app) => exportAccount(app, (await requireAccount(app, id)).id, file)),
   );
   says(account.command('delete <account>').description('delete one that never had money or work'), (id = '') =>

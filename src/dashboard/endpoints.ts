@@ -56,6 +56,7 @@ import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
 import { admin_open_content, content_accesses, delete_content, get_contents_jsonl, open_content } from './contents.ts';
 import { approve_device_login, deny_device_login, find_device_login } from './device-login.ts';
+import { set_feedback } from './feedback.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
@@ -140,6 +141,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_open_content,
   get_usage,
   get_speed,
+  set_feedback,
   admin_speed,
   get_usage_table,
   get_spend_mail,

@@ -13,6 +13,7 @@ import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type TaskRe
 import { waitingOf } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
+import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { timelineOf } from './timeline.ts';
 import type { FileView, KeyName, Page, TaskLineView, TaskView } from './views/activity.ts';
@@ -115,12 +116,13 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
   const task = await loadTask(app.db, ref);
   if (!task) throw unknownTask(ref.task_id);
   const now = new Date(app.clock.now());
-  const [attempts, entries, delivery, input, names, waiting] = await Promise.all([
+  const [attempts, entries, delivery, input, names, feedback, waiting] = await Promise.all([
     listAttempts(app.db, ref),
     entriesOfRef(app.db, account.id, task.id),
     deliveryOfTask(app.db, ref),
     loadInput(app.db, ref),
     keyNames(app.db, account.id),
+    feedbackOf(app.db, account.id, task.id, person.user.id),
     waitingOf(app.db, ref, app.catalog.current.providers, now),
   ]);
   const attempt_log = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
@@ -140,6 +142,7 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
       sees_routes: person.user.is_operator,
     }),
     delivery: delivery ? { ...renderDelivery(delivery), attempt_log: attempt_log.map(renderAttempt) } : null,
+    feedback,
     can_cancel: task.completed_at === null,
   };
   return { status: 200, body: view };

@@ -16,6 +16,8 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   { path: /^\/v1\/(?:balance|usage|speed)(?:\/|$)/, scopes: ['read'] },
   { path: /^\/v1\/webhook_endpoints(?:\/|$)/, method: 'GET', scopes: ['read'] },
   { path: /^\/v1\/webhook_endpoints(?:\/|$)/, scopes: [] },
+  { path: /^\/v1\/feedback(?:\/|$)/, method: 'GET', scopes: ['chat', 'media', 'read'] },
+  { path: /^\/v1\/feedback(?:\/|$)/, scopes: ['chat', 'media'] },
   { path: /^\/v1\/(?:tasks|files|videos)(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/v1beta\/files(?:\/|$)/, method: 'GET', scopes: ['media', 'read'] },
   { path: /^\/(?:v1beta|upload\/v1|upload\/v1beta)\/files(?:\/|$)/, scopes: ['media'] },

@@ -81,7 +81,8 @@ export type IdPrefix =
   | 'msg'
   | 'item'
   | 'evt'
-  | 'whe';
+  | 'whe'
+  | 'feedback';
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {

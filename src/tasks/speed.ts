@@ -24,7 +24,7 @@ export function endedTasks(range: EndedRange, bind: Bind): string {
     account_id === undefined
       ? `completed_at >= ${bind(from)}`
       : `account_id = ${bind(account_id)} and ${idsOf('task', range, bind)}`;
-  return `select created_at as at, model, key_id, status = 'succeeded' as is_ok, null::integer as first_ms,
+  return `select account_id, id, created_at as at, model, key_id, status = 'succeeded' as is_ok, null::integer as first_ms,
       extract(epoch from completed_at - created_at)::float8 * 1000 as total_ms, 0 as output_tokens, readable_metadata(metadata) ->> 'user' as end_user,
       readable_metadata(metadata) as metadata,
       (select route from attempts a where a.account_id = tasks.account_id and a.task_id = tasks.id

@@ -104,6 +104,8 @@ const endpoints_of_scopes = {
     'GET /v1/chat/{request_id}',
     'GET /v1/chat/{request_id}/content',
   ],
+  'chat media': ['DELETE /v1/feedback/{id}', 'POST /v1/feedback'],
+  'chat media read': ['GET /v1/feedback'],
   media: [
     'DELETE /v1/files/{id}',
     'DELETE /v1/tasks/{id}/output',

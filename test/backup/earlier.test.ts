@@ -81,6 +81,7 @@ const later_tables = [
   'spend_mails',
   'projects',
   'chat_contents',
+  'feedback',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

@@ -175,10 +175,20 @@ describe('account export', () => {
     const failed = await create({ input: '[[cut]] Hello', background: true });
     await expect.poll(async () => (await call('GET', `/v1/responses/${failed.id}`)).json.status).toBe('failed');
     const path = await fresh();
-    const counts = { responses: 3, conversations: 1, items: 2, contents: 0, unreadable: 0 };
+    const headers = (
+      await call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hi' }] })
+    ).headers;
+    await call('POST', '/v1/feedback', {
+      reference_id: headers.get('x-request-id'),
+      score: true,
+      comment: 'My opinion',
+    });
+    const counts = { responses: 3, conversations: 1, items: 2, contents: 0, feedback: 1, unreadable: 0 };
     expect(await commands.ok('account', 'export', account_id, path)).toEqual({ id: account_id, ...counts, file: path });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    const lines = await linesOf(path);
+    const all = await linesOf(path);
+    expect(all.at(-1)).toMatchObject({ type: 'feedback', score: 1, comment: 'My opinion' });
+    const lines = all.slice(0, -1);
     const said = (text: string) => [{ role: 'user', content: [{ type: 'input_text', text }] }];
     expect(lines).toMatchObject([
       { type: 'response', id: whole.id, content: { response: whole, input: said('My words') } },

@@ -16,7 +16,7 @@ const service: Codebase = {
   root: 'src/',
   modules: (
     'lib concurrency metrics json-schema config tracing errors net db embedded-postgres queue leases limits storage files money accounts billing catalog ' +
-    'webhooks web-search styles providers routing tasks contents app chat conversations test-calls backup monitoring alerts http api mcp batches dashboard server worker main cli'
+    'webhooks web-search styles providers routing tasks feedback contents app chat conversations test-calls backup monitoring alerts http api mcp batches dashboard server worker main cli'
   ).split(' '),
   moduleOf: (path) => (path.split('/')[1] ?? '').replace(/\.tsx?$/, ''),
   // The commands of callers use the client that callers use.

@@ -239,12 +239,18 @@ describe('lists', () => {
       '0.010000',
     ]);
     expect((await medley.tasks.links(task.id))[0]?.url).toContain('/files/');
+    const given = await medley.feedback.give(task.id, true, { user: 'ann', tags: ['a'] });
+    expect(
+      (await medley.feedback.list({ reference_id: task.id, user: 'ann' }).take(2)).map(({ score }) => score),
+    ).toEqual([1]);
+    await medley.feedback.delete(given.id);
+    await expect(medley.feedback.delete(given.id)).rejects.toBeInstanceOf(sdk.NotFoundError);
     await expect(medley.tasks.cancel(task.id)).rejects.toMatchObject({ status: 409 });
     await medley.tasks.deleteOutput(task.id);
     await expect(medley.download(task.output[0]?.url ?? '')).rejects.toBeInstanceOf(sdk.NotFoundError);
     for (const { method, path } of proxy.seen.filter(({ path: each }) => each.startsWith('/v1/'))) {
       const { pathname, searchParams } = new URL(path, proxy.url);
-      const template = pathname.replace(/task_\w+/, '{id}').replace(/(models\/).+/, '$1{id}');
+      const template = pathname.replace(/(?:task|feedback)_\w+/, '{id}').replace(/(models\/).+/, '$1{id}');
       const operation = openapi.paths[template]?.[method.toLowerCase()];
       const names = operation?.parameters?.map(({ name }) => name) ?? [];
       const unlisted = [...searchParams.keys()]

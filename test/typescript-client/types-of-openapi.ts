@@ -35,6 +35,7 @@ export const answers = [
   'Usage',
   'Key',
   'UploadedFile',
+  'Feedback',
 ];
 
 /** Lists and their parameters. */
@@ -44,6 +45,7 @@ const queries = {
   ListTransactionsQuery: '/v1/balance/transactions',
   UsageQuery: '/v1/usage',
   ListFilesQuery: '/v1/files',
+  ListFeedbackQuery: '/v1/feedback',
 };
 
 /** Returns the text of clients/typescript/src/types.ts. */

@@ -44,6 +44,11 @@ def test_every_call_and_parameter_is_one_of_openapi_json(medley: Medley, proxy: 
     assert medley.usage(group_by="model", from_=hour_ago)["total"]["exact"] == "0.010000"
     assert (medley.balance()["available"]["exact"], medley.key()["spent"]["exact"]) == ("99.990000", "0.010000")
     assert "/files/" in medley.tasks.links(task["id"])[0]["url"]
+    given = medley.feedback.give(task["id"], True, user="ann", tags=["a"])
+    assert [each["score"] for each in medley.feedback.list(reference_id=task["id"], user="ann").take(2)] == [1]
+    medley.feedback.delete(given["id"])
+    with pytest.raises(sdk.NotFoundError):
+        medley.feedback.delete(given["id"])
     with pytest.raises(sdk.InvalidRequestError) as caught:
         medley.tasks.cancel(task["id"])
     assert caught.value.status == 409
@@ -53,7 +58,7 @@ def test_every_call_and_parameter_is_one_of_openapi_json(medley: Medley, proxy: 
     for seen in proxy.seen:
         url = urlsplit(seen.path)
         if url.path.startswith("/v1/"):
-            path = re.sub(r"models/.+", "models/{id}", re.sub(r"task_\w+", "{id}", url.path))
+            path = re.sub(r"models/.+", "models/{id}", re.sub(r"(?:task|feedback)_\w+", "{id}", url.path))
             names = {each["name"] for each in openapi["paths"][path][seen.method.lower()].get("parameters", [])}
             assert {re.sub(r"\[.*", "", name) for name in parse_qs(url.query)} <= names
 

@@ -1,6 +1,7 @@
 import { Cursor, type Page } from './cursor.ts';
 import { downloadBlob, downloadFile, downloadStream, type Downloadable } from './download.ts';
 import { MedleyError } from './errors.ts';
+import { FeedbackCalls } from './feedback.ts';
 import { Files } from './files.ts';
 import { Http, readJson, segment, type CallOptions, type Fetch } from './http.ts';
 import type { InputOf, ModelId } from './inputs.ts';
@@ -35,6 +36,7 @@ export class Medley {
   readonly tasks: Tasks;
   readonly files: Files;
   readonly models: Models;
+  readonly feedback: FeedbackCalls;
   readonly #http: Http;
 
   constructor(options: MedleyOptions = {}) {
@@ -51,6 +53,7 @@ export class Medley {
     this.tasks = new Tasks(this.#http);
     this.files = new Files(this.#http);
     this.models = new Models(this.#http);
+    this.feedback = new FeedbackCalls(this.#http);
   }
 
   /**

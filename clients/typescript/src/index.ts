@@ -19,6 +19,7 @@ export {
   WebhookError,
   type FieldMistake,
 } from './errors.ts';
+export type { FeedbackCalls, FeedbackOptions } from './feedback.ts';
 export type { Files, FileSource, UploadOptions } from './files.ts';
 export type { CallOptions, Fetch } from './http.ts';
 export {

@@ -227,6 +227,28 @@ export type UploadedFile = {
   duration?: number;
 };
 
+/** A score of one chat call or task. */
+export type Feedback = {
+  /** Identifier, `feedback_` + 26 characters. */
+  id: string;
+  object: 'feedback';
+  /** The chat call (`x-request-id`) or the task that was scored. */
+  reference_id: string;
+  /** The metric. */
+  name: string;
+  /** The end user, as the caller named them. */
+  user: string | null;
+  /** From -1 to 1. */
+  score: number;
+  comment: string | null;
+  tags: string[];
+  metadata: Record<string, string>;
+  /** First time that it was given. */
+  created_at: string;
+  /** Last time that it was given. */
+  updated_at: string;
+};
+
 export type GenerateRequest = {
   model: string;
   /** Fields of the model: its `input_schema`. */
@@ -302,4 +324,19 @@ export type ListFilesQuery = {
   before_id?: string | undefined;
   /** Only files of this purpose. */
   purpose?: string | undefined;
+};
+
+export type ListFeedbackQuery = {
+  /** Only on this call or task. */
+  reference_id?: string | undefined;
+  /** Only of this metric. */
+  name?: string | undefined;
+  /** Only of this end user. */
+  user?: string | undefined;
+  /** Number of scores. */
+  limit?: number | undefined;
+  /** Older than this one. */
+  after?: string | undefined;
+  /** Newer than this one. */
+  before?: string | undefined;
 };

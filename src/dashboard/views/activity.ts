@@ -90,7 +90,23 @@ export type TaskView = TaskLineView & {
   released: Cost | null;
   timeline: Moment[];
   delivery: (DeliveryView & { attempt_log: DeliveryAttemptView[] }) | null;
+  feedback: FeedbackView[];
   can_cancel: boolean;
+};
+
+/** A score of a call or a task. */
+export type FeedbackView = {
+  id: string;
+  /** The metric. */
+  name: string;
+  /** The end user, where one was named. */
+  user: string | null;
+  score: number;
+  comment: string | null;
+  tags: string[];
+  created_at: string;
+  /** Whoever looks gave it, here in the dashboard. */
+  is_own: boolean;
 };
 
 export type ChatLineView = {
@@ -122,6 +138,7 @@ export type ChatView = ChatLineView & {
   metadata: Record<string, string> | null;
   /** Its content is stored. */
   has_content: boolean;
+  feedback: FeedbackView[];
   attempts: {
     route: string;
     outcome: string;

@@ -7,6 +7,9 @@ export type SpeedFigures = {
   total_p50_ms: number | null;
   total_p95_ms: number | null;
   tokens_per_second: number | null;
+  feedback_count: number;
+  /** Mean, from -1 to 1. */
+  feedback_score: number | null;
 };
 
 /** `metadata.team`: by the pair of this name. `route` for operators. */

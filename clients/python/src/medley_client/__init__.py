@@ -3,6 +3,7 @@
 from ._async.chat import AsyncChat, AsyncChatStream
 from ._async.client import AsyncMedley
 from ._async.cursor import AsyncCursor
+from ._async.feedback import AsyncFeedbackCalls
 from ._async.files import AsyncFiles, AsyncFileSource
 from ._async.models import AsyncModels
 from ._async.tasks import AsyncTasks
@@ -42,6 +43,7 @@ from ._requests import Page
 from ._sync.chat import Chat, ChatStream
 from ._sync.client import Medley
 from ._sync.cursor import Cursor
+from ._sync.feedback import FeedbackCalls
 from ._sync.files import Files, FileSource
 from ._sync.models import Models
 from ._sync.tasks import Tasks
@@ -51,6 +53,7 @@ from .types import (
     Balance,
     Cost,
     Estimate,
+    Feedback,
     Key,
     KeyUse,
     Model,
@@ -67,6 +70,7 @@ __all__ = [
     "AsyncChat",
     "AsyncChatStream",
     "AsyncCursor",
+    "AsyncFeedbackCalls",
     "AsyncFileSource",
     "AsyncFiles",
     "AsyncMedley",
@@ -91,6 +95,8 @@ __all__ = [
     "Downloadable",
     "Estimate",
     "FailedGenerationsError",
+    "Feedback",
+    "FeedbackCalls",
     "FieldMistake",
     "FileSource",
     "Files",

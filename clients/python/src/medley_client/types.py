@@ -256,3 +256,25 @@ class UploadedFile(_UploadedFileAlways, total=False):
     height: int
     #: Seconds (video, audio).
     duration: float
+
+
+class Feedback(TypedDict):
+    """A score of one chat call or task."""
+    #: Identifier, `feedback_` + 26 characters.
+    id: str
+    object: Literal["feedback"]
+    #: The chat call (`x-request-id`) or the task that was scored.
+    reference_id: str
+    #: The metric.
+    name: str
+    #: The end user, as the caller named them.
+    user: str | None
+    #: From -1 to 1.
+    score: float
+    comment: str | None
+    tags: list[str]
+    metadata: dict[str, str]
+    #: First time that it was given.
+    created_at: str
+    #: Last time that it was given.
+    updated_at: str

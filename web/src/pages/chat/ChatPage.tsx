@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { FeedbackCard } from '../../ui/Feedback.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
@@ -75,6 +76,7 @@ function Whole({ call }: { call: ChatView }) {
           <Labels call={call} />
         </Group>
       </Card>
+      <FeedbackCard id={call.id} feedback={call.feedback} />
       <Card title="Routes">
         <ListTable
           caption="Routes that were tried"

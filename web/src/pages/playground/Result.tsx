@@ -1,9 +1,10 @@
-import { Center, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Center, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
+import { Thumbs } from '../../ui/Feedback.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -48,9 +49,12 @@ function Facts({ task }: { task: TaskView }) {
       <SimpleGrid cols={{ base: 2, xs: 4 }}>
         <MoneyFigures task={task} />
       </SimpleGrid>
-      <LinkTo href={`/tasks/${task.id}`} size="sm">
-        All details of this task
-      </LinkTo>
+      <Group justify="space-between">
+        <LinkTo href={`/tasks/${task.id}`} size="sm">
+          All details of this task
+        </LinkTo>
+        {task.completed_at !== null && <Thumbs id={task.id} feedback={task.feedback} />}
+      </Group>
     </Stack>
   );
 }

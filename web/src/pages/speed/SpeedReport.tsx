@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
 import type { SpeedFigures, SpeedGrouping, SpeedView } from '../../../../src/dashboard/views/speed.ts';
 import { api, queryOf } from '../../api.ts';
+import { scoreText } from '../../ui/Feedback.tsx';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
@@ -87,7 +88,7 @@ function measureOf({ total }: SpeedView, { measure }: SpeedSearch): Measure {
 function Totals({ total }: { total: SpeedFigures }) {
   return (
     <Card>
-      <SimpleGrid cols={{ base: 2, sm: 4 }}>
+      <SimpleGrid cols={{ base: 2, sm: total.feedback_count > 0 ? 5 : 4 }}>
         <Figure name="Succeeded" value={shareText(total)} note={`of ${total.count.toLocaleString('en')}`} />
         <Figure
           name="First word"
@@ -100,6 +101,13 @@ function Totals({ total }: { total: SpeedFigures }) {
           note={`95 of 100 in ${timeText(total.total_p95_ms)}`}
         />
         <Figure name="Output" value={rateText(total.tokens_per_second)} note="median of streamed answers" />
+        {total.feedback_count > 0 && (
+          <Figure
+            name="Feedback"
+            value={feedbackText(total)}
+            note={`mean of ${total.feedback_count.toLocaleString('en')}, from −1 to +1`}
+          />
+        )}
       </SimpleGrid>
     </Card>
   );
@@ -159,6 +167,7 @@ const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = 
   'To the end': (row) => row.total_p50_ms,
   'To the end, 95 of 100': (row) => row.total_p95_ms,
   'Tokens per second': (row) => row.tokens_per_second,
+  Feedback: (row) => row.feedback_score,
 };
 
 function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 'set'>) {
@@ -206,6 +215,7 @@ function Numbers({ row }: { row: SpeedFigures }) {
     timeText(row.total_p50_ms),
     timeText(row.total_p95_ms),
     rateText(row.tokens_per_second),
+    feedbackText(row),
   ];
   return cells.map((text, index) => (
     <Table.Td key={String(index)} ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>
@@ -218,6 +228,11 @@ function Numbers({ row }: { row: SpeedFigures }) {
 function shareText({ count, failed }: SpeedFigures): string {
   const share = Math.floor(((count - failed) / Math.max(1, count)) * 1_000) / 10;
   return `${share.toLocaleString('en')} %`;
+}
+
+/** The mean of the scores, of which there may be none. */
+function feedbackText({ feedback_score }: SpeedFigures): string {
+  return feedback_score === null ? '–' : scoreText(feedback_score);
 }
 
 function timeText(time_ms: number | null): string {

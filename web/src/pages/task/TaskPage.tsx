@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Moment, TaskView } from '../../../../src/dashboard/views/activity.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { FeedbackCard } from '../../ui/Feedback.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -38,6 +39,7 @@ function Whole({ task }: { task: TaskView }) {
       <Grid.Col span={{ base: 12, md: 5 }}>
         <Stack gap="lg">
           <Facts task={task} />
+          <FeedbackCard id={task.id} feedback={task.feedback} />
           <Card title="Timeline">
             <TaskTimeline moments={task.timeline} />
           </Card>

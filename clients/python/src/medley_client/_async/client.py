@@ -25,6 +25,7 @@ from ..types import Balance, Estimate, Key, Task, Transaction, Usage
 from .chat import AsyncChat
 from .cursor import AsyncCursor
 from .download import download_bytes, download_file, download_stream
+from .feedback import AsyncFeedbackCalls
 from .files import AsyncFiles
 from .http import AsyncHttp
 from .models import AsyncModels
@@ -38,6 +39,7 @@ class AsyncMedley:
     tasks: AsyncTasks
     files: AsyncFiles
     models: AsyncModels
+    feedback: AsyncFeedbackCalls
     chat: AsyncChat
 
     def __init__(
@@ -67,6 +69,7 @@ class AsyncMedley:
         self.tasks = AsyncTasks(http)
         self.files = AsyncFiles(http)
         self.models = AsyncModels(http)
+        self.feedback = AsyncFeedbackCalls(http)
         self.chat = AsyncChat(http)
 
     def with_options(self, *, max_retries: int | None = None, timeout_s: float | None = None) -> AsyncMedley:

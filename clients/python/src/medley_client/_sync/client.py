@@ -26,6 +26,7 @@ from ..types import Balance, Estimate, Key, Task, Transaction, Usage
 from .chat import Chat
 from .cursor import Cursor
 from .download import download_bytes, download_file, download_stream
+from .feedback import FeedbackCalls
 from .files import Files
 from .http import Http
 from .models import Models
@@ -39,6 +40,7 @@ class Medley:
     tasks: Tasks
     files: Files
     models: Models
+    feedback: FeedbackCalls
     chat: Chat
 
     def __init__(
@@ -68,6 +70,7 @@ class Medley:
         self.tasks = Tasks(http)
         self.files = Files(http)
         self.models = Models(http)
+        self.feedback = FeedbackCalls(http)
         self.chat = Chat(http)
 
     def with_options(self, *, max_retries: int | None = None, timeout_s: float | None = None) -> Medley:

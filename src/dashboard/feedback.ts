@@ -1,0 +1,46 @@
+import { beginOf, tooMany } from '../api/feedback.ts';
+import type { Queryable } from '../db/database.ts';
+import { default_metric, giveFeedback, listFeedback, removeFeedback, scores_max } from '../feedback/feedback.ts';
+import { readBodyFields } from './body-fields.ts';
+import { account_endpoint } from './page.ts';
+import type { FeedbackView } from './views/activity.ts';
+
+const reference_max = 64;
+
+/** Gives a thumb up or down to a call or a task, or takes one's own away again: a score of 1, -1 or 0. */
+export const set_feedback = account_endpoint('POST', '/feedback', 'run', async ({ db, clock }, call) => {
+  const { account, person } = call;
+  const reference_id = readBodyFields(call.body).text('reference_id', reference_max);
+  const score = readBodyFields(call.body).oneOf('score', [1, -1, 0]);
+  const referred_at = await beginOf(db, account.id, reference_id);
+  if (score === 0) {
+    const own = (await feedbackOf(db, account.id, reference_id, person.user.id)).filter(({ is_own }) => is_own);
+    for (const { id } of own) await removeFeedback(db, account.id, id);
+  } else {
+    const about = { account_id: account.id, reference_id, referred_at, name: default_metric };
+    const more = { comment: null, tags: [], metadata: {}, key_id: null };
+    const given = { ...about, ...more, end_user: person.user.id, score };
+    if (!(await giveFeedback(db, given, new Date(clock.now())))) throw tooMany();
+  }
+  return { status: 200, body: { feedback: await feedbackOf(db, account.id, reference_id, person.user.id) } };
+});
+
+/** The scores of a call or a task, as somebody of its account sees them. */
+export async function feedbackOf(
+  db: Queryable,
+  account_id: string,
+  reference_id: string,
+  user_id: string,
+): Promise<FeedbackView[]> {
+  const { feedback } = await listFeedback(db, { account_id, reference_id, limit: scores_max });
+  return feedback.map(({ id, name, end_user, score, comment, tags, created_at }) => ({
+    id,
+    name,
+    user: end_user === '' ? null : end_user,
+    score,
+    comment,
+    tags,
+    created_at: created_at.toISOString(),
+    is_own: end_user === user_id && name === default_metric,
+  }));
+}
