@@ -79,7 +79,7 @@ async function handleGive({ db, clock }: Parts, { caller, body }: Call): Promise
   if (unknown !== undefined) throw mistake(unknown.slice(0, 64), `is no field of feedback`);
   const { id: account_id } = caller.account;
   const reference_id = needText(body, 'reference_id', 'reference_id');
-  const given = {
+  const scored = {
     name: metricNamed(readText(body, 'name', 'name'), 'name') ?? default_metric,
     end_user: limited(body, 'user', user_max) ?? '',
     score: readScore(body),
@@ -88,7 +88,7 @@ async function handleGive({ db, clock }: Parts, { caller, body }: Call): Promise
     metadata: readMetadata(body['metadata']),
   };
   const referred_at = await beginOf(db, account_id, reference_id);
-  const row = { ...given, account_id, key_id: caller.key.id, reference_id, referred_at };
+  const row = { ...scored, account_id, key_id: caller.key.id, reference_id, referred_at };
   const stored = await giveFeedback(db, row, new Date(clock.now()));
   if (!stored) throw tooMany();
   return { status: 200, body: feedbackView(stored) };
@@ -98,7 +98,7 @@ export function tooMany(): ApiError {
   return new ApiError('conflict', `A call has at most ${scores_max} scores: delete one first.`, { code: 'conflict' });
 }
 
-/** When a call or a task of the account began. Throws 404. */
+/** Returns the start of a call or a task of the account. Throws 404. */
 export async function beginOf(db: Db, account_id: string, reference_id: string): Promise<Date> {
   if (isId('task', reference_id)) {
     const task = await loadTask(db, { account_id, task_id: reference_id });

@@ -19,8 +19,8 @@ export const set_feedback = account_endpoint('POST', '/feedback', 'run', async (
   } else {
     const about = { account_id: account.id, reference_id, referred_at, name: default_metric };
     const more = { comment: null, tags: [], metadata: {}, key_id: null };
-    const given = { ...about, ...more, end_user: person.user.id, score };
-    if (!(await giveFeedback(db, given, new Date(clock.now())))) throw tooMany();
+    const row = { ...about, ...more, end_user: person.user.id, score };
+    if (!(await giveFeedback(db, row, new Date(clock.now())))) throw tooMany();
   }
   return { status: 200, body: { feedback: await feedbackOf(db, account.id, reference_id, person.user.id) } };
 });

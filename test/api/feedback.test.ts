@@ -102,8 +102,8 @@ describe('feedback', () => {
     expect(first).toMatchObject({
       object: 'list',
       has_more: true,
-      first_id: first.data[0].id,
-      last_id: first.data[1].id,
+      first_id: first.data[0]?.id,
+      last_id: first.data[1]?.id,
     });
     const rest = await list(`?limit=2&after=${first.last_id}`, by);
     expect([...first.data, ...rest.data].map((each) => each.reference_id)).toEqual(ids.toReversed());

@@ -18,16 +18,16 @@ export function Thumbs({ id, feedback = none }: { id: string; feedback?: Feedbac
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const denial = useDenial('run');
-  const [given, setGiven] = useState<FeedbackView[]>();
+  const [latest, setLatest] = useState<FeedbackView[]>();
   const give = useMutation({
     mutationFn: (score: number) =>
       api.post<{ feedback: FeedbackView[] }>(`${base}/feedback`, { reference_id: id, score }),
     onSuccess: async (answer) => {
-      setGiven(answer.feedback);
+      setLatest(answer.feedback);
       for (const kind of ['task', 'chat']) await queries.invalidateQueries({ queryKey: [account.id, kind, id] });
     },
   });
-  const own = (given ?? feedback).find(({ is_own }) => is_own)?.score ?? 0;
+  const own = (latest ?? feedback).find(({ is_own }) => is_own)?.score ?? 0;
   const choices = [
     { score: 1, label: 'Good answer', Icon: own === 1 ? ChosenUp : HandThumbUpIcon },
     { score: -1, label: 'Bad answer', Icon: own === -1 ? ChosenDown : HandThumbDownIcon },

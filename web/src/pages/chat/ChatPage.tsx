@@ -31,6 +31,7 @@ export function ChatPage() {
           <Stack gap="lg">
             <Whole call={call} />
             <CallContent call={call} />
+            <FeedbackCard id={call.id} feedback={call.feedback} />
           </Stack>
         )}
       </Loaded>
@@ -76,7 +77,6 @@ function Whole({ call }: { call: ChatView }) {
           <Labels call={call} />
         </Group>
       </Card>
-      <FeedbackCard id={call.id} feedback={call.feedback} />
       <Card title="Routes">
         <ListTable
           caption="Routes that were tried"
