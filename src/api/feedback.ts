@@ -150,7 +150,7 @@ export function metricNamed(name: string | undefined, at: string): string | unde
 }
 
 /** Feedback as callers see it. */
-export function feedbackView({ end_user, created_at, updated_at, ...rest }: Feedback) {
+function feedbackView({ end_user, created_at, updated_at, ...rest }: Feedback) {
   const { id, reference_id, name, score, comment, tags, metadata } = rest;
   return {
     id,

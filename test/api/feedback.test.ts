@@ -34,7 +34,9 @@ async function generate(by = client): Promise<string> {
 async function chat(by = client): Promise<string> {
   const messages = [{ role: 'user', content: 'Hello' }];
   const { headers } = await by.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages, user: 'ann' });
-  return headers.get('x-request-id') ?? '';
+  const id = headers.get('x-request-id') ?? '';
+  await expect.poll(async () => (await by.call('GET', `/v1/chat/${id}`)).status, { timeout: 30_000 }).toBe(200);
+  return id;
 }
 
 const give = (body: object, by = client) => by.call('POST', '/v1/feedback', body);
