@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { JsonObject } from '../catalog/model.ts';
-import { findRecord } from '../chat/record.ts';
+import { awaitRecord } from '../chat/record.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import {
@@ -72,7 +72,7 @@ export const give_feedback: Endpoint<Parts> = {
 
 const fields = new Set(['reference_id', 'score', 'name', 'user', 'comment', 'tags', 'metadata']);
 
-async function handleGive({ db, clock }: Parts, { caller, body }: Call): Promise<Answer> {
+async function handleGive({ db, clock }: Parts, { caller, body, gone, draining }: Call): Promise<Answer> {
   refuseBlocked(caller);
   if (!isObject(body)) throw new ApiError('invalid_request', 'The body must be a JSON object.');
   const unknown = Object.keys(body).find((key) => !fields.has(key));
@@ -87,7 +87,7 @@ async function handleGive({ db, clock }: Parts, { caller, body }: Call): Promise
     tags: readTags(body),
     metadata: readMetadata(body['metadata']),
   };
-  const referred_at = await beginOf(db, account_id, reference_id);
+  const referred_at = await beginOf({ db, clock }, { account_id, reference_id }, AbortSignal.any([gone, draining]));
   const row = { ...scored, account_id, key_id: caller.key.id, reference_id, referred_at };
   const stored = await giveFeedback(db, row, new Date(clock.now()));
   if (!stored) throw tooMany();
@@ -98,14 +98,18 @@ export function tooMany(): ApiError {
   return new ApiError('conflict', `A call has at most ${scores_max} scores: delete one first.`, { code: 'conflict' });
 }
 
-/** Returns the start of a call or a task of the account. Throws 404. */
-export async function beginOf(db: Db, account_id: string, reference_id: string): Promise<Date> {
+/** Returns the start of a call that has ended, or of a task, of the account. Throws 404. */
+export async function beginOf(
+  parts: Parts,
+  { account_id, reference_id }: { account_id: string; reference_id: string },
+  signal: AbortSignal,
+): Promise<Date> {
   if (isId('task', reference_id)) {
-    const task = await loadTask(db, { account_id, task_id: reference_id });
+    const task = await loadTask(parts.db, { account_id, task_id: reference_id });
     if (task) return task.created_at;
   }
   if (isId('req', reference_id)) {
-    const record = await findRecord(db, account_id, reference_id);
+    const record = await awaitRecord(parts, { account_id, id: reference_id }, signal);
     if (record) return record.created_at;
   }
   const shown = JSON.stringify(reference_id.slice(0, 64));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { makeBatcher } from '../db/batcher.ts';
@@ -233,6 +234,27 @@ export async function findRecord(db: Db, account_id: string, id: string): Promis
   await writerOf(db).newest.catch(() => undefined);
   return selectRecord(db, account_id, id);
 }
+
+/**
+ * The same, after a wait of three seconds at most for the record of a call of the last hour: the end of a stream reaches
+ * its caller before the call is settled, and another node may write the record.
+ */
+export async function awaitRecord(
+  { db, clock }: Pick<RecordParts, 'db' | 'clock'>,
+  { account_id, id }: { account_id: string; id: string },
+  signal: AbortSignal,
+): Promise<KeyedRecord | undefined> {
+  const is_recent = id >= firstIdSince('req', clock.now() - id_slack_ms);
+  for (const pause_ms of is_recent ? record_pauses_ms : []) {
+    const record = await findRecord(db, account_id, id);
+    if (record || signal.aborted) return record;
+    await sleep(pause_ms, undefined, { signal }).catch(() => undefined);
+  }
+  return findRecord(db, account_id, id);
+}
+
+/** Most records are there within the first of them. */
+const record_pauses_ms = [100, 200, 400, 800, 1_500];
 
 type KeyedRecord = ChatRecord & { key_id: string };
 

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../db/conditions.ts';
-import type { Queryable } from '../db/database.ts';
+import type { Db, Queryable } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import type { Bind } from '../money/groups.ts';
 import type { EndedRange } from '../tasks/speed.ts';
@@ -39,37 +39,28 @@ export const scores_max = 100;
 const columns = 'id, reference_id, name, end_user, score, comment, tags, metadata, created_at, updated_at';
 
 /**
- * Stores a score, in the place of one of the same call, metric and end user. Undefined if the call has as many as it
- * may have.
+ * Stores a score, in the place of one of the same call, metric and end user. Undefined if the call has `scores_max`
+ * others. Scores of one call are stored one after another, so that they are counted exactly.
  */
-export async function giveFeedback(db: Queryable, feedback: NewFeedback, now: Date): Promise<Feedback | undefined> {
+export async function giveFeedback(db: Db, feedback: NewFeedback, now: Date): Promise<Feedback | undefined> {
   const { account_id, reference_id, name, end_user, score, comment, tags, metadata, key_id, referred_at } = feedback;
   const id = newId('feedback', now.getTime());
-  const rows = await db.query<Feedback>(
-    `insert into feedback (account_id, id, reference_id, name, end_user, score, comment, tags, metadata, key_id, referred_at,
-        created_at, updated_at)
-     select $1, $2, $3, $4, $5, $6, $7, $8::text[], $9::jsonb, $10, $11, $12, $12
-      where (select count(*) from feedback
-              where account_id = $1 and reference_id = $3 and (name, end_user) <> ($4::text, $5::text)) < ${scores_max}
-     on conflict (account_id, reference_id, name, end_user) do update set score = excluded.score,
-       comment = excluded.comment, tags = excluded.tags, metadata = excluded.metadata, key_id = excluded.key_id,
-       updated_at = excluded.updated_at
-     returning ${columns}`,
-    [
-      account_id,
-      id,
-      reference_id,
-      name,
-      end_user,
-      score,
-      comment,
-      tags,
-      JSON.stringify(metadata),
-      key_id,
-      referred_at,
-      now,
-    ],
-  );
+  const values = [account_id, id, reference_id, name, end_user, score, comment, tags, JSON.stringify(metadata), key_id];
+  const rows = await db.tx(async (tx) => {
+    await tx.query(`select pg_advisory_xact_lock(hashtextextended('feedback ' || $1, 0))`, [reference_id]);
+    return tx.query<Feedback>(
+      `insert into feedback (account_id, id, reference_id, name, end_user, score, comment, tags, metadata, key_id, referred_at,
+          created_at, updated_at)
+       select $1, $2, $3, $4, $5, $6, $7, $8::text[], $9::jsonb, $10, $11, $12, $12
+        where (select count(*) from feedback
+                where account_id = $1 and reference_id = $3 and (name, end_user) <> ($4::text, $5::text)) < ${scores_max}
+       on conflict (account_id, reference_id, name, end_user) do update set score = excluded.score,
+         comment = excluded.comment, tags = excluded.tags, metadata = excluded.metadata, key_id = excluded.key_id,
+         updated_at = excluded.updated_at
+       returning ${columns}`,
+      [...values, referred_at, now],
+    );
+  });
   return rows[0];
 }
 

@@ -157,6 +157,8 @@ test('a conversation survives a reload, has versions of messages and answers, an
   await log.getByText('“Good morning”').waitFor();
   await message.getByRole('button', { name: 'Next version' }).click();
   await log.getByRole('button', { name: 'Good answer' }).click();
+  const votes = () => service.app.db.query('select score, name, end_user from feedback');
+  await expect.poll(votes, patience).toEqual([{ score: 1, name: 'rating', end_user: person }]);
   expect(await violationsIn(page)).toEqual([]);
 
   const saved = page.getByRole('button', { name: /^Good morning/ });

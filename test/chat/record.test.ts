@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { awaitRecord, findRecord } from '../../src/chat/record.ts';
 import { expectExactBooks } from '../helpers/app.ts';
+import { signal } from '../queue/engine.ts';
 import { hello, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream, done } from './streams.ts';
 
@@ -117,4 +119,27 @@ test('records whose write succeeded but whose confirmation was lost are stored o
   for (const id of ids) expect(await rowOf(id)).toMatchObject({ status: 200, cost: 70n });
   expect(lost).toBe(1);
   expect(complained).not.toHaveBeenCalled();
+});
+
+test('the record of a call that has just ended at another node is waited for', async () => {
+  const { app } = stage.test;
+  const elsewhere = { db: { ...app.db }, clock: app.clock }; // it knows nothing of records that this node writes
+  stage.upstream.script('gpt-x', { stream: completionsStream(['Hi'], [10, 5]) });
+  const [locked, over] = [signal(), signal()];
+  const locking = app.db.tx(async (tx) => {
+    await tx.query('lock table chat_calls in share row exclusive mode');
+    locked.resolve();
+    await over.promise;
+  });
+  await locked.promise;
+  const { account_id, call: send } = stage.client;
+  const body = { model: 'acme/oai', stream: true, messages: hello };
+  const id = (await send('POST', '/v1/chat/completions', body)).headers.get('x-request-id') ?? '';
+  const waiting = awaitRecord(elsewhere, { account_id, id }, new AbortController().signal);
+  const gone = awaitRecord(elsewhere, { account_id, id }, AbortSignal.abort());
+  expect(await findRecord(elsewhere.db, account_id, id)).toBeUndefined();
+  expect(await gone).toBeUndefined();
+  over.resolve();
+  await locking;
+  expect(await waiting).toMatchObject({ id, model: 'acme/oai' });
 });

@@ -2,7 +2,6 @@ import { ActionIcon, Badge, Group, Stack, Text, Tooltip } from '@mantine/core';
 import { HandThumbDownIcon, HandThumbUpIcon } from '@heroicons/react/24/outline';
 import { HandThumbDownIcon as ChosenDown, HandThumbUpIcon as ChosenUp } from '@heroicons/react/24/solid';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { FeedbackView } from '../../../src/dashboard/views/activity.ts';
 import { api } from '../api.ts';
 import { usePlace } from '../session.tsx';
@@ -11,26 +10,23 @@ import { Card } from './Page.tsx';
 import { Failed } from './states.tsx';
 import { Time } from './Time.tsx';
 
-const none: FeedbackView[] = [];
-
 /** A thumb up and a thumb down for a call or a task: pressing the chosen one again takes it away. */
-export function Thumbs({ id, feedback = none }: { id: string; feedback?: FeedbackView[] }) {
+export function Thumbs({ id, feedback }: { id: string; feedback: FeedbackView[] }) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const denial = useDenial('run');
-  const [latest, setLatest] = useState<FeedbackView[]>();
   const give = useMutation({
-    mutationFn: (score: number) =>
-      api.post<{ feedback: FeedbackView[] }>(`${base}/feedback`, { reference_id: id, score }),
-    onSuccess: async (answer) => {
-      setLatest(answer.feedback);
+    mutationFn: (score: number) => api.post(`${base}/feedback`, { reference_id: id, score }),
+    scope: { id: `feedback ${id}` }, // one after another
+    onSuccess: async () => {
       for (const kind of ['task', 'chat']) await queries.invalidateQueries({ queryKey: [account.id, kind, id] });
     },
   });
-  const own = (latest ?? feedback).find(({ is_own }) => is_own)?.score ?? 0;
+  const stored = feedback.find(({ is_own }) => is_own)?.score ?? 0;
+  const own = give.isPending ? give.variables : stored; // a button that waits would lose the focus
   const choices = [
-    { score: 1, label: 'Good answer', Icon: own === 1 ? ChosenUp : HandThumbUpIcon },
-    { score: -1, label: 'Bad answer', Icon: own === -1 ? ChosenDown : HandThumbDownIcon },
+    { score: 1, label: 'Good result', Icon: own === 1 ? ChosenUp : HandThumbUpIcon },
+    { score: -1, label: 'Bad result', Icon: own === -1 ? ChosenDown : HandThumbDownIcon },
   ];
   return (
     <Stack gap={4}>
@@ -48,7 +44,6 @@ export function Thumbs({ id, feedback = none }: { id: string; feedback?: Feedbac
               color={own === score ? 'brand' : 'gray'}
               aria-label={denial === undefined ? label : `${label}: ${denial}`}
               aria-pressed={own === score}
-              loading={give.isPending && give.variables === score}
               {...(denial !== undefined && { 'data-disabled': true, 'aria-disabled': true })}
               onClick={() => denial === undefined && give.mutate(own === score ? 0 : score)}
             >

@@ -1,6 +1,9 @@
 import { ActionIcon, Code, Group, Loader, Stack, Text } from '@mantine/core';
 import { ArrowPathIcon, HandThumbDownIcon, HandThumbUpIcon } from '@heroicons/react/24/outline';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { api } from '../../api.ts';
+import { usePlace } from '../../session.tsx';
 import { Copy, CodeBox } from '../../ui/Copy.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Markdown } from '../../ui/markdown/Markdown.tsx';
@@ -25,6 +28,7 @@ type Props = {
 /** An answer of a model: its text as Markdown, its calls of tools, its cost. */
 export function AnswerView({ answer, name, events, pager, regenerate, vote }: Props) {
   const { text, thinking, tools, state, error, finish } = answer;
+  const votes = useVotes(answer, vote);
   return (
     <Stack gap={6}>
       {thinking !== '' && (
@@ -69,9 +73,10 @@ export function AnswerView({ answer, name, events, pager, regenerate, vote }: Pr
           <Versions pager={pager} of="answer" />
           {text !== '' && <Copy text={text} label="Copy the answer" />}
           {regenerate && <Action name="Regenerate the answer" Icon={ArrowPathIcon} act={regenerate} />}
-          <Votes chosen={answer.vote} vote={vote} />
+          <Votes chosen={answer.vote} toggle={votes.toggle} />
         </Group>
       )}
+      {votes.error && <Failed error={votes.error} />}
       {events.length > 0 && <Stream events={events} name={name} />}
     </Stack>
   );
@@ -94,8 +99,29 @@ function Action({ name, Icon, act, is_pressed }: ActionProps) {
   );
 }
 
-function Votes({ chosen, vote }: { chosen: Vote | undefined; vote: Props['vote'] }) {
-  const toggle = (one: Vote) => vote(chosen === one ? undefined : one);
+/** Votes are feedback to the call, too. One that the service does not take is taken back here. */
+function useVotes({ request_id, vote: chosen }: ModelAnswer, vote: Props['vote']) {
+  const { account, base, may } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, error } = useMutation({
+    mutationFn: ({ score }: { score: number; before: Vote | undefined }) =>
+      api.post(`${base}/feedback`, { reference_id: request_id, score }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'chat', request_id] }),
+    onError: (_, { before }) => vote(before),
+    scope: { id: `feedback ${request_id ?? ''}` }, // one after another
+  });
+  const toggle = (one: Vote) => {
+    const next = chosen === one ? undefined : one;
+    vote(next);
+    const score = next === undefined ? 0 : scores[next];
+    if (request_id !== undefined && may('run')) mutate({ score, before: chosen });
+  };
+  return { toggle, error };
+}
+
+const scores: Readonly<Record<Vote, number>> = { up: 1, down: -1 };
+
+function Votes({ chosen, toggle }: { chosen: Vote | undefined; toggle: (one: Vote) => void }) {
   return (
     <>
       <Action name="Good answer" Icon={HandThumbUpIcon} act={() => toggle('up')} is_pressed={chosen === 'up'} />
