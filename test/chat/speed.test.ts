@@ -92,6 +92,8 @@ test('times are the median and the 95th percentile of what succeeded, and failur
       total_p50_ms: 1_505,
       total_p95_ms: 1_951,
       tokens_per_second: 50,
+      feedback_count: 0,
+      feedback_score: null,
     },
     expect.objectContaining({ model: 'b/two', count: 1, failed: 0, first_p50_ms: 100, total_p95_ms: 1_100 }),
   ]);
