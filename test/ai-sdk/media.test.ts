@@ -9,12 +9,11 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Task } from '../../clients/typescript/src/index.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { local_clients } from '../helpers/catalog.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { picture, wav } from '../storage/samples.ts';
 import { startCuttingProxy, type CuttingProxy } from '../typescript-client/cutting-proxy.ts';
 import { loadProvider, startSite, type Sdk } from './stage.ts';
-
-const yaml = 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\nlimits: { generate_per_minute: 1000 }\n';
 
 let sdk: Sdk;
 let service: TestApp;
@@ -27,7 +26,7 @@ const sent: { url: string; headers: Headers }[] = [];
 
 beforeAll(async () => {
   ({ sdk, remove } = await loadProvider());
-  service = await startTestApp({ yaml });
+  service = await startTestApp({ yaml: local_clients });
   proxy = await startCuttingProxy(service.url);
   receiver = await startReceiver();
   png = await picture('png', 32, 32);

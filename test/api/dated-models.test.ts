@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 
 const yaml = `version: 1
 sandbox: false
 providers: { studio: { adapter: sandbox } }
-models:
-  - id: a/picture
-    kind: image
-    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    retires: 2027-01-06
-    replaced_by: a/painting
-    estimate: { image: 1 }
-    price: [{ unit: image, amount: "0.10" }, { unit: image, amount: "0.25", from: 2027-01-01 }]
-    routes: [{ provider: studio, upstream_model: sandbox/image }]
+models:${mediaModel({
+  id: 'a/picture',
+  schema: required_prompt,
+  price: ['{ unit: image, amount: "0.10" }', '{ unit: image, amount: "0.25", from: 2027-01-01 }'],
+  more: ['retires: 2027-01-06', 'replaced_by: a/painting', 'estimate: { image: 1 }'],
+  routes: ['{ provider: studio, upstream_model: sandbox/image }'],
+})}
   - id: a/talk
     kind: chat
     retires: 2027-01-06

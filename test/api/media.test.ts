@@ -4,7 +4,7 @@ import { newId } from '../../src/lib/ids.ts';
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { removeFiles } from '../../src/tasks/files.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel, required_audio } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { mp4, picture, wav } from '../storage/samples.ts';
 
@@ -25,14 +25,14 @@ models:
         aspect_ratio: { enum: ["16:9"] }
         resolution: { enum: [480p, 720p] }
     price: [{ unit: request, amount: "0.05" }]
-    routes: [{ provider: takes, upstream_model: a }]
-  - id: test/writes
-    kind: audio
-    output_types: [text]
-    input_schema: { type: object, required: [audio], properties: { audio: { type: string, x-media: audio } } }
-    price: [{ unit: minute, amount: "0.60" }]
-    estimate: { second: $media.audio.duration }
-    routes: [{ provider: writes, upstream_model: a }]
+    routes: [{ provider: takes, upstream_model: a }]${mediaModel({
+      id: 'test/writes',
+      kind: 'audio',
+      schema: required_audio,
+      price: ['{ unit: minute, amount: "0.60" }'],
+      more: ['output_types: [text]', 'estimate: { second: $media.audio.duration }'],
+      routes: ['{ provider: writes, upstream_model: a }'],
+    })}
 `;
 
 let service: TestApp;

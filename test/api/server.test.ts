@@ -3,29 +3,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listEndpoints } from '../../src/server.ts';
 import { asObject } from './harness.ts';
 import { startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
+import { mediaModel, required_prompt } from '../helpers/catalog.ts';
+
+const image = { price: '0.10', routes: ['{ provider: sandbox, upstream_model: image }'] };
 
 const yaml = `
 version: 1
 currencies: { USD: "1", PLN: "3.65" }
 limits: { generate_per_minute: 3, chat_per_minute: 40 }
-models:
-  - id: acme/pictures/v1
-    kind: image
-    name: Pictures
-    description: A picture.
-    created: 2026-03-01
-    input_schema: { type: object, required: [prompt], properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.10" }]
-    estimate: { image: "1" }
-    routes: [{ provider: sandbox, upstream_model: image }]
-  - id: acme/secret
-    kind: image
-    name: Secret
-    hidden: true
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.10" }]
-    estimate: { image: "1" }
-    routes: [{ provider: sandbox, upstream_model: image }]
+models:${mediaModel({
+  ...image,
+  id: 'acme/pictures/v1',
+  schema: required_prompt,
+  more: ['name: Pictures', 'description: A picture.', 'created: 2026-03-01', 'estimate: { image: "1" }'],
+})}${mediaModel({ ...image, id: 'acme/secret', more: ['name: Secret', 'hidden: true', 'estimate: { image: "1" }'] })}
 `;
 
 let service: TestApp;

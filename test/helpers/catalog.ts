@@ -16,6 +16,9 @@ type MediaModel = {
 export const optional_prompt = '{ type: object, properties: { prompt: { type: string } } }';
 export const required_prompt = '{ type: object, required: [prompt], properties: { prompt: { type: string } } }';
 
+export const required_audio =
+  '{ type: object, required: [audio], properties: { audio: { type: string, x-media: audio } } }';
+
 /** Returns one item of `models:`, with a line break before it. */
 export function mediaModel(model: MediaModel): string {
   const { id, routes, kind = 'image', schema = '{ type: object }', price = '0.03', more = [] } = model;
@@ -37,3 +40,6 @@ export type Limits = {
 export function limits(stated: Limits = {}): string {
   return `limits: ${JSON.stringify({ generate_per_minute: 100_000, other_per_minute: 100_000, ...stated })}`;
 }
+
+/** The medley.yaml of a service whose clients run on this machine and send files and webhooks from here. */
+export const local_clients = `version: 1\nnet: { allow: ["127.0.0.0/8"] }\n${limits()}\n`;

@@ -3,25 +3,24 @@ import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
 import { commandsOf, medleySoon } from '../cli/medley.ts';
 import { ownerOfNew, told } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { mediaModel } from '../helpers/catalog.ts';
 
 /** Models that end soon, as operators hear of them without a question. */
 
 const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 const soon = day(20);
-const model = (id: string, retires: string) => `  - id: ${id}
-    kind: image
-    input_schema: { type: object }
-    retires: ${retires}
-    replaced_by: a/next
-    price: [{ unit: image, amount: "0.10" }]
-    routes: [{ provider: studio, upstream_model: sandbox/image }]`;
+const model = (id: string, retires: string, ...more: readonly string[]) =>
+  mediaModel({
+    id,
+    price: '0.10',
+    more: [`retires: ${retires}`, ...more],
+    routes: ['{ provider: studio, upstream_model: sandbox/image }'],
+  });
+const next = 'replaced_by: a/next';
 const yaml = `version: 1
 sandbox: false
 providers: { studio: { adapter: sandbox } }
-models:
-${model('a/ends', soon)}
-${model('a/stays', day(40))}
-${model('a/next', day(400)).replace('    replaced_by: a/next\n', '')}
+models:${model('a/ends', soon, next)}${model('a/stays', day(40), next)}${model('a/next', day(400))}
 `;
 const warning = `a/ends ends on ${soon}; use a/next instead.`;
 

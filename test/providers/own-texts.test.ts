@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { errorsIn, said } from '../catalog/said.ts';
 
 /** The part of a request that an upstream keeps. */
@@ -46,13 +47,15 @@ providers:
     headers: { Api-Key: env:TEST_OWN_KEY, User-Agent: acme/1.0 }
     query: { api-version: preview, tenant: "a b&c" }
 models:
-  - { id: a/talk, kind: chat, price: [{ unit: output_token, amount: "0" }, { unit: input_token, amount: "0" }], routes: [{ provider: azure }] }
-  - id: a/draw
-    kind: image
-    input_schema: { type: object, properties: { prompt: { type: string } } }
-    price: [{ unit: image, amount: "0" }]
-    estimate: { image: 1 }
-    routes: [{ provider: azure, upstream_model: draw }]
+  - { id: a/talk, kind: chat, price: [{ unit: output_token, amount: "0" }, { unit: input_token, amount: "0" }], routes: [{ provider: azure }] }${mediaModel(
+    {
+      id: 'a/draw',
+      schema: optional_prompt,
+      price: '0',
+      more: ['estimate: { image: 1 }'],
+      routes: ['{ provider: azure, upstream_model: draw }'],
+    },
+  )}
 `,
   });
   client = await service.client();

@@ -6,12 +6,11 @@ import typescript_package from '../../clients/typescript/package.json' with { ty
 import { readDocument, repository } from '../docs/document.ts';
 import { matches } from '../docs/matches.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { local_clients } from '../helpers/catalog.ts';
 import { serveAccounts, type Accounts } from './accounts.ts';
 import { environmentWith, findPythons, pipInstall, requirements, run, type Python } from './environments.ts';
 
 /** For npm run test:python. */
-
-const yaml = 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\nlimits: { generate_per_minute: 1000 }\n';
 
 /** The oldest that pyproject.toml allows, beside the oldest Python. */
 const httpx_min = '0.27.0';
@@ -33,7 +32,7 @@ beforeAll(async () => {
   source = join(folder, 'source');
   cpSync(join(repository, 'clients/python'), source, { recursive: true });
   tools = await environmentWith(newest, requirements());
-  service = await startTestApp({ yaml });
+  service = await startTestApp({ yaml: local_clients });
   accounts = await serveAccounts(service);
 });
 afterAll(async () => {

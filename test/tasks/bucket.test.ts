@@ -12,7 +12,7 @@ import {
   type TestApp,
   type TestAppOptions,
 } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 import { partsOf } from '../providers/imitations/multipart.ts';
 import { startStudio } from '../providers/imitations/forms.ts';
@@ -27,20 +27,15 @@ const models = `
 providers:
   puppet: { adapter: puppet }
   editor: { adapter: http-queue, base_url: "EDITOR", api_key: env:TEST_BUCKET_KEY, allow_private: true }
-models:
-  - id: test/slow
-    kind: image
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ provider: puppet, poll: { first: 20ms, max: 50ms } }]
-  - id: test/streamed
-    kind: image
-    input_schema: { type: object, properties: { image: { type: string, x-media: image }, prompt: { type: string } } }
-    price: [{ unit: image, amount: "0.03" }]
-    routes:
-      - provider: editor
-        output: { files: $.image, form: base64 }
-        options: { submit: { path: /v2/edit-3/edit, body_as: multipart } }
+models:${mediaModel({ id: 'test/slow', routes: ['{ provider: puppet, poll: { first: 20ms, max: 50ms } }'] })}${mediaModel(
+  {
+    id: 'test/streamed',
+    schema: '{ type: object, properties: { image: { type: string, x-media: image }, prompt: { type: string } } }',
+    routes: [
+      '{ provider: editor, output: { files: $.image, form: base64 }, options: { submit: { path: /v2/edit-3/edit, body_as: multipart } } }',
+    ],
+  },
+)}
 `;
 
 let imitation: S3Imitation;

@@ -9,22 +9,21 @@ import { pollTask } from '../../src/tasks/poll.ts';
 import { startTask } from '../../src/tasks/start.ts';
 import { loadTask, type TaskRef } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
 import { elapse, testClock } from '../helpers/clock.ts';
 import { makePuppet } from '../helpers/puppet.ts';
 
-const model = (id: string) => `
-  - id: test/${id}
-    kind: image
-    input_schema: { type: object }
-    price: [{ unit: image, amount: "0.03" }]
-    routes: [{ id: a, provider: ${id}, upstream_model: a, poll: { max: 7s }, timeout: { start: 60s, total: 2m } }]`;
+const model = (id: string) =>
+  mediaModel({
+    id: `test/${id}`,
+    routes: [`{ id: a, provider: ${id}, upstream_model: a, poll: { max: 7s }, timeout: { start: 60s, total: 2m } }`],
+  });
 
 const yaml = `
 version: 1
 ${limits()}
 providers: { near: { adapter: once, allow_private: true }, far: { adapter: once } }
-models: ${model('near')} ${model('far')}
+models:${model('near')}${model('far')}
 `;
 
 /** A real upstream on loopback that keeps its results under links, and a journal of who asked for them. */

@@ -4,41 +4,39 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { writeDataUrl } from '../../src/lib/data-url.ts';
 import type { RunFile, RunState } from '../../src/providers/provider.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel, required_audio } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { picture, wav } from '../storage/samples.ts';
+
+const routes = ['{ provider: hears, upstream_model: a }'];
+const audio_field = '{ type: string, x-media: audio }';
+const audioWith = (more: string) =>
+  `{ type: object, required: [audio], properties: { audio: ${audio_field}, ${more} } }`;
+const by_the_minute = {
+  kind: 'audio' as const,
+  price: ['{ unit: minute, amount: "0.60" }'],
+  more: ['output_types: [text]', 'estimate: { second: $media.audio.duration }'],
+  routes,
+};
 
 const yaml = `
 version: 1
 ${limits()}
 providers: { hears: { adapter: hears } }
-models:
-  - id: test/transcribe
-    kind: audio
-    output_types: [text]
-    input_schema: { type: object, required: [audio], properties: { audio: { type: string, x-media: audio }, more: { type: array, items: { type: string, x-media: audio } } } }
-    price: [{ unit: minute, amount: "0.60" }]
-    estimate: { second: $media.audio.duration }
-    routes: [{ provider: hears, upstream_model: a }]
-  - id: test/sing
-    kind: audio
-    output_types: [text]
-    input_schema: { type: object, required: [audio], properties: { like: { type: string, x-media: audio }, audio: { type: string, x-media: audio } } }
-    price: [{ unit: minute, amount: "0.60" }]
-    estimate: { second: $media.audio.duration }
-    routes: [{ provider: hears, upstream_model: a }]
-  - id: test/tokens
-    kind: audio
-    output_types: [text]
-    input_schema: { type: object, required: [audio], properties: { audio: { type: string, x-media: audio } } }
-    price: [{ unit: output_token, amount: "0.01" }]
-    estimate: { output_token: 100 }
-    routes: [{ provider: hears, upstream_model: a }]
-  - id: test/speak
-    kind: audio
-    input_schema: { type: object }
-    price: [{ unit: request, amount: "0.01" }]
-    routes: [{ provider: hears, upstream_model: a }]
+models:${[
+  { ...by_the_minute, id: 'test/transcribe', schema: audioWith(`more: { type: array, items: ${audio_field} }`) },
+  { ...by_the_minute, id: 'test/sing', schema: audioWith(`like: ${audio_field}`) },
+  {
+    ...by_the_minute,
+    id: 'test/tokens',
+    schema: required_audio,
+    price: ['{ unit: output_token, amount: "0.01" }'],
+    more: ['output_types: [text]', 'estimate: { output_token: 100 }'],
+  },
+  { id: 'test/speak', kind: 'audio' as const, price: ['{ unit: request, amount: "0.01" }'], routes },
+]
+  .map(mediaModel)
+  .join('')}
 `;
 
 let service: TestApp;

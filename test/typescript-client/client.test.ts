@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import * as sdk from '../../clients/typescript/src/index.ts';
 import { findAccount } from '../../src/accounts/accounts.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { local_clients } from '../helpers/catalog.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 import { wav } from '../storage/samples.ts';
 import { startCuttingProxy, type CuttingProxy } from './cutting-proxy.ts';
 import type { OpenApi } from './types-of-openapi.ts';
 
 const openapi: OpenApi = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi.json'), 'utf8'));
-const yaml = 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\nlimits: { generate_per_minute: 1000 }\n';
 
 let service: TestApp;
 let proxy: CuttingProxy;
@@ -21,7 +21,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'medley-client-'));
-  service = await startTestApp({ yaml });
+  service = await startTestApp({ yaml: local_clients });
   proxy = await startCuttingProxy(service.url);
 });
 afterAll(async () => {
