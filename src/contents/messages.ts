@@ -73,7 +73,14 @@ function partOf(part: JsonObject): JsonObject {
     return { type: 'image_url', image_url: { url: image_url } };
   if (type === 'image_url') return part;
   const note = noteIn(part);
+  if (isImage(part) && note?.startsWith('http')) return { type: 'image_url', image_url: { url: note } };
   return { type: 'text', text: note ?? JSON.stringify(part) };
+}
+
+/** Tells whether a part is an image of the messages style or of Gemini's. */
+function isImage({ type, fileData, file_data = fileData }: JsonObject): boolean {
+  if (!isObject(file_data)) return type === 'image';
+  return String(file_data['mimeType'] ?? file_data['mime_type']).startsWith('image/');
 }
 
 /** The link or the note of a file, wherever a style has it. */

@@ -1,5 +1,6 @@
 import { Alert, Badge, Box, Button, Code, Group, Stack, Text, Textarea } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ChatContentView, ChatView, ContentAccesses } from '../../../../src/dashboard/views/activity.ts';
 import { api, isRecord } from '../../api.ts';
@@ -25,7 +26,8 @@ export function CallContent({ call }: { call: ChatView }) {
     return (
       <Card title="Content">
         <Text size="sm" c="dimmed">
-          What was said is not stored. A key stores it where its form says so: change it on the page API keys.
+          What was said is not stored, or not any more. A key stores it where its form says so: change it on the page
+          API keys.
         </Text>
       </Card>
     );
@@ -43,6 +45,7 @@ export function CallContent({ call }: { call: ChatView }) {
             <MayButton right="content" variant="default" loading={isPending} onClick={() => mutate(undefined)}>
               Show what was said
             </MayButton>
+            <OpenInPlayground call={call} />
           </Group>
         )}
         {error && <Failed error={error} />}
@@ -147,10 +150,25 @@ function Conversation({ call, content }: { call: ChatView; content: ChatContentV
       </Group>
       {account.role !== 'operator' && (
         <Group>
+          <OpenInPlayground call={call} />
           <DeleteContent call={call} />
         </Group>
       )}
     </Stack>
+  );
+}
+
+/** The playground reads it by itself: that is a read of its own in the audit log. */
+function OpenInPlayground({ call: { id, model } }: { call: ChatView }) {
+  const navigate = useNavigate();
+  return (
+    <MayButton
+      right="content"
+      variant="default"
+      onClick={() => void navigate({ to: '/playground', search: { model, call: id } })}
+    >
+      Open in the playground
+    </MayButton>
   );
 }
 

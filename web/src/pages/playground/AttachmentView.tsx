@@ -1,11 +1,11 @@
-import { ActionIcon, Group, Text } from '@mantine/core';
-import { DocumentTextIcon, MusicalNoteIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Anchor, Group, Text } from '@mantine/core';
+import { DocumentTextIcon, LinkIcon, MusicalNoteIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { dataUrl, type Attachment } from './attachments.ts';
 
 /** A file of a chat, small, with a button that takes it away where it is not sent yet. */
 export function AttachmentView({ file, remove }: { file: Attachment; remove?: () => void }) {
   const { kind, name } = file;
-  const Icon = kind === 'audio' ? MusicalNoteIcon : DocumentTextIcon;
+  const Icon = kind === 'link' ? LinkIcon : kind === 'audio' ? MusicalNoteIcon : DocumentTextIcon;
   return (
     <Group gap={6} wrap="nowrap" maw="100%">
       {kind === 'image' ? (
@@ -13,9 +13,24 @@ export function AttachmentView({ file, remove }: { file: Attachment; remove?: ()
       ) : (
         <Icon width={20} aria-hidden style={{ flexShrink: 0 }} />
       )}
-      <Text size="sm" truncate maw={180} title={name}>
-        {name}
-      </Text>
+      {kind === 'link' ? (
+        <Anchor
+          href={file.url}
+          target="_blank"
+          rel="noopener noreferrer nofollow"
+          c="inherit"
+          underline="always"
+          size="sm"
+          truncate
+          maw={180}
+        >
+          {name}
+        </Anchor>
+      ) : (
+        <Text size="sm" truncate maw={180} title={name}>
+          {name}
+        </Text>
+      )}
       {remove && (
         <ActionIcon variant="subtle" color="gray" size={28} aria-label={`Remove ${name}`} onClick={remove}>
           <TrashIcon width={16} aria-hidden />

@@ -1,4 +1,4 @@
-import { Box, Stack, Text } from '@mantine/core';
+import { Box, Button, Group, Stack, Text } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { Card } from '../../ui/Page.tsx';
@@ -35,6 +35,7 @@ export function ChatColumn({ model, thread, conversation, can_call }: Props) {
     return () => observer.disconnect();
   }, []);
   const length = path.length;
+  const last = path.at(-1);
   useEffect(() => {
     is_at_end.current = true;
   }, [length]);
@@ -70,6 +71,13 @@ export function ChatColumn({ model, thread, conversation, can_call }: Props) {
               can_call={can_call}
             />
           ))}
+          {last && last.turn.role !== 'assistant' && can_call && (
+            <Group>
+              <Button variant="default" size="xs" onClick={() => conversation.answer(model.id, last.id)}>
+                Ask for an answer
+              </Button>
+            </Group>
+          )}
         </Stack>
       </Box>
     </Card>

@@ -14,6 +14,8 @@ import { attachmentsIn, readTools, settingsIn, type Settings, type Turn } from '
 import { Prompts } from './prompts/Prompts.tsx';
 import { useTemplate } from './prompts/useTemplate.ts';
 import { Variables } from './prompts/Variables.tsx';
+import type { Replay } from './replay/replay.ts';
+import { SourceNote } from './replay/SourceNote.tsx';
 import { empty_thread, isAnswering, pathOf } from './thread.ts';
 import { useChatPrice, type ChatPrice } from './useChatPrice.ts';
 import { useConversation } from './useConversation.ts';
@@ -32,6 +34,8 @@ type Props = {
   /** The saved prompt that is open. */
   prompt: PromptView | undefined;
   openPrompt: (id: string | undefined) => void;
+  /** A stored call to begin with. */
+  replay: Replay | undefined;
   /** Settings that the address brought along. */
   begin: Record<string, unknown> | undefined;
 };
@@ -39,9 +43,9 @@ type Props = {
 const at_once_max = 3;
 
 /** The state of the page: what is written, and what was said. */
-function useChat({ model, others, beside, chat, setChat, prompt, begin }: Props) {
+function useChat({ model, others, beside, chat, setChat, prompt, replay, begin }: Props) {
   const { may } = usePlace();
-  const [settings, setSettings] = useState<Settings>(() => settingsIn(begin));
+  const [settings, setSettings] = useState<Settings>(() => replay?.settings ?? settingsIn(begin));
   const template = useTemplate({ model: model.id, prompt, settings, setSettings });
   const compared = beside.flatMap((id) => others.filter((one) => one.id === id && id !== model.id));
   const models = [model, ...compared].slice(0, at_once_max);
@@ -51,6 +55,7 @@ function useChat({ model, others, beside, chat, setChat, prompt, begin }: Props)
     sent_settings: template.filled_settings,
     id: chat,
     setId: setChat,
+    replay,
     onOpen: (opened) => setSettings(opened.settings),
   });
   const { threads } = conversation;
@@ -94,6 +99,7 @@ export function ChatPlayground(props: Props) {
     <Grid gap="lg">
       <Grid.Col span={{ base: 12, md: models.length > 2 ? 9 : 8 }}>
         <Stack>
+          {conversation.source && <SourceNote source={conversation.source} is_saved={conversation.id !== undefined} />}
           {conversation.notice !== undefined && <Text role="status">{conversation.notice}</Text>}
           <SimpleGrid cols={{ base: 1, sm: models.length }}>
             {models.map((one) => (

@@ -19,6 +19,8 @@ import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
 import { moderation } from './Moderation.tsx';
 import { usePrompt } from './prompts/queries.ts';
+import type { Replay } from './replay/replay.ts';
+import { useReplay } from './replay/useReplay.ts';
 import { rerank } from './Rerank.tsx';
 import { inputOf, type PlaygroundSearch } from './search.ts';
 
@@ -44,34 +46,45 @@ function WithTask({ models }: { models: ModelView[] }) {
   const task = useTask(id);
   const [first_prompt] = useState(search.prompt); // a later one is put into the boxes that are there
   const prompt = usePrompt(search.prompt);
+  const replay = useReplay(search.chat === undefined ? search.call : undefined);
   if (id !== undefined && task.isPending) return <Loaded query={task}>{() => null}</Loaded>;
   if (first_prompt !== undefined && first_prompt === search.prompt && prompt.isPending)
     return <Loaded query={prompt}>{() => null}</Loaded>;
-  const error = task.error ?? prompt.error;
+  if (search.call !== undefined && search.chat === undefined && replay.isPending)
+    return <Loaded query={replay}>{() => null}</Loaded>;
+  const error = task.error ?? prompt.error ?? replay.error;
   return (
     <Stack>
       {error && <Failed error={error} />}
-      <Chosen models={models} task={task.data} prompt={prompt.data} />
+      <Chosen models={models} task={task.data} prompt={prompt.data} replay={replay.data} />
     </Stack>
   );
 }
 
-type ChosenProps = { models: ModelView[]; task: TaskView | undefined; prompt: PromptView | undefined };
+type ChosenProps = {
+  models: ModelView[];
+  task: TaskView | undefined;
+  prompt: PromptView | undefined;
+  replay: Replay | undefined;
+};
 
-function Chosen({ models: all, task, prompt }: ChosenProps) {
+function Chosen({ models: all, task, prompt, replay }: ChosenProps) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (change: PlaygroundSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
   const models = all.filter(({ modality }) => isInPlayground(modality));
-  const model_id = search.model ?? task?.model ?? prompt?.body.model;
+  const model_id = search.model ?? task?.model ?? prompt?.body.model ?? replay?.model;
   const not_here = all.find(({ id, modality }) => !isInPlayground(modality) && id === model_id);
   const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
   const beside = (search.beside ?? '').split(',').filter((id) => id !== '');
   const setBeside = (ids: string[]) => model && set({ model: model.id, beside: ids.join(',') || undefined });
   const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
-  const choose = (id: string) =>
-    set({ model: id, run: undefined, task: undefined, chat: undefined, prompt: undefined, input: undefined });
+  const choose = (id: string) => {
+    const is_chat = models.some((one) => one.id === id && one.modality === 'chat');
+    const call = is_chat ? search.call : undefined; // the same can be asked of another model
+    set({ model: id, run: undefined, task: undefined, chat: undefined, call, prompt: undefined, input: undefined });
+  };
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
@@ -111,9 +124,10 @@ function Chosen({ models: all, task, prompt }: ChosenProps) {
           beside={beside}
           setBeside={setBeside}
           chat={search.chat}
-          setChat={(id) => set({ model: model.id, chat: id })}
+          setChat={(id) => set({ model: model.id, chat: id, call: undefined })}
+          replay={replay}
           openChat={(id, [first = model.id, ...more]) =>
-            set({ model: first, beside: more.join(',') || undefined, chat: id, input: undefined })
+            set({ model: first, beside: more.join(',') || undefined, chat: id, call: undefined, input: undefined })
           }
         />
       )}

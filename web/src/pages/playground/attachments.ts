@@ -1,8 +1,13 @@
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
 
-/** Files that go into a chat with what is said. They are sent with every call of the conversation, and kept nowhere. */
-export type Attachment = {
+/** A file or a link in a chat, beside the words: it is sent with every call of the conversation. */
+export type Attachment = AttachedFile | ImageLink;
+
+/** An image elsewhere, which the model's provider loads. A stored call may have one. */
+type ImageLink = { kind: 'link'; name: string; url: string; detail?: string };
+
+type AttachedFile = {
   kind: AttachmentKind;
   name: string;
   media_type: string;
@@ -44,7 +49,7 @@ export function acceptOf(taken: readonly AttachmentKind[]): string {
 }
 
 /** Throws an Error with what is wrong with the file. */
-export async function attach(file: File, taken: readonly AttachmentKind[]): Promise<Attachment> {
+export async function attach(file: File, taken: readonly AttachmentKind[]): Promise<AttachedFile> {
   const type = file.type === '' ? 'application/octet-stream' : file.type;
   const kind = taken.find((each) => accepted[each].includes(type));
   if (!kind) throw new Error(`${file.name}: files of the type ${type} are not accepted.`);
@@ -61,10 +66,10 @@ function dataUrlOf(file: File): Promise<string> {
   });
 }
 
-export function dataUrl({ media_type, data }: Attachment): string {
+export function dataUrl({ media_type, data }: AttachedFile): string {
   return `data:${media_type};base64,${data}`;
 }
 
 export function sizeOf(files: readonly Attachment[]): number {
-  return files.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+  return files.reduce((sum, file) => sum + (file.kind === 'link' ? 0 : file.size_bytes), 0);
 }

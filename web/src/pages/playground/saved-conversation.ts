@@ -13,9 +13,13 @@ export type SavedConversation = {
   settings: Settings;
   /** By the id of the model. */
   threads: Readonly<Record<string, Thread>>;
+  source?: Source | undefined;
   created_at: number;
   updated_at: number;
 };
+
+/** The stored call from which a conversation was opened. `notes`: what of it could not be taken over, a sentence each. */
+export type Source = { call: string; notes: readonly string[] };
 
 /** A line of the list. `words` are those by which it is found. */
 export type ConversationLine = Pick<SavedConversation, 'id' | 'title' | 'models' | 'updated_at'> & { words: string };

@@ -11,6 +11,8 @@ export type PlaygroundSearch = {
   run?: string | undefined;
   /** The conversation that is open. */
   chat?: string | undefined;
+  /** A stored chat call to begin with. */
+  call?: string | undefined;
   /** The saved prompt that is open. */
   prompt?: string | undefined;
   /** The first input, from a link that somebody was sent. */
@@ -27,6 +29,7 @@ export function readPlaygroundSearch(search: Record<string, unknown>): Playgroun
     task: text('task'),
     run: text('run'),
     chat: text('chat'),
+    call: text('call'),
     prompt: text('prompt'),
     input: isRecord(input) ? input : undefined,
   };

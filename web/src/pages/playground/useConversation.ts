@@ -5,15 +5,18 @@ import { announce, browser_store, listen, StoreProblem } from './conversation-st
 import { empty_answer, nextTurn, type ModelAnswer, type Settings, type Turn, type Vote } from './conversation.ts';
 import { atRest, mergedConversation, titleOf, type SavedConversation } from './saved-conversation.ts';
 import { addTurns, changeTurn, empty_thread, goTo, isAnswering, newId, pathOf, pathTo, type Thread } from './thread.ts';
+import type { Replay } from './replay/replay.ts';
 import { useAnswers } from './useAnswers.ts';
 import type { Draft } from './Composer.tsx';
 
 type Threads = SavedConversation['threads'];
 
 /** `id` is undefined until something was said. */
-type Current = Pick<SavedConversation, 'title' | 'is_named' | 'created_at' | 'threads'> & { id: string | undefined };
+type Current = Pick<SavedConversation, 'title' | 'is_named' | 'created_at' | 'threads' | 'source'> & {
+  id: string | undefined;
+};
 
-const blank: Current = { id: undefined, title: '', is_named: false, created_at: 0, threads: {} };
+const blank: Current = { id: undefined, title: '', is_named: false, created_at: 0, threads: {}, source: undefined };
 
 /** While an answer comes, it is saved this often. */
 const saved_every_ms = 3_000;
@@ -29,6 +32,8 @@ type Options = {
   id: string | undefined;
   /** Writes it there. */
   setId: (id: string | undefined) => void;
+  /** A stored call to begin with, until something is asked: it is saved with that. */
+  replay: Replay | undefined;
   /** One was opened. */
   onOpen: (conversation: SavedConversation) => void;
 };
@@ -50,7 +55,7 @@ export function useConversation(options: Options) {
   const latest = useRef({ current, options });
   latest.current.options = options;
   const update = useCallback((make: (before: Current) => Current) => {
-    latest.current.current = make(latest.current.current);
+    latest.current.current = make(begun(latest.current));
     setCurrent(latest.current.current);
   }, []);
   const { ask, stop, streamOf } = useAnswers();
@@ -78,15 +83,20 @@ export function useConversation(options: Options) {
     options.setId(id);
   };
 
+  const { threads, source } = begun({ current, options });
   return {
     id: current.id,
-    threads: current.threads,
+    threads,
+    source,
     notice,
     problem,
     stop,
     streamOf,
     ...turnActs({ latest, setThread, ask, begin }),
-    clear: () => options.setId(undefined),
+    clear: () => {
+      if (current.id === undefined) update(() => blank); // a stored call that was only looked at
+      options.setId(undefined);
+    },
     /** Leaves it without saving: it is deleted. */
     discard: () => {
       stop();
@@ -106,11 +116,12 @@ type ActParts = {
 
 /** Acts of a person in the conversation with a model. */
 function turnActs({ latest, setThread, ask, begin }: ActParts) {
-  const threadOf = (model: string) => threadIn(latest.current.current.threads, model);
+  const threadOf = (model: string) => threadIn(begun(latest.current).threads, model);
   const nodeOf = (model: string, id: string) => threadOf(model).nodes.find((node) => node.id === id);
 
   /** Adds turns below `parent`, the last of which is an answer to come, and asks for it. */
   const say = (model: string, parent: string | undefined, turns: Turn[]) => {
+    begin();
     const { sent_settings: settings } = latest.current.options;
     setThread(model, (thread) => addTurns(thread, parent, [...turns, empty_answer]));
     const { nodes, leaf: answer_id = '' } = threadOf(model);
@@ -130,7 +141,6 @@ function turnActs({ latest, setThread, ask, begin }: ActParts) {
 
   return {
     send: (draft: Draft) => {
-      begin();
       for (const model of latest.current.options.models) {
         const path = pathOf(threadOf(model));
         const turn = nextTurn(
@@ -141,6 +151,8 @@ function turnActs({ latest, setThread, ask, begin }: ActParts) {
         say(model, path.at(-1)?.id, [turn]);
       }
     },
+    /** The answer to a message that has none. */
+    answer: (model: string, id: string) => say(model, id, []),
     /** One more version of an answer. */
     regenerate: (model: string, id: string) => {
       const node = nodeOf(model, id);
@@ -166,12 +178,22 @@ function threadIn(threads: Threads, model: string): Thread {
   return threads[model] ?? empty_thread;
 }
 
+/** The conversation; one in which nothing was asked begins with a stored call, the same for each of its models. */
+function begun({ current, options: { replay, models } }: Latest['current']): Current {
+  if (current.id !== undefined || !replay) return current;
+  const threads = models.map((id): [string, Thread] => [
+    id,
+    current.threads[id] ?? (id === replay.model ? replay.exchange : replay.request),
+  ]);
+  return { ...current, source: replay.source, threads: Object.fromEntries(threads) };
+}
+
 function isBusy({ threads }: Current): boolean {
   return Object.values(threads).some(isAnswering);
 }
 
 function savedOf({ current, options }: Latest['current']): SavedConversation | undefined {
-  const { id, title, is_named, created_at, threads } = current;
+  const { id, title, is_named, created_at, threads, source } = current;
   if (id === undefined || Object.keys(threads).length === 0) return undefined;
   return {
     id,
@@ -180,6 +202,7 @@ function savedOf({ current, options }: Latest['current']): SavedConversation | u
     models: [...options.models],
     settings: options.settings,
     threads,
+    source,
     created_at,
     updated_at: Date.now(),
   };

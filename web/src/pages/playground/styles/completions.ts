@@ -36,6 +36,10 @@ function messagesOf(turn: Turn): object[] {
 }
 
 function partOf(file: Attachment): object {
+  if (file.kind === 'link') {
+    const { url, detail } = file;
+    return { type: 'image_url', image_url: { url, ...(detail !== undefined && { detail }) } };
+  }
   if (file.kind === 'image') return { type: 'image_url', image_url: { url: dataUrl(file) } };
   if (file.kind === 'document') return { type: 'file', file: { filename: file.name, file_data: dataUrl(file) } };
   const format = file.media_type === 'audio/mpeg' ? 'mp3' : 'wav';

@@ -17,7 +17,7 @@ function bodyOf(model: string, turns: readonly Turn[], settings: Settings): Reco
     model,
     max_tokens: usual_max_tokens,
     ...(system.trim() !== '' && { system }),
-    messages: turns.flatMap(messageOf),
+    messages: merged(turns.flatMap(messageOf)),
     ...fields,
     ...(Array.isArray(tools) && { tools: tools.map(toolOf) }),
   };
@@ -34,7 +34,25 @@ function toolOf(tool: unknown): unknown {
   };
 }
 
-function messageOf(turn: Turn): object[] {
+type Message = { role: string; content: unknown };
+
+/** Results of several tools that were called at once are one message. */
+function merged(separate: readonly Message[]): Message[] {
+  const list: Message[] = [];
+  for (const message of separate) {
+    const last = list.at(-1);
+    const both = [last?.content, message.content];
+    if (last && both.every(isResults)) list[list.length - 1] = { ...last, content: both.flat() };
+    else list.push(message);
+  }
+  return list;
+}
+
+function isResults(content: unknown): boolean {
+  return Array.isArray(content) && content.every((block) => isRecord(block) && block['type'] === 'tool_result');
+}
+
+function messageOf(turn: Turn): Message[] {
   if (turn.role === 'user') {
     const { text, files } = turn;
     if (files.length === 0) return [{ role: 'user', content: text }];
@@ -51,7 +69,9 @@ function messageOf(turn: Turn): object[] {
   return [{ role: 'assistant', content: [...text, ...uses] }];
 }
 
-function blockOf({ kind, name, media_type, data }: Attachment): object {
+function blockOf(file: Attachment): object {
+  if (file.kind === 'link') return { type: 'image', source: { type: 'url', url: file.url } };
+  const { kind, name, media_type, data } = file;
   if (kind === 'image') return { type: 'image', source: { type: 'base64', media_type, data } };
   if (!media_type.startsWith('text/')) {
     return { type: 'document', title: name, source: { type: 'base64', media_type, data } };
