@@ -38,9 +38,14 @@ function placesOf(command: Command, words: readonly string[]): Place[] {
     takes_value: required || optional,
     description,
   }));
+  const path = words.join(' ');
+  const choices = path === 'completion' ? Object.keys(shells) : [];
   const place: Place = {
-    path: words.join(' '),
-    commands: children.map(({ name, child }) => ({ name, description: child.description() })),
+    path,
+    commands: [
+      ...children.map(({ name, child }) => ({ name, description: child.description() })),
+      ...choices.map((name) => ({ name, description: command.description() })),
+    ],
     options: [...own, { names: ['--help', '-h'], takes_value: false, description: 'help' }],
   };
   return [place, ...children.flatMap(({ name, child }) => placesOf(child, [...words, name]))];

@@ -92,6 +92,15 @@ test('models are sorted by price and context, and the address keeps the order', 
   await expect.poll(async () => (await shown()).slice(0, 3)).toEqual(['large', 'middl', 'small']);
 });
 
+test('a laptop shows all of the table: nobody has to scroll to the buttons of a model', limit, async () => {
+  await page.goto(`${service.url}/models`);
+  await expect.poll(async () => (await shown()).length).toBe(4);
+  const hidden: number = await page.evaluate(
+    `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.list').closest('.mantine-ScrollArea-viewport'))`,
+  );
+  expect(hidden).toBeLessThanOrEqual(0);
+});
+
 test('models are filtered by capabilities and context', limit, async () => {
   await page.goto(`${service.url}/models?kind=chat`);
   const filter = page.getByRole('combobox', { name: 'Capabilities' });

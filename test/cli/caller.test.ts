@@ -234,6 +234,10 @@ describe('medley tasks', () => {
     expect(await person.run(['tasks', 'cancel', id])).toMatchObject({ code: 0 }); // it is canceled already
     expect(await person.run(['tasks', 'show', 'task_none'])).toMatchObject({ code: 1 });
     expect(await person.run(['tasks', '--status', 'odd'])).toMatchObject({ code: 2 });
+    expect(await person.run(['tasks', 'wat'])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('There is no command "tasks wat". There are: list, show, cancel, save, wait.'),
+    });
   });
 });
 

@@ -14,8 +14,11 @@ export function tasksCommands(tasks: Command): void {
     .option('--status <status>', 'only these: queued, running, succeeded or failed')
     .option('--model <model>', 'only of this model')
     .option('-n, --limit <number>', 'how many', '20');
+  list.allowExcessArguments(); // `tasks WORD` is this command, since it is the one without a name
   says(takesService(list), () =>
     interruptible((signal) => {
+      const [word] = list.args;
+      if (word !== undefined) throw new CommandError(noCommand(tasks, word), 2);
       const options: ListOptions = list.opts();
       return withService(options.url, (service) => listTasks(service, options, signal));
     }),
@@ -29,6 +32,11 @@ export function tasksCommands(tasks: Command): void {
     return { json: task, text: `The task ${oneLine(task.id, 60)} is canceled and costs nothing.` };
   });
   saveCommands(tasks);
+}
+
+function noCommand(tasks: Command, word: string): string {
+  const names = tasks.commands.map((command) => command.name()).filter((name) => name !== 'help');
+  return `There is no command "tasks ${oneLine(word, 60)}". There are: ${names.join(', ')}.`;
 }
 
 type SaveOptions = { output?: string; force?: boolean; quiet?: boolean; show: boolean; json?: boolean };

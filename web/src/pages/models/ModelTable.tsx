@@ -133,7 +133,7 @@ function ModelRow({ model, speed, compared, set, call }: RowProps) {
   const { id, display_name, modality, pricing, status, pace } = model;
   return (
     <Table.Tr>
-      <Table.Td miw={240}>
+      <Table.Td miw={190}>
         <NameCell model={model} compared={compared} set={set} />
       </Table.Td>
       <Table.Td>
@@ -141,7 +141,7 @@ function ModelRow({ model, speed, compared, set, call }: RowProps) {
           {kindText(modality)}
         </Badge>
       </Table.Td>
-      <Table.Td miw={190}>
+      <Table.Td miw={150}>
         {priceTexts(pricing).map((text) => (
           <Text key={text} size="sm" className="figure">
             {text}
@@ -168,7 +168,7 @@ function ModelRow({ model, speed, compared, set, call }: RowProps) {
         <ModelStatus of={status} />
       </Table.Td>
       <Table.Td ta="right">
-        <Group gap="xs" wrap="nowrap" justify="flex-end">
+        <Group gap={4} justify="flex-end">
           {isInPlayground(modality) && (
             <ButtonTo href={playgroundOf(id)} size="xs" variant="light" aria-label={`Try it: ${display_name}`}>
               Try it
