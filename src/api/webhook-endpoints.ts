@@ -12,7 +12,7 @@ import {
   type EndpointRef,
   type WebhookEndpoint,
 } from '../webhooks/endpoints.ts';
-import { event_kinds, event_types, isEventType } from '../webhooks/events.ts';
+import { event_types, isEventType } from '../webhooks/events.ts';
 import {
   alterEndpoint,
   deleteEndpoint,
@@ -29,66 +29,23 @@ import type { ManualSendParts } from '../webhooks/manual.ts';
 import { refuseBlocked } from './blocked.ts';
 import { listOf } from './schemas.ts';
 import { exampleData } from './webhook-examples.ts';
+import {
+  new_webhook_endpoint,
+  webhook_endpoint,
+  webhook_endpoint_change,
+  webhook_endpoint_fields,
+  webhook_event_type,
+  webhook_replay,
+  webhook_replay_request,
+  webhook_test,
+} from './webhook-schemas.ts';
 
 /** The parts of the app that endpoints of webhooks take. */
 type Parts = ManualSendParts & { readonly windows: Windows };
 
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const time = (description: string) => Type.String({ format: 'date-time', description });
-
-const url = Type.String({ format: 'uri', description: 'Receives a POST for each event.' });
-const description = Type.String({ description: 'For people.' });
-const events = Type.Array(Type.Enum(['*', ...event_kinds.map((kind) => `${kind}.*`), ...event_types]), {
-  description: 'Types of events, all of a kind as `task.*`, or `*` for all.',
-});
-const filters = Type.Object(
-  {
-    models: Type.Optional(Type.Array(Type.String(), { description: 'Ids of models.' })),
-    keys: Type.Optional(Type.Array(Type.String(), { description: 'Ids of keys.' })),
-    metadata: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'Pairs that the metadata of the task has.' }),
-    ),
-  },
-  { description: 'Narrow events of tasks: each that is there must fit. Other events pass.' },
-);
-const enabled = Type.Boolean({ description: 'A disabled endpoint gets nothing.' });
-
-const endpoint_view = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('webhook_endpoint'),
-  url,
-  description,
-  events,
-  filters,
-  enabled,
-  disabled_reason: nullable(
-    Type.Enum(['manual', 'failing', 'gone'], {
-      description: '`failing`: its deliveries failed for days. `gone`: its receiver answered 410.',
-    }),
-  ),
-  disabled_at: nullable(time('When it was disabled.')),
-  failing_since: nullable(time('The first failed attempt since one arrived.')),
-  last_delivered_at: nullable(time('When an attempt arrived last, to the minute.')),
-  previous_secret_until: nullable(time('Until when the previous secret signs, too.')),
-  created_at: time('When it was registered.'),
-});
-
-const new_endpoint_view = Type.Object({
-  ...endpoint_view.properties,
-  secret: Type.String({ description: 'Signs what it receives. Shown only once.' }),
-});
-
-const endpoint_body = Type.Object({
-  url,
-  description: Type.Optional(description),
-  events,
-  filters: Type.Optional(filters),
-  enabled: Type.Optional(enabled),
-});
-
 const base = { tag: 'Webhooks' } as const;
 const id: Record<string, ParameterDocs> = { id: { description: 'Id of an endpoint.', schema: { type: 'string' } } };
-const shown_docs = { 200: { description: 'The endpoint.', schema: endpoint_view } };
+const shown_docs = { 200: { description: 'The endpoint.', schema: webhook_endpoint } };
 
 const create_endpoint: Endpoint<Parts> = {
   method: 'POST',
@@ -98,7 +55,7 @@ const create_endpoint: Endpoint<Parts> = {
     summary: 'Register a webhook endpoint',
     description: `Gets the events of the account that it asks for, beside the webhook_url of tasks. At most ${endpoints_max} of one account.`,
     body: {
-      schema: endpoint_body,
+      schema: webhook_endpoint_fields,
       examples: {
         tasks: {
           url: 'https://example.com/medley',
@@ -107,7 +64,7 @@ const create_endpoint: Endpoint<Parts> = {
         },
       },
     },
-    responses: { 201: { description: 'The endpoint with its secret.', schema: new_endpoint_view } },
+    responses: { 201: { description: 'The endpoint with its secret.', schema: new_webhook_endpoint } },
     errors: [403, 409, 422],
   },
   handle: async (app, call) => {
@@ -131,7 +88,7 @@ const list_endpoints: Endpoint<Parts> = {
       },
       after: { description: 'Endpoints after this one in the list.', schema: { type: 'string' } },
     },
-    responses: { 200: { description: 'A page of endpoints.', schema: listOf(endpoint_view) } },
+    responses: { 200: { description: 'A page of endpoints.', schema: listOf(webhook_endpoint) } },
   },
   handle: handleList,
 };
@@ -175,7 +132,7 @@ const change_endpoint: Endpoint<Parts> = {
     description:
       'Fields that the body does not name stay. `filters` are replaced as a whole. Retries go to the new address.',
     params: id,
-    body: { schema: Type.Partial(endpoint_body), examples: { enable: { enabled: true } } },
+    body: { schema: webhook_endpoint_change, examples: { enable: { enabled: true } } },
     responses: shown_docs,
     errors: [403, 404, 422],
   },
@@ -221,7 +178,7 @@ const rotate_secret: Endpoint<Parts> = {
     summary: 'Rotate the secret of a webhook endpoint',
     description: 'For 24 hours `webhook-signature` has a signature by the previous secret, too.',
     params: id,
-    responses: { 200: { description: 'The endpoint with its new secret.', schema: new_endpoint_view } },
+    responses: { 200: { description: 'The endpoint with its new secret.', schema: new_webhook_endpoint } },
     errors: [403, 404],
   },
   handle: async (app, call) => {
@@ -240,22 +197,13 @@ const test_endpoint: Endpoint<Parts> = {
     description: 'Sends an example of an event once, now, and returns how the receiver answered.',
     params: id,
     body: {
-      schema: Type.Object({ event: Type.Enum([...event_types]) }),
+      schema: Type.Object({ event: webhook_event_type }),
       examples: { task: { event: 'task.succeeded' } },
     },
     responses: {
       200: {
         description: 'The answer of the receiver.',
-        schema: Type.Object({
-          object: Type.Literal('webhook_test'),
-          delivery_id: Type.String(),
-          delivered: Type.Boolean({ description: 'The status was from 200 to 299.' }),
-          status: nullable(Type.Integer()),
-          error: nullable(Type.String({ description: 'Why there was no answer.' })),
-          duration_ms: Type.Integer(),
-          headers: Type.Record(Type.String(), Type.String(), { description: 'Of the answer.' }),
-          answer: nullable(Type.String({ description: 'Its first 2 kB.' })),
-        }),
+        schema: webhook_test,
       },
     },
     errors: [403, 404],
@@ -287,23 +235,13 @@ const replay_endpoint: Endpoint<Parts> = {
     description: `Those that did not arrive, or all; at most ${replay_max} in one call, the oldest first, behind what is sent for the first time. Their ids stay the same.`,
     params: id,
     body: {
-      schema: Type.Object({
-        from: time('The first moment.'),
-        to: Type.Optional(time('The moment after the last. Default: now.')),
-        which: Type.Optional(Type.Enum(['failed', 'all'], { default: 'failed' })),
-        dry_run: Type.Optional(Type.Boolean({ description: 'Count only.', default: false })),
-      }),
+      schema: webhook_replay_request,
       examples: { count: { from: '2026-01-31T12:00:00Z', to: '2026-01-31T18:00:00Z', dry_run: true } },
     },
     responses: {
       202: {
         description: 'They are queued, or counted.',
-        schema: Type.Object({
-          object: Type.Literal('webhook_replay'),
-          events: Type.Integer({ description: 'Number of events.' }),
-          next_from: nullable(time('There are more from this moment on: ask again. Null: these are all.')),
-          dry_run: Type.Boolean(),
-        }),
+        schema: webhook_replay,
       },
     },
     errors: [403, 404, 409],

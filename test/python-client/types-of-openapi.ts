@@ -17,6 +17,7 @@ export function pythonTypesOf(openapi: OpenApi): string {
 function classesOf(name: string, schema: Schema): string[] {
   const { properties = {}, required = [] } = schema;
   const inner: string[] = [];
+  if (schema.enum ?? schema.anyOf) return [`${name} = ${typeOf(schema, name, inner)}\n`];
   const fields = Object.entries(properties).map(([key, each]) => {
     const type = typeOf(each, `${name}${capital(key)}`, inner);
     return { key, type, note: noteOf(each), is_required: required.includes(key) };

@@ -28,8 +28,8 @@ function operationsIn(texts: string[], request: RegExp): string[] {
   return [...new Set(operations)].toSorted();
 }
 
-const python_request = /\bRequest\(\s*"(GET|POST|DELETE)",\s*f?"([^"]+)"/g;
-const typescript_request = /\bmethod: '(GET|POST|DELETE)',\s*path: ['`]([^'`]+)['`]/g;
+const python_request = /\bRequest\(\s*"(GET|POST|PATCH|DELETE)",\s*f?"([^"]+)"/g;
+const typescript_request = /\bmethod: '(GET|POST|PATCH|DELETE)',\s*path: ['`]([^'`]+)['`]/g;
 
 describe('the Python client', () => {
   const python = operationsIn(

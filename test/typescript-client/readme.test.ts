@@ -18,7 +18,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'node_modules'));
   installClient(join(folder, 'node_modules'));
   symlinkSync(join(repository, 'test/node_modules/openai-7'), join(folder, 'node_modules/openai'));
-  service = await startTestApp();
+  service = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
   const { key } = await service.client();
   env = { PATH: process.env['PATH'], MEDLEY_URL: service.url, MEDLEY_API_KEY: key };
 });

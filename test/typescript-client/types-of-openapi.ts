@@ -20,7 +20,7 @@ export type OpenApi = {
   components: { schemas: Record<string, Schema> };
 };
 
-/** Answers that the clients return. */
+/** Answers that the clients return, and webhooks that they verify. */
 export const answers = [
   'Task',
   'OutputItem',
@@ -36,7 +36,24 @@ export const answers = [
   'Key',
   'UploadedFile',
   'Feedback',
+  'SubscribedEvent',
+  'WebhookEventType',
+  'WebhookFilters',
+  'WebhookEndpoint',
+  'NewWebhookEndpoint',
+  'WebhookTest',
+  'WebhookReplay',
+  'TaskEvent',
+  'BalanceLowEvent',
+  'BalanceToppedUpEvent',
+  'BudgetEvent',
+  'InvoiceCreatedEvent',
+  'ModelRetiringEvent',
+  'EventEnvelope',
 ];
+
+/** Bodies of requests, beside that of POST /v1/generate. */
+const bodies = ['WebhookEndpointFields', 'WebhookEndpointChange', 'WebhookReplayRequest'];
 
 /** Lists and their parameters. */
 const queries = {
@@ -46,6 +63,7 @@ const queries = {
   UsageQuery: '/v1/usage',
   ListFilesQuery: '/v1/files',
   ListFeedbackQuery: '/v1/feedback',
+  ListWebhookEndpointsQuery: '/v1/webhook_endpoints',
 };
 
 /** Returns the text of clients/typescript/src/types.ts. */
@@ -54,7 +72,9 @@ export function typesOf(openapi: OpenApi): string {
   const of = (name: string) => schemaOf(openapi, name);
   return [
     '// Written from openapi.json by test/typescript-client/types.unit.test.ts: run it with --update after a change.\n',
-    ...answers.map((name) => `${comment(of(name), '')}export type ${name} = ${typeOf(of(name), '')};\n`),
+    ...[...answers, ...bodies].map(
+      (name) => `${comment(of(name), '')}export type ${name} = ${typeOf(of(name), '')};\n`,
+    ),
     requestType(of('Generate_sandbox_image')),
     ...Object.entries(queries).map(([name, path]) => queryType(name, paths[path]?.['get'])),
   ].join('\n');

@@ -46,7 +46,7 @@ class Server:
             def _any(self) -> None:
                 handle(self, _body_of(self))
 
-            do_GET = do_POST = do_DELETE = _any
+            do_GET = do_POST = do_PATCH = do_DELETE = _any
 
             def log_message(self, format: str, *args: Any) -> None:
                 return
@@ -167,9 +167,13 @@ class Receiver:
         self._server.stop()
 
     def first(self) -> Received:
+        return self.nth(1)
+
+    def nth(self, count: int) -> Received:
+        """Waits for a request, and returns it; the first one has the number 1."""
         with self._arrived:
-            assert self._arrived.wait_for(lambda: self.received, timeout=120)
-            return self.received[0]
+            assert self._arrived.wait_for(lambda: len(self.received) >= count, timeout=120)
+            return self.received[count - 1]
 
     def _handle(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         handler.send_response(204)

@@ -71,6 +71,7 @@ def test_every_call_and_parameter_is_one_of_openapi_json(medley: Medley, proxy: 
         (sdk.Files.list, "/v1/files"),
         (sdk.Medley.transactions, "/v1/balance/transactions"),
         (sdk.Medley.usage, "/v1/usage"),
+        (sdk.WebhookEndpoints.list, "/v1/webhook_endpoints"),
     ],
 )
 def test_take_every_parameter_of_openapi_json(method: Callable[..., object], path: str) -> None:

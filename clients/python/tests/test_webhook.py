@@ -33,9 +33,10 @@ def test_of_the_service_is_verified_and_no_other(medley: Medley, account: Accoun
     secret = account.webhook_secret
     headers = {name.lower(): value for name, value in request.headers.items()}
     event = verify_webhook(request.body, request.headers, secret)
+    assert isinstance(event, sdk.WebhookEvent)
     assert (event.type, event.delivery_id, event.task) == ("task.succeeded", headers["webhook-id"], task)
     of_wsgi = {name.title(): value for name, value in headers.items()}
-    assert verify_webhook(request.body.decode(), of_wsgi, [other, secret]).task == task
+    assert verify_webhook(request.body.decode(), of_wsgi, [other, secret]) == event
     later = str(int(headers["webhook-timestamp"]) + 1)
     for body, changed, key in [
         (request.body, headers, other),
@@ -70,8 +71,10 @@ def test_has_several_signatures_while_a_secret_is_replaced() -> None:
         verify_webhook(body, signed(body, more=f"v1,{wrong} " * 16), other)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"7", b"{}", b"\xff", b"[" * 100_000])
-def test_that_is_signed_and_no_task_is_refused(body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"7", b"{}", b"\xff", b"[" * 100_000, b'{"status": 1}', b'{"id": "x", "type": "y", "data": 1}']
+)
+def test_that_is_signed_and_is_neither_a_task_nor_an_event_is_refused(body: bytes) -> None:
     with pytest.raises(sdk.WebhookError):
         verify_webhook(body, signed(body), other)
 

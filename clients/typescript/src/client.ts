@@ -17,6 +17,7 @@ import type {
   Usage,
   UsageQuery,
 } from './types.ts';
+import { WebhookEndpoints } from './webhook-endpoints.ts';
 
 export type MedleyOptions = {
   /** The address of the service, without `/v1`. In Node, MEDLEY_URL unless set. */
@@ -37,6 +38,7 @@ export class Medley {
   readonly files: Files;
   readonly models: Models;
   readonly feedback: FeedbackCalls;
+  readonly webhook_endpoints: WebhookEndpoints;
   readonly #http: Http;
 
   constructor(options: MedleyOptions = {}) {
@@ -54,6 +56,7 @@ export class Medley {
     this.files = new Files(this.#http);
     this.models = new Models(this.#http);
     this.feedback = new FeedbackCalls(this.#http);
+    this.webhook_endpoints = new WebhookEndpoints(this.#http);
   }
 
   /**

@@ -17,7 +17,7 @@ export type CallOptions = {
 export type QueryValue = string | number | Date | Readonly<Record<string, string>> | readonly string[] | undefined;
 
 export type HttpRequest = {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the base URL, or a whole address, to which the key is not sent. */
   path: string;
   query?: Readonly<Record<string, QueryValue>>;

@@ -33,4 +33,12 @@ export {
 } from './tasks.ts';
 export type * from './inputs.ts';
 export type * from './types.ts';
-export { verifyWebhook, type WebhookEvent, type WebhookHeaders, type WebhookOptions } from './webhook.ts';
+export {
+  verifyWebhook,
+  type EndpointEvent,
+  type TaskWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  type WebhookOptions,
+} from './webhook.ts';
+export type { ReplayOptions, WebhookEndpoints } from './webhook-endpoints.ts';

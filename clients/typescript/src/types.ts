@@ -249,6 +249,244 @@ export type Feedback = {
   updated_at: string;
 };
 
+export type SubscribedEvent = '*' | 'task.*' | 'balance.*' | 'budget.*' | 'invoice.*' | 'model.*' | 'task.succeeded' | 'task.failed' | 'task.canceled' | 'balance.low' | 'balance.topped_up' | 'budget.threshold' | 'budget.exceeded' | 'invoice.created' | 'model.retiring';
+
+export type WebhookEventType = 'task.succeeded' | 'task.failed' | 'task.canceled' | 'balance.low' | 'balance.topped_up' | 'budget.threshold' | 'budget.exceeded' | 'invoice.created' | 'model.retiring';
+
+/** Narrow events of tasks: each that is there must fit. Other events pass. */
+export type WebhookFilters = {
+  /** Ids of models. */
+  models?: string[];
+  /** Ids of keys. */
+  keys?: string[];
+  /** Pairs that the metadata of the task has. */
+  metadata?: Record<string, string>;
+};
+
+export type WebhookEndpoint = {
+  id: string;
+  object: 'webhook_endpoint';
+  /** Receives a POST for each event. */
+  url: string;
+  /** For people. */
+  description: string;
+  /** Types of events, all of a kind as `task.*`, or `*` for all. */
+  events: SubscribedEvent[];
+  filters: WebhookFilters;
+  /** A disabled endpoint gets nothing. */
+  enabled: boolean;
+  /** `failing`: its deliveries failed for days. `gone`: its receiver answered 410. */
+  disabled_reason: 'manual' | 'failing' | 'gone' | null;
+  /** When it was disabled. */
+  disabled_at: string | null;
+  /** The first failed attempt since one arrived. */
+  failing_since: string | null;
+  /** When an attempt arrived last, to the minute. */
+  last_delivered_at: string | null;
+  /** Until when the previous secret signs, too. */
+  previous_secret_until: string | null;
+  /** When it was registered. */
+  created_at: string;
+};
+
+export type NewWebhookEndpoint = {
+  id: string;
+  object: 'webhook_endpoint';
+  /** Receives a POST for each event. */
+  url: string;
+  /** For people. */
+  description: string;
+  /** Types of events, all of a kind as `task.*`, or `*` for all. */
+  events: SubscribedEvent[];
+  filters: WebhookFilters;
+  /** A disabled endpoint gets nothing. */
+  enabled: boolean;
+  /** `failing`: its deliveries failed for days. `gone`: its receiver answered 410. */
+  disabled_reason: 'manual' | 'failing' | 'gone' | null;
+  /** When it was disabled. */
+  disabled_at: string | null;
+  /** The first failed attempt since one arrived. */
+  failing_since: string | null;
+  /** When an attempt arrived last, to the minute. */
+  last_delivered_at: string | null;
+  /** Until when the previous secret signs, too. */
+  previous_secret_until: string | null;
+  /** When it was registered. */
+  created_at: string;
+  /** Signs what it receives. Shown only once. */
+  secret: string;
+};
+
+export type WebhookTest = {
+  object: 'webhook_test';
+  delivery_id: string;
+  /** The status was from 200 to 299. */
+  delivered: boolean;
+  status: number | null;
+  /** Why there was no answer. */
+  error: string | null;
+  duration_ms: number;
+  /** Of the answer. */
+  headers: Record<string, string>;
+  /** Its first 2 kB. */
+  answer: string | null;
+};
+
+export type WebhookReplay = {
+  object: 'webhook_replay';
+  /** Number of events. */
+  events: number;
+  /** There are more from this moment on: ask again. Null: these are all. */
+  next_from: string | null;
+  dry_run: boolean;
+};
+
+export type TaskEvent = {
+  /** Of the event: deduplicate by it. */
+  id: string;
+  type: 'task.succeeded' | 'task.failed' | 'task.canceled';
+  /** When it happened. */
+  created_at: string;
+  account_id: string;
+  data: Task;
+};
+
+export type BalanceLowEvent = {
+  /** Of the event: deduplicate by it. */
+  id: string;
+  type: 'balance.low';
+  /** When it happened. */
+  created_at: string;
+  account_id: string;
+  data: {
+    available: Cost;
+    threshold: Cost;
+  };
+};
+
+export type BalanceToppedUpEvent = {
+  /** Of the event: deduplicate by it. */
+  id: string;
+  type: 'balance.topped_up';
+  /** When it happened. */
+  created_at: string;
+  account_id: string;
+  data: {
+    amount: Cost;
+    available: Cost;
+    reference: string;
+  };
+};
+
+export type BudgetEvent = {
+  /** Of the event: deduplicate by it. */
+  id: string;
+  type: 'budget.threshold' | 'budget.exceeded';
+  /** When it happened. */
+  created_at: string;
+  account_id: string;
+  data: {
+    /** The key whose limit it is; null: it is of a budget. */
+    key_id: string | null;
+    key_name: string | null;
+    /** The budget; null: it is of the limit of a key. */
+    budget_id: string | null;
+    budget_name: string | null;
+    limit: Cost;
+    used: Cost;
+    used_percent: number;
+    /** When it begins anew; null for a budget of all time. */
+    resets_at: string | null;
+  };
+};
+
+export type InvoiceCreatedEvent = {
+  /** Of the event: deduplicate by it. */
+  id: string;
+  type: 'invoice.created';
+  /** When it happened. */
+  created_at: string;
+  account_id: string;
+  data: {
+    number: string;
+    /** Such as `2026-01`. */
+    month: string;
+    total: Cost;
+    /** Number of the invoice that it supplements. */
+    supplement_to: string | null;
+  };
+};
+
+export type ModelRetiringEvent = {
+  /** Of the event: deduplicate by it. */
+  id: string;
+  type: 'model.retiring';
+  /** When it happened. */
+  created_at: string;
+  account_id: string;
+  data: {
+    /** The day, such as `2026-01-31`. */
+    ends_on: string;
+    models: Array<{
+      id: string;
+      replacement: string | null;
+    }>;
+  };
+};
+
+/** The body of a webhook to an endpoint; `type` decides about its `data`. */
+export type EventEnvelope = TaskEvent | BalanceLowEvent | BalanceToppedUpEvent | BudgetEvent | InvoiceCreatedEvent | ModelRetiringEvent;
+
+export type WebhookEndpointFields = {
+  /** Receives a POST for each event. */
+  url: string;
+  /** For people. */
+  description?: string;
+  /** Types of events, all of a kind as `task.*`, or `*` for all. */
+  events: SubscribedEvent[];
+  /** Narrow events of tasks: each that is there must fit. Other events pass. */
+  filters?: {
+    /** Ids of models. */
+    models?: string[];
+    /** Ids of keys. */
+    keys?: string[];
+    /** Pairs that the metadata of the task has. */
+    metadata?: Record<string, string>;
+  };
+  /** A disabled endpoint gets nothing. */
+  enabled?: boolean;
+};
+
+export type WebhookEndpointChange = {
+  /** Receives a POST for each event. */
+  url?: string;
+  /** For people. */
+  description?: string;
+  /** Types of events, all of a kind as `task.*`, or `*` for all. */
+  events?: SubscribedEvent[];
+  /** Narrow events of tasks: each that is there must fit. Other events pass. */
+  filters?: {
+    /** Ids of models. */
+    models?: string[];
+    /** Ids of keys. */
+    keys?: string[];
+    /** Pairs that the metadata of the task has. */
+    metadata?: Record<string, string>;
+  };
+  /** A disabled endpoint gets nothing. */
+  enabled?: boolean;
+};
+
+export type WebhookReplayRequest = {
+  /** The first moment. */
+  from: string;
+  /** The moment after the last. Default: now. */
+  to?: string;
+  which?: 'failed' | 'all';
+  /** Count only. */
+  dry_run?: boolean;
+};
+
 export type GenerateRequest = {
   model: string;
   /** Fields of the model: its `input_schema`. */
@@ -339,4 +577,11 @@ export type ListFeedbackQuery = {
   after?: string | undefined;
   /** Newer than this one. */
   before?: string | undefined;
+};
+
+export type ListWebhookEndpointsQuery = {
+  /** Number of endpoints. */
+  limit?: number | undefined;
+  /** Endpoints after this one in the list. */
+  after?: string | undefined;
 };

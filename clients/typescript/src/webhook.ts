@@ -1,13 +1,24 @@
 import { MedleyError, WebhookError } from './errors.ts';
-import type { Task } from './types.ts';
+import type { EventEnvelope, Task, TaskEvent } from './types.ts';
 
-export type WebhookEvent = {
+/** A webhook to the `webhook_url` of a task. */
+export type TaskWebhook = {
   type: 'task.succeeded' | 'task.failed';
   /** The same at each attempt of one delivery. */
   delivery_id: string;
   /** The final task. It may come twice: deduplicate by `task.id`. */
   task: Task;
 };
+
+/**
+ * An event that came to an endpoint of the account; its `type` decides about its `data`. It may come twice: deduplicate
+ * by `id`. A newer service may have other types: ignore what you do not know.
+ */
+export type EndpointEvent =
+  | (TaskEvent & { delivery_id: string; task: Task })
+  | (Exclude<EventEnvelope, TaskEvent> & { delivery_id: string });
+
+export type WebhookEvent = TaskWebhook | EndpointEvent;
 
 export type WebhookHeaders =
   | { get(name: string): string | null }
@@ -22,7 +33,8 @@ const signatures_max = 16;
 
 /**
  * Returns the event of a webhook whose signature is right. `body` is what was received, before any parsing; `secret`
- * is the webhook secret of the account, or several while one is replaced. Throws WebhookError otherwise.
+ * is that of the account, for the `webhook_url` of tasks, or that of an endpoint; or several, of both kinds and while
+ * one is replaced. Throws WebhookError otherwise.
  * It reads the headers of Standard Webhooks, which sign the time too, so that an old request cannot be sent again.
  */
 export async function verifyWebhook(
@@ -45,8 +57,42 @@ export async function verifyWebhook(
   }
   const message = joined(new TextEncoder().encode(`${id}.${timestamp}.`), bytes);
   if (!(await hasSignature(message, signatures, keys))) throw new WebhookError('The signature is wrong.');
-  const task: Task = JSON.parse(new TextDecoder().decode(bytes));
-  return { type: task.status === 'failed' ? 'task.failed' : 'task.succeeded', delivery_id: id, task };
+  return eventOf(id, new TextDecoder().decode(bytes));
+}
+
+/** Returns the event of a signed body, which `types.ts` describes: a test compares them with the service. */
+function eventOf(delivery_id: string, text: string): WebhookEvent {
+  const body = parseBody(text);
+  if ('status' in body) {
+    return { type: body.status === 'failed' ? 'task.failed' : 'task.succeeded', delivery_id, task: body };
+  }
+  return isTaskEvent(body) ? { ...body, delivery_id, task: body.data } : { ...body, delivery_id };
+}
+
+function parseBody(text: string): Task | EventEnvelope {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (isTask(body) || isEnvelope(body)) return body;
+  } catch (error) {
+    throw new WebhookError('The body is not JSON.', { cause: error });
+  }
+  throw new WebhookError('The body is neither a task nor an event.');
+}
+
+function isTask(body: unknown): body is Task {
+  return isObject(body) && typeof body['status'] === 'string';
+}
+
+function isEnvelope(body: unknown): body is EventEnvelope {
+  return isObject(body) && typeof body['id'] === 'string' && typeof body['type'] === 'string' && isObject(body['data']);
+}
+
+function isTaskEvent(event: EventEnvelope): event is TaskEvent {
+  return event.type.startsWith('task.');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;

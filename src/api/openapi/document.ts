@@ -11,6 +11,7 @@ import { inputComponents, type MediaModel, perModelBody } from './inputs.ts';
 import { error_descriptions, introduction, tag_descriptions } from './texts.ts';
 import { isObjectSchema } from '../../http/query.ts';
 import * as bodies from '../schemas.ts';
+import * as webhook_bodies from '../webhook-schemas.ts';
 
 export type { MediaModel } from './inputs.ts';
 
@@ -46,6 +47,7 @@ export function buildOpenApi<App>(endpoints: readonly Endpoint<App>[], options: 
       description: tag_descriptions[name] ?? name,
     })),
     paths,
+    webhooks: webhooks(components),
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: '`Authorization: Bearer <API_KEY>`' },
@@ -78,6 +80,18 @@ function operation<App>(
     responses: responses(endpoint, components),
     'x-codeSamples': codeSamples(endpoint, base_url),
   };
+}
+
+/** Describes the events that the service posts to endpoints of an account. */
+function webhooks(components: Components): JsonObject {
+  components.convert(webhook_bodies.event_envelope);
+  const entries = webhook_bodies.event_docs.map(({ type, summary, schema }) => {
+    const content = { 'application/json': { schema: components.convert(schema) } };
+    const answers = { '2XX': { description: 'It is received. Any other answer, or none, is tried again.' } };
+    const post = { tags: ['Webhooks'], summary, security: [], requestBody: { content }, responses: answers };
+    return [type, { post }];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** `get_tasks_id` for GET /v1/tasks/{id}: generated clients name their functions by it. */
@@ -176,7 +190,7 @@ const names = new Map<object, string>([
     name,
   ]),
   [model_schema, 'Model'],
-  ...Object.entries(bodies).flatMap(([name, schema]): [object, string][] =>
+  ...[...Object.entries(bodies), ...Object.entries(webhook_bodies)].flatMap(([name, schema]): [object, string][] =>
     typeof schema === 'object' ? [[schema, pascalCase(name)]] : [],
   ),
 ]);

@@ -6,8 +6,10 @@ import type { Endpoint } from '../../../src/http/endpoint.ts';
 import { buildOpenApi, type MediaModel } from '../../../src/api/openapi/document.ts';
 import { mediaModels } from '../../../src/api/openapi/reference.ts';
 import { openCatalog } from '../../../src/catalog/catalog.ts';
+import { exampleData } from '../../../src/api/webhook-examples.ts';
 import { ApiError, service_errors } from '../../../src/errors.ts';
 import { listEndpoints } from '../../../src/server.ts';
+import { eventBody, event_types } from '../../../src/webhooks/events.ts';
 import { formattedJson } from '../../helpers/formatted-json.ts';
 import { asObject } from '../harness.ts';
 import { completions_errors } from '../../../src/styles/completions/errors.ts';
@@ -42,6 +44,18 @@ const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
 describe('openapi.json', () => {
   test('is what the source generates (vitest -u writes it again)', async () => {
     await expect(formattedJson(document)).toMatchFileSnapshot(published);
+  });
+
+  test.each(event_types)('has a schema that the example of the event %s fits', (type) => {
+    const now = new Date('2026-01-31T12:00:00Z');
+    const event = { id: 'evt_x', type, account_id: 'acct_x', data: exampleData(type, 'USD', now) };
+    const body: unknown = JSON.parse(eventBody(event, now));
+    const { $ref } = asObject(
+      at(document, 'webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema'),
+    );
+    for (const pointer of [String($ref).slice(1), '/components/schemas/EventEnvelope'])
+      expect(validatorOf(pointer)(body)).toEqual([]);
+    expect(validatorOf(String($ref).slice(1))({ ...asObject(body), data: {} })).not.toEqual([]);
   });
 
   test('is valid OpenAPI 3.1', () => {

@@ -7,6 +7,7 @@ from ._async.feedback import AsyncFeedbackCalls
 from ._async.files import AsyncFiles, AsyncFileSource
 from ._async.models import AsyncModels
 from ._async.tasks import AsyncTasks
+from ._async.webhook_endpoints import AsyncWebhookEndpoints
 from ._chat import (
     ChatAnswer,
     ChatBody,
@@ -47,22 +48,37 @@ from ._sync.feedback import FeedbackCalls
 from ._sync.files import Files, FileSource
 from ._sync.models import Models
 from ._sync.tasks import Tasks
+from ._sync.webhook_endpoints import WebhookEndpoints
 from ._version import __version__
-from ._webhook import WebhookEvent, verify_webhook
+from ._webhook import EndpointEvent, WebhookEvent, verify_webhook
 from .types import (
     Balance,
+    BalanceLowEvent,
+    BalanceToppedUpEvent,
+    BudgetEvent,
     Cost,
     Estimate,
+    EventEnvelope,
     Feedback,
+    InvoiceCreatedEvent,
     Key,
     KeyUse,
     Model,
+    ModelRetiringEvent,
+    NewWebhookEndpoint,
     OutputItem,
+    SubscribedEvent,
     Task,
     TaskError,
+    TaskEvent,
     Transaction,
     UploadedFile,
     Usage,
+    WebhookEndpoint,
+    WebhookEventType,
+    WebhookFilters,
+    WebhookReplay,
+    WebhookTest,
 )
 
 __all__ = [
@@ -76,8 +92,12 @@ __all__ = [
     "AsyncMedley",
     "AsyncModels",
     "AsyncTasks",
+    "AsyncWebhookEndpoints",
     "AuthenticationError",
     "Balance",
+    "BalanceLowEvent",
+    "BalanceToppedUpEvent",
+    "BudgetEvent",
     "Chat",
     "ChatAnswer",
     "ChatBody",
@@ -93,7 +113,9 @@ __all__ = [
     "Cost",
     "Cursor",
     "Downloadable",
+    "EndpointEvent",
     "Estimate",
+    "EventEnvelope",
     "FailedGenerationsError",
     "Feedback",
     "FeedbackCalls",
@@ -103,20 +125,25 @@ __all__ = [
     "InsufficientBalanceError",
     "InternalError",
     "InvalidRequestError",
+    "InvoiceCreatedEvent",
     "Key",
     "KeyUse",
     "Medley",
     "MedleyError",
     "Model",
+    "ModelRetiringEvent",
     "Models",
+    "NewWebhookEndpoint",
     "NotFoundError",
     "OutputItem",
     "Page",
     "PermissionDeniedError",
     "RateLimitError",
     "RequestTimeoutError",
+    "SubscribedEvent",
     "Task",
     "TaskError",
+    "TaskEvent",
     "TaskFailedError",
     "Tasks",
     "Transaction",
@@ -125,8 +152,14 @@ __all__ = [
     "UpstreamTimeoutError",
     "Usage",
     "WaitTimeoutError",
+    "WebhookEndpoint",
+    "WebhookEndpoints",
     "WebhookError",
     "WebhookEvent",
+    "WebhookEventType",
+    "WebhookFilters",
+    "WebhookReplay",
+    "WebhookTest",
     "__version__",
     "verify_webhook",
 ]

@@ -49,7 +49,7 @@ class Repeats(Enum):
 class Request:
     """One request, for as many attempts as it takes."""
 
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "POST", "PATCH", "DELETE"]
     #: Below the base URL, or a whole address, to which the key is not sent.
     path: str
     query: Mapping[str, QueryValue] = field(default_factory=dict)
@@ -139,15 +139,17 @@ def _pairs_of(name: str, value: QueryValue) -> list[tuple[str, str]]:
     if isinstance(value, str | int):
         return [(name, str(value))]
     if isinstance(value, datetime):
-        return [(name, _utc(value).isoformat(timespec="milliseconds").replace("+00:00", "Z"))]
+        return [(name, json_time(value))]
     if isinstance(value, Mapping):
         return [(f"{name}[{key}]", text) for key, text in value.items()]
     return [(name, ",".join(value))]
 
 
-def _utc(value: datetime) -> datetime:
+def json_time(value: str | datetime) -> str:
     """A datetime without a zone has that of this machine, as everywhere in Python."""
-    return value.astimezone(timezone.utc)
+    if isinstance(value, str):
+        return value
+    return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def pause_before(request: Request, error: MedleyError, retries: int) -> float | None:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ._errors import MedleyError, WebhookError
-from .types import Task
+from .types import EventEnvelope, Task, WebhookEventType
 
 _SIGNATURES_MAX: Final = 16
 
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """A webhook whose signature is right."""
+    """A webhook to the `webhook_url` of a task."""
 
     type: Literal["task.succeeded", "task.failed"]
     #: The same at each attempt of one delivery.
@@ -30,19 +30,31 @@ class WebhookEvent:
     task: Task
 
 
+@dataclass(frozen=True)
+class EndpointEvent:
+    """A webhook to an endpoint of the account."""
+
+    #: A newer service may have other types: ignore what you do not know.
+    type: WebhookEventType
+    #: The same at each attempt of one delivery.
+    delivery_id: str
+    #: Its `type` decides about its `data`. It may come twice: deduplicate by its `id`.
+    event: EventEnvelope
+
+
 def verify_webhook(
     body: bytes | bytearray | memoryview | str,
     headers: Mapping[str, str],
     secret: str | Iterable[str],
     *,
     tolerance_s: float = 300,
-) -> WebhookEvent:
+) -> WebhookEvent | EndpointEvent:
     """Returns the event of a webhook whose signature is right; raises WebhookError otherwise.
 
-    `body` is what was received, before any parsing. `headers` are those of the request, in any case. `secret` is the
-    webhook secret of the account, or several while one is replaced. `tolerance_s` is the most seconds between the clock
-    of the sender and this one. It reads the headers of Standard Webhooks, which sign the time too, so that an old
-    request cannot be sent again.
+    `body` is what was received, before any parsing. `headers` are those of the request, in any case. `secret` is that
+    of the account, for the `webhook_url` of tasks, or that of an endpoint; or several, of both kinds and while one is
+    replaced. `tolerance_s` is the most seconds between the clock of the sender and this one. It reads the headers of
+    Standard Webhooks, which sign the time too, so that an old request cannot be sent again.
     """
     received = _bytes_of(body)
     keys = [_key_of(each) for each in ([secret] if isinstance(secret, str) else secret)]
@@ -77,13 +89,23 @@ def _has_signature(message: bytes, signatures: str, keys: Iterable[bytes]) -> bo
     return is_right
 
 
-def _event_of(delivery_id: str, body: bytes) -> WebhookEvent:
+def _event_of(delivery_id: str, body: bytes) -> WebhookEvent | EndpointEvent:
     try:
-        task: Task = json.loads(body)
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise WebhookError("The body is not JSON.") from error
+    if _has_texts(value, "status"):
+        task: Task = value
         is_failed = task["status"] == "failed"
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WebhookError("The body is not a task.") from error
-    return WebhookEvent(type="task.failed" if is_failed else "task.succeeded", delivery_id=delivery_id, task=task)
+        return WebhookEvent(type="task.failed" if is_failed else "task.succeeded", delivery_id=delivery_id, task=task)
+    if _has_texts(value, "id", "type") and isinstance(value.get("data"), dict):
+        event: EventEnvelope = value
+        return EndpointEvent(type=event["type"], delivery_id=delivery_id, event=event)
+    raise WebhookError("The body is neither a task nor an event.")
+
+
+def _has_texts(value: object, *names: str) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in names)
 
 
 def _bytes_of(body: bytes | bytearray | memoryview | str) -> bytes:

@@ -278,3 +278,205 @@ class Feedback(TypedDict):
     created_at: str
     #: Last time that it was given.
     updated_at: str
+
+
+SubscribedEvent = Literal["*", "task.*", "balance.*", "budget.*", "invoice.*", "model.*", "task.succeeded", "task.failed", "task.canceled", "balance.low", "balance.topped_up", "budget.threshold", "budget.exceeded", "invoice.created", "model.retiring"]
+
+
+WebhookEventType = Literal["task.succeeded", "task.failed", "task.canceled", "balance.low", "balance.topped_up", "budget.threshold", "budget.exceeded", "invoice.created", "model.retiring"]
+
+
+class WebhookFilters(TypedDict, total=False):
+    """Narrow events of tasks: each that is there must fit. Other events pass."""
+    #: Ids of models.
+    models: list[str]
+    #: Ids of keys.
+    keys: list[str]
+    #: Pairs that the metadata of the task has.
+    metadata: dict[str, str]
+
+
+class WebhookEndpoint(TypedDict):
+    id: str
+    object: Literal["webhook_endpoint"]
+    #: Receives a POST for each event.
+    url: str
+    #: For people.
+    description: str
+    #: Types of events, all of a kind as `task.*`, or `*` for all.
+    events: list[SubscribedEvent]
+    filters: WebhookFilters
+    #: A disabled endpoint gets nothing.
+    enabled: bool
+    #: `failing`: its deliveries failed for days. `gone`: its receiver answered 410.
+    disabled_reason: Literal["manual", "failing", "gone"] | None
+    #: When it was disabled.
+    disabled_at: str | None
+    #: The first failed attempt since one arrived.
+    failing_since: str | None
+    #: When an attempt arrived last, to the minute.
+    last_delivered_at: str | None
+    #: Until when the previous secret signs, too.
+    previous_secret_until: str | None
+    #: When it was registered.
+    created_at: str
+
+
+class NewWebhookEndpoint(TypedDict):
+    id: str
+    object: Literal["webhook_endpoint"]
+    #: Receives a POST for each event.
+    url: str
+    #: For people.
+    description: str
+    #: Types of events, all of a kind as `task.*`, or `*` for all.
+    events: list[SubscribedEvent]
+    filters: WebhookFilters
+    #: A disabled endpoint gets nothing.
+    enabled: bool
+    #: `failing`: its deliveries failed for days. `gone`: its receiver answered 410.
+    disabled_reason: Literal["manual", "failing", "gone"] | None
+    #: When it was disabled.
+    disabled_at: str | None
+    #: The first failed attempt since one arrived.
+    failing_since: str | None
+    #: When an attempt arrived last, to the minute.
+    last_delivered_at: str | None
+    #: Until when the previous secret signs, too.
+    previous_secret_until: str | None
+    #: When it was registered.
+    created_at: str
+    #: Signs what it receives. Shown only once.
+    secret: str
+
+
+class WebhookTest(TypedDict):
+    object: Literal["webhook_test"]
+    delivery_id: str
+    #: The status was from 200 to 299.
+    delivered: bool
+    status: int | None
+    #: Why there was no answer.
+    error: str | None
+    duration_ms: int
+    #: Of the answer.
+    headers: dict[str, str]
+    #: Its first 2 kB.
+    answer: str | None
+
+
+class WebhookReplay(TypedDict):
+    object: Literal["webhook_replay"]
+    #: Number of events.
+    events: int
+    #: There are more from this moment on: ask again. Null: these are all.
+    next_from: str | None
+    dry_run: bool
+
+
+class TaskEvent(TypedDict):
+    #: Of the event: deduplicate by it.
+    id: str
+    type: Literal["task.succeeded", "task.failed", "task.canceled"]
+    #: When it happened.
+    created_at: str
+    account_id: str
+    data: Task
+
+
+class BalanceLowEventData(TypedDict):
+    available: Cost
+    threshold: Cost
+
+
+class BalanceLowEvent(TypedDict):
+    #: Of the event: deduplicate by it.
+    id: str
+    type: Literal["balance.low"]
+    #: When it happened.
+    created_at: str
+    account_id: str
+    data: BalanceLowEventData
+
+
+class BalanceToppedUpEventData(TypedDict):
+    amount: Cost
+    available: Cost
+    reference: str
+
+
+class BalanceToppedUpEvent(TypedDict):
+    #: Of the event: deduplicate by it.
+    id: str
+    type: Literal["balance.topped_up"]
+    #: When it happened.
+    created_at: str
+    account_id: str
+    data: BalanceToppedUpEventData
+
+
+class BudgetEventData(TypedDict):
+    #: The key whose limit it is; null: it is of a budget.
+    key_id: str | None
+    key_name: str | None
+    #: The budget; null: it is of the limit of a key.
+    budget_id: str | None
+    budget_name: str | None
+    limit: Cost
+    used: Cost
+    used_percent: float
+    #: When it begins anew; null for a budget of all time.
+    resets_at: str | None
+
+
+class BudgetEvent(TypedDict):
+    #: Of the event: deduplicate by it.
+    id: str
+    type: Literal["budget.threshold", "budget.exceeded"]
+    #: When it happened.
+    created_at: str
+    account_id: str
+    data: BudgetEventData
+
+
+class InvoiceCreatedEventData(TypedDict):
+    number: str
+    #: Such as `2026-01`.
+    month: str
+    total: Cost
+    #: Number of the invoice that it supplements.
+    supplement_to: str | None
+
+
+class InvoiceCreatedEvent(TypedDict):
+    #: Of the event: deduplicate by it.
+    id: str
+    type: Literal["invoice.created"]
+    #: When it happened.
+    created_at: str
+    account_id: str
+    data: InvoiceCreatedEventData
+
+
+class ModelRetiringEventDataModels(TypedDict):
+    id: str
+    replacement: str | None
+
+
+class ModelRetiringEventData(TypedDict):
+    #: The day, such as `2026-01-31`.
+    ends_on: str
+    models: list[ModelRetiringEventDataModels]
+
+
+class ModelRetiringEvent(TypedDict):
+    #: Of the event: deduplicate by it.
+    id: str
+    type: Literal["model.retiring"]
+    #: When it happened.
+    created_at: str
+    account_id: str
+    data: ModelRetiringEventData
+
+
+EventEnvelope = TaskEvent | BalanceLowEvent | BalanceToppedUpEvent | BudgetEvent | InvoiceCreatedEvent | ModelRetiringEvent

@@ -31,6 +31,7 @@ from .http import AsyncHttp
 from .models import AsyncModels
 from .platform import Listener
 from .tasks import AsyncTasks
+from .webhook_endpoints import AsyncWebhookEndpoints
 
 
 class AsyncMedley:
@@ -41,6 +42,7 @@ class AsyncMedley:
     models: AsyncModels
     feedback: AsyncFeedbackCalls
     chat: AsyncChat
+    webhook_endpoints: AsyncWebhookEndpoints
 
     def __init__(
         self,
@@ -71,6 +73,7 @@ class AsyncMedley:
         self.models = AsyncModels(http)
         self.feedback = AsyncFeedbackCalls(http)
         self.chat = AsyncChat(http)
+        self.webhook_endpoints = AsyncWebhookEndpoints(http)
 
     def with_options(self, *, max_retries: int | None = None, timeout_s: float | None = None) -> AsyncMedley:
         """Returns a client with other settings and the same connections."""

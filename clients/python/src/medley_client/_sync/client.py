@@ -32,6 +32,7 @@ from .http import Http
 from .models import Models
 from .platform import Listener
 from .tasks import Tasks
+from .webhook_endpoints import WebhookEndpoints
 
 
 class Medley:
@@ -42,6 +43,7 @@ class Medley:
     models: Models
     feedback: FeedbackCalls
     chat: Chat
+    webhook_endpoints: WebhookEndpoints
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class Medley:
         self.models = Models(http)
         self.feedback = FeedbackCalls(http)
         self.chat = Chat(http)
+        self.webhook_endpoints = WebhookEndpoints(http)
 
     def with_options(self, *, max_retries: int | None = None, timeout_s: float | None = None) -> Medley:
         """Returns a client with other settings and the same connections."""
