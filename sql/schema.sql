@@ -945,6 +945,21 @@ create table model_checks (
   constraint model_checks_id_check CHECK ((id = 1))
 );
 
+create table model_hours (
+  model text not null,
+  start timestamptz not null,
+  calls integer not null,
+  failed integer not null,
+  first_p50_ms integer,
+  total_p50_ms integer,
+  constraint model_hours_pkey PRIMARY KEY (model, start),
+  constraint model_hours_calls_check CHECK ((calls > 0)),
+  constraint model_hours_check CHECK (((failed >= 0) AND (failed <= calls))),
+  constraint model_hours_first_p50_ms_check CHECK ((first_p50_ms >= 0)),
+  constraint model_hours_total_p50_ms_check CHECK ((total_p50_ms >= 0))
+);
+CREATE INDEX model_hours_by_start ON model_hours USING btree (start);
+
 create table model_overrides (
   model text not null,
   is_off boolean not null default false,

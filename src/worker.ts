@@ -34,6 +34,7 @@ import { removeEndedLeases } from './leases/leases.ts';
 import { removeOldTries } from './limits/backoff.ts';
 import { reconcile } from './money/reconciliation.ts';
 import { runModelCheck } from './monitoring/model-check.ts';
+import { addUpModelHours } from './monitoring/model-hours.ts';
 import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
@@ -60,6 +61,8 @@ const alerts_every_ms = 60_000;
 
 const add_up_every_ms = 15_000;
 const add_up_all_every_ms = 120_000;
+
+const model_hours_every_ms = 300_000;
 
 const check_every_ms = 300_000;
 /** The first check of a large service reads everything. */
@@ -98,6 +101,7 @@ export async function startWorker(app: App): Promise<void> {
   await app.engine.schedule('usage.all_sums', add_up_all_every_ms, async (stopped) => {
     await addUpUsage(upkeep.db, { behind: 1, stopped }); // reports over all accounts read what is behind
   });
+  await app.engine.schedule('models.hours', model_hours_every_ms, () => addUpModelHours(upkeep));
   await app.engine.schedule('books.check', check_every_ms, (stopped) => checkAll(upkeep, stopped), {
     limit_ms: check_ms_max,
   });

@@ -397,6 +397,7 @@ export type Settings = {
   readonly mail?: { readonly url: string; readonly from: string };
   /** Ways to sign in to the dashboard. */
   readonly sign_in: SignInSettings;
+  readonly status_page: { readonly public: boolean };
   /** Alerts to operators. */
   readonly alerts: AlertSettings;
   /** Currency → how much of it one unit of the base currency is, decimal text; the base currency is first. */

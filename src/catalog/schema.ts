@@ -24,6 +24,7 @@ import { catalog } from './default-schema.ts';
 import { content_log } from './content-log-schema.ts';
 import { retention } from './retention-schema.ts';
 import { sign_in } from './sign-in-schema.ts';
+import { status_page } from './status-page-schema.ts';
 import { storage } from './storage-schema.ts';
 import { tools } from './tools-schema.ts';
 
@@ -460,6 +461,7 @@ const catalog_schema = section(
     billing: Type.Optional(billing),
     mail: Type.Optional(mail),
     sign_in: Type.Optional(sign_in),
+    status_page: Type.Optional(status_page),
     alerts: Type.Optional(alerts),
     sandbox: Type.Optional(
       Type.Boolean({ description: 'The built-in sandbox provider and its models.', default: true }),

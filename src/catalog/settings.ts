@@ -70,6 +70,7 @@ export function settingsOf(file: CatalogFile): Settings {
     ...(billing?.top_up_text !== undefined && { top_up_text: billing.top_up_text }),
     ...(mail && { mail }),
     sign_in: signInOf(file.sign_in),
+    status_page: { public: file.status_page?.public ?? false },
     alerts: alertsOf(file.alerts),
     currencies,
     base_currency,

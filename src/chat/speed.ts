@@ -45,7 +45,12 @@ export type SpeedRange = EndedRange & {
 export const speed_rows_max = 1_000;
 
 /** Returns the speed of the range's calls and tasks by these groups, the most calls first. */
-export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly SpeedGroup[]): Promise<SpeedRow[]> {
+export async function speedOf(
+  db: Queryable,
+  range: SpeedRange,
+  groups: readonly SpeedGroup[],
+  rows_max = speed_rows_max,
+): Promise<SpeedRow[]> {
   assert(
     groups.every((group) => speedGroupNamed(group) !== undefined),
     'speed is grouped by known names, which become part of the statement',
@@ -75,7 +80,7 @@ export async function speedOf(db: Queryable, range: SpeedRange, groups: readonly
           filter (where is_ok and output_tokens > 1 and total_ms - first_ms >= ${streamed_ms_min}) as tokens_per_second,
         sum(scores)::integer as feedback_count, sum(score) / nullif(sum(scores), 0) as feedback_score
        from grouped ${names.length > 0 ? `group by ${names.join(', ')}` : 'having count(*) > 0'}
-      order by count desc${names.map((name) => `, ${name}`).join('')} limit ${speed_rows_max}`,
+      order by count desc${names.map((name) => `, ${name}`).join('')} limit ${rows_max}`,
     values,
   );
   return rows.map((row) => speedRow(row, groups.length));

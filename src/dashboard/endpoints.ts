@@ -77,6 +77,7 @@ import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
 import { admin_speed, get_speed } from './speed.ts';
+import { get_status } from './status.ts';
 import { get_spend_mail, set_spend_mail } from './spend-mail.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
 import {
@@ -143,6 +144,7 @@ const endpoints: readonly Endpoint<App>[] = [
   get_speed,
   set_feedback,
   admin_speed,
+  get_status,
   get_usage_table,
   get_spend_mail,
   set_spend_mail,

@@ -32,6 +32,7 @@ const pages = [
   'chats',
   'usage',
   'speed',
+  'status',
   'billing',
   'budgets',
   'keys',

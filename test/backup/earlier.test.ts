@@ -79,6 +79,7 @@ const later_tables = [
   'device_logins',
   'saved_views',
   'spend_mails',
+  'model_hours',
   'projects',
   'chat_contents',
   'feedback',

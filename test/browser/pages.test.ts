@@ -45,6 +45,7 @@ beforeAll(async () => {
     ['chat', `/chats/${chat.headers.get('x-request-id')}`],
     ['usage', '/usage'],
     ['speed', '/speed'],
+    ['status', '/status'],
     ['billing', '/billing'],
     ['budgets', '/budgets'],
     ['keys', '/keys'],

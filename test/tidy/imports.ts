@@ -30,7 +30,7 @@ const dashboard: Codebase = {
   modules: (
     'styles below guide proof updated api queries session theme ui shell ' +
     'pages/activity pages/admin pages/billing pages/budgets pages/chat pages/device pages/home pages/keys pages/models pages/playground ' +
-    'pages/settings pages/sign-in pages/task pages/usage pages/speed pages/webhooks router main'
+    'pages/settings pages/sign-in pages/task pages/usage pages/speed pages/status pages/webhooks router main'
   ).split(' '),
   moduleOf: (path) => /^(?:pages\/)?[^./]+/.exec(path.slice('web/src/'.length))?.[0] ?? '',
   mayImport: (path) => path.startsWith('src/dashboard/views/'),

@@ -60,6 +60,12 @@ const confirmEmail = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/ConfirmEmail.tsx'), 'ConfirmEmail'),
 });
 
+const status = createRoute({
+  getParentRoute: () => root,
+  path: '/status',
+  component: lazyRouteComponent(() => import('./pages/status/Status.tsx'), 'Status'),
+});
+
 /** Everything below needs somebody who has signed in. */
 const signedIn = createRoute({ getParentRoute: () => root, id: 'signed-in', component: SignedIn });
 
@@ -268,6 +274,7 @@ const routeTree = root.addChildren([
   invitation,
   resetPassword,
   confirmEmail,
+  status,
   signedIn.addChildren([
     home,
     activity,

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
 import { ChoiceFilter, Filters, typed_choice } from '../../ui/Filters.tsx';
+import { ButtonTo } from '../../ui/LinkTo.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { SearchField } from '../../ui/SearchField.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
@@ -25,6 +26,11 @@ export function Models() {
     <Page
       title="Models"
       about="The models of this service, their prices, and your results of the last seven days. Select up to four to compare them."
+      actions={
+        <ButtonTo variant="default" href="/status">
+          Status
+        </ButtonTo>
+      }
     >
       <Tabs value={view === 'changes' ? 'changes' : 'models'} onChange={show} keepMounted={false}>
         <Tabs.List mb="md">
