@@ -18,7 +18,7 @@ type Parts = {
   readonly login: Login;
 };
 
-/** What the page Status shows: to anybody if the operator says so, else to who has signed in. Without numbers of calls, which are the operator's own. */
+/** Answers for the page Status: to anybody if the operator says so, else to who has signed in. Without numbers of calls, which are the operator's own. */
 export const get_status: Endpoint<Parts> = {
   method: 'GET',
   path: '/status.json',

@@ -2,7 +2,7 @@ import { speedOf } from '../chat/speed.ts';
 import type { Queryable } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 
-/** How each model served, hour by hour, in the numbers of the page Speed. */
+/** Hours of each model, in the numbers of the page Speed: how many calls it had, how many failed, how long they took. */
 
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
@@ -14,7 +14,7 @@ const late_ms = 2 * hour_ms;
 const catch_up_ms = 3 * day_ms;
 
 /** Days for which hours are kept, today with them. */
-export const status_days = 90;
+const status_days = 90;
 
 /** So many hours of models are added up at once. */
 const rows_max = 100_000;

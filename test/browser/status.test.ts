@@ -74,5 +74,6 @@ test('a status for users leads to the sign-in, and back', limit, async () => {
   await page.waitForURL((url) => url.pathname === '/sign-in' && url.searchParams.get('next') === '/status');
   await signIn(page, closed.app, somebody.user_id, '/status');
   await page.getByText('No calls in the last 24 hours').first().waitFor();
+  expect(new URL(page.url()).pathname).toBe('/status');
   await context.close();
 });

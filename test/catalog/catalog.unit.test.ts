@@ -111,7 +111,14 @@ describe('the catalogue without a file', () => {
 });
 
 /** Settings without those that have tests of their own. */
-function mostOf({ alerts: _alerts, sign_in: _sign_in, content: _content, currencies, ...others }: Settings) {
+function mostOf({
+  alerts: _alerts,
+  sign_in: _sign_in,
+  status_page: _status,
+  content: _content,
+  currencies,
+  ...others
+}: Settings) {
   return { ...others, currencies: [...currencies] };
 }
 
@@ -147,7 +154,7 @@ describe('the catalogue with a file', () => {
     );
   });
 
-  it('reads every setting but those of alerts, sign-in and contents', async () => {
+  it('reads every setting but those of alerts, sign-in, status and contents', async () => {
     const { current } = await open(`version: 1
 currencies: { PLN: "1", USD: "0.27" }
 server: { base_url: "https://x.example/", trusted_proxies: [10.0.0.0/8], cors_origins: ["https://a.example"], hsts: off }

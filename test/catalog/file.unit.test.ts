@@ -27,7 +27,7 @@ describe('a file of the wrong form is reported', () => {
       ['version: 1\n▸limit: {}', 'limit: is not a known setting. Did you mean "limits"?'],
       [
         'version: 1\n▸__proto__: {}',
-        `__proto__: is not a known setting. Known here: version, currencies, server, limits, money, routing, net, webhooks, outputs, tasks, retention, storage, backup, files, responses, content_log, tools, billing, mail, sign_in, alerts, sandbox, catalog, providers, models, aliases.`,
+        `__proto__: is not a known setting. Known here: version, currencies, server, limits, money, routing, net, webhooks, outputs, tasks, retention, storage, backup, files, responses, content_log, tools, billing, mail, sign_in, status_page, alerts, sandbox, catalog, providers, models, aliases.`,
       ],
       [
         'version: 1\nserver: { ▸cache: 1 }',

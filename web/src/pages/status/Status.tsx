@@ -12,7 +12,7 @@ import { durationText, Time } from '../../ui/Time.tsx';
 
 const refresh_every_ms = 60_000;
 
-/** How each model serves: for people who have signed in, and for anybody if the operator says so. */
+/** The status of each model: for people who have signed in, and for anybody if the operator says so. */
 export function Status() {
   const query = useQuery({
     queryKey: ['status'],
