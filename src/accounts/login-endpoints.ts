@@ -111,7 +111,7 @@ function setUp(parts: Parts) {
     const who = { user_id: session.user.id, session_id: session.session.id };
     const outcome = await setUpPerson(db, who, person, now());
     if (outcome === 'has_password') throw new APIError('CONFLICT', { message: done_already });
-    if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: taken });
+    if (outcome === 'address_taken') throw new APIError('CONFLICT', { message: taken, param: 'email' });
     if (asks_proof) await askProof(parts, session.user.id, email);
     const user = { ...session.user, name, ...(!asks_proof && { email }) };
     await setSessionCookie(ctx, { session: session.session, user });

@@ -51,12 +51,12 @@ export async function beginChallenge(
 
 /** Fields of a body that may be anything; each throws what the library answers as a 400. */
 export function makeReader(APIError: Parts['APIError'], body: unknown) {
-  const refuse = (message: string) => new APIError('BAD_REQUEST', { message });
+  const refuse = (param: string, message: string) => new APIError('BAD_REQUEST', { message, param });
   const text = (field: string, length_max: number): string => {
     const value = isRecord(body) ? body[field] : undefined;
     const fits = typeof value === 'string' && value.trim() !== '' && value.length <= length_max;
     if (fits && !value.includes('\0')) return value;
-    throw refuse(`${field} is required, and at most ${length_max} characters long.`);
+    throw refuse(field, `${field} is required, and at most ${length_max} characters long.`);
   };
   return {
     text,
@@ -66,13 +66,13 @@ export function makeReader(APIError: Parts['APIError'], body: unknown) {
       const problem = is_long
         ? weaknessOf(value, owner)
         : `The password needs at least ${password_length.min} characters.`;
-      if (problem !== undefined) throw refuse(problem);
+      if (problem !== undefined) throw refuse('password', problem);
       return value;
     },
     email: () => {
       const value = text('email', 254).trim().toLowerCase();
       if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(value) && !value.endsWith(`@${no_mail_domain}`)) return value;
-      throw refuse('email must be an e-mail address.');
+      throw refuse('email', 'email must be an e-mail address.');
     },
   };
 }

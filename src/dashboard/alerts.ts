@@ -125,15 +125,19 @@ function readQuiet(value: unknown): QuietHours | null {
   if (value === null) return null;
   const { from, to, time_zone } = isRecord(value) ? value : {};
   const quiet = { from: minuteOf('from', from), to: minuteOf('to', to), time_zone };
-  if (quiet.from === quiet.to) throw wrong('quiet_hours', 'Quiet hours must end at another time than they begin.');
+  if (quiet.from === quiet.to) throw wrong('quiet_hours.to', 'Quiet hours must end at another time than they begin.');
   if (typeof time_zone !== 'string' || time_zone.length > 100 || !isTimeZone(time_zone))
-    throw wrong('quiet_hours', 'time_zone must be the name of a time zone, such as Europe/Warsaw.');
+    throw wrong(
+      'quiet_hours.time_zone',
+      'quiet_hours.time_zone must be the name of a time zone, such as Europe/Warsaw.',
+    );
   return { ...quiet, time_zone };
 }
 
 function minuteOf(name: string, value: unknown): number {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(typeof value === 'string' ? value : '') ?? [];
-  if (hours === undefined) throw wrong('quiet_hours', `${name} must be a time of day, such as 22:00.`);
+  if (hours === undefined)
+    throw wrong(`quiet_hours.${name}`, `quiet_hours.${name} must be a time of day, such as 22:00.`);
   return 60 * Number(hours) + Number(minutes);
 }
 

@@ -107,7 +107,7 @@ export const create_invitation = account_endpoint(
     if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
     const invitation = { account_id: account.id, email, role, inviter_id: person.user.id };
     const invited = await invite(app.db, invitation, new Date(app.clock.now()));
-    if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`);
+    if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`, { param: 'email' });
     if (invited === 'too_many') throw tooMany();
     await note(app, call, 'invitation.create', undefined, { email, role });
     const link = linkOf(app, invited.id);

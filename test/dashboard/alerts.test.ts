@@ -78,10 +78,10 @@ describe('the settings of alerts', () => {
     [{ webhook_url: 'http://169.254.169.254/latest' }, 'webhook_url'],
     [{ webhook_url: 'file:///etc/passwd' }, 'webhook_url'],
     [{ webhook_url: 7 }, 'webhook_url'],
-    [{ quiet_hours: { from: '22:00', to: '22:00', time_zone: 'UTC' } }, 'quiet_hours'],
-    [{ quiet_hours: { from: '25:00', to: '22:00', time_zone: 'UTC' } }, 'quiet_hours'],
-    [{ quiet_hours: { from: '21:00', to: '22:00', time_zone: 'Mars\0' } }, 'quiet_hours'],
-    [{ quiet_hours: 'night' }, 'quiet_hours'],
+    [{ quiet_hours: { from: '22:00', to: '22:00', time_zone: 'UTC' } }, 'quiet_hours.to'],
+    [{ quiet_hours: { from: '25:00', to: '22:00', time_zone: 'UTC' } }, 'quiet_hours.from'],
+    [{ quiet_hours: { from: '21:00', to: '22:00', time_zone: 'Mars\0' } }, 'quiet_hours.time_zone'],
+    [{ quiet_hours: 'night' }, 'quiet_hours.from'],
     [{ per_hour_max: 101 }, 'per_hour_max'],
   ])('are refused as %j, by the name of the field', async (change, param) => {
     const before = (await read()).settings;

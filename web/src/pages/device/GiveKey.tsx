@@ -5,6 +5,7 @@ import type { DeviceLoginView } from '../../../../src/dashboard/views/device-log
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
+import { fieldErrors, type FieldErrors } from '../../ui/field-error.ts';
 import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { useDenial } from '../../ui/MayButton.tsx';
 import { Failed } from '../../ui/states.tsx';
@@ -34,7 +35,11 @@ export function GiveKey({ code, program, onGiven, onRefused }: Props) {
     },
   });
   const refuse = useMutation({ mutationFn: () => api.post('/dash/device-login/deny', { code }), onSuccess: onRefused });
-  const error = give.error ?? refuse.error;
+  const problem = fieldErrors(give.error ?? refuse.error, {
+    name: 'Name of the key',
+    limit: 'Monthly limit',
+    expires_at: 'Expires',
+  });
   return (
     <form onSubmit={form.onSubmit((values) => give.mutate(values))}>
       <Stack>
@@ -57,9 +62,9 @@ export function GiveKey({ code, program, onGiven, onRefused }: Props) {
             allowDeselect={false}
           />
         )}
-        <KeyFields form={form} currency={account.currency} />
+        <KeyFields form={form} currency={account.currency} problem={problem} />
         {denial !== undefined && <Alert color="yellow">{denial}</Alert>}
-        {error && <Failed error={error} />}
+        {problem.other && <Failed error={problem.other} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={() => refuse.mutate()} loading={refuse.isPending}>
             Refuse
@@ -73,7 +78,9 @@ export function GiveKey({ code, program, onGiven, onRefused }: Props) {
   );
 }
 
-function KeyFields({ form, currency }: { form: UseFormReturnType<Values>; currency: string }) {
+type FieldProps = { form: UseFormReturnType<Values>; currency: string; problem: FieldErrors };
+
+function KeyFields({ form, currency, problem }: FieldProps) {
   return (
     <>
       <TextInput
@@ -83,14 +90,16 @@ function KeyFields({ form, currency }: { form: UseFormReturnType<Values>; curren
         maxLength={100}
         autoComplete="off"
         {...form.getInputProps('name')}
+        error={problem.of('name')}
       />
-      <MonthlyLimit currency={currency} {...form.getInputProps('limit')} />
+      <MonthlyLimit currency={currency} {...form.getInputProps('limit')} error={problem.of('limit')} />
       <Select
         label="Expires"
         data={key_ends}
         allowDeselect={false}
         key={form.key('ends')}
         {...form.getInputProps('ends')}
+        error={problem.of('expires_at')}
       />
     </>
   );

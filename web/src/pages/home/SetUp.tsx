@@ -4,6 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { useSession } from '../../session.tsx';
+import { fieldErrors } from '../../ui/field-error.ts';
 import { IssuerButtons, useWaysIn } from '../../ui/Issuers.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { password_rule } from '../../ui/password.ts';
@@ -49,6 +50,7 @@ function Form({ close }: { close: () => void }) {
       close();
     },
   });
+  const problem = fieldErrors(error, { name: 'Your name', email: 'E-mail address', password: 'Password' });
   return (
     <form onSubmit={form.onSubmit((values) => mutate(values))}>
       <Stack>
@@ -59,6 +61,7 @@ function Form({ close }: { close: () => void }) {
           maxLength={100}
           data-autofocus
           {...form.getInputProps('name')}
+          error={problem.of('name')}
         />
         <TextInput
           label="E-mail address"
@@ -67,6 +70,7 @@ function Form({ close }: { close: () => void }) {
           autoComplete="username"
           required
           {...form.getInputProps('email')}
+          error={problem.of('email')}
         />
         <PasswordInput
           label="Password"
@@ -75,8 +79,10 @@ function Form({ close }: { close: () => void }) {
           autoComplete="new-password"
           required
           {...form.getInputProps('password')}
+          error={problem.of('password')}
+          aria-invalid={problem.of('password') !== undefined} // the library marks other fields, not this one
         />
-        {error && <Failed error={error} />}
+        {problem.other && <Failed error={problem.other} />}
         <Button type="submit" loading={isPending}>
           Save
         </Button>

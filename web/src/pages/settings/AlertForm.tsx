@@ -4,6 +4,7 @@ import { useState } from 'react';
 import type { AlertSettingsView, AlertsView, QuietHoursView } from '../../../../src/dashboard/views/alerts.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { fieldErrors, type FieldErrors } from '../../ui/field-error.ts';
 import { MayButton, useDenial } from '../../ui/MayButton.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
@@ -23,6 +24,17 @@ type Props = {
   settings: AlertSettingsView;
   change: (change: Partial<AlertSettingsView>) => void;
   is_locked: boolean;
+  problem: FieldErrors;
+};
+
+const labels = {
+  error_percent: 'The share',
+  roles: 'Roles',
+  webhook_url: 'The webhook',
+  per_hour_max: 'Messages per hour',
+  'quiet_hours.from': 'From',
+  'quiet_hours.to': 'To',
+  'quiet_hours.time_zone': 'The time zone',
 };
 
 /** Chooses the alerts, and who hears of them when. */
@@ -42,6 +54,8 @@ export function AlertForm({ view }: { view: AlertsView }) {
     save.reset(); // what was saved is another one now
     setSettings((now) => ({ ...now, ...changed }));
   };
+  const problem = fieldErrors(save.error, labels);
+  const parts = { settings, change, is_locked, problem };
   return (
     <Card title="What to send, and where">
       <form
@@ -51,10 +65,10 @@ export function AlertForm({ view }: { view: AlertsView }) {
         }}
       >
         <Stack gap="md">
-          <Kinds settings={settings} change={change} is_locked={is_locked} />
-          <Recipients settings={settings} change={change} is_locked={is_locked} />
-          <Quiet settings={settings} change={change} is_locked={is_locked} />
-          {save.error && <Failed error={save.error} />}
+          <Kinds {...parts} />
+          <Recipients {...parts} />
+          <Quiet {...parts} />
+          {problem.other && <Failed error={problem.other} />}
           <Group>
             <MayButton right="webhooks" type="submit" loading={save.isPending}>
               Save
@@ -67,7 +81,7 @@ export function AlertForm({ view }: { view: AlertsView }) {
   );
 }
 
-function Kinds({ settings, change, is_locked }: Props) {
+function Kinds({ settings, change, is_locked, problem }: Props) {
   const { key_limit, webhooks_failing, error_percent } = settings;
   return (
     <Stack gap="xs">
@@ -99,6 +113,7 @@ function Kinds({ settings, change, is_locked }: Props) {
           value={error_percent}
           disabled={is_locked}
           onChange={(value) => change({ error_percent: Number(value) })}
+          error={problem.of('error_percent')}
           w={260}
         />
       )}
@@ -106,13 +121,14 @@ function Kinds({ settings, change, is_locked }: Props) {
   );
 }
 
-function Recipients({ settings: { roles, webhook_url, per_hour_max }, change, is_locked }: Props) {
+function Recipients({ settings: { roles, webhook_url, per_hour_max }, change, is_locked, problem }: Props) {
   return (
     <Stack gap="sm">
       <Checkbox.Group
         label="Mail to members with these roles"
         description="At the addresses that they have proved."
         value={[...roles]}
+        error={problem.of('roles')}
         onChange={(values) =>
           change({ roles: role_choices.map(({ value }) => value).filter((role) => values.includes(role)) })
         }
@@ -131,6 +147,7 @@ function Recipients({ settings: { roles, webhook_url, per_hour_max }, change, is
         value={webhook_url ?? ''}
         readOnly={is_locked}
         onChange={({ currentTarget }) => change({ webhook_url: currentTarget.value.trim() || null })}
+        error={problem.of('webhook_url')}
         maw={520}
       />
       <NumberInput
@@ -142,13 +159,14 @@ function Recipients({ settings: { roles, webhook_url, per_hour_max }, change, is
         value={per_hour_max}
         disabled={is_locked}
         onChange={(value) => change({ per_hour_max: Number(value) })}
+        error={problem.of('per_hour_max')}
         w={260}
       />
     </Stack>
   );
 }
 
-function Quiet({ settings: { quiet_hours }, change, is_locked }: Props) {
+function Quiet({ settings: { quiet_hours }, change, is_locked, problem }: Props) {
   const set = (changed: Partial<QuietHoursView>) =>
     quiet_hours && change({ quiet_hours: { ...quiet_hours, ...changed } });
   return (
@@ -167,6 +185,7 @@ function Quiet({ settings: { quiet_hours }, change, is_locked }: Props) {
             value={quiet_hours.from}
             readOnly={is_locked}
             onChange={({ currentTarget }) => set({ from: currentTarget.value })}
+            error={problem.of('quiet_hours.from')}
           />
           <TextInput
             label="To"
@@ -174,6 +193,7 @@ function Quiet({ settings: { quiet_hours }, change, is_locked }: Props) {
             value={quiet_hours.to}
             readOnly={is_locked}
             onChange={({ currentTarget }) => set({ to: currentTarget.value })}
+            error={problem.of('quiet_hours.to')}
           />
           <Autocomplete
             label="Time zone"
@@ -182,6 +202,7 @@ function Quiet({ settings: { quiet_hours }, change, is_locked }: Props) {
             value={quiet_hours.time_zone}
             readOnly={is_locked}
             onChange={(value) => set({ time_zone: value.trim() })}
+            error={problem.of('quiet_hours.time_zone')}
             w={220}
           />
         </Group>

@@ -5,6 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { InvitedView, PendingInvitationView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { fieldErrors } from '../../ui/field-error.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { CodeBox, Copy } from '../../ui/Copy.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
@@ -89,6 +90,7 @@ export function Invite({ close }: { close: () => void }) {
       </Modal>
     );
   }
+  const problem = fieldErrors(error, { email: 'E-mail address', role: 'Role' });
   return (
     <Modal opened onClose={close} title={`Invite somebody to ${account.name}`}>
       <form onSubmit={form.onSubmit((values) => mutate(values))}>
@@ -100,15 +102,16 @@ export function Invite({ close }: { close: () => void }) {
             required
             data-autofocus
             {...form.getInputProps('email')}
+            error={problem.of('email')}
           />
-          <Radio.Group label="Role" key={form.key('role')} {...form.getInputProps('role')}>
+          <Radio.Group label="Role" key={form.key('role')} {...form.getInputProps('role')} error={problem.of('role')}>
             <Stack gap="xs" mt="xs">
               {role_choices.map(({ value, label }) => (
                 <Radio key={value} value={value} label={label} description={role_words[value].may} />
               ))}
             </Stack>
           </Radio.Group>
-          <FormEnd word="Invite" isPending={isPending} error={error} cancel={close} />
+          <FormEnd word="Invite" isPending={isPending} error={problem.other} cancel={close} />
         </Stack>
       </form>
     </Modal>

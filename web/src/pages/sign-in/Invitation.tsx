@@ -5,6 +5,7 @@ import type { InvitationView } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
 import { below, own_path } from '../../below.ts';
 import { useMe } from '../../session.tsx';
+import { fieldErrors } from '../../ui/field-error.ts';
 import { IssuerButtons, useWaysIn } from '../../ui/Issuers.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
@@ -84,10 +85,18 @@ function JoinByPassword({ link, here }: { link: Link; here: string }) {
     mutationFn: (values: { name: string; password: string }) => api.post('/auth/join', { ...values, ...link }),
     onSuccess: arrive,
   });
+  const problem = fieldErrors(error, { name: 'Your name', password: 'The password' });
   return (
     <form onSubmit={form.onSubmit((values) => mutate(values))}>
       <Stack>
-        <TextInput label="Your name" autoComplete="name" required maxLength={100} {...form.getInputProps('name')} />
+        <TextInput
+          label="Your name"
+          autoComplete="name"
+          required
+          maxLength={100}
+          {...form.getInputProps('name')}
+          error={problem.of('name')}
+        />
         <PasswordInput
           label="Choose a password"
           description={password_rule}
@@ -95,8 +104,10 @@ function JoinByPassword({ link, here }: { link: Link; here: string }) {
           autoComplete="new-password"
           required
           {...form.getInputProps('password')}
+          error={problem.of('password')}
+          aria-invalid={problem.of('password') !== undefined} // the library marks other fields, not this one
         />
-        {error && <Failed error={error} />}
+        {problem.other && <Failed error={problem.other} />}
         <Button type="submit" loading={isPending}>
           Join
         </Button>
