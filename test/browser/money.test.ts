@@ -111,6 +111,21 @@ describe('the usage page', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('sorts its sums by each column, and keeps the total at the end', async () => {
+    const { page } = await open(owner.user_id, '/usage?group=model');
+    const sums = page.getByRole('table', { name: 'Sums by model' });
+    await sums.waitFor();
+    const names = async () => textOf(await sums.getByRole('rowheader').allTextContents());
+    const sort = (name: string) => sums.getByRole('columnheader', { name }).getByRole('button').click();
+    await expect.poll(names).toEqual(['sandbox/image', 'sandbox/chat', 'Total']);
+    await sort('Model');
+    await expect.poll(names).toEqual(['sandbox/chat', 'sandbox/image', 'Total']);
+    await sort('Cost');
+    await expect.poll(names).toEqual(['sandbox/image', 'sandbox/chat', 'Total']);
+    await sort('Cost');
+    await expect.poll(names).toEqual(['sandbox/chat', 'sandbox/image', 'Total']);
+  });
+
   it('says when there is no usage, and how to see more', async () => {
     const { page } = await open(owner.user_id, '/usage?model=sandbox%2Fvideo');
     await page.getByText('Nothing matches these filters').waitFor();

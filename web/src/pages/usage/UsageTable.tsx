@@ -4,25 +4,39 @@ import type { Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
+import { useSorted, type SortValue } from '../../ui/sorting.ts';
 import { groupName, groupPhrase, nameOf } from './groups.ts';
 import { sortedUnits, unitText } from './units.ts';
 
-/** Sums of the range by group, beside those of the range before. */
+type UsageRow = UsageView['rows'][number];
+
+const values: Readonly<Record<string, (row: UsageRow) => SortValue>> = {
+  Cost: ({ cost }) => Number(cost.exact),
+  'Period before': ({ before }) => Number(before?.cost.exact ?? 0),
+  Change: ({ cost, before }) => growth(Number(cost.exact), Number(before?.cost.exact ?? 0)),
+  Charges: ({ count }) => count,
+};
+
+/** New ones have grown the most. */
+function growth(now: number, before: number): number {
+  if (now === before) return 1;
+  return before === 0 ? Infinity : now / before;
+}
+
+/** Sums of the range by group, beside those of the range before; the total stays at the end. */
 export function UsageTable({ view }: { view: UsageView }) {
   const { rows, total, total_before, group } = view;
+  const { sorted, sortOf } = useSorted(rows, { ...values, Name: (row) => nameOf(row, group) });
   return (
     <ListTable
       caption={`Sums by ${groupPhrase(group)}`}
       columns={[
-        { name: groupName(group) },
-        { name: 'Cost', align: 'right' },
-        { name: 'Period before', align: 'right' },
-        { name: 'Change', align: 'right' },
-        { name: 'Charges', align: 'right' },
+        { name: groupName(group), sort: sortOf('Name') },
+        ...Object.keys(values).map((name) => ({ name, align: 'right' as const, sort: sortOf(name) })),
         { name: 'Units' },
       ]}
     >
-      {rows.map(({ id, name, before, ...used }) => (
+      {sorted.map(({ id, name, before, ...used }) => (
         <Row key={id} name={<RowName view={view} id={id} name={name} />} used={used} before={before ?? undefined} />
       ))}
       <Row name="Total" used={total} before={total_before} is_total />
