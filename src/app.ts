@@ -229,7 +229,7 @@ async function openParts(
   const log = options.log ?? openLog(config.log_level, config.log, options.command ? undefined : config.log_file);
   const adapters = { ...built_in, ...options.adapters };
   const catalog = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
-  if (!options.command) warnAbout(config, catalog, log);
+  if (!options.command) warnOfRedis(config, log);
   const db = await openData(config, { command: options.command === true, log }, onStop);
   await migrate(db);
   const { clock, content_keys } = await tieToDatabase(catalog, db, config, options, onStop);
@@ -304,9 +304,8 @@ function openWatch({ traces, role }: Config, log: Logger, onStop: App['onStop'])
   return { metrics, tracer };
 }
 
-function warnAbout({ redis_url }: Config, { current }: CatalogHolder, log: Logger): void {
+function warnOfRedis({ redis_url }: Config, log: Logger): void {
   if (redis_url) log.warn('REDIS_URL is set, but nothing here needs Redis: nodes share their limits by the database');
-  for (const warning of current.warnings) log.warn(showProblem(warning));
 }
 
 /** The time of the database, which all nodes share. */
@@ -440,6 +439,7 @@ async function hearOthers(
   onStop(() => added.close());
   const overrides = await watchOverrides(db, catalog, listener, onError);
   onStop(() => overrides.close());
+  for (const warning of catalog.current.warnings) log.warn(showProblem(warning));
   return { overrides, added };
 }
 

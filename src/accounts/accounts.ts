@@ -131,8 +131,8 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
 }
 
 /**
- * Accounts whose name or id has these letters, or the name or address of one of their people, newest first: ids sort by
- * time, so they are the cursor.
+ * Accounts whose name or id has these letters, or the name or address of one of their people, or which have a key with
+ * this id or these last four characters, newest first: ids sort by time, so they are the cursor.
  */
 export async function searchAccounts(
   db: Queryable,
@@ -140,6 +140,7 @@ export async function searchAccounts(
 ): Promise<Account[]> {
   return db.query<Account>(
     `select * from accounts where ($1 = '' or strpos(lower(name), lower($1)) > 0 or strpos(id, $1) > 0
+          or id in (select account_id from api_keys where id = $1 or (last_four = $1 and kind = 'program'))
           or id in (select m."organizationId" from auth.member m join auth."user" u on u.id = m."userId"
                      where strpos(lower(u.email), lower($1)) > 0 or strpos(lower(u.name), lower($1)) > 0))
         and ($2::text is null or id < $2) order by id desc limit $3`,

@@ -224,15 +224,27 @@ export async function checkCatalogFile(
 ): Promise<{ errors: string[]; warnings: string[] }> {
   const surroundings = surroundingsOf(options);
   const reading = await readFrom(path, surroundings);
-  const lines = linesOf(reading.ok ? reading.warnings : reading.problems);
-  if (reading.ok && options.added) lines.warnings.push(...unusedLines(options.added, reading.content, surroundings));
+  if (!reading.ok) return linesOf(reading.problems);
+  if (!options.added) return linesOf(reading.warnings);
+  const { content, unused } = addedPart(options.added, reading.content, surroundings);
+  const lines = linesOf(withoutAliasesOf(content.models, reading.content, reading.warnings));
+  lines.warnings.push(...[...unused].map(([what, reason]) => `added in the dashboard: ${what}: ${reason}`));
   return lines;
 }
 
-/** Says what operators added in the dashboard and is not in use with this file. */
-function unusedLines(added: Added, file: CatalogFile, surroundings: Surroundings): string[] {
-  const { unused } = addedPart(added, file, surroundings);
-  return [...unused].map(([what, reason]) => `added in the dashboard: ${what}: ${reason}`);
+/** Leaves out the warnings that the model of an alias is missing where it was added in the dashboard. */
+function withoutAliasesOf(
+  added: CatalogFile['models'],
+  { aliases }: CatalogFile,
+  warnings: readonly Problem[],
+): Problem[] {
+  const there = new Set(added?.map(({ id }) => id));
+  const paths = Object.entries(aliases ?? {}).flatMap(([name, { models }]) =>
+    models.flatMap(({ model }, index) =>
+      there.has(model) ? [showPath(['aliases', name, 'models', index, 'model'])] : [],
+    ),
+  );
+  return warnings.filter(({ path }) => !paths.includes(path));
 }
 
 /** The same of the default catalogue, whatever keys there are. */
@@ -372,7 +384,7 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
     return provider !== undefined && surroundings.canServe(provider.adapter, kind);
   };
   const models = parts.flatMap(([, part]) => buildModels(part, { base_currency: settings.base_currency, usable }));
-  const [, , [, defaults]] = parts;
+  const [, [, added_part], [, defaults]] = parts;
   const keyed_providers = Object.keys(defaults.providers ?? {});
   return {
     settings,
@@ -381,7 +393,7 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
     providers,
     keyed_providers,
     retired: new Map(),
-    warnings: [...warnings, ...problems],
+    warnings: [...withoutAliasesOf(added_part.models, file, warnings), ...problems],
     unused,
     file_providers: Object.keys(file.providers ?? {}),
   };

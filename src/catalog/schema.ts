@@ -210,7 +210,8 @@ const mail = section(
     url: Type.String({
       pattern: secret_pattern,
       description: 'env:NAME or file:/path of an address such as smtps://user:password@mail.example.com.',
-      errorMessage: 'must be env:NAME or file:/path, since the address has a password in it',
+      errorMessage:
+        'must be env:NAME or file:/path: such an address often has a password in it, which does not belong into this file',
       writeOnly: true,
     }),
     from: text({ description: 'Sender of mails: Medley <medley@example.com>.' }),

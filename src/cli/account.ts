@@ -5,6 +5,7 @@ import {
   deleteAccount,
   findAccount,
   listAccounts,
+  searchAccounts,
   setAccountStatus,
   setKeepsResponses,
   undeletable,
@@ -195,8 +196,11 @@ async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
 /** The account, or a CommandError that says so. */
 export async function requireAccount(app: { db: Queryable }, id: string): Promise<Account> {
   const account = await findAccount(app.db, id);
-  if (!account) throw new CommandError(`There is no account "${id}". "medley account list" shows them.`);
-  return account;
+  if (account) return account;
+  const [alike, ...more] = await searchAccounts(app.db, { search: id, after: undefined, limit: 2 });
+  const hint =
+    alike && more.length === 0 ? `Do you mean ${alike.id} (${alike.name})?` : '"medley account list" shows them.';
+  throw new CommandError(`There is no account "${id}". ${hint}`);
 }
 
 async function described(app: CommandApp, account: Account) {

@@ -32,7 +32,7 @@ import { publishTopUp } from '../webhooks/events.ts';
 
 const text = { type: 'string' };
 const filters = {
-  search: { description: 'Part of a name or an id.', schema: text },
+  search: { description: 'Part of a name or an id, or the last four characters of a key.', schema: text },
   after: { description: 'Older than this one.', schema: text },
 };
 const page_size = 25;

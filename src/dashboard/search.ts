@@ -44,16 +44,13 @@ export const search_account = account_endpoint(
   { query: query_docs },
 );
 
-/** For operators: accounts by their name, their id, one of their people, or the id of a key. */
+/** For operators: accounts by their name, their id, one of their people, or a key. */
 export const admin_search = session_endpoint(
   'GET',
   '/dash/admin/search',
   'operator',
   async ({ db }, { query }) => {
-    const text = readText(query);
-    const key = isId('key', text) ? await findKey(db, text) : undefined;
-    const search = key?.account_id ?? text;
-    const accounts = await searchAccounts(db, { search, after: undefined, limit: hits_max });
+    const accounts = await searchAccounts(db, { search: readText(query), after: undefined, limit: hits_max });
     const view: SearchView = { data: accounts.map(accountHit), is_partial: false };
     return { status: 200, body: view };
   },

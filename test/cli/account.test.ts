@@ -125,6 +125,13 @@ describe('account credit', () => {
       'There is no account "acct_x". "medley account list" shows them.',
     );
   });
+
+  it('says which id has the name that was typed in its place', async () => {
+    const { id } = await commands.ok('account', 'create', '--name', 'Quince & Sons');
+    expect(await commands.fails(1, 'account', 'block', 'Quince & Sons')).toBe(
+      `There is no account "Quince & Sons". Do you mean ${id} (Quince & Sons)?`,
+    );
+  });
 });
 
 describe('account list and account show', () => {

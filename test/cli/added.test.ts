@@ -54,3 +54,15 @@ it('config check names what the file uses in their place, and what is broken', a
   );
   expect(out).toMatch(/warning: added in the dashboard: provider gone: .*is not an adapter/);
 });
+
+it('an alias of models that were added in the dashboard is in order, and one of others is not', async () => {
+  const file = join(folder, 'aliases.yaml');
+  const aliases = '{ smart: { models: [{ model: acme/one }, { model: acme/two }] } }';
+  writeFileSync(file, `version: 1\naliases: ${aliases}\n`);
+  const check = await medley(['config', 'check', file], env());
+  const doctor = await medley(['doctor'], { ...env(), MEDLEY_CONFIG: file });
+  for (const { out } of [check, doctor]) {
+    expect(out).toContain('aliases.smart.models[1].model: there is no model acme/two in this file: it is passed over.');
+    expect(out).not.toContain('there is no model acme/one');
+  }
+});

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { AdminAccounts } from '../../src/dashboard/views/admin.ts';
 import type { SearchView } from '../../src/dashboard/views/search.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -174,7 +175,12 @@ describe('a search of operators', () => {
     await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
     const email = 'ada.lovelace@example.com';
     await test.app.db.query('update auth."user" set email = $2 where id = $1', [owner.user_id, email]);
-    for (const text of ['zebra', owner.account_id, 'ada.love', client.key_id]) {
+    const [key] = await test.app.db.query<{ last_four: string }>('select last_four from api_keys where id = $1', [
+      client.key_id,
+    ]);
+    for (const text of ['zebra', owner.account_id, 'ada.love', client.key_id, key?.last_four ?? 'no key']) {
+      const path = `/dash/admin/accounts?search=${encodeURIComponent(text)}`;
+      expect(told<AdminAccounts>(await operator.get(path)).data.map(({ id }) => id)).toEqual([owner.account_id]);
       const { data } = told<SearchView>(await operator.get(`/dash/admin/search?q=${encodeURIComponent(text)}`));
       expect(data.map(({ kind, id, title }) => [kind, id, title])).toEqual([
         ['account', owner.account_id, 'Zebra works'],

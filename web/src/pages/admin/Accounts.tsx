@@ -4,6 +4,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccount, AdminAccounts } from '../../../../src/dashboard/views/admin.ts';
 import { api, queryOf } from '../../api.ts';
+import { askedFor } from '../../shell/found.ts';
 import { Filters } from '../../ui/Filters.tsx';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -22,7 +23,11 @@ export function Accounts() {
   const navigate = useNavigate();
   const [creating, setCreating] = useState(false);
   const set = (text: string | undefined) =>
-    void navigate({ to: '/admin/accounts', search: text === undefined ? {} : { search: text }, replace: true });
+    void navigate({
+      to: '/admin/accounts',
+      search: text === undefined ? {} : { search: askedFor(text) },
+      replace: true,
+    });
   const query = useInfiniteQuery({
     queryKey: ['admin', 'accounts', search],
     queryFn: ({ pageParam, signal }) =>
@@ -38,7 +43,7 @@ export function Accounts() {
   return (
     <Page title="Accounts" about="The accounts of this service and their balances." actions={create}>
       <Filters isFiltered={search !== undefined} clear={() => set(undefined)}>
-        <SearchField label="Search" placeholder="Part of a name, or an id" value={search} onChange={set} />
+        <SearchField label="Search" placeholder="Name, id, or end of a key" value={search} onChange={set} />
       </Filters>
       <Pages
         query={query}
@@ -48,7 +53,10 @@ export function Accounts() {
               An account has a balance, keys and people.
             </Empty>
           ) : (
-            <Empty title="No account matches">Search for a part of its name, or for its full id.</Empty>
+            <Empty title="No account matches">
+              Search for a part of its name, for its full id, for one of its people, or for the last four characters of
+              a key.
+            </Empty>
           )
         }
       >
