@@ -165,6 +165,17 @@ export async function setKeepsResponses(db: Queryable, id: string, keeps_respons
   return rows.length === 1;
 }
 
+/** Gives an account another name, which invitations and mails have from then on. Returns the name before. */
+export async function renameAccount(db: Queryable, id: string, name: string): Promise<string | undefined> {
+  const rows = await db.query<{ name: string }>(
+    `with before as (select id, name from accounts where id = $1 for update),
+          organization as (update auth.organization o set name = $2 from before where o.id = before.id)
+     update accounts a set name = $2 from before where a.id = before.id returning before.name`,
+    [id, name],
+  );
+  return rows[0]?.name;
+}
+
 /** Decides whether members need a second factor. */
 export async function requireSecondFactor(db: Queryable, id: string, is_required: boolean): Promise<void> {
   await db.query('update accounts set second_factor_required = $2 where id = $1', [id, is_required]);

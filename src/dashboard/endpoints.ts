@@ -85,6 +85,7 @@ import {
   create_invitation,
   get_team,
   remove_member,
+  rename_account,
   require_second_factor,
   withdraw_invitation,
 } from './team.ts';
@@ -256,6 +257,7 @@ const endpoints: readonly Endpoint<App>[] = [
   end_session,
   end_other_sessions,
   get_team,
+  rename_account,
   change_member,
   require_second_factor,
   remove_member,

@@ -1,4 +1,4 @@
-import { requireSecondFactor } from '../accounts/accounts.ts';
+import { renameAccount, requireSecondFactor } from '../accounts/accounts.ts';
 import { mailProofOf } from '../accounts/email-claims.ts';
 import { invitationMail } from '../accounts/mails.ts';
 import { role_names } from '../accounts/roles.ts';
@@ -38,6 +38,14 @@ export const get_team = account_endpoint('GET', '/team', 'read', async (app, { a
 function linkOf({ base_url }: { base_url(): string }, id: string): string {
   return `${base_url()}/invitation?id=${id}`;
 }
+
+/** Another name of the account, for all of its members at once. */
+export const rename_account = account_endpoint('PUT', '/name', 'members', async (app, call) => {
+  const name = readBodyFields(call.body).text('name', 200);
+  const before = await renameAccount(app.db, call.account.id, name);
+  await note(app, call, 'account.rename', call.account.id, { name, name_before: before });
+  return { status: 200, body: { name } };
+});
 
 /** Members without a second factor are led to turn one on, from their next request on. Whoever decides it has one. */
 export const require_second_factor = account_endpoint(

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InvitedView, SessionView, TeamView } from '../../src/dashboard/views/settings.ts';
+import type { Me } from '../../src/dashboard/views/common.ts';
+import type { AuditView, InvitedView, SessionView, TeamView } from '../../src/dashboard/views/settings.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
-import { memberOf, ownerOfNew, signInAs, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, signInAs, told, type Someone } from './people.ts';
 
 let test: TestApp;
 
@@ -26,6 +27,29 @@ async function sessionsOf(who: Someone): Promise<SessionView[]> {
 }
 
 const signedIn = async (who: Someone) => (await who.get('/dash/me')).status === 200;
+
+describe('the name of an account', () => {
+  it('is changed by its owners alone, and is then in the lists of its members and in its invitations', async () => {
+    const owner = await ownerOfNew(test);
+    const developer = await memberOf(test, owner, 'developer');
+    const rename = (who: Someone, name: unknown) => who.send('PUT', `${owner.base}/name`, { name });
+    for (const wrong of [undefined, '', '  ', 7, 'x'.repeat(201), 'a\0b'])
+      expect((await rename(owner, wrong)).status).toBe(400);
+    expect((await rename(developer, 'Mine')).status).toBe(403);
+    expect(await rename(owner, ' Weiss & Co ')).toMatchObject({ status: 200, json: { name: 'Weiss & Co' } });
+    const me = told<Me>(await developer.get('/dash/me'));
+    expect(me.accounts.map(({ name }) => name)).toEqual(['Weiss & Co']);
+    const invited = await owner.post(`${owner.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' });
+    const id = new URL(told<InvitedView>(invited).link).searchParams.get('id');
+    const shown = await browserOf(test.url).get(`/dash/invitations/${id}`);
+    expect(shown.json).toMatchObject({ account_name: 'Weiss & Co' });
+    const entries = told<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
+    expect(entries.find(({ action }) => action === 'account.rename')).toMatchObject({
+      subject: owner.account_id,
+      details: { name: 'Weiss & Co', name_before: 'Own' },
+    });
+  });
+});
 
 describe('the team', () => {
   it('is visible to every member, and its invitations to owners only', async () => {

@@ -1,5 +1,6 @@
 import { Button, Group, Select, Stack, Switch, Table, Text } from '@mantine/core';
 import { XMarkIcon } from '@heroicons/react/24/outline';
+import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { MemberView, TeamView } from '../../../../src/dashboard/views/settings.ts';
@@ -8,6 +9,7 @@ import { usePlace } from '../../session.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { MayButton, MayIcon } from '../../ui/MayButton.tsx';
 import { Modal } from '../../ui/Modal.tsx';
+import { NameForm } from '../../ui/NameForm.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
@@ -17,7 +19,7 @@ import { role_choices, role_words } from './roles.ts';
 
 /** Members of the account. */
 export function Team() {
-  const { account, base } = usePlace();
+  const { account, base, may } = usePlace();
   const [inviting, setInviting] = useState(false);
   const [leaving, setLeaving] = useState<MemberView>();
   const query = useQuery({
@@ -26,6 +28,7 @@ export function Team() {
   });
   return (
     <Stack>
+      {may('members') && <AccountName key={account.id} />}
       <Card
         title={`People of ${account.name}`}
         side={
@@ -60,6 +63,32 @@ export function Team() {
       {inviting && <Invite close={() => setInviting(false)} />}
       {leaving && <Remove member={leaving} close={() => setLeaving(undefined)} />}
     </Stack>
+  );
+}
+
+/** The name of the account, for owners. */
+function AccountName() {
+  const { account, base } = usePlace();
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (name: string) => api.put(`${base}/name`, { name }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['me'] });
+      notifications.show({ message: 'The account has its new name.' });
+    },
+  });
+  return (
+    <Card title="Account">
+      <NameForm
+        label="Name of the account"
+        length_max={200}
+        act="Rename"
+        name={account.name}
+        is_pending={isPending}
+        error={error}
+        submit={mutate}
+      />
+    </Card>
   );
 }
 
