@@ -220,6 +220,7 @@ export const delete_feedback: Endpoint<Parts> = {
   docs: {
     tag: 'Feedback',
     summary: 'Delete feedback',
+    description: 'Removes one score, as if nobody had given it.',
     params: { id: { description: 'Id of the feedback.', schema: any_text } },
     responses: {
       200: {

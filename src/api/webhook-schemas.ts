@@ -143,11 +143,6 @@ export const model_retiring_event = envelope(
   }),
 );
 
-export const event_envelope = Type.Union(
-  [task_event, balance_low_event, balance_topped_up_event, budget_event, invoice_created_event, model_retiring_event],
-  { description: 'The body of a webhook to an endpoint; `type` decides about its `data`.' },
-);
-
 const schemas_of_events: Record<EventType, Type.TSchema> = {
   'task.succeeded': task_event,
   'task.failed': task_event,

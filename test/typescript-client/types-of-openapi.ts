@@ -13,10 +13,14 @@ export type Schema = {
   description?: string;
 };
 
-export type Operation = { parameters?: { name: string; in: string; description?: string; schema: Schema }[] };
+export type Operation = {
+  parameters?: { name: string; in: string; description?: string; schema: Schema }[];
+  requestBody?: { content: { 'application/json'?: { schema: Schema } } };
+};
 
 export type OpenApi = {
   paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
   components: { schemas: Record<string, Schema> };
 };
 
@@ -80,10 +84,19 @@ export function typesOf(openapi: OpenApi): string {
   ].join('\n');
 }
 
-export function schemaOf({ components: { schemas } }: OpenApi, name: string): Schema {
-  const schema = schemas[name];
+export function schemaOf(openapi: OpenApi, name: string): Schema {
+  const schema = name === 'EventEnvelope' ? anyEvent(openapi) : openapi.components.schemas[name];
   if (!schema) throw new Error(`openapi.json has no ${name}`);
   return schema;
+}
+
+/** The body of any webhook to an endpoint, which has no name in openapi.json. */
+function anyEvent({ webhooks }: OpenApi): Schema {
+  const refs = Object.values(webhooks).flatMap(
+    ({ post }) => post.requestBody?.content['application/json']?.schema.$ref ?? [],
+  );
+  const description = 'The body of a webhook to an endpoint; `type` decides about its `data`.';
+  return { description, anyOf: [...new Set(refs)].map(($ref) => ({ $ref })) };
 }
 
 /** Returns the type of the body of POST /v1/generate; the model decides about `input`. */

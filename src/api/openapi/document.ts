@@ -84,11 +84,17 @@ function operation<App>(
 
 /** Describes the events that the service posts to endpoints of an account. */
 function webhooks(components: Components): JsonObject {
-  components.convert(webhook_bodies.event_envelope);
   const entries = webhook_bodies.event_docs.map(({ type, summary, schema }) => {
     const content = { 'application/json': { schema: components.convert(schema) } };
     const answers = { '2XX': { description: 'It is received. Any other answer, or none, is tried again.' } };
-    const post = { tags: ['Webhooks'], summary, security: [], requestBody: { content }, responses: answers };
+    const post = {
+      operationId: `receive_${type.replace('.', '_')}`,
+      tags: ['Webhooks'],
+      summary,
+      security: [],
+      requestBody: { content },
+      responses: answers,
+    };
     return [type, { post }];
   });
   return Object.fromEntries(entries);

@@ -53,8 +53,7 @@ describe('openapi.json', () => {
     const { $ref } = asObject(
       at(document, 'webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema'),
     );
-    for (const pointer of [String($ref).slice(1), '/components/schemas/EventEnvelope'])
-      expect(validatorOf(pointer)(body)).toEqual([]);
+    expect(validatorOf(String($ref).slice(1))(body)).toEqual([]);
     expect(validatorOf(String($ref).slice(1))({ ...asObject(body), data: {} })).not.toEqual([]);
   });
 
