@@ -27,6 +27,8 @@ export type Config = {
   log_file: string | undefined;
   /** The collector of traces; absent: none are recorded. */
   traces: TracesConfig | undefined;
+  /** The collector of metrics; absent: none are sent. */
+  metrics_push: MetricsPushConfig | undefined;
   /** The address of a port for /metrics alone; absent: there is none. */
   metrics: MetricsAddress | undefined;
   /** Whoever has it may read /metrics, on every port. */
@@ -37,13 +39,17 @@ export type Config = {
   stripe: StripeConfig | undefined;
 };
 
-/** `ratio`: the share of traces that begin here and are recorded. `resource`: facts about this service. */
-export type TracesConfig = {
+/** A collector of OpenTelemetry. `resource`: facts about this service. */
+export type CollectorConfig = {
   url: string;
   headers: Record<string, string>;
   resource: Record<string, string>;
-  ratio: number;
 };
+
+/** `ratio`: the share of traces that begin here and are recorded. */
+export type TracesConfig = CollectorConfig & { ratio: number };
+
+export type MetricsPushConfig = CollectorConfig & { every_ms: number };
 
 export type MetricsAddress = { host: string; port: number };
 
@@ -80,6 +86,7 @@ export function readConfig(env: Environment = process.env, cwd: string = process
     log: parseLogFormat(text('MEDLEY_LOG_FORMAT'), text('NO_COLOR')),
     log_file: log_file === 'none' ? undefined : absolute(log_file),
     traces: parseTraces(text),
+    metrics_push: parseMetricsPush(text),
     metrics: parseMetrics(text('MEDLEY_METRICS')),
     metrics_token: parseSecret('MEDLEY_METRICS_TOKEN', text('MEDLEY_METRICS_TOKEN')),
     failpoints: text('MEDLEY_FAILPOINTS'),
@@ -176,29 +183,60 @@ function parsePort(text: string): number {
 
 /**
  * The variables that OpenTelemetry's SDKs read (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/,
- * read 2026-11-27).
+ * read 2026-11-27). Undefined where they name no collector.
  */
-function parseTraces(text: (name: string) => string | undefined): TracesConfig | undefined {
-  const own = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+function parseCollector(
+  text: (name: string) => string | undefined,
+  { kind, own, own_headers }: { kind: 'traces' | 'metrics'; own: string | undefined; own_headers: string | undefined },
+): CollectorConfig | undefined {
+  const prefix = `OTEL_EXPORTER_OTLP_${kind.toUpperCase()}`;
   const common = text('OTEL_EXPORTER_OTLP_ENDPOINT');
   if (text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
   if (own === undefined && common === undefined) return undefined;
-  const name = own === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
-  const url = own ?? `${common?.replace(/\/+$/, '')}/v1/traces`;
+  const name = own === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : `${prefix}_ENDPOINT`;
+  const url = own ?? `${common?.replace(/\/+$/, '')}/v1/${kind}`;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new ConfigError(`${name} must be an http(s) address such as http://127.0.0.1:4318, not "${own ?? common}".`);
   return {
     url,
     headers: {
       ...parsePairs('OTEL_EXPORTER_OTLP_HEADERS', text('OTEL_EXPORTER_OTLP_HEADERS')),
-      ...parsePairs('OTEL_EXPORTER_OTLP_TRACES_HEADERS', text('OTEL_EXPORTER_OTLP_TRACES_HEADERS')),
+      ...parsePairs(`${prefix}_HEADERS`, own_headers),
     },
     resource: {
       ...parsePairs('OTEL_RESOURCE_ATTRIBUTES', text('OTEL_RESOURCE_ATTRIBUTES')),
       'service.name': text('OTEL_SERVICE_NAME') ?? 'medley',
     },
-    ratio: parseRatio(text('OTEL_TRACES_SAMPLER_ARG') ?? '1'),
   };
+}
+
+function parseTraces(text: (name: string) => string | undefined): TracesConfig | undefined {
+  const own = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+  const own_headers = text('OTEL_EXPORTER_OTLP_TRACES_HEADERS');
+  const collector = parseCollector(text, { kind: 'traces', own, own_headers });
+  return collector && { ...collector, ratio: parseRatio(text('OTEL_TRACES_SAMPLER_ARG') ?? '1') };
+}
+
+/** Metrics are sent only where that is asked for by name: many collectors, Langfuse for one, take traces alone. */
+function parseMetricsPush(text: (name: string) => string | undefined): MetricsPushConfig | undefined {
+  const own = text('OTEL_EXPORTER_OTLP_METRICS_ENDPOINT');
+  const own_headers = text('OTEL_EXPORTER_OTLP_METRICS_HEADERS');
+  const exporter = text('OTEL_METRICS_EXPORTER') ?? (own === undefined ? 'none' : 'otlp');
+  if (exporter === 'none') return undefined;
+  if (exporter !== 'otlp')
+    throw new ConfigError(
+      `OTEL_METRICS_EXPORTER must be otlp or none, not "${exporter}". For Prometheus set MEDLEY_METRICS.`,
+    );
+  const collector = parseCollector(text, { kind: 'metrics', own, own_headers });
+  if (!collector && text('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true')
+    throw new ConfigError('OTEL_METRICS_EXPORTER=otlp needs the collector: set OTEL_EXPORTER_OTLP_ENDPOINT.');
+  return collector && { ...collector, every_ms: parseInterval(text('OTEL_METRIC_EXPORT_INTERVAL') ?? '60000') };
+}
+
+function parseInterval(text: string): number {
+  const ms = /^\d{1,8}$/.test(text) ? Number(text) : 0;
+  if (ms >= 1_000) return ms;
+  throw new ConfigError(`OTEL_METRIC_EXPORT_INTERVAL must be a number of milliseconds from 1000 on, not "${text}".`);
 }
 
 function parseRatio(text: string): number {

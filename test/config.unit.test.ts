@@ -114,6 +114,39 @@ describe('readConfig', () => {
     expect(read({ ...env, OTEL_SDK_DISABLED: 'true' }).traces).toBeUndefined();
   });
 
+  it('sends metrics to a collector only where that is asked for by name', () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_EXPORTER_OTLP_METRICS_HEADERS: 'a=b' };
+    expect(read(env).metrics_push).toBeUndefined();
+    expect(read({ ...env, OTEL_METRICS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '5000' }).metrics_push).toEqual({
+      url: 'http://collector:4318/v1/metrics',
+      headers: { a: 'b' },
+      resource: { 'service.name': 'medley' },
+      every_ms: 5_000,
+    });
+    const own = { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'https://other/metrics' };
+    expect(read(own)).toMatchObject({
+      metrics_push: { url: 'https://other/metrics', every_ms: 60_000 },
+      traces: undefined,
+    });
+    expect(read({ ...own, OTEL_METRICS_EXPORTER: 'none' }).metrics_push).toBeUndefined();
+    expect(read({ ...own, OTEL_SDK_DISABLED: 'true' }).metrics_push).toBeUndefined();
+  });
+
+  it.each([
+    [
+      { OTEL_METRICS_EXPORTER: 'prometheus' },
+      /must be otlp or none, not "prometheus"\. For Prometheus set MEDLEY_METRICS/,
+    ],
+    [{ OTEL_METRICS_EXPORTER: 'otlp' }, /needs the collector: set OTEL_EXPORTER_OTLP_ENDPOINT/],
+    [{ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'collector' }, /OTEL_EXPORTER_OTLP_METRICS_ENDPOINT must be an http/],
+    [
+      { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://c', OTEL_METRIC_EXPORT_INTERVAL: '60s' },
+      /OTEL_METRIC_EXPORT_INTERVAL must be a number of milliseconds from 1000 on, not "60s"/,
+    ],
+  ])('says what is wrong with %j', (env, message) => {
+    expect(() => read(env)).toThrow(message);
+  });
+
   it.each([
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c', OTEL_TRACES_SAMPLER_ARG: '2' },

@@ -14,6 +14,7 @@ import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { EmbeddedError } from '../embedded-postgres/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
 import { UnreachableError } from '../db/servers.ts';
+import { startMetricsPush } from '../monitoring/metrics-push.ts';
 import { startMetricsServer } from '../monitoring/metrics-server.ts';
 import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
@@ -48,8 +49,9 @@ async function run(): Promise<void> {
 }
 
 async function startRoles(app: App): Promise<void> {
-  const { role, processes, metrics } = app.config;
+  const { role, processes, metrics, metrics_push } = app.config;
   if (metrics) await startMetricsServer(app, metrics);
+  if (metrics_push) startMetricsPush(app, metrics_push);
   if (!isApiProcess()) await refuseUnsharedDisk(app.config, app.catalog.current.settings.storage, app.engine);
   watchDisks(app);
   if (role !== 'api') await startWorker(app);

@@ -14,7 +14,20 @@ const other = 'other';
 
 type Kind = 'counter' | 'gauge' | 'histogram';
 
-type Metric = { readonly name: string; readonly help: string; readonly kind: Kind; lines(): Iterable<string> };
+/** A distribution of values: `counts` has one number for each upper bound; what is above the last one is in `count` only. */
+type Distribution = { readonly bounds: readonly number[]; readonly counts: number[]; sum: number; count: number };
+
+/** The value of one series. */
+export type Point = { readonly labels: Labels; readonly value: number | Readonly<Distribution> };
+
+/** A metric with all its series. */
+export type Metric = {
+  readonly name: string;
+  readonly help: string;
+  readonly kind: Kind;
+  lines(): Iterable<string>;
+  points(): Iterable<Point>;
+};
 
 /** Values by their labels, bounded. */
 class Series<T> {
@@ -47,6 +60,14 @@ class Series<T> {
   *entries(): Iterable<[text: string, value: T]> {
     for (const { labels, value } of this.#values.values())
       yield [this.#names.map((name, index) => `${name}="${escaped(labels[index] ?? '')}"`).join(','), value];
+  }
+
+  /** Returns a point for each value. */
+  points(valueOf: (value: T) => Point['value']): Point[] {
+    return [...this.#values.values()].map(({ labels, value }) => ({
+      labels: Object.fromEntries(this.#names.map((name, index) => [name, labels[index] ?? ''])),
+      value: valueOf(value),
+    }));
   }
 }
 
@@ -85,6 +106,10 @@ export class Counter implements Metric {
   *lines(): Iterable<string> {
     for (const [labels, { sum }] of this.#series.entries()) yield line(this.name, labels, sum);
   }
+
+  points(): Point[] {
+    return this.#series.points(({ sum }) => sum);
+  }
 }
 
 /** A number that goes up and down, written anew for each scrape. */
@@ -119,9 +144,11 @@ export class Gauge implements Metric {
   *lines(): Iterable<string> {
     for (const [labels, { value }] of this.#series.entries()) yield line(this.name, labels, value);
   }
-}
 
-type Distribution = { readonly counts: number[]; sum: number; count: number };
+  points(): Point[] {
+    return this.#series.points(({ value }) => value);
+  }
+}
 
 /** Counts of values, by upper bounds. */
 export class Histogram implements Metric {
@@ -136,7 +163,7 @@ export class Histogram implements Metric {
     this.name = name;
     this.help = help;
     this.#bounds = bounds;
-    this.#series = new Series(labels, () => ({ counts: bounds.map(() => 0), sum: 0, count: 0 }));
+    this.#series = new Series(labels, () => ({ bounds, counts: bounds.map(() => 0), sum: 0, count: 0 }));
   }
 
   observe(labels: Labels, value: number): void {
@@ -160,6 +187,10 @@ export class Histogram implements Metric {
       yield line(`${this.name}_sum`, labels, sum);
       yield line(`${this.name}_count`, labels, count);
     }
+  }
+
+  points(): Point[] {
+    return this.#series.points((distribution) => distribution);
   }
 }
 

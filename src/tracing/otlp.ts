@@ -30,7 +30,8 @@ function valueOf(value: AttributeValue): Value {
 
 type KeyValue = { key: string; value: Value };
 
-function attributesOf(attributes: Readonly<Record<string, AttributeValue | undefined>>): KeyValue[] {
+/** Returns facts in the form of OTLP. */
+export function attributesOf(attributes: Readonly<Record<string, AttributeValue | undefined>>): KeyValue[] {
   return Object.entries(attributes).flatMap(([key, value]) =>
     value === undefined ? [] : [{ key, value: valueOf(value) }],
   );
@@ -41,7 +42,8 @@ function textsOf(content: Readonly<Record<string, string>>): KeyValue[] {
   return Object.entries(content).map(([key, text]) => ({ key, value: { stringValue: text.toWellFormed() } }));
 }
 
-function nanoseconds(ms: number): string {
+/** Returns a time as OTLP writes it. */
+export function nanoseconds(ms: number): string {
   return `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1e6)).padStart(6, '0')}`;
 }
 
@@ -97,7 +99,7 @@ export function openOtlp(options: OtlpOptions): SpanExporter {
     const batch = waiting.splice(0, batch_max);
     if (batch.length === 0) return;
     try {
-      await send(options, batch, AbortSignal.any([stopped.signal, AbortSignal.timeout(limit_ms)]));
+      await postOtlp(options, bodyOf(options, batch), AbortSignal.any([stopped.signal, AbortSignal.timeout(limit_ms)]));
     } catch (error) {
       options.onLost(batch.length, reasonOf(error));
     }
@@ -130,13 +132,20 @@ export function openOtlp(options: OtlpOptions): SpanExporter {
   };
 }
 
-/** A connection that was kept may have been closed meanwhile: what fails without an answer is sent once more. */
-async function send(options: OtlpOptions, batch: EndedSpan[], signal: AbortSignal): Promise<void> {
-  const body = await compress(bodyOf(options, batch));
+/**
+ * Posts to a collector, compressed; rejects unless it takes the body. A connection that was kept may have been closed
+ * meanwhile: what fails without an answer is sent once more.
+ */
+export async function postOtlp(
+  { url, headers }: Pick<OtlpOptions, 'url' | 'headers'>,
+  text: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = await compress(text);
   const ask = () =>
-    fetch(options.url, {
+    fetch(url, {
       method: 'POST',
-      headers: { ...options.headers, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      headers: { ...headers, 'content-type': 'application/json', 'content-encoding': 'gzip' },
       body,
       redirect: 'error',
       signal,
@@ -157,7 +166,8 @@ function bodyOf({ resource, version }: OtlpOptions, batch: EndedSpan[]): string 
   });
 }
 
-function reasonOf(error: unknown): string {
+/** Returns the reason of a failure, with the cause that the network gave. */
+export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message;

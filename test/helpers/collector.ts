@@ -19,6 +19,8 @@ export type CollectedSpan = {
 export type Collector = {
   url: string;
   spans: CollectedSpan[];
+  /** The metrics of each body that had some. */
+  metrics: CollectedMetric[][];
   /** The bodies as they came, as text. */
   texts: string[];
   headers: Record<string, unknown>[];
@@ -27,8 +29,29 @@ export type Collector = {
   stop(): Promise<void>;
 };
 
+/** A metric as it came. */
+export type CollectedMetric = {
+  name: string;
+  description: string;
+  gauge?: { dataPoints: CollectedPoint[] };
+  sum?: { dataPoints: CollectedPoint[]; aggregationTemporality: number; isMonotonic: boolean };
+  histogram?: { dataPoints: CollectedPoint[]; aggregationTemporality: number };
+};
+
+export type CollectedPoint = {
+  attributes: { key: string; value: { stringValue: string } }[];
+  startTimeUnixNano: string;
+  timeUnixNano: string;
+  asDouble?: number;
+  count?: string;
+  sum?: number;
+  bucketCounts?: string[];
+  explicitBounds?: number[];
+};
+
 type Wire = {
-  resourceSpans: {
+  resourceMetrics?: { scopeMetrics: { metrics: CollectedMetric[] }[] }[];
+  resourceSpans?: {
     resource: { attributes: { key: string; value: object }[] };
     scopeSpans: { spans: (Omit<CollectedSpan, 'facts'> & { attributes: { key: string; value: object }[] })[] }[];
   }[];
@@ -36,6 +59,7 @@ type Wire = {
 
 export async function startCollector(): Promise<Collector> {
   const spans: CollectedSpan[] = [];
+  const metrics: CollectedMetric[][] = [];
   const texts: string[] = [];
   const headers: Record<string, unknown>[] = [];
   let answer: number | 'hang' = 200;
@@ -49,7 +73,9 @@ export async function startCollector(): Promise<Collector> {
         const text = gunzipSync(Buffer.concat(chunks)).toString();
         texts.push(text);
         const body = JSON.parse(text) as Wire;
-        for (const { scopeSpans } of body.resourceSpans)
+        if (body.resourceMetrics)
+          metrics.push(body.resourceMetrics.flatMap((each) => each.scopeMetrics.flatMap((scope) => scope.metrics)));
+        for (const { scopeSpans } of body.resourceSpans ?? [])
           for (const scope of scopeSpans)
             for (const { attributes, ...span } of scope.spans)
               spans.push({
@@ -64,6 +90,7 @@ export async function startCollector(): Promise<Collector> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
+    metrics,
     texts,
     headers,
     answer: (next) => (answer = next),

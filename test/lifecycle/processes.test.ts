@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startCollector, type Collector } from '../helpers/collector.ts';
 import { freePortsInARow } from '../helpers/free-port.ts';
 import { clusterFolder, removeFolder } from '../helpers/embedded.ts';
 
@@ -15,10 +16,12 @@ let output = '';
 let url = '';
 let key = '';
 let metrics_port = 0;
+let collector: Collector;
 
 beforeAll(async () => {
   folder = clusterFolder();
   metrics_port = await freePortsInARow(3);
+  collector = await startCollector();
   child = spawn(process.execPath, [main], {
     env: {
       ...process.env,
@@ -26,6 +29,8 @@ beforeAll(async () => {
       MEDLEY_DATA: join(folder, 'data'),
       MEDLEY_PROCESSES: '2',
       MEDLEY_METRICS: String(metrics_port),
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${collector.url}/v1/metrics`,
+      OTEL_METRIC_EXPORT_INTERVAL: '1000',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -41,6 +46,7 @@ afterAll(async () => {
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
+  await collector.stop();
   removeFolder(folder);
 });
 
@@ -67,6 +73,12 @@ test('two API processes serve one port, and make an image with the worker that s
     Array.from({ length: 20 }, () => call('/v1/chat/completions', { model: 'sandbox/chat', max_tokens: 9, messages })),
   );
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+});
+
+test('each process sends its metrics to the collector, as an instance of its own, and no traces', async () => {
+  const instances = () => new Set(collector.texts.map((text) => /"service\.instance\.id".{1,80}"\}/.exec(text)?.[0]));
+  await expect.poll(() => instances().size, { timeout: 20_000 }).toBe(3);
+  expect(collector.metrics).toHaveLength(collector.texts.length);
 });
 
 test('each process has its metrics on a port of its own, the API processes behind the one that started them', async () => {
