@@ -178,6 +178,7 @@ create table api_keys (
   scopes text[],
   addresses text[],
   log_content jsonb,
+  models text[],
   constraint api_keys_hash_key UNIQUE (hash),
   constraint api_keys_id_account_id_key UNIQUE (id, account_id),
   constraint api_keys_pkey PRIMARY KEY (id),
@@ -186,12 +187,13 @@ create table api_keys (
   constraint api_keys_addresses_check CHECK (((cardinality(addresses) >= 1) AND (cardinality(addresses) <= 50))),
   constraint api_keys_hash_check CHECK ((length(hash) = 32)),
   constraint api_keys_kind_check CHECK ((kind = ANY (ARRAY['program'::text, 'playground'::text]))),
+  constraint api_keys_models_check CHECK (((cardinality(models) >= 1) AND (cardinality(models) <= 100))) NOT VALID,
   constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
   constraint api_keys_scopes_check CHECK (((scopes <@ ARRAY['chat'::text, 'media'::text, 'read'::text]) AND (cardinality(scopes) > 0)))
 );
 CREATE INDEX api_keys_of_account ON api_keys USING btree (account_id, created_at);
 CREATE UNIQUE INDEX api_keys_playground ON api_keys USING btree (account_id) WHERE ((kind = 'playground'::text) AND (deleted_at IS NULL));
-CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses ON api_keys
+CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses, models ON api_keys
   FOR EACH STATEMENT EXECUTE FUNCTION note_caller_change();
 
 create table attempts (

@@ -10,7 +10,7 @@ import { openLog } from './app/log.ts';
 import { openStorage } from './app/storage.ts';
 import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
-import { makeAuthenticator, type Authenticator } from './accounts/authenticate.ts';
+import { openAuthenticator, type Authenticator } from './accounts/authenticate.ts';
 import { usual_cost } from './accounts/hashing.ts';
 import { openIssuers } from './accounts/issuers.ts';
 import { openLogin, type Login } from './accounts/login.ts';
@@ -234,7 +234,7 @@ async function openParts(
   await migrate(db);
   const { clock, content_keys } = await tieToDatabase(catalog, db, config, options, onStop);
   const { notifier, listener } = openNotifications(db, log, onStop);
-  const authenticator = makeAuthenticator(db);
+  const authenticator = openAuthenticator({ db, clock, log }, onStop);
   const watched = openWatch(config, log, onStop);
   const node_id = randomUUID();
   const liveness = openLiveness(db, node_id);

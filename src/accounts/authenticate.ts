@@ -2,6 +2,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { ContentRules } from './content-rules.ts';
+import { openKeyUses, type KeyUses, type KeyUsesParts } from './key-uses.ts';
 import type { KeyRules } from './key-rules.ts';
 import { hashKey, isKeyText } from './keys.ts';
 
@@ -10,13 +11,16 @@ export type Caller = {
   account: { id: string; name: string; currency: string; status: 'active' | 'blocked'; keeps_responses?: boolean };
   /**
    * `rules`: what the pipeline checks of each call; absent for most keys, which have none. `budget_id`: of the key whose
-   * budget this one shares, if it is not its own. `log_content`: content of its chats is stored.
+   * budget this one shares, if it is not its own. `models`: the only ones that it may use.
+   * `requests_per_minute`: a limit of its own, of each window. `log_content`: content of its chats is stored.
    */
   key: {
     id: string;
     name: string;
     rules?: Pick<KeyRules, 'scopes' | 'addresses'>;
     budget_id?: string;
+    models?: readonly string[];
+    requests_per_minute?: number;
     log_content?: ContentRules;
   };
 };
@@ -32,6 +36,8 @@ export type Authenticator = {
   authenticate(headers: KeyHeaders): Promise<Caller>;
   /** Drops everything remembered; NOTIFY leads here. */
   invalidate(): void;
+  /** Notes a use of a key that came without its text. */
+  noteUse(key_id: string): void;
 };
 
 /** A deleted or blocked key must be so on every node within a second, even if a NOTIFY is lost. */
@@ -51,7 +57,11 @@ const expired_message = 'This API key has expired. Create another one, or give t
  * memory anyway: to hash it again was 2 % of a chat call. `elapsed_ms` is a monotonic clock, so that a step of the
  * wall clock cannot keep a deleted key alive.
  */
-export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () => performance.now()): Authenticator {
+export function makeAuthenticator(
+  db: Queryable,
+  elapsed_ms: () => number = () => performance.now(),
+  uses: Pick<KeyUses, 'note'> = { note: () => {} },
+): Authenticator {
   const cache = new Map<string, Promise<CachedCaller | undefined>>(); // oldest first
   const find = makeBatcher<Buffer, CachedCaller | undefined>({
     together: (hashes) => findCallers(db, hashes, elapsed_ms()),
@@ -85,10 +95,19 @@ export function makeAuthenticator(db: Queryable, elapsed_ms: () => number = () =
       const row = await (cache.get(text) ?? lookUp(text));
       const caller = callerOf(row);
       if (!caller) throw new ApiError('unauthenticated', row?.ends_by_rule ? expired_message : message);
+      uses.note(caller.key.id);
       return caller;
     },
     invalidate: () => cache.clear(),
+    noteUse: (key_id) => uses.note(key_id),
   };
+}
+
+/** As `makeAuthenticator`; times of the last uses of keys are written, too. */
+export function openAuthenticator(parts: KeyUsesParts, onStop: (close: () => Promise<void>) => void): Authenticator {
+  const uses = openKeyUses(parts);
+  onStop(() => uses.close());
+  return makeAuthenticator(parts.db, undefined, uses);
 }
 
 /** If Authorization is there, it alone decides: some set-ups send a stale key in another header beside it. */
@@ -137,6 +156,8 @@ type Row = {
   ends_by_rule: boolean;
   scopes: KeyRules['scopes'];
   addresses: KeyRules['addresses'];
+  models: KeyRules['models'];
+  requests_per_minute: KeyRules['requests_per_minute'];
   log_content: KeyRules['log_content'];
   id: string;
   name: string;
@@ -149,7 +170,7 @@ const rows_of_keys = `
   select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status, a.keeps_responses,
          (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
          coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses,
-         k.log_content
+         k.models, k.requests_per_minute, k.log_content
     from api_keys k join accounts a on a.id = k.account_id`;
 
 /** Returns the caller whose key has this id, for what the key has begun; undefined if the key has ended. */
@@ -178,13 +199,15 @@ async function findCallers(
 
 function callerIn(row: Row): Caller {
   const { key_id, key_name, budget_id, left_ms: _, ends_by_rule: __, hash: ___, ...others } = row;
-  const { scopes, addresses, log_content, ...account } = others;
+  const { scopes, addresses, models, requests_per_minute, log_content, ...account } = others;
   const rules = (scopes ?? addresses) && { scopes, addresses };
   const key = {
     id: key_id,
     name: key_name,
     ...(rules && { rules }),
     ...(budget_id !== null && { budget_id }),
+    ...(models && { models }),
+    ...(requests_per_minute !== null && { requests_per_minute }),
     ...(log_content && { log_content }),
   };
   return { account, key };

@@ -18,13 +18,18 @@ export type KeyRules = {
   scopes: readonly Scope[] | null;
   /** CIDR ranges, at least one; null: any address. */
   addresses: readonly string[] | null;
+  /** Ids, aliases and prefixes of models (`src/catalog/key-models.ts`), at least one; null: all. */
+  models: readonly string[] | null;
+  /** Of each kind: generate, chat, everything else; null: the limits of the service alone. */
+  requests_per_minute: number | null;
   /** Content of its chat calls is stored; null: none is. */
   log_content: ContentRules | null;
 };
 
-export const no_rules: KeyRules = { expires_at: null, scopes: null, addresses: null, log_content: null };
+export const no_rules: KeyRules = { expires_at: null, scopes: null, addresses: null, models: null, requests_per_minute: null, log_content: null };
 
 const addresses_max = 50;
+const requests_per_minute_max = 1_000_000;
 
 /** Scopes of a list of words, each once; null for all of them or for null. Throws KeyRuleError. */
 export function readScopes(value: unknown): readonly Scope[] | null {
@@ -42,6 +47,14 @@ export function readAddresses(value: unknown): readonly string[] | null {
   if (!Array.isArray(value) || value.length > addresses_max)
     throw new KeyRuleError(`must be a list of at most ${addresses_max} addresses; null allows any.`);
   return [...new Set(value.map(readRange))];
+}
+
+/** Reads the limit of requests per minute; null for none. Throws KeyRuleError. */
+export function readRequestsPerMinute(value: unknown): number | null {
+  if (value === null) return null;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= requests_per_minute_max)
+    return value;
+  throw new KeyRuleError(`must be a whole number from 1 to ${requests_per_minute_max}; null for no limit of its own.`);
 }
 
 function readRange(value: unknown): string {

@@ -17,6 +17,10 @@ export type ApiKey = {
   created_at: Date;
   /** In the future: it was rotated, and works until then. */
   deleted_at: Date | null;
+  /** To about a minute; null: not since its uses are noted. */
+  last_used_at: Date | null;
+  /** Null: from the beginning. */
+  use_noted_since: Date | null;
 } & KeyRules;
 
 /** The user of a key: programs, or the dashboard's playground, which has one key per account. */
@@ -33,8 +37,20 @@ export function keyState(
   return deleted_at === null ? 'active' : 'ending';
 }
 
+const unused_after_ms = 90 * 86_400_000;
+
+/** True for a key of which it is noted that nobody has used it for 90 days. */
+export function isUnused(
+  { created_at, last_used_at, use_noted_since }: Pick<ApiKey, 'created_at' | 'last_used_at' | 'use_noted_since'>,
+  now: Date,
+): boolean {
+  const since = last_used_at ?? use_noted_since ?? created_at;
+  return now.getTime() - since.getTime() >= unused_after_ms;
+}
+
 const columns =
-  'id, account_id, name, kind, prefix, last_four, created_at, deleted_at, expires_at, scopes, addresses, log_content';
+  'id, account_id, name, kind, prefix, last_four, created_at, deleted_at, expires_at, scopes, addresses, models,' +
+  'requests_per_minute, last_used_at, use_noted_since, log_content';
 
 const prefix = 'mdl_';
 
@@ -103,8 +119,9 @@ async function insertRow(
   const id = newId('key', now.getTime());
   const shown = [text.slice(0, 8), text.slice(-4)];
   const rows = await tx.query<ApiKey>(
-    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses, log_content)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses, models,
+       requests_per_minute, log_content)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
      on conflict (account_id) where kind = 'playground' and deleted_at is null do nothing returning ${columns}`,
     [
       id,
@@ -117,6 +134,8 @@ async function insertRow(
       rules.expires_at,
       rules.scopes,
       rules.addresses,
+      rules.models,
+      rules.requests_per_minute,
       jsonOf(rules.log_content),
     ],
   );
@@ -171,13 +190,19 @@ export async function renameKey(db: Queryable, id: string, name: string): Promis
 
 /** New rules in the place of some of the old ones; within a second they hold on every node. */
 export async function changeKeyRules(db: Queryable, id: string, rules: KeyRules): Promise<void> {
-  await db.query('update api_keys set expires_at = $2, scopes = $3, addresses = $4, log_content = $5 where id = $1', [
-    id,
-    rules.expires_at,
-    rules.scopes,
-    rules.addresses,
-    jsonOf(rules.log_content),
-  ]);
+  await db.query(
+    `update api_keys set expires_at = $2, scopes = $3, addresses = $4, models = $5, requests_per_minute = $6,
+            log_content = $7 where id = $1`,
+    [
+      id,
+      rules.expires_at,
+      rules.scopes,
+      rules.addresses,
+      rules.models,
+      rules.requests_per_minute,
+      jsonOf(rules.log_content),
+    ],
+  );
 }
 
 function jsonOf(rules: KeyRules['log_content']): string | null {

@@ -165,9 +165,14 @@ function chosenOf(priced: PricedChatRequest): StoredRequest['chosen'] {
   return [first, ...others];
 }
 
-/** Of a key's rules only that for its content is stored: the others were checked. */
-function callerFacts({ account, key: { id, name, budget_id, log_content } }: Caller): Caller {
-  const more = { ...(budget_id !== undefined && { budget_id }), ...(log_content && { log_content }) };
+/** Of a key's rules those are stored that hold for what the call does later: the others were checked. */
+function callerFacts({ account, key: { id, name, budget_id, models, requests_per_minute, log_content } }: Caller): Caller {
+  const more = {
+    ...(budget_id !== undefined && { budget_id }),
+    ...(models && { models }),
+    ...(requests_per_minute !== undefined && { requests_per_minute }),
+    ...(log_content && { log_content }),
+  };
   return { account, key: { id, name, ...more } };
 }
 

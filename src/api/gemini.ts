@@ -3,6 +3,7 @@ import { countTokens } from '../chat/count.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import { listedAlias, listedModels } from '../catalog/alias.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
+import { modelRefused, offerOfKey } from '../catalog/key-models.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import type { JsonObject, Model } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
@@ -142,8 +143,8 @@ const list_models: Endpoint<{ readonly catalog: CatalogHolder }> = {
 type ModelParts = { readonly catalog: CatalogHolder };
 
 /** A list of models in Gemini's style. */
-function answerModels(app: ModelParts, { query }: Call): Answer {
-  const offered = listedModels(app.catalog.current)
+function answerModels(app: ModelParts, { query, caller }: Call): Answer {
+  const offered = listedModels(offerOfKey(app.catalog.current, caller.key))
     .map(({ model }) => model)
     .filter(isOffered);
   const token = query.get('pageToken') ?? '';
@@ -183,17 +184,20 @@ const get_model: Endpoint<{ readonly catalog: CatalogHolder }> = {
     responses: { 200: { description: 'The model.' } },
     errors: [404],
   },
-  handle: (app, call) => answerModel(app, call.params['name'] ?? ''),
+  handle: (app, call) => answerModel(app, call, call.params['name'] ?? ''),
 };
 
-/** One model in Gemini's style. Throws ApiError 404. */
-function answerModel(app: ModelParts, name: string): Answer {
-  const { models, retired } = app.catalog.current;
+/** One model in Gemini's style. Throws ApiError 404, and 403 where the key may not use it. */
+function answerModel(app: ModelParts, { caller: { key } }: Call, name: string): Answer {
+  const { current } = app.catalog;
   const id = idIn(name);
-  const model = models.get(id) ?? listedAlias(app.catalog.current, id)?.model;
+  const model = current.models.get(id) ?? listedAlias(current, id)?.model;
   if (!model || (model.kind !== 'chat' && model.kind !== 'embedding'))
-    throw unknownModel(id, 'id', retired.get(id)?.retirement);
-  return { status: 200, body: rendered(model) };
+    throw unknownModel(id, 'id', current.retired.get(id)?.retirement);
+  const { models, aliases } = offerOfKey(current, key);
+  const allowed = models.get(id) ?? listedAlias({ models, aliases }, id)?.model;
+  if (!allowed) throw modelRefused(id, key.models, 'id');
+  return { status: 200, body: rendered(allowed) };
 }
 
 /**
@@ -206,7 +210,7 @@ export function modelsOrGemini<App extends ModelParts>(
 ): (app: App, call: Call) => Promise<Answer> | Answer {
   return (app, call) => {
     if (call.headers['x-goog-api-key'] === undefined) return handle(app, call);
-    return kind === 'list' ? answerModels(app, call) : answerModel(app, call.params['id'] ?? '');
+    return kind === 'list' ? answerModels(app, call) : answerModel(app, call, call.params['id'] ?? '');
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Caller } from '../accounts/authenticate.ts';
 import type { Db } from '../db/database.ts';
 import type { UntilFinal } from '../tasks/wait.ts';
 import { own } from '../catalog/input-schema.ts';
@@ -112,7 +113,7 @@ async function create(
   input: MediaInput,
   { idempotency_key, wait_s, spool }: { idempotency_key: string | undefined; wait_s: number; spool: RequestTempFiles },
 ): Promise<Begun> {
-  const model = modelOf(app, media_call, input);
+  const model = modelOf(app, call.caller, media_call, input);
   for (const name of media_call.required) {
     const value = own(input.parameters, name) ?? null;
     if (value === null) throw new ApiError('invalid_request', `${name} is required.`, { param: name });
@@ -129,13 +130,18 @@ async function create(
   return { created, response_format: own(input.parameters, 'response_format') ?? null, stream, wait_s, headers };
 }
 
-/** The model that is meant; 404 if there is none, or one of another kind. */
-function modelOf(app: MediaCallParts, { kind, makes_text }: MediaCall, { parameters }: MediaInput): Model {
+/** The model that is meant; 404 if there is none, or one of another kind, and 403 if it is none of the key's. */
+function modelOf(
+  app: MediaCallParts,
+  caller: Caller,
+  { kind, makes_text }: MediaCall,
+  { parameters }: MediaInput,
+): Model {
   const id = own(parameters, 'model');
   if (typeof id !== 'string' || id === '') {
     throw new ApiError('invalid_request', 'model is required and must be a string.', { param: 'model' });
   }
-  const model = findModel(app, id);
+  const model = findModel(app, caller, id);
   if (model.kind !== kind || model.output_types.includes('text') !== makes_text) throw wrongKind(model);
   return model;
 }

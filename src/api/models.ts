@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
+import type { Caller } from '../accounts/authenticate.ts';
 import type { Catalog, CatalogHolder } from '../catalog/catalog.ts';
 import { kinds, units, type Model } from '../catalog/model.ts';
-import { listedAlias, listedModels, type ListedModel } from '../catalog/alias.ts';
+import { aliasNamed, listedAlias, listedModels, type ListedModel } from '../catalog/alias.ts';
+import { checkModelAllowed, modelRefused, offerOfKey } from '../catalog/key-models.ts';
 import { aliasesOf, modelNamed } from '../catalog/names.ts';
 import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
@@ -95,7 +97,7 @@ export const list_models: Endpoint<Parts> = {
 async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> {
   const { current } = app.catalog;
   const modality = oneOf(query, 'modality', kinds);
-  const shown = listedModels(current).filter(
+  const shown = listedModels(offerOfKey(current, caller.key)).filter(
     ({ model: { kind, hidden } }) => !hidden && (modality === undefined || kind === modality),
   );
   const { page, has_more } = cutPage(shown, query);
@@ -181,17 +183,21 @@ export const get_model: Endpoint<Parts> = {
   handle: modelsOrGemini<Parts>('get', handleGet),
 };
 
-/** The model or the alias of this name. Throws ApiError 404. */
-function listedNamed(current: Catalog, name: string): ListedModel {
-  const alias = listedAlias(current, name);
-  if (alias) return alias;
+/** The model or the alias of this name. Throws ApiError 404, and 403 where the key may not use it. */
+function listedNamed(current: Catalog, { key }: Caller, name: string): ListedModel {
+  if (aliasNamed(current, name)) {
+    const alias = listedAlias(offerOfKey(current, key), name);
+    if (alias) return alias;
+    if (listedAlias(current, name)) throw modelRefused(name, key.models, 'id');
+  }
   const model = modelNamed(current, name, 'id');
+  checkModelAllowed(current, key, model, 'id');
   return { model, members: [model] };
 }
 
 async function handleGet(app: Parts, { params, caller }: Call): Promise<Answer> {
   const { current } = app.catalog;
-  const listed = listedNamed(current, params['id'] ?? '');
+  const listed = listedNamed(current, caller, params['id'] ?? '');
   const statusOf = await lookAtRoutes(app, caller.account.id);
   return { status: 200, body: recordOf(current, listed, standingOfListed(statusOf, listed)) };
 }

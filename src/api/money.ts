@@ -1,3 +1,4 @@
+import { limitOfKey } from '../catalog/key-limits.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Holds } from '../money/holds.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -84,19 +85,23 @@ export const get_key: Endpoint<Parts> = {
   handle: async (app, { caller }) => {
     await app.holds.flush(caller.account.id);
     const { held, use } = await keyUse(app.db, caller, new Date(app.clock.now()));
-    const { generate_per_minute, chat_per_minute, failed_per_24h } = app.catalog.current.settings.limits;
+    const { settings } = app.catalog.current;
     const { id: account_id, currency } = caller.account;
-    const limits = { generate_per_minute, chat_per_minute, failed_per_24h };
+    const limits = {
+      generate_per_minute: limitOfKey(settings, caller, 'generate'),
+      chat_per_minute: limitOfKey(settings, caller, 'chat'),
+      failed_per_24h: settings.limits.failed_per_24h,
+    };
     const { id, name } = caller.key;
     const rules = await rulesOf(app.db, id);
     return { status: 200, body: { object: 'api_key', id, name, account_id, currency, ...use, held, limits, ...rules } };
   },
 };
 
-/** Until when, for what and from where the key may be used; null: no rule. */
+/** Until when, for what, from where, for which models and how often the key may be used; null: no rule. */
 async function rulesOf(db: Db, key_id: string) {
-  const { expires_at, scopes, addresses } = (await findKey(db, key_id)) ?? no_rules;
-  return { expires_at: expires_at?.toISOString() ?? null, scopes, addresses };
+  const { expires_at, scopes, addresses, models, requests_per_minute } = (await findKey(db, key_id)) ?? no_rules;
+  return { expires_at: expires_at?.toISOString() ?? null, scopes, addresses, models, requests_per_minute };
 }
 
 /** Types of the API's movements → types of the ledger's entries. */

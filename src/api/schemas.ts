@@ -123,6 +123,17 @@ export const key = Type.Object({
   addresses: nullable(
     Type.Array(Type.String(), { description: 'Ranges from which the key may be used; null: anywhere.' }),
   ),
+  models: nullable(
+    Type.Array(Type.String(), {
+      description:
+        'Models that the key may use: ids, aliases of the operator, and beginnings such as `acme/*`; null: all.',
+    }),
+  ),
+  requests_per_minute: nullable(
+    Type.Integer({
+      description: 'A limit of the key itself, of each kind of requests; `limits` has what counts. Null: none.',
+    }),
+  ),
 });
 
 export const transaction = Type.Object({

@@ -1,6 +1,8 @@
+import type { Caller } from '../accounts/authenticate.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { JsonObject, Model } from '../catalog/model.ts';
 import { aliasNamed, modelsOf } from '../catalog/alias.ts';
+import { checkModelAllowed, isModelAllowed, modelRefused } from '../catalog/key-models.ts';
 import { unavailableText, wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
 import { ApiError } from '../errors.ts';
@@ -40,12 +42,12 @@ export function candidatesChosen(
 }
 
 /** A call, as far as the choice of its models needs it. */
-type NamingCall = { account_id: string; request: Pick<ChatRequest, 'body' | 'model' | 'style'> };
+type NamingCall = { caller: Caller; request: Pick<ChatRequest, 'body' | 'model' | 'style'> };
 
 /**
  * Returns the models of a chat call; an alias stands for the one of its models that the conversation has, and perhaps for
  * the others as fallbacks. `models` and `fallbacks` stay in the body where a route of the first model passes them on: they
- * are for the upstream then. Throws ApiError 400 naming the field, and 404 for a model.
+ * are for the upstream then. Throws ApiError 400 naming the field, 404 for a model, and 403 for one that the key may not use.
  */
 export function candidatesIn(catalog: Catalog, call: NamingCall): Candidates {
   const { body, model: name } = call.request;
@@ -80,19 +82,25 @@ function reason(at: string, why: string | undefined): string {
   return why === undefined ? at : `${at}, ${why}`;
 }
 
-/** The models that a name stands for, in the order in which they are asked. Throws ApiError 404, and 502 if none is offered. */
+/** The models that a name stands for, in the order in which they are asked: of an alias those that the key may use. Throws ApiError 404, 403 if the key may use none, and 502 if none is offered. */
 function candidatesNamed(
   catalog: Catalog,
-  { account_id, request: { body, style } }: NamingCall,
+  { caller: { account, key }, request: { body, style } }: NamingCall,
   named: ModelName,
 ): [Candidate, ...Candidate[]] {
   const alias = aliasNamed(catalog, named.name);
-  if (!alias) return [{ model: chatModel(catalog, named) }];
-  const all = modelsOf(catalog, alias);
+  if (!alias) {
+    const model = chatModel(catalog, named);
+    checkModelAllowed(catalog, key, model, named.at);
+    return [{ model }];
+  }
+  const of_all = modelsOf(catalog, alias);
+  const all = of_all.filter(({ model }) => isModelAllowed(catalog, key.models, model.id));
+  if (all.length < of_all.length && all.length === 0) throw modelRefused(alias.id, key.models, named.at);
   const with_routes = all.filter(({ model }) => model.routes.length > 0);
   const offered = with_routes.length > 0 ? with_routes : all;
-  const key = conversationKey(account_id, body, style.caller.turns_field);
-  const chosen = chosenBy(key, offered) ?? offered[0];
+  const conversation = conversationKey(account.id, body, style.caller.turns_field);
+  const chosen = chosenBy(conversation, offered) ?? offered[0];
   if (!chosen) throw new ApiError('upstream_error', unavailableText(alias));
   const why = `alias ${alias.id}`;
   const others = alias.has_fallbacks ? offered.filter((each) => each !== chosen) : [];

@@ -33,7 +33,7 @@ export async function countTokens(
 ): Promise<number> {
   const read = readChatRequest(style, call.body ?? {}, 'count');
   const { body: alone, candidates } = candidatesIn(parts.catalog.current, {
-    account_id: call.caller.account.id,
+    caller: call.caller,
     request: read,
   });
   const [{ model }] = candidates;

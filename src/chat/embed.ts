@@ -19,7 +19,7 @@ export type PricedEmbeddingRequest = PricedRequest & { request: EmbeddingRequest
 /** Reads a body of POST /v1/embeddings. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceEmbeddingRequest(catalog: CatalogHolder, call: WholeRequest): PricedEmbeddingRequest {
   const request = readEmbeddingRequest(call.body ?? {});
-  const model = findModel(catalog, request.model, 'embedding');
+  const model = findModel(catalog, call.caller, request.model, 'embedding');
   const size = { ...request.text_size, images: 0, documents: 0, document_bytes: 0 };
   const { tokens } = request;
   return priceWhole(catalog, call, model, request, { size, more_estimated: tokens, more_counted: tokens });

@@ -33,7 +33,7 @@ export function priceModerationRequest(
   call: WholeRequest,
 ): PricedModerationRequest {
   const request = readModerationRequest(call.body ?? {});
-  const model = findModel(catalog, request.model, 'moderation');
+  const model = findModel(catalog, call.caller, request.model, 'moderation');
   const links = findLinks(request.body);
   judgeLinks(links, addressRules());
   const size = { ...request.text_size, images: request.images, documents: 0, document_bytes: 0 };

@@ -1,4 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
+import { limitOfKey } from '../catalog/key-limits.ts';
+import { isModelAllowed } from '../catalog/key-models.ts';
 import type { ImageToolSettings, JsonObject, Model } from '../catalog/model.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
@@ -26,17 +28,20 @@ export type OwnImages = {
 };
 
 /**
- * Returns the images of a request; undefined where it asks for none, or the operator offers none. Throws ApiError 400
+ * Returns the images of a request; undefined where it asks for none, the operator offers none, or the
+ * key may not use the model of images. Throws ApiError 400
  * naming the field.
  */
 export function ownImages(
   { style, body, n }: ChatRequest,
   { routes }: Model,
-  { settings: { tools }, models }: Pick<Catalog, 'settings' | 'models'>,
+  { settings: { tools }, models, aliases }: Pick<Catalog, 'settings' | 'models' | 'aliases'>,
+  { key }: Pick<Caller, 'key'>,
 ): OwnImages | undefined {
   const { image_generation: settings } = tools;
   const { images } = style.caller;
   if (!settings || !images || n > 1 || models.get(settings.model)?.kind !== 'image') return undefined;
+  if (!isModelAllowed({ models, aliases }, key.models, settings.model)) return undefined;
   if (routes.some((route) => allowanceOf(route.options).pass.has('tools'))) return undefined;
   const options = images.read(body);
   if (!options) return undefined;
@@ -93,11 +98,11 @@ async function begin(parts: ImageParts, making: Making): Promise<TaskRef> {
   const taken = await parts.windows.take(
     'generate',
     caller.key.id,
-    settings.limits.generate_per_minute,
+    limitOfKey(settings, caller, 'generate'),
     performance.now(),
   );
   if (!taken.ok) throw new ApiError('rate_limit', 'Too many images with this key in the last minute.');
-  const model = findModel(parts, images.settings.model);
+  const model = findModel(parts, caller, images.settings.model);
   const body = {
     model: model.id,
     input: inputOf(model, prompt, images.parameters),

@@ -2,6 +2,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { CallKind, JsonObject, Model, Route } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
+import { checkModelAllowed } from '../catalog/key-models.ts';
 import { wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
 import { ApiError } from '../errors.ts';
@@ -127,7 +128,7 @@ export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: 
   const { current } = parts.catalog;
   const { body, candidates } = call.chosen
     ? candidatesChosen(current, read.body, call.chosen)
-    : candidatesIn(current, { account_id: call.caller.account.id, request: read });
+    : candidatesIn(current, { caller: call.caller, request: read });
   const links = findLinks(body);
   judgeLinks(links, parts.addressRules());
   const request = { ...read, body, ...(call.echo && { echo: call.echo }) };
@@ -184,7 +185,7 @@ function priceFor(parts: PricingParts, call: ReceivedChat, { model: named, why }
   const input_size = call.sizeOf(request);
   const sold = hostedTools(request, model);
   const search = sold ? undefined : ownSearch(request, model, settings);
-  const images = sold ? undefined : ownImages(request, model, parts.catalog.current);
+  const images = sold ? undefined : ownImages(request, model, parts.catalog.current, call.caller);
   const own_calls_max = ownCallsOf({ ...(search && { search }), ...(images && { images }) });
   const hosted = sold ?? (search && { units: ['web_search'] as const, calls_max: search.searches_max });
   const held = (tokens: number) => {
@@ -258,9 +259,13 @@ function outputMin({ options }: Route, caller_style: CallerCodec, styles: readon
   return least;
 }
 
-/** The model of this name and kind, or 404; that of another kind's model names the right endpoint. */
-export function findModel({ current }: CatalogHolder, id: string, kind: CallKind): Model {
+/**
+ * The model of this name and kind. Throws ApiError 404, which names the right endpoint for another kind's model, and 403
+ * where the key may not use it.
+ */
+export function findModel({ current }: CatalogHolder, { key }: Caller, id: string, kind: CallKind): Model {
   const model = modelNamed(current, id, 'model');
   if (model.kind !== kind) throw wrongKind(model);
+  checkModelAllowed(current, key, model);
   return model;
 }

@@ -33,7 +33,7 @@ const tokens_per_pair = 8;
 /** Reads a body of POST /v1/rerank. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceRerankRequest(catalog: CatalogHolder, call: WholeRequest): PricedRerankRequest {
   const request = readRerankRequest(call.body ?? {});
-  const model = findModel(catalog, request.model, 'rerank');
+  const model = findModel(catalog, call.caller, request.model, 'rerank');
   const { text_size, search_units_most, search_units_counted } = measureRerank(request);
   const size = { ...text_size, images: 0, documents: 0, document_bytes: 0 };
   const around = request.documents.length * tokens_per_pair;

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { readContentRules, type ContentRules } from '../accounts/content-rules.ts';
 import { KeyRuleError } from '../accounts/key-rule-error.ts';
-import { no_rules, readAddresses, readExpiry, readScopes, scopes, type KeyRules } from '../accounts/key-rules.ts';
-import { changeKeyRules, deleteKey, findKey, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
+import { no_rules, readAddresses, readExpiry, readRequestsPerMinute, readScopes, scopes, type KeyRules } from '../accounts/key-rules.ts';
+import { changeKeyRules, deleteKey, findKey, isUnused, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
 import { createKeyIn, default_project } from '../accounts/projects.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
+import { readKeyModels } from '../catalog/key-models.ts';
 import { keepDaysMax } from '../catalog/settings.ts';
 import { deleteContents, shortenContents } from '../contents/stored.ts';
 import { budgetsOf, setLimit } from '../money/ledger.ts';
@@ -38,7 +39,7 @@ export function keyCommands(key: Command): void {
   );
   const rules = key
     .command('rules <key_id>')
-    .description('change the expiry, the scopes or the allowed addresses of a key');
+    .description('change the expiry, the scopes, the addresses, the models or the requests per minute of a key');
   addRuleOptions(rules);
   says(rules, (id = '') => withApp((app) => changeRules(app, id, rules.opts())));
   const log = key
@@ -57,24 +58,31 @@ export function keyCommands(key: Command): void {
   says(list, () => withApp((app) => listAll(app, list.opts())));
 }
 
-type RuleOptions = { expires?: string; scopes?: string; addresses?: string };
+type RuleOptions = { expires?: string; scopes?: string; addresses?: string; models?: string; perMinute?: string };
 
 function addRuleOptions(command: Command): void {
   command
     .option('--expires <when>', 'its expiry: a time, a duration such as 90d, or "never"')
     .option('--scopes <list>', `its scopes: ${scopes.join(', ')}, separated by commas, or "all"`)
-    .option('--addresses <list>', 'allowed addresses and CIDR ranges, separated by commas, or "any"');
+    .option('--addresses <list>', 'allowed addresses and CIDR ranges, separated by commas, or "any"')
+    .option(
+      '--models <list>',
+      'allowed models: ids, aliases, or beginnings such as acme/*, separated by commas, or "all"',
+    )
+    .option('--per-minute <number>', 'requests per minute, of each kind, below those of the service, or "none"');
 }
 
 /** The rules of the options, in the place of those that the key has. */
-function readRules(options: RuleOptions, rules: KeyRules, now: Date): KeyRules {
+async function readRules(app: CommandApp, options: RuleOptions, rules: KeyRules): Promise<KeyRules> {
+  const now = new Date(app.clock.now());
+  const catalog = options.models === undefined ? undefined : await app.catalog();
   const read = <T>(name: keyof RuleOptions, reader: (text: string) => T, present: T): T => {
     const text = options[name];
     if (text === undefined) return present;
     try {
       return reader(text);
     } catch (error) {
-      if (error instanceof KeyRuleError) throw new CommandError(`--${name} ${error.message}`, 2);
+      if (error instanceof KeyRuleError) throw new CommandError(`--${name === 'perMinute' ? 'per-minute' : name} ${error.message}`, 2);
       throw error;
     }
   };
@@ -83,17 +91,26 @@ function readRules(options: RuleOptions, rules: KeyRules, now: Date): KeyRules {
     expires_at: read('expires', (text) => readExpiry(text === 'never' ? null : text, now), rules.expires_at),
     scopes: read('scopes', (text) => readScopes(text === 'all' ? null : listOf(text)), rules.scopes),
     addresses: read('addresses', (text) => readAddresses(text === 'any' ? null : listOf(text)), rules.addresses),
+    models: read(
+      'models',
+      (text) => (catalog ? readKeyModels(catalog, text === 'all' ? null : listOf(text), rules.models) : rules.models),
+      rules.models,
+    ),
+    requests_per_minute: read(
+      'perMinute',
+      (text) => readRequestsPerMinute(text === 'none' ? null : Number(text)),
+      rules.requests_per_minute,
+    ),
     log_content: rules.log_content,
   };
 }
 
 async function changeRules(app: CommandApp, id: string, options: RuleOptions): Promise<CommandResult> {
   const key = await findKey(app.db, id);
-  const now = new Date(app.clock.now());
-  if (!key || keyState(key, now.getTime()) === 'deleted') throw new CommandError(`There is no key "${id}".`);
-  if (options.expires === undefined && options.scopes === undefined && options.addresses === undefined)
-    throw new CommandError('Name a rule to change: --expires, --scopes or --addresses.', 2);
-  const rules = readRules(options, key, now);
+  if (!key || keyState(key, app.clock.now()) === 'deleted') throw new CommandError(`There is no key "${id}".`);
+  if (Object.keys(options).length === 0)
+    throw new CommandError('Name a rule to change: --expires, --scopes, --addresses, --models or --per-minute.', 2);
+  const rules = await readRules(app, options, key);
   await changeKeyRules(app.db, id, rules);
   await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details: { ...rules } });
   app.notifier.notify(keys_channel, 'all');
@@ -150,13 +167,16 @@ function readLogRules(
   }
 }
 
-function rulesJson({ expires_at, scopes: allowed, addresses, log_content }: KeyRules) {
-  return { expires_at: expires_at?.toISOString() ?? null, scopes: allowed, addresses, log_content };
+function rulesJson({ expires_at, scopes: allowed, addresses, models, requests_per_minute, log_content }: KeyRules) {
+  const expires = expires_at?.toISOString() ?? null;
+  return { expires_at: expires, scopes: allowed, addresses, models, requests_per_minute, log_content };
 }
 
-function rulesText({ expires_at, scopes: allowed, addresses }: KeyRules): string {
+function rulesText({ expires_at, scopes: allowed, addresses, models, requests_per_minute }: KeyRules): string {
   const until = expires_at ? `until ${expires_at.toISOString()}` : 'without an end';
-  return `${until}, for ${allowed?.join(' and ') ?? 'everything'}, from ${addresses?.join(', ') ?? 'anywhere'}`;
+  const use = `for ${allowed?.join(' and ') ?? 'everything'}, with ${models?.join(', ') ?? 'every model'}`;
+  const often = requests_per_minute === null ? '' : `, at most ${requests_per_minute} requests per minute of each kind`;
+  return `${until}, ${use}${often}, from ${addresses?.join(', ') ?? 'anywhere'}`;
 }
 
 async function createOne(
@@ -166,7 +186,7 @@ async function createOne(
   const name = readText(options.name, '--name', 200);
   const limit_month = options.monthlyLimit === undefined ? null : readMoney(options.monthlyLimit, '--monthly-limit');
   const now = new Date(app.clock.now());
-  const rules = readRules(options, no_rules, now);
+  const rules = await readRules(app, options, no_rules);
   const account = await requireAccount(app, options.account ?? '');
   const project = options.project ?? default_project.id;
   const created = await createKeyIn(app.db, project, { account_id: account.id, name, limit_month, rules }, now);
@@ -239,11 +259,32 @@ async function listAll(app: CommandApp, options: { account?: string }): Promise<
       created_at: key.created_at.toISOString(),
       status: keyState(key, app.clock.now()),
       deleted_at: key.deleted_at?.toISOString() ?? null,
+      last_used_at: key.last_used_at?.toISOString() ?? null,
+      use_noted_since: key.use_noted_since?.toISOString() ?? null,
+      is_unused: isUnused(key, new Date(app.clock.now())),
       ...rulesJson(key),
     };
   });
-  const rows = keys.map((key) => [key.id, key.name, key.key, key.monthly_limit ?? 'none', key.spent, key.status]);
-  return { json: { keys }, text: table([['key', 'name', 'shown as', 'monthly limit', 'spent', 'status'], ...rows]) };
+  const rows = keys.map((key) => [
+    key.id,
+    key.name,
+    key.key,
+    key.monthly_limit ?? 'none',
+    key.spent,
+    key.status,
+    lastUseText(key),
+  ]);
+  const text = table([['key', 'name', 'shown as', 'monthly limit', 'spent', 'status', 'last used'], ...rows]);
+  const unused = keys.filter(({ is_unused, status }) => is_unused && status === 'active').map(({ id }) => id);
+  if (unused.length === 0) return { json: { keys }, text };
+  return { json: { keys }, text: `${text}\nUnused for 90 days, perhaps to be deleted: ${unused.join(', ')}` };
+}
+
+/** To the minute, UTC. */
+function lastUseText(key: { last_used_at: string | null; use_noted_since: string | null }): string {
+  const minute = (time: string) => `${time.slice(0, 16)}Z`;
+  if (key.last_used_at !== null) return minute(key.last_used_at);
+  return key.use_noted_since === null ? 'never' : `not since ${minute(key.use_noted_since)}`;
 }
 
 function shown(limit: Money | null): string | null {

@@ -2,11 +2,12 @@ import { KeyRuleError } from '../accounts/key-rule-error.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { readContentRules } from '../accounts/content-rules.ts';
-import { no_rules, readAddresses, readExpiry, readScopes, type KeyRules } from '../accounts/key-rules.ts';
+import { no_rules, readAddresses, readExpiry, readRequestsPerMinute, readScopes, type KeyRules } from '../accounts/key-rules.ts';
 import {
   changeKeyRules,
   deleteKey,
   findKey,
+  isUnused,
   keyState,
   listKeys,
   renameKey,
@@ -15,6 +16,7 @@ import {
 } from '../accounts/keys.ts';
 import { createKeyIn, default_project, moveKey, projectNames } from '../accounts/projects.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
+import { readKeyModels } from '../catalog/key-models.ts';
 import { keepDaysMax } from '../catalog/settings.ts';
 import { deleteContents, shortenContents } from '../contents/stored.ts';
 import type { Answer } from '../http/endpoint.ts';
@@ -74,6 +76,11 @@ export function renderKey(
     expires_at: key.expires_at?.toISOString() ?? null,
     scopes: key.scopes && [...key.scopes],
     addresses: key.addresses && [...key.addresses],
+    models: key.models && [...key.models],
+    requests_per_minute: key.requests_per_minute,
+    last_used_at: key.last_used_at?.toISOString() ?? null,
+    use_noted_since: key.use_noted_since?.toISOString() ?? null,
+    is_unused: isUnused(key, now),
     log_content: contentView(key.log_content),
     limit: limit_month === null ? null : costView(limit_month, currency),
     spent: costView(spent, currency),
@@ -133,6 +140,7 @@ export const change_key = account_endpoint(
     const project_id = readProject(call.body);
     const key = await findOwn(app.db, call);
     const rules = readRules(app, call.body, key);
+    refuseForPlayground(key, rules);
     const deletes = call.body?.['delete_content'] === true;
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
     const { account_id, id: key_id } = key;
@@ -155,6 +163,13 @@ export const change_key = account_endpoint(
   },
   { needs_proof: true },
 );
+
+/** The playground is for people, who see all models and whose pages ask as they need. */
+function refuseForPlayground({ kind }: ApiKey, { models, requests_per_minute }: KeyRules): void {
+  if (kind !== 'playground') return;
+  const name = models ? 'models' : requests_per_minute === null ? undefined : 'requests_per_minute';
+  if (name !== undefined) throw wrong(name, `${name} is a rule for keys of programs: the playground's key has none.`);
+}
 
 function contentsOf({ id, account_id }: ApiKey): { account_id: string; api_key_id: string } {
   return { account_id, api_key_id: id };
@@ -235,6 +250,8 @@ function readRules(app: RuleParts, body: Record<string, unknown> | undefined, ru
     expires_at: read('expires_at', (value) => readExpiry(value, now), rules.expires_at),
     scopes: read('scopes', readScopes, rules.scopes),
     addresses: read('addresses', readAddresses, rules.addresses),
+    models: read('models', (value) => readKeyModels(app.catalog.current, value, rules.models), rules.models),
+    requests_per_minute: read('requests_per_minute', readRequestsPerMinute, rules.requests_per_minute),
     log_content: read(
       'log_content',
       (value) => readContentRules(value, keepDaysMax(app.catalog.current.settings)),
@@ -245,7 +262,7 @@ function readRules(app: RuleParts, body: Record<string, unknown> | undefined, ru
 
 /** Of two sets of rules those that differ, for the audit log. */
 function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
-  const names = ['expires_at', 'scopes', 'addresses', 'log_content'] as const;
+  const names = ['expires_at', 'scopes', 'addresses', 'models', 'requests_per_minute', 'log_content'] as const;
   const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }

@@ -1,8 +1,9 @@
+import { limitOfKey } from '../catalog/key-limits.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
-import type { Caller } from '../accounts/authenticate.ts';
+import type { Authenticator, Caller } from '../accounts/authenticate.ts';
 import { findPlaygroundKey, openPlaygroundKey } from '../accounts/keys.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import { windowError } from '../http/window-headers.ts';
@@ -26,14 +27,21 @@ export async function playgroundCaller({ db, clock }: { db: Db; clock: Clock }, 
   };
 }
 
+/** The parts of the app that counting a request takes. */
+type WindowParts = {
+  readonly catalog: CatalogHolder;
+  readonly windows: Windows;
+  readonly authenticator: Pick<Authenticator, 'noteUse'>;
+};
+
 /** Counts a request of the playground as one of its key is counted on `/v1`. Throws ApiError 429. */
 export async function takeWindow(
-  { catalog, windows }: { catalog: CatalogHolder; windows: Windows },
-  { key }: Caller,
+  { catalog, windows, authenticator }: WindowParts,
+  caller: Caller,
   window: WindowName,
 ): Promise<void> {
-  const { generate_per_minute, chat_per_minute, other_per_minute } = catalog.current.settings.limits;
-  const limits = { generate: generate_per_minute, chat: chat_per_minute, other: other_per_minute };
-  const taken = await windows.take(window, key.id, limits[window], performance.now());
+  const limit = limitOfKey(catalog.current.settings, caller, window);
+  const taken = await windows.take(window, caller.key.id, limit, performance.now());
   if (!taken.ok) throw windowError(window, taken);
+  if (window !== 'other') authenticator.noteUse(caller.key.id); // estimates are no use
 }

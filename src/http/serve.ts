@@ -275,9 +275,11 @@ async function countCall<App>(
   exchange: Exchange,
   caller: Caller,
 ): Promise<void> {
-  const taken = await context.windows.take(window, caller.key.id, context.limits()[window], context.elapsed_ms());
+  const { id, requests_per_minute: own_limit = Number.POSITIVE_INFINITY } = caller.key;
+  const limit = Math.min(context.limits()[window], own_limit);
+  const taken = await context.windows.take(window, id, limit, context.elapsed_ms());
   Object.assign(exchange.headers, windowHeaders(taken));
-  if (!taken.ok) throw windowError(window, taken);
+  if (!taken.ok) throw windowError(window, taken, caller.key);
 }
 
 function checkHead(raw: IncomingMessage): void {

@@ -17,9 +17,14 @@ export function windowHeaders(taken: Taken): Record<string, string> {
 }
 
 /** 429 of the specification's `rate_limit`; says whose limit it is, not to be taken for an upstream's. */
-export function windowError(window: WindowName, taken: Taken): ApiError {
+export function windowError(
+  window: WindowName,
+  taken: Taken,
+  { requests_per_minute }: { requests_per_minute?: number } = {},
+): ApiError {
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
-  const message = `Too many requests with this key: at most ${taken.limit} per minute ${scopes[window]}. Try again in ${seconds} s.`;
+  const whose = taken.limit === requests_per_minute ? ', by the limit of the key itself' : '';
+  const message = `Too many requests with this key: at most ${taken.limit} per minute ${scopes[window]}${whose}. Try again in ${seconds} s.`;
   return new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });
 }
 

@@ -10,6 +10,7 @@ import { cancel_task, get_task, list_tasks } from '../api/tasks.ts';
 import { errorAnswer, expectedError, internalError } from '../http/error-answer.ts';
 import type { Call, Endpoint, KeyedEndpoint } from '../http/endpoint.ts';
 import { scopesOf } from '../http/scopes.ts';
+import { limitOfKey } from '../catalog/key-limits.ts';
 import { windowError } from '../http/window-headers.ts';
 import { service_errors } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
@@ -111,10 +112,9 @@ async function admit(app: McpParts, { caller, address }: Call, endpoint: KeyedEn
   const { id, rules } = caller.key;
   if (rules) checkKeyRules(rules, { of_call: scopesOf(endpoint), address });
   const window: WindowName = endpoint.window ?? 'other';
-  const { generate_per_minute, chat_per_minute, other_per_minute } = app.catalog.current.settings.limits;
-  const limit = { generate: generate_per_minute, chat: chat_per_minute, other: other_per_minute }[window];
+  const limit = limitOfKey(app.catalog.current.settings, caller, window);
   const taken = await app.windows.take(window, id, limit, performance.now());
-  if (!taken.ok) throw windowError(window, taken);
+  if (!taken.ok) throw windowError(window, taken, caller.key);
 }
 
 /** Whole answers are texts, bytes or objects; streams are asked for by no tool. */

@@ -6,6 +6,7 @@ import type { Db } from '../db/database.ts';
 import type { GrowingTable } from '../db/tables.ts';
 import { isMediaKind, type JsonObject, type Model } from '../catalog/model.ts';
 import { estimateUnits, freezePricing, holdAmount, measuredUnits, type Pricing, type Units } from '../catalog/price.ts';
+import { checkModelAllowed } from '../catalog/key-models.ts';
 import { unavailableText, wrongKind } from '../catalog/model-errors.ts';
 import { modelNamed } from '../catalog/names.ts';
 import { ApiError } from '../errors.ts';
@@ -68,7 +69,7 @@ export async function readRequest(
 ): Promise<PricedRequest> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
-  const model = findModel(parts, body['model']);
+  const model = findModel(parts, caller, body['model']);
   const checked = model.validateInput(body['input']);
   if (!checked.ok) {
     const [first] = checked.errors;
@@ -128,10 +129,14 @@ export function readMetadata(value: unknown): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** The media model of this name, or 404; that of another kind's model names the right endpoint. */
-export function findModel({ catalog }: { catalog: CatalogHolder }, id: unknown): Model {
+/**
+ * The media model of this name. Throws ApiError 404, which names the right endpoint for another kind's model, and 403 where
+ * the key may not use it.
+ */
+export function findModel({ catalog }: { catalog: CatalogHolder }, { key }: Caller, id: unknown): Model {
   const model = modelNamed(catalog.current, String(id), 'model');
   if (!isMediaKind(model.kind)) throw wrongKind(model);
+  checkModelAllowed(catalog.current, key, model);
   return model;
 }
 

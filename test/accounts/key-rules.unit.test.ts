@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { KeyRuleError } from '../../src/accounts/key-rule-error.ts';
-import { readAddresses, readExpiry, readScopes } from '../../src/accounts/key-rules.ts';
+import { readAddresses, readExpiry, readRequestsPerMinute, readScopes } from '../../src/accounts/key-rules.ts';
 import { scopesOf } from '../../src/http/scopes.ts';
 import { listEndpoints } from '../../src/server.ts';
 
@@ -46,6 +46,12 @@ it('address rules are addresses or ranges, and an empty list is no rule', () => 
     Array.from({ length: 51 }, () => '10.0.0.1'),
   ])
     expect(() => readAddresses(wrong)).toThrow(KeyRuleError);
+});
+
+it('requests per minute are a whole number above zero, and null is no limit', () => {
+  expect([1, 60, 1_000_000, null].map(readRequestsPerMinute)).toEqual([1, 60, 1_000_000, null]);
+  for (const wrong of [0, -1, 1.5, 1_000_001, '60', Number.NaN, [], undefined])
+    expect(() => readRequestsPerMinute(wrong)).toThrow(KeyRuleError);
 });
 
 /** The endpoints that a key with these scopes may call; any key those of `any`, and one without scopes those of `none`. */

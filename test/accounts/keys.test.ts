@@ -78,6 +78,10 @@ describe('the keys of an account', () => {
       expires_at: null,
       scopes: null,
       addresses: null,
+      models: null,
+      requests_per_minute: null,
+      last_used_at: null,
+      use_noted_since: null,
       log_content: null,
     });
     const [row] = await db.query<{ hash: Buffer; whole: string }>(

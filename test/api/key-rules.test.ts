@@ -90,6 +90,45 @@ it('an expired key gets a 401 that says so, and works again with a later expiry'
   await expect.poll(async () => (await call(key, 'GET', '/v1/key')).status).toBe(200);
 });
 
+it('a key has no more requests per minute than its own limit, of each kind alone', async () => {
+  const { key } = await keyWith({ requests_per_minute: 2 });
+  const listed = [await call(key, 'GET', '/v1/tasks'), await call(key, 'GET', '/v1/tasks')];
+  expect(listed.map(({ status }) => status)).toEqual([200, 200]);
+  expect(listed.map(({ headers }) => headers.get('x-ratelimit-limit-requests'))).toEqual(['2', '2']);
+  const refused = await call(key, 'GET', '/v1/key');
+  const message = expect.stringMatching(/at most 2 per minute .*, by the limit of the key itself\. Try again in \d+ s\.$/);
+  expect([refused.status, refused.json.error]).toEqual([429, expect.objectContaining({ type: 'rate_limit', message })]);
+  expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect((await call(key, 'POST', '/v1/chat/completions', chat)).status).toBe(200);
+  expect((await call(key, 'POST', '/v1/generate', image)).status).toBe(202);
+});
+
+it('a limit above that of the service raises nothing, and GET /v1/key shows what counts', async () => {
+  const { key } = await keyWith({ requests_per_minute: 100 });
+  const { json, headers } = await call(key, 'GET', '/v1/key');
+  expect(headers.get('x-ratelimit-limit-requests')).toBe('100');
+  expect(json).toMatchObject({
+    requests_per_minute: 100,
+    limits: { generate_per_minute: 60, chat_per_minute: 100 },
+  });
+});
+
+it('a lowered limit counts on every node within a second, without a notification', async () => {
+  const { id, key } = await keyWith({});
+  const other = await test.beside();
+  try {
+    const ask = async () => {
+      const { headers } = await fetch(`${other.url}/v1/tasks`, { headers: { authorization: `Bearer ${key}` } });
+      return headers.get('x-ratelimit-limit-requests');
+    };
+    expect(await ask()).toBe('600');
+    await changeKeyRules(test.app.db, id, { ...no_rules, requests_per_minute: 5 });
+    await expect.poll(ask, { timeout: 1_000, interval: 50 }).toBe('5');
+  } finally {
+    await other.stop();
+  }
+});
+
 it('GET /v1/key shows the rules of a key, or null', async () => {
   const { key } = await keyWith({ scopes: ['media'], addresses: ['127.0.0.0/8'] });
   expect((await call(key, 'GET', '/v1/key')).json).toMatchObject({

@@ -137,6 +137,40 @@ test('an owner sets an expiry, scopes and addresses of a key, and a wrong addres
   await context.close();
 });
 
+test('an owner limits a key to models and requests per minute, and a wrong model is refused at its field', async () => {
+  const context = await contextOf(chromium.browser);
+  const { page, complaints } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id, '/keys');
+  await page.getByRole('button', { name: 'Create a key' }).first().click();
+  const form = page.getByRole('dialog', { name: 'Create a key' });
+  await form.getByLabel('Name').fill('Narrow');
+  const models = form
+    .getByRole('textbox', { name: 'Allowed models' })
+    .or(form.getByRole('combobox', { name: 'Allowed models' }));
+  await models.fill('acme/none');
+  await models.press('Enter');
+  await form.getByLabel('Requests per minute').fill('7');
+  expect(await violationsIn(page)).toEqual([]);
+  await form.getByRole('button', { name: 'Create', exact: true }).click();
+  await form.getByText(/There is no model "acme\/none"/).waitFor();
+  await models.press('Backspace');
+  await models.fill('sandbox/im');
+  await page.getByRole('option', { name: 'sandbox/image' }).click();
+  await form.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  const row = page.getByRole('row', { name: /Narrow/ });
+  await row.getByText('sandbox/image only, 7 requests per minute').waitFor();
+  await row.getByText('never').waitFor();
+  await row.getByRole('button', { name: 'Change Narrow' }).click();
+  const change = page.getByRole('dialog', { name: 'Change Narrow' });
+  await change.getByRole('button', { name: 'Remove all allowed models' }).click();
+  await change.getByLabel('Requests per minute').fill('');
+  await change.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('requests per minute').waitFor({ state: 'detached' });
+  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  await context.close();
+});
+
 test('an owner makes a project, puts a key into it, and sees its keys alone and its spending', async () => {
   const context = await contextOf(chromium.browser, { viewport: { width: 390, height: 844 } });
   const { page, complaints } = await watchedPage(context, service.url);

@@ -49,6 +49,8 @@ describe('the rules of a key', () => {
       expires_at: null,
       scopes: null,
       addresses: ['203.0.113.0/24'],
+      models: null,
+      requests_per_minute: null,
       log_content: null,
     });
     await expect.poll(async () => (await withKey(made.key, '/v1/balance')).status).toBe(403);
@@ -58,11 +60,48 @@ describe('the rules of a key', () => {
     [['--scopes', 'admin'], '--scopes must be a list with at least one of chat, media, read'],
     [['--expires', 'yesterday'], '--expires must be a time in the future'],
     [['--addresses', 'example.com'], '--addresses must have addresses such as'],
+    [['--models', 'acme/none'], '--models must have names of models: There is no model "acme/none"'],
+    [['--per-minute', '0'], '--per-minute must be a whole number from 1'],
+    [['--per-minute', 'many'], '--per-minute must be a whole number from 1'],
     [[], 'Name a rule to change'],
   ])('are refused as %j with what to write instead', async (words, message) => {
     const { account_id } = await service.client();
     const { id } = await commands.ok('key', 'create', '--account', account_id);
     expect(await commands.fails(2, 'key', 'rules', id, ...words)).toContain(message);
+  });
+});
+
+describe('models and requests per minute of a key', () => {
+  it('are set, shown and removed', async () => {
+    const { account_id } = await service.client();
+    const words = ['--models', 'audio, sandbox/*', '--per-minute', '2'];
+    const made = await commands.ok('key', 'create', '--account', account_id, ...words);
+    expect(made).toMatchObject({ models: ['sandbox/audio', 'sandbox/*'], requests_per_minute: 2 });
+    const { out: text } = await commands.text('key', 'rules', made.id, '--models', 'sandbox/image');
+    expect(text).toContain('with sandbox/image, at most 2 requests per minute of each kind, from anywhere');
+    await expect.poll(async () => (await withKey(made.key, '/v1/estimate', audio)).status).toBe(403);
+    const off = await commands.ok('key', 'rules', made.id, '--models', 'all', '--per-minute', 'none');
+    expect(off).toMatchObject({ models: null, requests_per_minute: null });
+    await expect.poll(async () => (await withKey(made.key, '/v1/estimate', audio)).status).toBe(200);
+  });
+});
+
+describe('the last use of a key', () => {
+  it('is in the list, with a hint for those that nobody has used for long', async () => {
+    const { account_id, key_id } = await service.client();
+    const list = async () => (await commands.ok('key', 'list', '--account', account_id)).keys[0];
+    expect(await list()).toMatchObject({ last_used_at: null, use_noted_since: null, is_unused: false });
+    const set = (column: string, days: number) =>
+      service.app.db.query(`update api_keys set ${column} = now() - $2 * interval '1 day' where id = $1`, [key_id, days]);
+    await set('created_at', 91);
+    expect(await list()).toMatchObject({ is_unused: true });
+    await set('use_noted_since', 89);
+    expect(await list()).toMatchObject({ is_unused: false, use_noted_since: expect.any(String) });
+    expect((await commands.text('key', 'list', '--account', account_id)).out).toMatch(/not since \d{4}-\d\d-\d\dT\d\d:\d\dZ/);
+    await set('last_used_at', 90);
+    expect(await list()).toMatchObject({ is_unused: true, last_used_at: expect.any(String) });
+    const { out: text } = await commands.text('key', 'list', '--account', account_id);
+    expect(text).toContain(`Unused for 90 days, perhaps to be deleted: ${key_id}`);
   });
 });
 

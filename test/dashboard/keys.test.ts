@@ -191,6 +191,42 @@ it('a key gets its rules when it is created or changed, keeps them when it is ro
   }
 });
 
+it('a key gets models and requests per minute, keeps them when it is rotated, and that of the playground has neither', async () => {
+  const { key } = await create({ name: 'Narrow', models: ['image', 'sandbox/*'], requests_per_minute: 7 });
+  const rules = { models: ['sandbox/image', 'sandbox/*'], requests_per_minute: 7 };
+  expect(key).toMatchObject(rules);
+  const rotated = made(await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 0 }));
+  expect(rotated.key).toMatchObject(rules);
+  const path = `${owner.base}/keys/${rotated.key.id}`;
+  for (const [name, wrong] of [
+    ['models', ['acme/none']],
+    ['models', 'sandbox/image'],
+    ['requests_per_minute', 0],
+    ['requests_per_minute', 1.5],
+    ['requests_per_minute', '60'],
+  ] as const) {
+    const refused = await owner.send('PATCH', path, { [name]: wrong });
+    expect(refused).toMatchObject({ status: 400, json: { error: { param: name } } });
+  }
+  const none = { models: null, requests_per_minute: null };
+  expect((await owner.send('PATCH', path, { models: [], requests_per_minute: null })).json).toMatchObject(none);
+  await owner.post(`${owner.base}/estimate`, { model: 'sandbox/image', input: { prompt: 'x' } });
+  const playground = (await listed()).find(({ kind }) => kind === 'playground');
+  for (const [name, value] of Object.entries(rules)) {
+    const refused = await owner.send('PATCH', `${owner.base}/keys/${playground?.id}`, { [name]: value });
+    expect(refused).toMatchObject({ status: 400, json: { error: { param: name } } });
+  }
+});
+
+it('the list shows when a key was last used, within seconds', async () => {
+  const { key, secret } = await create({ name: 'Used' });
+  const find = async () => (await listed()).find(({ id }) => id === key.id);
+  expect(await find()).toMatchObject({ last_used_at: null, use_noted_since: null, is_unused: false });
+  expect(await opens(secret)).toBe(true);
+  await expect.poll(async () => (await find())?.last_used_at, { timeout: 20_000 }).toEqual(expect.any(String));
+  expect(Date.now() - Date.parse((await find())?.last_used_at ?? '')).toBeLessThan(60_000);
+});
+
 it('a developer creates keys', async () => {
   const member = await memberOf(test, owner, 'developer');
   expect(await opens((await create({ name: 'Dev' }, member)).secret)).toBe(true);

@@ -550,5 +550,7 @@ it('D-key-1 GET /v1/key returns the limits and the use of the calling key', asyn
     expires_at: null,
     scopes: null,
     addresses: null,
+    models: null,
+    requests_per_minute: null,
   });
 });

@@ -7,7 +7,8 @@ begin
 end $$;
 
 create or replace trigger callers_change
-  after update of id, account_id, name, hash, deleted_at, expires_at, scopes, addresses or delete on api_keys
+  after update of id, account_id, name, hash, deleted_at, expires_at, scopes, addresses, models, requests_per_minute
+    or delete on api_keys
   for each statement execute function note_caller_change();
 create or replace trigger callers_change after update of id, name, currency, status or delete on accounts
   for each statement execute function note_caller_change();

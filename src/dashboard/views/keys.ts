@@ -21,6 +21,16 @@ export type KeyView = {
   scopes: ('chat' | 'media' | 'read')[] | null;
   /** Ranges from which it may be used; null: anywhere. */
   addresses: string[] | null;
+  /** Ids, aliases and prefixes of models that it may use; null: all. */
+  models: string[] | null;
+  /** Its own limit of requests per minute, of each kind; null: those of the service alone. */
+  requests_per_minute: number | null;
+  /** The minute in which it was last used; null: not since `use_noted_since`. */
+  last_used_at: string | null;
+  /** Null: from the beginning. */
+  use_noted_since: string | null;
+  /** Nobody has used it for 90 days. */
+  is_unused: boolean;
   /** Content of its chat calls is stored, for so many days; null: none is. */
   log_content: ContentRulesView | null;
   /** Of the month, in which `spent` and `held` count too; null for none. */

@@ -1,4 +1,4 @@
-import { Chip, Group, Input, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { Chip, Group, Input, NumberInput, Select, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useForm, type UseFormReturnType } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { KeyView, NewKeyView } from '../../../../src/dashboard/views/keys.ts';
@@ -10,6 +10,7 @@ import { fieldErrors, type FieldErrors } from '../../ui/field-error.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { Modal } from '../../ui/Modal.tsx';
+import { useChoices } from '../activity/filters.ts';
 import { ContentFields, contentRules, contentValues, type ContentValues } from './ContentFields.tsx';
 import { NewKey } from './NewKey.tsx';
 import { projectChoices, useProjects } from './projects.ts';
@@ -21,12 +22,14 @@ type Values = {
   ends: string;
   scopes: string[];
   addresses: string;
+  models: string[];
+  per_minute: number | '';
 } & ContentValues;
 
 const all_scopes = ['chat', 'media', 'read'];
 
 /** Without a limit there is none; `ends` is a time, a duration from now, or never. */
-function toBody({ name, project, limit, ends, scopes, addresses, ...content }: Values) {
+function toBody({ name, project, limit, ends, scopes, addresses, models, per_minute, ...content }: Values) {
   return {
     name,
     project,
@@ -34,6 +37,8 @@ function toBody({ name, project, limit, ends, scopes, addresses, ...content }: V
     expires_at: ends === never ? null : ends,
     scopes: scopes.length === all_scopes.length ? null : scopes,
     addresses: addresses.split(/[\s,]+/).filter((range) => range !== ''),
+    models,
+    requests_per_minute: per_minute === '' ? null : per_minute,
     log_content: contentRules(content),
   };
 }
@@ -72,6 +77,7 @@ export function CreateKey({ opened, project, close, days_max }: CreateProps) {
   return (
     <Modal opened={opened} onClose={end} title="Create a key">
       <Fields
+        kind="program"
         values={{
           name: '',
           project,
@@ -79,6 +85,8 @@ export function CreateKey({ opened, project, close, days_max }: CreateProps) {
           ends: never,
           scopes: all_scopes,
           addresses: '',
+          models: [],
+          per_minute: '',
           ...contentValues(null),
         }}
         days_max={days_max}
@@ -106,6 +114,7 @@ export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close:
   return (
     <Modal opened onClose={close} title={`Change ${apiKey.name}`}>
       <Fields
+        kind={apiKey.kind}
         values={{
           name: apiKey.name,
           project: apiKey.project.id,
@@ -113,6 +122,8 @@ export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close:
           ends: apiKey.expires_at ?? never,
           scopes: apiKey.scopes ?? all_scopes,
           addresses: apiKey.addresses?.join('\n') ?? '',
+          models: apiKey.models ?? [],
+          per_minute: apiKey.requests_per_minute ?? '',
           ...contentValues(apiKey.log_content),
         }}
         days_max={days_max}
@@ -132,9 +143,12 @@ const labels = {
   expires_at: 'The expiry',
   scopes: 'What it may be used for',
   addresses: 'Allowed addresses',
+  models: 'Allowed models',
+  requests_per_minute: 'The requests per minute',
 };
 
 function Fields(props: {
+  kind: KeyView['kind'];
   values: Values;
   days_max: number;
   submit: (values: Values) => void;
@@ -161,6 +175,7 @@ function Fields(props: {
         />
         <ProjectField form={form} />
         <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} error={errors.of('limit')} />
+        {props.kind === 'program' && <UseFields form={form} errors={errors} />}
         <RuleFields form={form} ends={props.values.ends} errors={errors} />
         <ContentFields form={form} had_content={props.values.logs_content} days_max={props.days_max} />
         <FormEnd word={props.word} isPending={props.pending} error={errors.other} cancel={props.end} />
@@ -183,6 +198,42 @@ function ProjectField({ form }: { form: UseFormReturnType<Values> }) {
       key={form.key('project')}
       {...form.getInputProps('project')}
     />
+  );
+}
+
+/** Allowed models and requests per minute. Ids can be chosen, and beginnings that several of them have; an alias is typed. */
+function UseFields({ form, errors }: { form: UseFormReturnType<Values>; errors: FieldErrors }) {
+  const { models } = useChoices();
+  const ids = models.map(({ value }) => value);
+  const beginnings = ids.filter((id) => id.includes('/')).map((id) => `${id.slice(0, id.indexOf('/'))}/*`);
+  const shared = beginnings.filter((each, index) => beginnings.indexOf(each) < index);
+  return (
+    <>
+      <TagsInput
+        label="Allowed models"
+        description="Ids, aliases, or beginnings such as acme/* for all models of acme, those of later too. Empty: all models."
+        placeholder="Add a model"
+        data={[...new Set(shared), ...ids]}
+        maxTags={100}
+        splitChars={[',', ' ']}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Remove all allowed models' }}
+        key={form.key('models')}
+        {...form.getInputProps('models')}
+        error={errors.of('models')}
+      />
+      <NumberInput
+        label="Requests per minute"
+        description="Of each kind: generate, chat, everything else. Empty: the limits of the service alone."
+        placeholder="No limit of its own"
+        min={1}
+        allowDecimal={false}
+        allowNegative={false}
+        key={form.key('per_minute')}
+        {...form.getInputProps('per_minute')}
+        error={errors.of('requests_per_minute')}
+      />
+    </>
   );
 }
 

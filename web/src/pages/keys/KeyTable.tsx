@@ -20,6 +20,7 @@ export function KeyTable({ keys, setDoing }: Props) {
       columns={[
         { name: 'Name' },
         { name: 'Created' },
+        { name: 'Last used' },
         { name: 'Spent this month' },
         { name: 'Status' },
         { name: 'Actions', hidden: true },
@@ -58,6 +59,9 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
           <Time at={created_at} ago />
         </Text>
       </Table.Td>
+      <Table.Td style={{ whiteSpace: 'nowrap' }}>
+        <LastUsed apiKey={apiKey} />
+      </Table.Td>
       <Table.Td miw={180}>
         <Spent apiKey={apiKey} />
       </Table.Td>
@@ -87,6 +91,35 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
         )}
       </Table.Td>
     </Table.Tr>
+  );
+}
+
+/** With a hint for a working key that nobody has used for long. */
+function LastUsed({ apiKey }: { apiKey: KeyView }) {
+  const { last_used_at, use_noted_since, state, is_unused } = apiKey;
+  return (
+    <Stack gap={2}>
+      {last_used_at !== null ? (
+        <Text size="sm">
+          <Time at={last_used_at} ago />
+        </Text>
+      ) : (
+        <Text size="sm">
+          {use_noted_since === null ? (
+            'never'
+          ) : (
+            <>
+              not since <Time at={use_noted_since} />
+            </>
+          )}
+        </Text>
+      )}
+      {is_unused && state === 'active' && (
+        <Text size="xs" c="dimmed">
+          Unused for 90 days: delete it?
+        </Text>
+      )}
+    </Stack>
   );
 }
 
@@ -126,13 +159,15 @@ function Spent({ apiKey: { name, limit, spent, used_percent } }: { apiKey: KeyVi
 const uses = { chat: 'chat', media: 'media', read: 'reading' };
 
 /** The rules of a key in a few words; nothing for a key without any. */
-function rulesOf({ scopes, addresses, log_content }: KeyView): string {
+function rulesOf({ scopes, addresses, models, requests_per_minute, log_content }: KeyView): string {
   const parts = [
     scopes && `${scopes.map((scope) => uses[scope]).join(' and ')} only`,
     log_content && `chats stored for ${log_content.keep_days.toLocaleString('en-US')} days`,
+    models && (models.length <= 2 ? `${models.join(' and ')} only` : `${models.length} models or groups only`),
+    requests_per_minute !== null && `${requests_per_minute.toLocaleString('en-US')} requests per minute`,
     addresses && (addresses.length === 1 ? `from ${addresses[0]}` : `from ${addresses.length} address ranges`),
   ];
-  return parts.filter((part) => part !== null).join(', ');
+  return parts.filter((part) => typeof part === 'string').join(', ');
 }
 
 function State({ apiKey }: { apiKey: KeyView }) {
@@ -142,7 +177,7 @@ function State({ apiKey }: { apiKey: KeyView }) {
     <Stack gap={2} align="flex-start">
       <Status of={state} />
       {rules !== '' && (
-        <Text size="xs" c="dimmed" title={apiKey.addresses?.join(', ')}>
+        <Text size="xs" c="dimmed" title={[...(apiKey.models ?? []), ...(apiKey.addresses ?? [])].join(', ')}>
           {rules}
         </Text>
       )}
