@@ -179,6 +179,9 @@ create table api_keys (
   addresses text[],
   log_content jsonb,
   models text[],
+  requests_per_minute integer,
+  last_used_at timestamptz,
+  use_noted_since timestamptz,
   constraint api_keys_hash_key UNIQUE (hash),
   constraint api_keys_id_account_id_key UNIQUE (id, account_id),
   constraint api_keys_pkey PRIMARY KEY (id),
@@ -189,11 +192,12 @@ create table api_keys (
   constraint api_keys_kind_check CHECK ((kind = ANY (ARRAY['program'::text, 'playground'::text]))),
   constraint api_keys_models_check CHECK (((cardinality(models) >= 1) AND (cardinality(models) <= 100))) NOT VALID,
   constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint api_keys_requests_per_minute_check CHECK ((requests_per_minute >= 1)) NOT VALID,
   constraint api_keys_scopes_check CHECK (((scopes <@ ARRAY['chat'::text, 'media'::text, 'read'::text]) AND (cardinality(scopes) > 0)))
 );
 CREATE INDEX api_keys_of_account ON api_keys USING btree (account_id, created_at);
 CREATE UNIQUE INDEX api_keys_playground ON api_keys USING btree (account_id) WHERE ((kind = 'playground'::text) AND (deleted_at IS NULL));
-CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses, models ON api_keys
+CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses, models, requests_per_minute ON api_keys
   FOR EACH STATEMENT EXECUTE FUNCTION note_caller_change();
 
 create table attempts (

@@ -108,7 +108,8 @@ async function readRules(app: CommandApp, options: RuleOptions, rules: KeyRules)
 async function changeRules(app: CommandApp, id: string, options: RuleOptions): Promise<CommandResult> {
   const key = await findKey(app.db, id);
   if (!key || keyState(key, app.clock.now()) === 'deleted') throw new CommandError(`There is no key "${id}".`);
-  if (Object.keys(options).length === 0)
+  const names = ['expires', 'scopes', 'addresses', 'models', 'perMinute'] as const;
+  if (names.every((name) => options[name] === undefined))
     throw new CommandError('Name a rule to change: --expires, --scopes, --addresses, --models or --per-minute.', 2);
   const rules = await readRules(app, options, key);
   await changeKeyRules(app.db, id, rules);

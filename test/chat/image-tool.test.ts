@@ -188,6 +188,16 @@ describe('an image', () => {
     expect(lastBody()).toContain('Too many images');
   });
 
+  test('is left out where the key may not use the model of images', async () => {
+    const client = await stage.test.client();
+    const set = 'update api_keys set models = $2 where id = $1';
+    await stage.test.app.db.query(set, [client.key_id, ['acme/oai']]);
+    stage.test.app.authenticator.invalidate();
+    stage.upstream.script('gpt-x', says('completions', false, 'No.'));
+    const answer = await ask('acme/oai', { client });
+    expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, 'image_generation']);
+  });
+
   test.each([
     ['no model is configured', native],
     ['the model is none of images', `${native}\ntools: { image_generation: { model: acme/oai } }`],

@@ -147,6 +147,28 @@ describe.each([
   });
 });
 
+test('tools offer and call only the models that the key may use', async () => {
+  const caller = await service.client();
+  await service.app.db.query('update api_keys set models = $2 where id = $1', [caller.key_id, ['sandbox/chat']]);
+  service.app.authenticator.invalidate();
+  const agent = await connect(caller.key);
+  const { models } = jsonOf(await agent.callTool({ name: 'list_models', arguments: {} }));
+  expect(models).toEqual([expect.objectContaining({ id: 'sandbox/chat' })]);
+  const input = { prompt: 'x' };
+  for (const [name, args] of [
+    ['generate', { model: 'sandbox/image', input }],
+    ['estimate', { model: 'sandbox/image', input }],
+    ['describe_model', { model: 'sandbox/image' }],
+  ] as const) {
+    const refused = await agent.callTool({ name, arguments: args });
+    expect(jsonOf(refused)).toMatchObject({ status: 403, error: { code: 'model_not_allowed' } });
+  }
+  const messages = [{ role: 'user', content: 'Hello' }];
+  const answer = await agent.callTool({ name: 'chat', arguments: { model: 'sandbox/chat', messages } });
+  expect(answer.isError).toBeFalsy();
+  await agent.close();
+});
+
 test('a key without the scope of a tool is refused by that tool alone', async () => {
   const caller = await service.client();
   await service.app.db.query('update api_keys set scopes = $2 where id = $1', [caller.key_id, ['read']]);
