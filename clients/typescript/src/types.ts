@@ -200,6 +200,10 @@ export type Key = {
   scopes: Array<'chat' | 'media' | 'read'> | null;
   /** Ranges from which the key may be used; null: anywhere. */
   addresses: string[] | null;
+  /** Models that the key may use: ids, aliases of the operator, and beginnings such as `acme/*`; null: all. */
+  models: string[] | null;
+  /** A limit of the key itself, of each kind of requests; `limits` has what counts. Null: none. */
+  requests_per_minute: number | null;
 };
 
 /** A file that a caller uploaded. */

@@ -228,6 +228,10 @@ class Key(TypedDict):
     scopes: list[Literal["chat", "media", "read"]] | None
     #: Ranges from which the key may be used; null: anywhere.
     addresses: list[str] | None
+    #: Models that the key may use: ids, aliases of the operator, and beginnings such as `acme/*`; null: all.
+    models: list[str] | None
+    #: A limit of the key itself, of each kind of requests; `limits` has what counts. Null: none.
+    requests_per_minute: int | None
 
 
 class _UploadedFileAlways(TypedDict):
