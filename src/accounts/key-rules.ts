@@ -26,7 +26,14 @@ export type KeyRules = {
   log_content: ContentRules | null;
 };
 
-export const no_rules: KeyRules = { expires_at: null, scopes: null, addresses: null, models: null, requests_per_minute: null, log_content: null };
+export const no_rules: KeyRules = {
+  expires_at: null,
+  scopes: null,
+  addresses: null,
+  models: null,
+  requests_per_minute: null,
+  log_content: null,
+};
 
 const addresses_max = 50;
 const requests_per_minute_max = 1_000_000;

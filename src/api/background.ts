@@ -166,7 +166,10 @@ function chosenOf(priced: PricedChatRequest): StoredRequest['chosen'] {
 }
 
 /** Of a key's rules those are stored that hold for what the call does later: the others were checked. */
-function callerFacts({ account, key: { id, name, budget_id, models, requests_per_minute, log_content } }: Caller): Caller {
+function callerFacts({
+  account,
+  key: { id, name, budget_id, models, requests_per_minute, log_content },
+}: Caller): Caller {
   const more = {
     ...(budget_id !== undefined && { budget_id }),
     ...(models && { models }),

@@ -126,7 +126,7 @@ function countEndpoint(
       description: 'Free of charge. Takes the same body as the call itself.',
       body: bodyDocs(style),
       responses: { 200: { description: count.response }, 404: no_model },
-      errors: [404],
+      errors: [403, 404],
     },
     handle: async (app, call) => {
       const caller = callerOf(style.caller, call);

@@ -27,7 +27,7 @@ export const estimate: Endpoint<Parts> = {
       examples: { image: { model: 'sandbox/image', input: { prompt: 'a red bicycle' } } },
     },
     responses: { 200: { description: 'The estimate.', schema: estimate_schema } },
-    errors: [404, 422],
+    errors: [403, 404, 422],
   },
   handle: handleEstimate,
 };

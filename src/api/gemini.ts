@@ -182,7 +182,7 @@ const get_model: Endpoint<{ readonly catalog: CatalogHolder }> = {
       },
     },
     responses: { 200: { description: 'The model.' } },
-    errors: [404],
+    errors: [403, 404],
   },
   handle: (app, call) => answerModel(app, call, call.params['name'] ?? ''),
 };

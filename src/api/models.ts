@@ -179,6 +179,7 @@ export const get_model: Endpoint<Parts> = {
       },
     },
     responses: { 200: { description: 'The model.', schema: model_schema } },
+    errors: [403, 404],
   },
   handle: modelsOrGemini<Parts>('get', handleGet),
 };

@@ -1,7 +1,15 @@
 import type { Command } from 'commander';
 import { readContentRules, type ContentRules } from '../accounts/content-rules.ts';
 import { KeyRuleError } from '../accounts/key-rule-error.ts';
-import { no_rules, readAddresses, readExpiry, readRequestsPerMinute, readScopes, scopes, type KeyRules } from '../accounts/key-rules.ts';
+import {
+  no_rules,
+  readAddresses,
+  readExpiry,
+  readRequestsPerMinute,
+  readScopes,
+  scopes,
+  type KeyRules,
+} from '../accounts/key-rules.ts';
 import { changeKeyRules, deleteKey, findKey, isUnused, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
 import { createKeyIn, default_project } from '../accounts/projects.ts';
 import { keys_channel } from '../app/channels.ts';
@@ -82,7 +90,8 @@ async function readRules(app: CommandApp, options: RuleOptions, rules: KeyRules)
     try {
       return reader(text);
     } catch (error) {
-      if (error instanceof KeyRuleError) throw new CommandError(`--${name === 'perMinute' ? 'per-minute' : name} ${error.message}`, 2);
+      if (error instanceof KeyRuleError)
+        throw new CommandError(`--${name === 'perMinute' ? 'per-minute' : name} ${error.message}`, 2);
       throw error;
     }
   };

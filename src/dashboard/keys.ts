@@ -2,7 +2,14 @@ import { KeyRuleError } from '../accounts/key-rule-error.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { readContentRules } from '../accounts/content-rules.ts';
-import { no_rules, readAddresses, readExpiry, readRequestsPerMinute, readScopes, type KeyRules } from '../accounts/key-rules.ts';
+import {
+  no_rules,
+  readAddresses,
+  readExpiry,
+  readRequestsPerMinute,
+  readScopes,
+  type KeyRules,
+} from '../accounts/key-rules.ts';
 import {
   changeKeyRules,
   deleteKey,

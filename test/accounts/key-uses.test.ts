@@ -26,8 +26,7 @@ beforeEach(async () => {
   [written, warned, is_down] = [0, 0, false];
   const { db } = database;
   const { id } = await createAccount(db, { name: 'a', currency: 'USD', initial_credit: 0n }, begin);
-  const make = async () =>
-    (await createKey(db, { account_id: id, name: 'k', limit_month: null }, begin)).key.id;
+  const make = async () => (await createKey(db, { account_id: id, name: 'k', limit_month: null }, begin)).key.id;
   key_id = await make();
   others = [await make(), await make()];
 });

@@ -59,15 +59,18 @@ const refused: readonly Refused[] = [
   ['/v1/audio/speech', 'sandbox/audio', { model: 'sandbox/audio', input: 'x', voice: 'a' }],
 ];
 
-it.each(refused)('POST %s with %s is 403 for a key for another model, and nothing is held', async (path, model, body) => {
-  const client = await clientFor(['acme/oai']);
-  const asked = stage.upstream.asked.length;
-  const { status, text, headers } = await client.call('POST', path, body);
-  expect([status, headers.get('x-should-retry')]).toEqual([403, 'false']);
-  expect(text).toContain(`This key may not use ${model}: its rule allows acme/oai.`);
-  expect(stage.upstream.asked).toHaveLength(asked);
-  expect((await client.call('GET', '/v1/balance/transactions?type=hold')).json.data).toEqual([]);
-});
+it.each(refused)(
+  'POST %s with %s is 403 for a key for another model, and nothing is held',
+  async (path, model, body) => {
+    const client = await clientFor(['acme/oai']);
+    const asked = stage.upstream.asked.length;
+    const { status, text, headers } = await client.call('POST', path, body);
+    expect([status, headers.get('x-should-retry')]).toEqual([403, 'false']);
+    expect(text).toContain(`This key may not use ${model}: its rule allows acme/oai.`);
+    expect(stage.upstream.asked).toHaveLength(asked);
+    expect((await client.call('GET', '/v1/balance/transactions?type=hold')).json.data).toEqual([]);
+  },
+);
 
 it('a refusal has the form of its style', async () => {
   const client = await clientFor(['acme/oai']);

@@ -96,7 +96,9 @@ it('a key has no more requests per minute than its own limit, of each kind alone
   expect(listed.map(({ status }) => status)).toEqual([200, 200]);
   expect(listed.map(({ headers }) => headers.get('x-ratelimit-limit-requests'))).toEqual(['2', '2']);
   const refused = await call(key, 'GET', '/v1/key');
-  const message = expect.stringMatching(/at most 2 per minute .*, by the limit of the key itself\. Try again in \d+ s\.$/);
+  const message = expect.stringMatching(
+    /at most 2 per minute .*, by the limit of the key itself\. Try again in \d+ s\.$/,
+  );
   expect([refused.status, refused.json.error]).toEqual([429, expect.objectContaining({ type: 'rate_limit', message })]);
   expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
   expect((await call(key, 'POST', '/v1/chat/completions', chat)).status).toBe(200);

@@ -130,11 +130,7 @@ it('a backup of the version before the baseline is restored row by row, with exa
   const deliveries = backed_up.get('public.deliveries')?.map((line) => `${line}\t\\N\t\\N\t\\N\tf`) ?? [];
   backed_up.set('public.deliveries', deliveries); // the place in a trace, the endpoint, its event, whether it is replayed
   backed_up.set('public.tasks', backed_up.get('public.tasks')?.map((line) => `${line}\t\\N`) ?? []); // places in traces
-  // Contents of chats, models, requests per minute and the last use; uses are noted since the restore.
-  const keys = backed_up.get('public.api_keys')?.map((line) => `${line}\t\\N\t\\N\t\\N\t\\N\tsince`) ?? [];
-  backed_up.set('public.api_keys', keys);
-  const restored_keys = there.get('public.api_keys')?.map((line) => line.replace(/\t20\d\d-[^\t]+$/, '\tsince'));
-  there.set('public.api_keys', restored_keys ?? []);
+  withLaterRules(there, backed_up);
   backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt\tf`) ?? []);
   expect(there).toEqual(backed_up);
   expect(await pendingMigrations(db)).toEqual([]);
@@ -157,6 +153,13 @@ it('a backup of the version before the baseline is restored row by row, with exa
   }
   expect(readdirSync(join(place.path('data'), 'files')).length).toBeGreaterThan(0);
 });
+
+/** Of keys: contents of chats, models, requests per minute and the last use; uses are noted since the restore. */
+function withLaterRules(there: Map<string, string[]>, backed_up: Map<string, string[]>): void {
+  const name = 'public.api_keys';
+  backed_up.set(name, backed_up.get(name)?.map((line) => `${line}\t\\N\t\\N\t\\N\t\\N\tsince`) ?? []);
+  there.set(name, there.get(name)?.map((line) => line.replace(/\t20\d\d-[^\t]+$/, '\tsince')) ?? []);
+}
 
 it('a backup that is older than that is refused, and says which version restores it', async () => {
   const older = copyBackup(folder, place.path('older'));

@@ -39,7 +39,10 @@ it.each<[string[] | null | undefined, string[]]>([
   [undefined, all],
   [['plain'], ['plain']],
   [['acme/*'], ['acme/small', 'acme/deep/large']],
-  [['acme/deep/*', 'plain'], ['acme/deep/large', 'plain']],
+  [
+    ['acme/deep/*', 'plain'],
+    ['acme/deep/large', 'plain'],
+  ],
   [['fast'], ['acme/small', 'acmeplus/one']],
   [['gone', 'acme/smal', 'ACME/small'], []],
 ])('a key for %j may use these models', (list, allowed) => {

@@ -92,12 +92,17 @@ describe('the last use of a key', () => {
     const list = async () => (await commands.ok('key', 'list', '--account', account_id)).keys[0];
     expect(await list()).toMatchObject({ last_used_at: null, use_noted_since: null, is_unused: false });
     const set = (column: string, days: number) =>
-      service.app.db.query(`update api_keys set ${column} = now() - $2 * interval '1 day' where id = $1`, [key_id, days]);
+      service.app.db.query(`update api_keys set ${column} = now() - $2 * interval '1 day' where id = $1`, [
+        key_id,
+        days,
+      ]);
     await set('created_at', 91);
     expect(await list()).toMatchObject({ is_unused: true });
     await set('use_noted_since', 89);
     expect(await list()).toMatchObject({ is_unused: false, use_noted_since: expect.any(String) });
-    expect((await commands.text('key', 'list', '--account', account_id)).out).toMatch(/not since \d{4}-\d\d-\d\dT\d\d:\d\dZ/);
+    expect((await commands.text('key', 'list', '--account', account_id)).out).toMatch(
+      /not since \d{4}-\d\d-\d\dT\d\d:\d\dZ/,
+    );
     await set('last_used_at', 90);
     expect(await list()).toMatchObject({ is_unused: true, last_used_at: expect.any(String) });
     const { out: text } = await commands.text('key', 'list', '--account', account_id);

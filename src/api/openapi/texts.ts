@@ -21,7 +21,7 @@ export const error_descriptions: Record<number, string> = {
   400: 'The request is malformed: broken JSON, a missing or an unknown field or parameter.',
   401: 'The API key is missing, malformed or deleted.',
   402: 'The available balance is lower than the cost or the hold.',
-  403: "The key's monthly spend limit is reached, or the account is blocked.",
+  403: "The key's monthly spend limit is reached, a rule of the key excludes the call, or the account is blocked.",
   404: 'Not found, or it belongs to another account.',
   409: 'Not possible in the current state.',
   413: 'The body is too large.',
