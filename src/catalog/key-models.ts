@@ -13,7 +13,6 @@ export type KeyModels = readonly string[] | null | undefined;
 type Offer = NamedModels & { readonly aliases: ReadonlyMap<string, Alias> };
 
 const entries_max = 100;
-const entry_length_max = 200;
 
 /** Returns whether a key of this list may use the model. */
 export function isModelAllowed({ models, aliases }: Omit<Offer, 'retired'>, list: KeyModels, id: string): boolean {
@@ -79,7 +78,7 @@ function readEntry(offer: Offer, value: unknown, present: KeyModels): string {
   if (present?.includes(entry)) return entry;
   if (/^[^*]+\/\*$/.test(entry)) {
     const prefix = entry.slice(0, -1);
-    for (const id of offer.models.keys()) if (id.startsWith(prefix) && entry.length <= entry_length_max) return entry;
+    for (const id of offer.models.keys()) if (id.startsWith(prefix)) return entry;
   } else if (entry !== '' && !entry.includes('*')) {
     if (aliasNamed(offer, entry)) return entry;
     try {
