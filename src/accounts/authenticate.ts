@@ -103,7 +103,7 @@ export function makeAuthenticator(
   };
 }
 
-/** As `makeAuthenticator`; times of the last uses of keys are written, too. */
+/** Opens an authenticator that also writes the times at which keys were last used. */
 export function openAuthenticator(parts: KeyUsesParts, onStop: (close: () => Promise<void>) => void): Authenticator {
   const uses = openKeyUses(parts);
   onStop(() => uses.close());

@@ -39,7 +39,7 @@ export function keyState(
 
 const unused_after_ms = 90 * 86_400_000;
 
-/** True for a key of which it is noted that nobody has used it for 90 days. */
+/** Returns whether nobody has used a key for 90 days, in which its uses were noted. */
 export function isUnused(
   { created_at, last_used_at, use_noted_since }: Pick<ApiKey, 'created_at' | 'last_used_at' | 'use_noted_since'>,
   now: Date,
