@@ -217,7 +217,6 @@ function UseFields({ form, errors }: { form: UseFormReturnType<Values>; errors: 
         maxTags={100}
         splitChars={[',', ' ']}
         clearable
-        clearButtonProps={{ 'aria-label': 'Remove all allowed models' }}
         key={form.key('models')}
         {...form.getInputProps('models')}
         error={errors.of('models')}
