@@ -1,4 +1,4 @@
-import { list_currency } from '../catalog/added/part.ts';
+import { list_currency, mayTypeListPrice } from '../catalog/added/part.ts';
 import {
   addModels,
   changeModel,
@@ -174,19 +174,18 @@ function wantedIn(body: SessionCall['body']): Choice[] {
 const amount_form = /^\d{1,9}(?:\.\d{1,12})?$/;
 const rows_max = 12;
 
-/** Rows of a price that was typed, in the base currency. */
-export function priceIn(value: unknown, model: string): PriceEntry[] {
+/** Rows of a price that was typed: for callers in the base currency, of the provider in that of lists. */
+export function priceIn(value: unknown, model: string, field: 'price' | 'list_price' = 'price'): PriceEntry[] {
   const rows: readonly unknown[] = Array.isArray(value) ? value : [];
   if (rows.length === 0 || rows.length > rows_max)
-    throw wrong('price', `The price of ${model} needs at least one amount.`);
+    throw wrong(field, `The price of ${model} needs at least one amount.`);
   return rows.map((row) => {
     const { unit, amount, per } = isRecord(row) ? row : {};
     const own_unit = units.find((each): each is Unit => each === unit);
     const is_count = typeof per === 'number' && Number.isSafeInteger(per) && per >= 1 && per <= 1_000_000_000;
-    if (own_unit === undefined || !is_count)
-      throw wrong('price', `The price of ${model} is for no unit that there is.`);
+    if (own_unit === undefined || !is_count) throw wrong(field, `The price of ${model} is for no unit that there is.`);
     if (typeof amount !== 'string' || !amount_form.test(amount))
-      throw wrong('price', `The price of ${model} must be a decimal such as 0.25; 0 makes it free.`);
+      throw wrong(field, `The price of ${model} must be a decimal such as 0.25; 0 makes it free.`);
     return { unit: own_unit, amount, per };
   });
 }
@@ -238,7 +237,19 @@ function typed(id: string): ApiError {
   );
 }
 
-/** Changes the margin or the price of a model; null gives back the provider's margin, or the list's price. */
+/** The entry at what the provider asks, which is also what a run costs the operator; null: nobody knows it. */
+function entryAt(row: AddedModel, rows: PriceEntry[] | null): ModelEntry | null {
+  const { entry } = row;
+  if (entry === null || !mayTypeListPrice(row))
+    throw wrong('list_price', `${row.id} has a list price. Only the price for callers can be typed.`);
+  const price = rows ?? [];
+  return { ...entry, price, routes: entry.routes.map((route) => ({ ...route, cost: price })) };
+}
+
+/**
+ * Changes the margin or the price of a model; null gives back the provider's margin, or the list's price. `list_price` is
+ * what the provider asks, where no list says it.
+ */
 export const admin_change_added_model = session_endpoint(
   'POST',
   '/dash/admin/providers/{name}/models/change',
@@ -250,10 +261,16 @@ export const admin_change_added_model = session_endpoint(
       body?.['margin'] === undefined ? row.margin : body['margin'] === null ? null : marginIn(body['margin']);
     const price =
       body?.['price'] === undefined ? row.price : body['price'] === null ? null : priceIn(body['price'], row.id);
-    refuseFree({ ...row, price }, usdRate(app.catalog.current.settings));
-    const details = { before: { margin: row.margin, price: row.price }, margin, price };
+    const list_rows = body?.['list_price'];
+    const entry =
+      list_rows === undefined
+        ? row.entry
+        : entryAt(row, list_rows === null ? null : priceIn(list_rows, row.id, 'list_price'));
+    refuseFree({ ...row, entry, price }, usdRate(app.catalog.current.settings));
+    const before = { margin: row.margin, price: row.price, list_price: row.entry?.price ?? null };
+    const details = { before, margin, price, list_price: entry?.price ?? null };
     await changeAdded(app, call, { action: 'provider.models.change', subject: row.id, details }, async (tx, now) => {
-      if (!(await changeModel(tx, { id: row.id, margin, price }, now))) throw noModel();
+      if (!(await changeModel(tx, { id: row.id, entry, margin, price }, now))) throw noModel();
     });
     return { status: 200, body: { ok: true } };
   },

@@ -1,4 +1,4 @@
-import { modelOf } from '../catalog/added/part.ts';
+import { modelOf, mayTypeListPrice } from '../catalog/added/part.ts';
 import {
   addProvider,
   changeProvider,
@@ -126,6 +126,7 @@ function modelView(provider: AddedProvider, row: AddedModel, catalog: Catalog): 
     price: priceViews(in_use?.price, settings.base_currency),
     margin: margin === null ? null : percentOf(margin),
     has_own_price: price !== null,
+    may_type_list_price: mayTypeListPrice(row),
     is_off: in_use?.changed?.is_off ?? false,
     problem: unused.get(`model ${id}`) ?? null,
   };

@@ -190,6 +190,16 @@ test('prices are changed and providers removed, on a phone too', limit, async ()
   await dialog().getByRole('button', { name: 'Save' }).click();
   await dialog().waitFor({ state: 'hidden' });
   await page.getByText('$5.00 per million input tokens').waitFor();
+  await page.getByRole('button', { name: 'Price of localai/stable-diffusion-3.5' }).click();
+  const withMargin = dialog().getByRole('radio', { name: 'List price + a margin of its own' });
+  expect(await withMargin.isDisabled()).toBe(true); // of what?
+  await dialog().getByRole('textbox', { name: 'Provider’s price: Per image, in USD' }).fill('0.04');
+  await withMargin.check();
+  await dialog().getByRole('textbox', { name: 'Margin in percent' }).fill('50');
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog().getByRole('button', { name: 'Save' }).click();
+  await dialog().waitFor({ state: 'hidden' });
+  await page.getByText('$0.06 per image').waitFor();
   expect(await sidewaysOf(page)).toBe(0);
   expect(await violationsIn(page)).toEqual([]);
 

@@ -6,6 +6,7 @@ import type { Page } from '../../src/dashboard/views/activity.ts';
 import type { AuditView } from '../../src/dashboard/views/settings.ts';
 import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
 import type { AddedProviderView, AdminProviders, ProviderOffer } from '../../src/dashboard/views/admin-providers.ts';
+import { marginsOf } from '../../src/money/margins.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { startImageServer } from '../providers/imitations/image-server.ts';
@@ -177,6 +178,38 @@ describe('a server without prices', () => {
       status: 202,
       json: { status: 'succeeded', cost: { amount: '0.10' }, output: [{ width: 64 }, { width: 64 }] },
     });
+  });
+
+  it('has the margin on what its operator types as its price, and its runs have a cost', async () => {
+    const model = 'pictures/stable-diffusion-3.5';
+    const change = (body: object) => post('/pictures/models/change', { model, ...body });
+    const list_price = [{ unit: 'image', amount: '0.04', per: 1 }];
+    told(await change({ list_price, price: null, margin: '50' }));
+    const { providers } = told<AdminProviders>(await operator.get('/dash/admin/providers'));
+    expect(providers.flatMap(({ models }) => models).find(({ id }) => id === model)).toMatchObject({
+      may_type_list_price: true,
+      list_price: [{ amount: '0.04' }],
+      price: [{ amount: '0.06' }],
+    });
+    const { json } = await client.call('POST', '/v1/generate?wait=30', { model, input: { prompt: 'A bicycle', n: 1 } });
+    expect(json).toMatchObject({ status: 'succeeded', cost: { amount: '0.06' } });
+    const month = new Date(test.app.clock.now()).toISOString().slice(0, 7);
+    const rows = await marginsOf(test.app.db, `${month}-01`, 'model');
+    expect(rows.find(({ name }) => name === model)).toMatchObject({ upstream_cost: 40_000n, unknown: 1n });
+    expect(await change({ list_price: null })).toMatchObject(problem('price', /Type one; 0 makes it free/));
+    expect(await change({ list_price: [{ unit: 'image', amount: '-1', per: 1 }] })).toMatchObject(
+      problem('list_price', /must be a decimal such as 0.25/),
+    );
+    const price = [{ unit: 'image', amount: '0.05', per: 1 }];
+    told(await change({ list_price: null, price, margin: null }));
+    expect(test.app.catalog.current.models.get(model)?.routes[0]?.cost).toEqual([]);
+  });
+
+  it('has no price typed in place of one that its list has', async () => {
+    const list_price = [{ unit: 'input_token', amount: '1', per: 1_000_000 }];
+    expect(await post('/openrouter/models/change', { model: 'maker/talker', list_price })).toMatchObject(
+      problem('list_price', /has a list price/),
+    );
   });
 
   it('has models that are in no list, by their name', async () => {

@@ -202,6 +202,11 @@ export function modelOf(
   };
 }
 
+/** Tells whether the operator may say what the provider asks for a model: no list has said it. */
+export function mayTypeListPrice({ entry }: AddedModel): boolean {
+  return entry !== null && entry.price_source === undefined;
+}
+
 /** A model of the default catalogue, with its routes over the provider that this one is. */
 export function shippedEntry(id: string, { preset }: Pick<AddedProvider, 'preset'>): ModelEntry | undefined {
   const model = defaultModels().find((one) => one.id === id);

@@ -170,15 +170,16 @@ export async function addModels(db: Queryable, models: readonly AddedModel[], no
   return models.flatMap(({ id }) => (added.has(id) ? [] : [id]));
 }
 
-/** Sets the margin and the price of a model; null takes one back. False if there is no such model. */
+/** Sets the entry, the margin and the price of a model; null takes one back. False if there is no such model. */
 export async function changeModel(
   db: Queryable,
-  { id, margin, price }: Pick<AddedModel, 'id' | 'margin' | 'price'>,
+  { id, entry, margin, price }: Pick<AddedModel, 'id' | 'entry' | 'margin' | 'price'>,
   now: Date,
 ): Promise<boolean> {
+  const json = (value: object | null) => (value === null ? null : JSON.stringify(value));
   const rows = await db.query(
-    'update added_models set margin = $2, price = $3, updated_at = $4 where id = $1 returning id',
-    [id, margin, price === null ? null : JSON.stringify(price), now],
+    'update added_models set entry = $2, margin = $3, price = $4, updated_at = $5 where id = $1 returning id',
+    [id, json(entry), margin, json(price), now],
   );
   return rows.length > 0;
 }

@@ -28,6 +28,8 @@ export type AddedModelView = {
   margin: string | null;
   /** The price was typed, so that no margin counts. */
   has_own_price: boolean;
+  /** No list says what the provider asks, so that the operator may. */
+  may_type_list_price: boolean;
   /** Switched off on the page of models and routes. */
   is_off: boolean;
   /** The reason why it is not offered. */

@@ -15,26 +15,33 @@ import { typedPrice, typedUnits, type Amounts } from './provider-prices.ts';
 
 type Props = { view: AdminProviders; provider: AddedProviderView; model: AddedModelView; close: () => void };
 
-type Values = { basis: string; margin: string; amounts: Amounts };
+type Values = { basis: string; margin: string; amounts: Amounts; list_amounts: Amounts };
 
-function usePricing({ provider, model, close }: Props) {
+function usePricing(props: Props) {
+  const { provider, model, close } = props;
   const queries = useQueryClient();
-  const { id, kind, margin, has_own_price, price } = model;
-  const amounts = typedUnits(kind).map(({ unit }) => [unit, price.find((row) => row.unit === unit)?.amount ?? '']);
+  const { id, kind, margin, has_own_price, price, list_price } = model;
+  const mayTypeList = mayTypeListPrice(props);
   const form = useForm<Values>({
     initialValues: {
       basis: has_own_price ? 'typed' : margin === null ? 'provider' : 'margin',
       margin: margin ?? provider.margin,
-      amounts: Object.fromEntries(amounts),
+      amounts: amountsOf(kind, price),
+      list_amounts: amountsOf(kind, list_price),
     },
     validate: {
       amounts: (typed, { basis }) =>
         basis === 'typed' && !typedPrice(kind, typed) ? 'Enter amounts such as 0.25; 0 makes it free.' : null,
+      list_amounts: (typed) =>
+        mayTypeList && isTyped(typed) && !typedPrice(kind, typed) ? 'Enter each amount, such as 0.25, or none.' : null,
     },
   });
   const mutation = useMutation({
     mutationFn: (values: Values) =>
-      api.post(`/dash/admin/providers/${provider.name}/models/change`, { model: id, ...changeOf(values, kind) }),
+      api.post(`/dash/admin/providers/${provider.name}/models/change`, {
+        model: id,
+        ...changeOf(values, kind, mayTypeList),
+      }),
     onSuccess: async () => {
       await queries.invalidateQueries();
       close();
@@ -48,13 +55,25 @@ export function EditModel(props: Props) {
   const { view, provider, model, close } = props;
   const { form, mutate, error, isPending } = usePricing(props);
   const units = typedUnits(model.kind);
-  const is_listed = model.list_price.length > 0;
+  const mayTypeList = mayTypeListPrice(props);
+  const is_listed = mayTypeList ? isTyped(form.values.list_amounts) : model.list_price.length > 0;
   const amounts_error = form.errors['amounts'] ?? fieldError(error, 'price');
   return (
     <Modal opened onClose={close} title={`Price of ${model.id}`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={form.onSubmit((values) => mutate(values))} noValidate>
         <Stack>
-          <ListPrice model={model} />
+          <ListPrice model={model} may_type={mayTypeList} />
+          {mayTypeList &&
+            units.map(({ unit, label }) => (
+              <TextInput
+                key={unit}
+                label={`Provider’s price: ${label}, in USD`}
+                inputMode="decimal"
+                autoComplete="off"
+                {...form.getInputProps(`list_amounts.${unit}`)}
+                error={form.errors['list_amounts'] ?? fieldError(error, 'list_price')}
+              />
+            ))}
           <Radio.Group label="Price for your callers" {...form.getInputProps('basis')}>
             <Stack gap="xs" mt="xs">
               <Radio
@@ -90,7 +109,7 @@ export function EditModel(props: Props) {
             word="Save"
             color="orange"
             isPending={isPending}
-            error={otherError(error, ['margin', 'price'])}
+            error={otherError(error, ['margin', 'price', 'list_price'])}
             cancel={close}
           />
         </Stack>
@@ -99,15 +118,32 @@ export function EditModel(props: Props) {
   );
 }
 
-function ListPrice({ model: { list_price } }: Pick<Props, 'model'>) {
-  const text =
-    list_price.length === 0
+function ListPrice({ model: { list_price }, may_type }: Pick<Props, 'model'> & { may_type: boolean }) {
+  const text = may_type
+    ? 'Type what the provider asks, and margins on it are exact. Nothing here reads it from a list.'
+    : list_price.length === 0
       ? 'The provider’s list has no price.'
       : `The provider’s list price: ${priceTexts(list_price).join(', ')}.`;
   return <Text size="sm">{text} New calls pay the new price at once; tasks keep the price of their creation.</Text>;
 }
 
-function changeOf({ basis, margin, amounts }: Values, kind: string) {
-  if (basis === 'typed') return { price: typedPrice(kind, amounts), margin: null };
-  return { price: null, margin: basis === 'margin' ? margin : null };
+/** The provider's price is typed where no list says it and dollars have a rate. */
+function mayTypeListPrice({ view, model }: Props): boolean {
+  return model.may_type_list_price && view.usd_rate !== null && typedUnits(model.kind).length > 0;
+}
+
+function amountsOf(kind: string, rows: AddedModelView['price']): Amounts {
+  return Object.fromEntries(
+    typedUnits(kind).map(({ unit }) => [unit, rows.find((row) => row.unit === unit)?.amount ?? '']),
+  );
+}
+
+function isTyped(amounts: Amounts): boolean {
+  return Object.values(amounts).some((amount) => amount.trim() !== '');
+}
+
+function changeOf({ basis, margin, amounts, list_amounts }: Values, kind: string, mayTypeList: boolean) {
+  const list = mayTypeList ? { list_price: typedPrice(kind, list_amounts) ?? null } : {};
+  if (basis === 'typed') return { ...list, price: typedPrice(kind, amounts), margin: null };
+  return { ...list, price: null, margin: basis === 'margin' ? margin : null };
 }

@@ -95,7 +95,11 @@ function Unknown({ rows }: { rows: readonly AdminMargin[] }) {
   return (
     <Text size="sm" c="dimmed" mt="sm">
       The upstream cost of {unknown.toLocaleString('en-US')} runs, calls and attempts is unknown and in no sum. Add cost
-      rows to their routes.
+      rows to their routes in medley.yaml. For a model that was added here, type what its provider asks:{' '}
+      <Anchor component={Link} to="/admin/providers" size="sm">
+        Providers
+      </Anchor>
+      , Price.
     </Text>
   );
 }
