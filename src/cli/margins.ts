@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandApp } from '../app/command-app.ts';
 import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../money/margins.ts';
-import { exact, type Money } from '../money/money.ts';
+import { exact } from '../money/money.ts';
 import { CommandError, says, table, withApp, type CommandResult } from './command.ts';
 
 export function marginsCommand(margins: Command): void {
@@ -75,7 +75,7 @@ function textOf(month: string, by: MarginGroup, rows: readonly MarginRow[], tota
   const unknown = totals.reduce((sum, row) => sum + row.unknown, 0n);
   const note =
     `Cost unknown: runs, calls and attempts for which the upstream may charge, but neither it nor the route's cost rows ` +
-    'say how much. They are in no sum.';
+    'say how much. They are in no sum, so that the margin is at most what stands here.';
   return [table([head, ...lines, ...sums]), ...(unknown > 0n ? [note] : [])].join('\n');
 }
 
@@ -88,15 +88,15 @@ function lineOf(name: string, row: MarginRow): string[] {
     exact(revenue),
     exact(upstream_cost),
     exact(margin),
-    shareOf(margin, revenue),
+    shareOf(row),
     String(unknown),
   ];
 }
 
-/** In tenths of a percent, cut. */
-function shareOf(margin: Money, revenue: Money): string {
+/** In tenths of a percent, cut; at most that much while a cost is unknown. */
+function shareOf({ margin, revenue, unknown }: MarginRow): string {
   if (revenue <= 0n) return '–';
   const tenths = (margin * 1000n) / revenue;
   const size = tenths < 0n ? -tenths : tenths;
-  return `${tenths < 0n ? '−' : ''}${size / 10n}.${size % 10n}`;
+  return `${unknown > 0n ? '≤' : ''}${tenths < 0n ? '−' : ''}${size / 10n}.${size % 10n}`;
 }

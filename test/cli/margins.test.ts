@@ -40,7 +40,7 @@ describe('the command margins', () => {
     expect(await commands.ok('margins', '--by', 'route')).toMatchObject({ by: 'route', rows, totals });
     const { out } = await commands.text('margins', '--by', 'account');
     expect(out).toMatch(
-      new RegExp(`^${clients[0]?.account_id} +USD +3 +0\\.060000 +0\\.024000 +0\\.036000 +60\\.0 +1$`, 'm'),
+      new RegExp(`^${clients[0]?.account_id} +USD +3 +0\\.060000 +0\\.024000 +0\\.036000 +≤60\\.0 +1$`, 'm'),
     );
     expect(out).toContain('Cost unknown:');
     await expectExactBooks(service.app);

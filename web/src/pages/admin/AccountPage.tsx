@@ -109,8 +109,8 @@ function Parts({ account }: { account: AdminAccountPage }) {
           <Figure name="Spent" value={<Money cost={spend} />} note="in 30 days" />
           <Figure
             name="Failures"
-            value={`${failures.counted} of ${failures.limit}`}
-            note={failures.counted === 0 ? 'in 24 hours' : <ForgetFailures account={account} />}
+            value={failures.counted.toLocaleString('en-US')}
+            note={failures.counted === 0 ? failuresNote(failures) : <ForgetFailures account={account} />}
           />
           <div>
             <Text size="sm" c="dimmed" mb={4}>
@@ -133,13 +133,17 @@ function Parts({ account }: { account: AdminAccountPage }) {
   );
 }
 
+function failuresNote({ counted, limit }: AdminAccountPage['failures']): string {
+  if (counted >= limit) return 'in 24 hours: new generations are paused';
+  return `in 24 hours; ${limit.toLocaleString('en-US')} pause new generations`;
+}
+
 /** An account that is paused may go on. */
 function ForgetFailures({ account: { id, failures } }: { account: AdminAccountPage }) {
   const change = useChange();
-  const paused = failures.counted >= failures.limit;
   return (
     <Stack gap={4} align="flex-start">
-      <span>in 24 hours{paused && ': new generations are paused'}</span>
+      <span>{failuresNote(failures)}</span>
       <Button
         size="compact-xs"
         variant="default"

@@ -114,7 +114,7 @@ function FailureTable({ rows }: { rows: AdminFailure[] }) {
             </Text>
             {example !== null && example !== reason && (
               <Text size="xs" c="dimmed" lineClamp={3} style={{ overflowWrap: 'anywhere' }}>
-                {example}
+                {example.startsWith(`${reason}: `) ? example.slice(`${reason}: `.length) : example}
               </Text>
             )}
           </Table.Td>
