@@ -5,8 +5,8 @@ import { audit } from './audit.ts';
 import { freeEmail } from './email-claims.ts';
 import type { Handshake, Identity } from './issuers.ts';
 import { admitNewcomer, invitationOf, linkSignIn, personOfEmail, personOfIssuer } from './linked-sign-ins.ts';
-import { beginChallenge, factor_wait_s, makeReader, type Parts } from './login-parts.ts';
-import { client_address_header, no_mail_domain } from './login-rules.ts';
+import { addressOf, beginChallenge, factor_wait_s, makeReader, type Parts } from './login-parts.ts';
+import { no_mail_domain } from './login-rules.ts';
 import { securityMail } from './mails.ts';
 import { noteTwoFactors } from './sessions.ts';
 import { SignInProblem } from './sign-in-problem.ts';
@@ -265,8 +265,4 @@ async function takeEmail(
     email,
     now,
   ]);
-}
-
-function addressOf({ headers }: GenericEndpointContext): string {
-  return headers?.get(client_address_header) ?? 'unknown';
 }

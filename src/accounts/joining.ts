@@ -22,7 +22,7 @@ export type EmailState = 'proved' | 'held' | 'claim';
 export async function joinAsNew(
   db: Db,
   invitation: Invitation,
-  { name, password, state }: NewPerson & { state: EmailState },
+  { name, password, state, address }: NewPerson & { state: EmailState; address: string },
   now: Date,
 ): Promise<{ user_id: string } | 'gone' | 'known'> {
   const work = db.tx<{ user_id: string } | 'gone' | 'known'>(async (tx) => {
@@ -36,13 +36,14 @@ export async function joinAsNew(
     const user_id = newId('user', now.getTime());
     const email = invitation.email.toLowerCase();
     if (state === 'proved' && !(await freeEmail(tx, email, undefined, now))) return 'known';
+    const user = { id: user_id, email: state === 'claim' ? placeholderOf(user_id) : email };
     await tx.query(
       `insert into auth."user" (id, name, email, "emailVerified", "createdAt", "updatedAt")
          values ($1, $2, $3, $4, $5, $5)`,
-      [user_id, name, state === 'claim' ? placeholderOf(user_id) : email, state === 'proved', now],
+      [user.id, name, user.email, state === 'proved', now],
     );
     await addPassword(tx, user_id, password, now);
-    await admitMember(tx, invitation, user_id, now);
+    await admitMember(tx, invitation, { user, address }, now);
     return { user_id };
   });
   return work.catch((error: unknown) => {

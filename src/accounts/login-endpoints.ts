@@ -6,6 +6,7 @@ import { joinAsNew, setUpPerson } from './joining.ts';
 import { loginHooks } from './login-hooks.ts';
 import { makeMailedLink, spendLoginLink } from './login-links.ts';
 import {
+  addressOf,
   beginChallenge,
   factor_wait_s,
   loadParts,
@@ -169,7 +170,8 @@ function join(parts: Parts) {
     const hash = await password.hash(read.password({ email: invitation.email, name }));
     const proof = isRecord(ctx.body) && typeof ctx.body['proof'] === 'string' ? ctx.body['proof'] : undefined;
     const state = isMailProof(secret, invitation, proof) ? 'proved' : parts.mailer.ready() ? 'claim' : 'held';
-    const joined = await joinAsNew(db, invitation, { name, password: hash, state }, now());
+    const address = addressOf(ctx);
+    const joined = await joinAsNew(db, invitation, { name, password: hash, state, address }, now());
     if (joined === 'gone') throw new APIError('BAD_REQUEST', { message: gone });
     if (joined === 'known') throw new APIError('CONFLICT', { message: has_password });
     const user = await internalAdapter.findUserById(joined.user_id);

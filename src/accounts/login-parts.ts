@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Db } from '../db/database.ts';
 import { isRecord } from '../lib/is-record.ts';
 import type { Issuers } from './issuers.ts';
-import { no_mail_domain, password_length } from './login-rules.ts';
+import { client_address_header, no_mail_domain, password_length } from './login-rules.ts';
 import type { Mailer } from './mailer.ts';
 import type { SignInSettings } from './sign-in-settings.ts';
 import { weaknessOf, type Owner } from './weak-passwords.ts';
@@ -75,4 +75,9 @@ export function makeReader(APIError: Parts['APIError'], body: unknown) {
       throw refuse('email', 'email must be an e-mail address.');
     },
   };
+}
+
+/** The address of whoever makes this request. */
+export function addressOf({ headers }: { headers?: Headers | undefined }): string {
+  return headers?.get(client_address_header) ?? 'unknown';
 }

@@ -1,5 +1,6 @@
-import type { Db, Queryable } from '../db/database.ts';
+import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
+import { audit } from './audit.ts';
 import { no_mail_domain } from './login-rules.ts';
 import type { Role } from './roles.ts';
 
@@ -44,10 +45,21 @@ export async function findInvitation(db: Queryable, id: string, now: Date): Prom
   return rows[0];
 }
 
-/** Makes somebody a member by their invitation, which is used up. False if somebody else was faster, or they are one. */
-export async function admitMember(db: Queryable, invitation: Invitation, user_id: string, now: Date): Promise<boolean> {
+/** Somebody who uses an invitation, and where they come from. */
+type Joiner = { user: { id: string; email: string }; address: string };
+
+/**
+ * Makes somebody a member by their invitation, which is used up; the audit log of the account says so. False if somebody
+ * else was faster, or they are one.
+ */
+export async function admitMember(
+  tx: Tx,
+  invitation: Invitation,
+  { user, address }: Joiner,
+  now: Date,
+): Promise<boolean> {
   // The account is locked first, as `invite` does it: in opposite orders the two would wait for each other.
-  const rows = await db.query(
+  const rows = await tx.query(
     `with used as (
        update auth.invitation i set status = 'accepted'
          from (select id from auth.organization where id = $5 for key share) account
@@ -55,9 +67,13 @@ export async function admitMember(db: Queryable, invitation: Invitation, user_id
        returning i."organizationId", coalesce(role, 'viewer') as role)
      insert into auth.member (id, "organizationId", "userId", role, "createdAt")
        select $4, "organizationId", $2, role, $3 from used on conflict ("userId", "organizationId") do nothing returning id`,
-    [invitation.id, user_id, now, newId('member', now.getTime()), invitation.account_id],
+    [invitation.id, user.id, now, newId('member', now.getTime()), invitation.account_id],
   );
-  return rows.length === 1;
+  if (rows.length !== 1) return false;
+  const { account_id, email, role } = invitation;
+  const details = { invited: email, role };
+  await audit(tx, { account_id, user, action: 'member.join', subject: user.id, details, address, now });
+  return true;
 }
 
 const advisory_lock = 7_633_529_005;

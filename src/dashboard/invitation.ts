@@ -40,7 +40,7 @@ export const accept_invitation = session_endpoint(
   'POST',
   '/dash/invitations/{id}/accept',
   'signed in',
-  async (app, { params, person, body }) => {
+  async (app, { params, person, body, address }) => {
     const invitation = await findOne(app, params['id'] ?? '');
     if (invitation.email.toLowerCase() !== person.user.email.toLowerCase()) {
       throw new ApiError('forbidden', `This invitation is for ${invitation.email}. Sign in as that person.`);
@@ -49,7 +49,9 @@ export const accept_invitation = session_endpoint(
     if (!person.user.email_proved && app.mailer.ready() && !isMailProof(app.secret, invitation, proof)) {
       throw new ApiError('forbidden', `Confirm ${invitation.email} first: Settings sends you a link.`);
     }
-    const admitted = await admitMember(app.db, invitation, person.user.id, new Date(app.clock.now()));
+    const joiner = { user: person.user, address };
+    const now = new Date(app.clock.now());
+    const admitted = await app.db.tx((tx) => admitMember(tx, invitation, joiner, now));
     if (!admitted && !(await roleIn(app.db, person.user.id, invitation.account_id))) throw gone();
     return { status: 200, body: { ok: true } };
   },

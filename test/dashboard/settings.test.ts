@@ -148,8 +148,29 @@ describe('an invitation', () => {
     const team = await teamOf(owner);
     expect(team.members.map(({ email }) => email)).toContain('ada@example.com');
     expect(team.invitations).toEqual([]);
+    const [entry] = told<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
+    expect(entry).toMatchObject({
+      action: 'member.join',
+      actor: 'ada@example.com',
+      address: '127.0.0.1',
+      details: { invited: 'ada@example.com', role: 'developer' },
+    });
     const again = await owner.post(`${owner.base}/team/invitations`, { email: 'ADA@example.com', role: 'owner' });
     expect(again.status).toBe(409);
+  });
+
+  it('that somebody with a sign-in accepts is in the audit log of its account, once', async () => {
+    const owner = await ownerOfNew(test);
+    const ben = await ownerOfNew(test, 'Of Ben');
+    told(await ben.post('/auth/set-up', { email: 'ben@example.com', name: 'Ben', password: 'correct horse battery' }));
+    const { link } = await inviteBy(owner, 'ben@example.com');
+    const accept = () => ben.post(`/dash/invitations/${idOf(link)}/accept`, {});
+    told(await accept());
+    expect((await accept()).status).toBe(404);
+    const entries = told<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
+    expect(entries.filter(({ action }) => action === 'member.join')).toMatchObject([
+      { actor: 'ben@example.com', subject: ben.user_id, details: { role: 'developer' } },
+    ]);
   });
 
   it('that is withdrawn or replaced opens nothing', async () => {

@@ -2,6 +2,7 @@ import { Tabs } from '@mantine/core';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useSession } from '../../session.tsx';
 import { Page } from '../../ui/Page.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Alerts } from './Alerts.tsx';
 import { Appearance } from './Appearance.tsx';
 import { AuditLog } from './AuditLog.tsx';
@@ -54,9 +55,13 @@ export function Settings() {
             <Alerts />
           </Tabs.Panel>
         )}
-        {may_audit && (
+        {account && (
           <Tabs.Panel value="audit">
-            <AuditLog />
+            {may_audit ? (
+              <AuditLog />
+            ) : (
+              <Empty title="The audit log is for owners">Ask an owner of {account.name} what is in it.</Empty>
+            )}
           </Tabs.Panel>
         )}
         <Tabs.Panel value="appearance">

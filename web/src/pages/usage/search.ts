@@ -6,6 +6,8 @@ export const periods = [
   { value: '2d', label: 'Today and yesterday' },
   { value: '7d', label: 'Last 7 days' },
   { value: '30d', label: 'Last 30 days' },
+  { value: 'week', label: 'This week' },
+  { value: 'last-week', label: 'Last week' },
   { value: 'month', label: 'This month' },
   { value: 'last-month', label: 'Last month' },
   { value: '90d', label: 'Last 90 days' },
@@ -54,6 +56,7 @@ const day_ms = 86_400_000;
 export function rangeOf({ period = '30d', from, to }: UsageSearch, now_ms: number): { from: string; to: string } {
   const now = new Date(now_ms);
   const today_ms = Math.floor(now_ms / day_ms) * day_ms;
+  const monday_ms = today_ms - ((now.getUTCDay() + 6) % 7) * day_ms;
   const month_ms = (back: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1);
   const texts = (first_ms: number, next_ms: number) => {
     return { from: new Date(first_ms).toISOString(), to: new Date(next_ms).toISOString() };
@@ -68,6 +71,10 @@ export function rangeOf({ period = '30d', from, to }: UsageSearch, now_ms: numbe
       return last(7);
     case '90d':
       return last(90);
+    case 'week':
+      return texts(monday_ms, today_ms + day_ms);
+    case 'last-week':
+      return texts(monday_ms - 7 * day_ms, monday_ms);
     case 'month':
       return texts(month_ms(0), today_ms + day_ms);
     case 'last-month':
