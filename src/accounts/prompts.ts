@@ -33,6 +33,26 @@ export async function findPrompt(
   return rows[0];
 }
 
+/** A version of a prompt; `prompt` is its JSON. */
+export type PromptRecord = {
+  id: string;
+  name: string;
+  version: number;
+  created_at: Date;
+  author: string | null;
+  prompt: unknown;
+};
+
+/** Reads every version of the prompts of an account, one at a time: the prompts by name, the oldest version first. */
+export async function* allPrompts(db: Queryable, account_id: string): AsyncGenerator<PromptRecord> {
+  for (const { id, name } of await listPrompts(db, account_id)) {
+    for (const { version, author, created_at } of (await listVersions(db, id)).toReversed()) {
+      const saved = await findPrompt(db, { account_id, id, version });
+      if (saved) yield { id, name, version, created_at, author, prompt: JSON.parse(saved.body) };
+    }
+  }
+}
+
 /** Latest first. */
 export async function listVersions(db: Queryable, prompt_id: string): Promise<PromptVersion[]> {
   return db.query<PromptVersion>(

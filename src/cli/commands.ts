@@ -157,6 +157,11 @@ const of_callers: readonly Entry[] = [
     load: async () => (await import('./caller/tasks.ts')).tasksCommands,
   },
   {
+    usage: 'webhooks',
+    description: 'addresses that get the events of your account: create, test, replay, listen',
+    load: async () => (await import('./caller/webhooks.ts')).webhooksCommands,
+  },
+  {
     usage: 'completion <shell>',
     description: 'a script that completes these commands in bash, zsh or fish',
     load: async () => (await import('./completion.ts')).completionCommand((program) => addCommands(program)),

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
-import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
+import { findAccount, rotateWebhookSecret } from '../accounts/accounts.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { withDatabase } from '../app/data.ts';
 import { readCommandConfig } from '../app/running.ts';
@@ -11,9 +9,18 @@ import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
 import { resend, sendTest, type ManualSendParts } from '../webhooks/manual.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
+import { endpointSecrets, findEndpoint } from '../webhooks/endpoints.ts';
 import { hasSignature } from '../webhooks/sign.ts';
 import { requireAccount as foundAccount } from './account.ts';
 import { CommandError, note, says, withApp, withEngine, type CommandResult } from './command.ts';
+import {
+  headerOf,
+  listenResult,
+  readListenOptions,
+  startListener,
+  type ListenOptions,
+  type Webhook,
+} from './webhook-listener.ts';
 
 export function webhookCommands(webhook: Command): void {
   const rotate = webhook
@@ -79,79 +86,36 @@ async function testOne(app: ManualSendParts, options: { account?: string; url?: 
   return { json: { id, delivered, status, error, duration_ms, answer }, text, exit_code: delivered ? 0 : 1 };
 }
 
-type Received = { delivery: string; event: string; verified: boolean; body: unknown };
-
 /**
- * Receives until `--count` or a signal; each delivery is verified with the secret of its account. Of the database it
- * keeps nothing meanwhile: the service may start after it, and stop before.
+ * Receives until `--count` or a signal; each delivery is verified with the secret of its account, or of the endpoint to
+ * which it goes. Of the database it keeps nothing meanwhile: the service may start after it, and stop before.
  */
-async function listenFor(options: { port?: string; count?: string; json?: boolean }): Promise<CommandResult> {
-  const say = options.json ? () => {} : (text: string) => console.log(text);
-  const port = wholeNumber(options.port, '--port', 1, 65_535);
-  const count =
-    options.count === undefined ? Number.POSITIVE_INFINITY : wholeNumber(options.count, '--count', 1, 1_000_000);
-  const received: Received[] = [];
-  const { promise: enough, resolve: stop } = Promise.withResolvers<void>();
+async function listenFor(options: ListenOptions): Promise<CommandResult> {
   const lookups = new Semaphore({ name: 'lookups', bound: 2 }); // each is a connection, which the service must not lack
-  const server = createServer((request, response) => {
-    const take = (one: Received) => {
-      response.writeHead(one.verified ? 204 : 401).end();
-      received.push(one);
-      say(line(one));
-      if (received.length >= count) stop();
-    };
-    const lose = (error: Error) => {
-      response.destroy();
-      say(`A request was lost: ${error.message}`);
-    };
-    receive(request, lookups).then(take, lose);
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  const verify = async ({ bytes, headers }: Webhook) => {
+    const delivery = headerOf(headers, 'x-service-delivery');
+    const secret = isId('dlv', delivery) ? await lookups.run('', () => secretOf(delivery)) : undefined;
+    return secret !== undefined && hasSignature(bytes, headerOf(headers, 'x-service-signature'), secret);
+  };
+  const { say, ...chosen } = readListenOptions(options);
+  const listener = await startListener({ ...chosen, say, verify });
   say(
-    `Give http://127.0.0.1:${port}/ as webhook_url. The service must allow it: MEDLEY_ALLOW_PRIVATE=1, or net.allow.`,
+    `Give ${listener.url} as webhook_url, or to an endpoint. The service must allow it: MEDLEY_ALLOW_PRIVATE=1, or net.allow.`,
   );
+  const controller = new AbortController();
+  const stop = () => controller.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
-  await enough;
-  server.closeAllConnections();
-  server.close();
-  const verified = received.filter((one) => one.verified).length;
-  return { json: { received }, text: `${received.length} received, ${verified} verified` };
+  return listenResult(await listener.until(controller.signal));
 }
 
-async function receive(request: IncomingMessage, lookups: Semaphore): Promise<Received> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const bytes = Buffer.concat(chunks);
-  const header = (name: string) => String(request.headers[name] ?? '');
-  const delivery = header('x-service-delivery');
-  const account = isId('dlv', delivery) ? await lookups.run('', () => receiverOf(delivery)) : undefined;
-  const verified = account !== undefined && hasSignature(bytes, header('x-service-signature'), account.webhook_secret);
-  return { delivery, event: header('x-service-event'), verified, body: asJson(bytes) };
-}
-
-/** Returns the account of a delivery. */
-async function receiverOf(delivery: string): Promise<Account | undefined> {
+/** Returns the secret that signs a delivery; undefined if there is no such delivery, or its endpoint is gone. */
+async function secretOf(delivery: string): Promise<string | undefined> {
   return withDatabase(readCommandConfig(), async (db) => {
     const row = await findDelivery(db, delivery);
-    return row && findAccount(db, row.account_id);
+    if (!row) return undefined;
+    const { account_id, endpoint_id } = row;
+    if (endpoint_id === null) return (await findAccount(db, account_id))?.webhook_secret;
+    const endpoint = await findEndpoint(db, { account_id, id: endpoint_id });
+    return endpoint && (await endpointSecrets(db, endpoint, Date.now()))[0];
   });
-}
-
-function asJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return bytes.toString();
-  }
-}
-
-function line({ delivery, event, verified, body }: Received): string {
-  return `${new Date().toISOString()}  ${verified ? 'verified' : 'NOT VERIFIED'}  ${event}  ${delivery}  ${JSON.stringify(body)}`;
-}
-
-function wholeNumber(text: string | undefined, name: string, min: number, max: number): number {
-  const value = /^\d{1,7}$/.test(text ?? '') ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw new CommandError(`${name} must be a whole number from ${min} to ${max}; not "${text}".`, 2);
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addVersion, createPrompt } from '../../src/accounts/prompts.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { commandsBeside, type Commands } from './medley.ts';
 
@@ -190,12 +191,28 @@ describe('account export', () => {
       score: true,
       comment: 'My opinion',
     });
-    const counts = { responses: 3, conversations: 1, items: 2, contents: 0, feedback: 1, unreadable: 0 };
+    const { db } = service.app;
+    const now = new Date();
+    const prompt = { account_id, user_id: 'nobody', name: 'Letter', body: '{"system":"Be kind"}' };
+    const created = await createPrompt(db, prompt, now);
+    if (typeof created === 'string') throw new Error(created);
+    await addVersion(db, { ...prompt, id: created.id, body: '{"system":"Be brief"}' }, now);
+    const hook = { url: 'https://example.com/', events: ['*'] };
+    const { json: endpoint } = await call('POST', '/v1/webhook_endpoints', hook);
+    await stranger.call('POST', '/v1/webhook_endpoints', hook);
+    const content_counts = { responses: 3, conversations: 1, items: 2, contents: 0 };
+    const counts = { ...content_counts, feedback: 1, prompts: 2, endpoints: 1, unreadable: 0 };
     expect(await commands.ok('account', 'export', account_id, path)).toEqual({ id: account_id, ...counts, file: path });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const all = await linesOf(path);
-    expect(all.at(-1)).toMatchObject({ type: 'feedback', score: 1, comment: 'My opinion' });
-    const lines = all.slice(0, -1);
+    expect(all.slice(-4)).toMatchObject([
+      { type: 'feedback', score: 1, comment: 'My opinion' },
+      { type: 'prompt', id: created.id, name: 'Letter', version: 1, prompt: { system: 'Be kind' } },
+      { type: 'prompt', id: created.id, version: 2, prompt: { system: 'Be brief' } },
+      { type: 'webhook_endpoint', id: endpoint.id, ...hook, enabled: true },
+    ]);
+    expect(JSON.stringify(all)).not.toContain('whsec_');
+    const lines = all.slice(0, -4);
     const said = (text: string) => [{ role: 'user', content: [{ type: 'input_text', text }] }];
     expect(lines).toMatchObject([
       { type: 'response', id: whole.id, content: { response: whole, input: said('My words') } },

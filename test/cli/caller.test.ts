@@ -6,19 +6,25 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Task } from '../../clients/typescript/src/index.ts';
 import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { as_terminal, Person } from './caller.ts';
 
 let test: TestApp;
 let client: Client;
 let owner: Someone;
+let receiver: Receiver;
 let person: Person;
 
 beforeAll(async () => {
-  test = await startTestApp();
+  test = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
+  receiver = await startReceiver();
   owner = await ownerOfNew(test);
   client = await test.client({ account_id: owner.account_id });
 });
-afterAll(() => test.stop());
+afterAll(async () => {
+  await test?.stop();
+  await receiver?.stop();
+});
 beforeEach(() => {
   person = new Person({ MEDLEY_URL: test.url, MEDLEY_API_KEY: client.key });
 });
@@ -238,6 +244,121 @@ describe('medley tasks', () => {
       code: 2,
       error: expect.stringContaining('There is no command "tasks wat". There are: list, show, cancel, save, wait.'),
     });
+  });
+});
+
+describe('medley webhooks', () => {
+  type Shown = { id: string; secret: string; events: string[]; filters: object; enabled: boolean; description: string };
+
+  it('registers an endpoint, shows its secret once, and lists, changes and deletes it', async () => {
+    const words = ['webhooks', 'create', `${receiver.url}/cli`, '--events', 'task.*,balance.low'];
+    const created = await person.run([...words, '--metadata', 'team=web', '--description', 'Shop', '--disable']);
+    expect(created).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/State +disabled: manual\n[^]*whsec_\S+\nThis/),
+    });
+    const [id = ''] = /whe_\w+/.exec(created.out) ?? [];
+    const { endpoints } = await person.json<{ endpoints: Shown[] }>(['webhooks']);
+    expect(endpoints).toMatchObject([{ id, description: 'Shop', filters: { metadata: { team: 'web' } } }]);
+    expect(JSON.stringify(endpoints)).not.toContain('whsec_');
+    expect(
+      await person.json(['webhooks', 'change', id, '--enable', '--events', '*', '--models', 'sandbox/image,x/y']),
+    ).toMatchObject({
+      ...{
+        id,
+        enabled: true,
+        events: ['*'],
+        description: 'Shop',
+        filters: { models: ['sandbox/image', 'x/y'], metadata: {} },
+      },
+    });
+    expect((await person.run(['webhooks', 'list'])).out).toMatch(new RegExp(`${id} +enabled +\\* +http`));
+    expect((await person.run(['webhooks', 'show', id])).out).toMatch(/Models +sandbox\/image, x\/y/);
+    const { secret } = await person.json<Shown>(['webhooks', 'rotate', id]);
+    expect(secret).toMatch(/^whsec_/);
+    expect(created.out).not.toContain(secret);
+    expect(await person.json(['webhooks', 'delete', id])).toEqual({ id, deleted: true });
+    expect(await person.run(['webhooks', 'show', id])).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/no such/),
+    });
+    expect((await person.run(['webhooks'])).out).toBe('There are no endpoints.\n');
+  });
+
+  it('sends a test, ends with 1 if it does not arrive, and sends what failed again', async () => {
+    const url = `${receiver.url}/again`;
+    receiver.answer('/again', 410);
+    const { id } = await person.json<Shown>(['webhooks', 'create', url, '--events', 'task.*']);
+    const failed = await person.run(['webhooks', 'test', id, 'task.failed']);
+    expect(failed).toMatchObject({ code: 1, out: expect.stringContaining('Not delivered: the receiver answered 410') });
+    await person.json(['run', 'sandbox/image', 'x', '-q']);
+    await expect
+      .poll(async () => (await person.json<Shown>(['webhooks', 'show', id])).enabled, { timeout: 60_000 })
+      .toBe(false);
+    const span = ['webhooks', 'replay', id, '--from', '1h'];
+    expect(await person.json([...span, '--dry-run'])).toEqual({ id, events: 1, has_more: false, dry_run: true });
+    expect(await person.run(span)).toMatchObject({ code: 1, error: expect.stringContaining('Enable it first') });
+    receiver.answer('/again', 204);
+    await person.json(['webhooks', 'change', id, '--enable']);
+    const before = receiver.received.length;
+    expect((await person.run(span)).out).toBe('1 events are sent again.\n');
+    await expect
+      .poll(() => receiver.received.slice(before).map(({ path }) => path), { timeout: 60_000 })
+      .toEqual(['/again']);
+    expect((await person.run(['webhooks', 'test', id])).out).toContain('Delivered: the receiver answered 204');
+    await person.json(['webhooks', 'delete', id]);
+  });
+
+  it.each([
+    [['create', 'https://example.com/'], "required option '--events <types>'"],
+    [['create', 'https://example.com/', '--events', '*', '--metadata', 'team'], '--metadata must be like team=web'],
+    [['change', 'whe_x'], 'Name something to change'],
+    [['change', 'whe_x', '--enable', '--disable'], 'opposites'],
+    [['replay', 'whe_x', '--from', 'yesterday'], '--from must be a time'],
+    [['test', 'whe_x', 'all'], 'The event must be one such as task.succeeded'],
+    [['listen', '--port', '70000'], '--port must be a whole number'],
+  ])('%j ends with 2, and says what is wrong', async (words, message) => {
+    expect(await person.run(['webhooks', ...words])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining(message),
+    });
+  });
+
+  it('says which events there are when the service knows one by no such name', async () => {
+    const { code, error } = await person.run([
+      'webhooks',
+      'create',
+      'https://example.com/',
+      '--events',
+      'task.sucseeded',
+    ]);
+    expect([code, error]).toEqual([1, expect.stringContaining('Did you mean "task.succeeded"')]);
+  });
+
+  it('listen prints events while it runs, and leaves no endpoint behind', async () => {
+    const listening = person.start(['webhooks', 'listen', '--events', 'task.*']);
+    await expect.poll(() => listening.out.toString(), { timeout: 120_000 }).toContain('until Ctrl-C');
+    const [, url = ''] = /to (http:\S+) until/.exec(listening.out.toString()) ?? [];
+    await fetch(url, { method: 'POST', body: '"forged \u202E"' });
+    await client.call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'x' } });
+    await expect.poll(() => listening.out.toString(), { timeout: 120_000 }).toMatch(/ verified +task\.succeeded +dlv_/);
+    listening.child.kill('SIGINT');
+    expect(await listening.ended, listening.error).toBe(0);
+    const printed = listening.out.toString();
+    expect(printed).toMatch(/NOT VERIFIED[^\n]*forged \uFFFD/);
+    expect(printed).toMatch(/\n2 received, 1 verified\n$/);
+    expect(await person.json(['webhooks'])).toEqual({ endpoints: [] });
+  });
+
+  it('listen ends after --count, with one object for a program', async () => {
+    const listening = person.start(['webhooks', 'listen', '--count', '1', '--json']);
+    const hooks = async () => (await person.json<{ endpoints: Shown[] }>(['webhooks'])).endpoints;
+    await expect.poll(hooks, { timeout: 120_000 }).toHaveLength(1);
+    await person.run(['webhooks', 'test', (await hooks())[0]?.id ?? '', 'model.retiring']);
+    expect(await listening.ended, listening.error).toBe(0);
+    const { received } = JSON.parse(listening.out.toString());
+    expect(received).toMatchObject([{ verified: true, event: 'model.retiring', body: { type: 'model.retiring' } }]);
+    expect(await hooks()).toEqual([]);
   });
 });
 

@@ -67,7 +67,7 @@ it('neither does the text of an error', async () => {
     response.statusCode = 400;
     response.end(json({ error: { type: 'invalid_request', message: `no ${controls}`, request_id: controls } }));
   };
-  for (const words of [['chat', '-m', 'm', 'x'], ['run', 'm', 'x'], ['tasks'], ['whoami']]) {
+  for (const words of [['chat', '-m', 'm', 'x'], ['run', 'm', 'x'], ['tasks'], ['webhooks'], ['whoami']]) {
     const { code, error } = await person.run(words);
     expect([code, drives.test(error.replaceAll('\u001B[K', ''))], error).toEqual([1, false]);
   }

@@ -51,7 +51,7 @@ describe('a command loads only its modules', () => {
     },
   );
 
-  it.each(['--help', 'run --help', 'tasks --help', 'completion bash --help'])(
+  it.each(['--help', 'run --help', 'tasks --help', 'webhooks --help', 'completion bash --help'])(
     'without the database for %s, which a machine of a caller does not have',
     async (line) => {
       const loaded = await loadedBy(line);

@@ -106,6 +106,29 @@ test('webhook listen receives webhooks, verifies them with the secret of the acc
   });
 });
 
+test('webhook listen verifies what comes to an endpoint with the secret of the endpoint', async () => {
+  const { client, app } = file.stage;
+  const port = await freePort();
+  const { database_url = '', data_dir } = app.config;
+  const env = { DATABASE_URL: database_url, MEDLEY_DATA: data_dir };
+  const listening = medley(['webhook', 'listen', '--port', String(port), '--count', '2', '--json'], env);
+  const url = `http://127.0.0.1:${port}/hook`;
+  const { json: endpoint } = await client.call('POST', '/v1/webhook_endpoints', { url, events: ['task.*'] });
+  await until('it listens', () =>
+    fetch(url, { method: 'POST', body: 'forged' }).then(
+      (response) => response.status === 401,
+      () => false,
+    ),
+  );
+  await client.call('POST', `/v1/webhook_endpoints/${endpoint.id}/test`, { event: 'balance.low' });
+  const { code, out, error } = await listening;
+  expect(code, error).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({
+    received: [{ verified: false }, { verified: true, event: 'balance.low', body: { type: 'balance.low' } }],
+  });
+  await client.call('DELETE', `/v1/webhook_endpoints/${endpoint.id}`);
+});
+
 /** A sender that goes away in the middle of its request. */
 async function sendHalf(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1');
