@@ -250,6 +250,11 @@ describe('medley tasks', () => {
 describe('medley webhooks', () => {
   type Shown = { id: string; secret: string; events: string[]; filters: object; enabled: boolean; description: string };
 
+  const endpointsOfListener = async () => {
+    const { endpoints } = await person.json<{ endpoints: Shown[] }>(['webhooks']);
+    return endpoints.filter(({ description }) => description === 'medley webhooks listen');
+  };
+
   it('registers an endpoint, shows its secret once, and lists, changes and deletes it', async () => {
     const words = ['webhooks', 'create', `${receiver.url}/cli`, '--events', 'task.*,balance.low'];
     const created = await person.run([...words, '--metadata', 'team=web', '--description', 'Shop', '--disable']);
@@ -287,21 +292,18 @@ describe('medley webhooks', () => {
 
   it('sends a test, ends with 1 if it does not arrive, and sends what failed again', async () => {
     const url = `${receiver.url}/again`;
-    receiver.answer('/again', 410);
-    const { id } = await person.json<Shown>(['webhooks', 'create', url, '--events', 'task.*']);
+    receiver.answer('/again', 500);
+    const { id } = await person.json<Shown>(['webhooks', 'create', url, '--events', 'task.*', '--disable']);
     const failed = await person.run(['webhooks', 'test', id, 'task.failed']);
-    expect(failed).toMatchObject({ code: 1, out: expect.stringContaining('Not delivered: the receiver answered 410') });
-    await person.json(['run', 'sandbox/image', 'x', '-q']);
-    await expect
-      .poll(async () => (await person.json<Shown>(['webhooks', 'show', id])).enabled, { timeout: 60_000 })
-      .toBe(false);
+    expect(failed).toMatchObject({ code: 1, out: expect.stringContaining('Not delivered: the receiver answered 500') });
+    await client.call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'x' } });
     const span = ['webhooks', 'replay', id, '--from', '1h'];
     expect(await person.json([...span, '--dry-run'])).toEqual({ id, events: 1, has_more: false, dry_run: true });
     expect(await person.run(span)).toMatchObject({ code: 1, error: expect.stringContaining('Enable it first') });
     receiver.answer('/again', 204);
     await person.json(['webhooks', 'change', id, '--enable']);
     const before = receiver.received.length;
-    expect((await person.run(span)).out).toBe('1 events are sent again.\n');
+    expect((await person.run(span)).out).toBe('Events that are sent again: 1\n');
     await expect
       .poll(() => receiver.received.slice(before).map(({ path }) => path), { timeout: 60_000 })
       .toEqual(['/again']);
@@ -347,18 +349,17 @@ describe('medley webhooks', () => {
     const printed = listening.out.toString();
     expect(printed).toMatch(/NOT VERIFIED[^\n]*forged \uFFFD/);
     expect(printed).toMatch(/\n2 received, 1 verified\n$/);
-    expect(await person.json(['webhooks'])).toEqual({ endpoints: [] });
+    expect(await endpointsOfListener()).toEqual([]);
   });
 
   it('listen ends after --count, with one object for a program', async () => {
     const listening = person.start(['webhooks', 'listen', '--count', '1', '--json']);
-    const hooks = async () => (await person.json<{ endpoints: Shown[] }>(['webhooks'])).endpoints;
-    await expect.poll(hooks, { timeout: 120_000 }).toHaveLength(1);
-    await person.run(['webhooks', 'test', (await hooks())[0]?.id ?? '', 'model.retiring']);
+    await expect.poll(endpointsOfListener, { timeout: 120_000 }).toHaveLength(1);
+    await person.run(['webhooks', 'test', (await endpointsOfListener())[0]?.id ?? '', 'model.retiring']);
     expect(await listening.ended, listening.error).toBe(0);
     const { received } = JSON.parse(listening.out.toString());
     expect(received).toMatchObject([{ verified: true, event: 'model.retiring', body: { type: 'model.retiring' } }]);
-    expect(await hooks()).toEqual([]);
+    expect(await endpointsOfListener()).toEqual([]);
   });
 });
 

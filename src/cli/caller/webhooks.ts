@@ -103,8 +103,8 @@ async function replayAll(
     next = sent.next_from ?? undefined;
     if (dry_run || next === undefined || sent.events === 0) {
       const has_more = next !== undefined;
-      const count = `${events}${has_more ? ' events, and more,' : ' events'}`;
-      return { json: { id, events, has_more, dry_run }, text: `${count} ${dry_run ? 'would be' : 'are'} sent again.` };
+      const text = `Events ${dry_run ? 'to send' : 'that are sent'} again: ${events}${has_more ? ', and more' : ''}`;
+      return { json: { id, events, has_more, dry_run }, text };
     }
   }
 }
