@@ -269,13 +269,11 @@ describe('medley webhooks', () => {
     expect(
       await person.json(['webhooks', 'change', id, '--enable', '--events', '*', '--models', 'sandbox/image,x/y']),
     ).toMatchObject({
-      ...{
-        id,
-        enabled: true,
-        events: ['*'],
-        description: 'Shop',
-        filters: { models: ['sandbox/image', 'x/y'], metadata: {} },
-      },
+      id,
+      enabled: true,
+      events: ['*'],
+      description: 'Shop',
+      filters: { models: ['sandbox/image', 'x/y'], metadata: {} },
     });
     expect((await person.run(['webhooks', 'list'])).out).toMatch(new RegExp(`${id} +enabled +\\* +http`));
     expect((await person.run(['webhooks', 'show', id])).out).toMatch(/Models +sandbox\/image, x\/y/);
