@@ -95,9 +95,10 @@ async function replayAll(
   { from, to, all = false, dryRun: dry_run = false }: ReplayOptions,
   signal: AbortSignal,
 ): Promise<CommandResult> {
-  const span = { to: readTime('--to', to), which: all ? 'all' : 'failed', dry_run, signal } as const;
+  const end = to === undefined ? undefined : readTime('--to', to);
+  const span = { to: end, which: all ? 'all' : 'failed', dry_run, signal } as const;
   let events = 0;
-  for (let next: string | Date | undefined = readTime('--from', from) ?? ''; ;) {
+  for (let next: string | Date | undefined = readTime('--from', from); ;) {
     const sent = await client.webhook_endpoints.replay(id, { ...span, from: next });
     events += sent.events;
     next = sent.next_from ?? undefined;
@@ -109,8 +110,7 @@ async function replayAll(
   }
 }
 
-function readTime(name: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
+function readTime(name: string, text: string): Date {
   const ago_ms = parseDuration(text);
   const time = ago_ms === undefined ? isoTime(text) : new Date(Date.now() - ago_ms);
   if (time) return time;
