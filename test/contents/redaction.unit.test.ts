@@ -25,16 +25,22 @@ it('every text, name and long number of a value is redacted, and counted', async
 it('others get their turn while much is redacted with many patterns', async () => {
   const patterns = Array.from({ length: 20 }, (_, index) => `a*a*a*a*a*a*a*b${index + 10}`);
   const redactor = new Redactor(redactionOf({ redact: personal_data, patterns }));
+  const begun_ms = cpuTime();
   const turns: number[] = [];
-  const timer = setInterval(() => turns.push(performance.now()), 1);
-  const begun_ms = performance.now();
+  const timer = setInterval(() => turns.push(cpuTime()), 1);
   await redactor.redact({ text: 'a'.repeat(256_000) });
   clearInterval(timer);
-  const took_ms = performance.now() - begun_ms;
+  const took_ms = cpuTime() - begun_ms;
   const gaps = turns.map((at, index) => at - (turns[index - 1] ?? begun_ms));
   expect(turns.length).toBeGreaterThan(5);
   expect(Math.max(...gaps)).toBeLessThan(Math.max(100, took_ms / 3));
 });
+
+/** Time that this thread has computed, in milliseconds: a full machine does not count. */
+function cpuTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
 
 it('of a text that was cut, no half of something that would be redacted stays', async () => {
   const text = `${'word '.repeat(200)}4111 1111 1111 1111 ${'x '.repeat(2_000)}`;

@@ -110,7 +110,7 @@ describe('a proxy of a provider', () => {
   });
 
   it.each([
-    ['http://10.1.2.3/v1', 'http://PROXY', 'private, loopback'],
+    ['http://10.1.2.3/v1', 'http://PROXY', 'private, local'],
     ['http://inside.example/v1', 'http://PROXY', 'private, local or reserved'],
     ['http://upstream.example/v1', 'http://metadata.example:3128', 'The proxy of this provider'],
     ['http://upstream.example/v1', 'http://169.254.169.254:80', 'The proxy of this provider'],

@@ -4,7 +4,6 @@ import { useEffect, useState, type ReactNode } from 'react';
 import type { LinkedSignInView } from '../../../src/dashboard/views/settings.ts';
 import { api } from '../api.ts';
 import { below } from '../below.ts';
-import { offerProof } from '../proof.ts';
 import { addressOf, type Me } from '../session.tsx';
 import { useWaysIn } from '../ui/Issuers.tsx';
 import { Failed } from '../ui/states.tsx';
@@ -13,15 +12,10 @@ import { Modal } from '../ui/Modal.tsx';
 /** Stands above the dialog whose act asks. */
 const above_others = 400;
 
+type Props = { end: (is_given: boolean) => void };
+
 /** Asks who is there once more, before an act that a stolen session must not be good for. */
-export function ProofDialog({ me }: { me: Me }) {
-  const [answer, setAnswer] = useState<(is_given: boolean) => void>();
-  useEffect(() => offerProof((next) => setAnswer(() => next)), []);
-  if (!answer) return null;
-  const end = (is_given: boolean) => {
-    setAnswer(undefined);
-    answer(is_given);
-  };
+export function ProofDialog({ me, end }: Props & { me: Me }) {
   return (
     <Modal
       opened
@@ -76,8 +70,6 @@ function EscapeIsOurs({ cancel, children }: { cancel: () => void; children: Reac
   }, [cancel]);
   return children;
 }
-
-type Props = { end: (is_given: boolean) => void };
 
 function ByPassword({ email, end }: Props & { email: string | undefined }) {
   const [password, setPassword] = useState('');

@@ -5,7 +5,7 @@ import { below, own_path } from '../below.ts';
 import { SessionProvider, useMe } from '../session.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { AppFrame } from './AppFrame.tsx';
-import { ProofDialog } from './ProofDialog.tsx';
+import { Proof } from './Proof.tsx';
 
 /** Leads to the sign-in page, and back to where one wanted to go. */
 export function SignedIn() {
@@ -23,7 +23,7 @@ export function SignedIn() {
   return (
     <SessionProvider me={me.data}>
       <AppFrame />
-      <ProofDialog me={me.data} />
+      <Proof me={me.data} />
     </SessionProvider>
   );
 }

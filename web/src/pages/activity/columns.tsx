@@ -2,7 +2,7 @@ import { Anchor, Badge, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ActivityLine, ExportColumn } from '../../../../src/dashboard/views/activity.ts';
-import { Thumbnail } from '../../ui/Media.tsx';
+import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';

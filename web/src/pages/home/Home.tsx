@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Card as MantineCard, Grid, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Card as MantineCard, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -8,7 +8,7 @@ import type { HomeView } from '../../../../src/dashboard/views/home.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
-import { Thumbnail } from '../../ui/Media.tsx';
+import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Spark } from '../../ui/Spark.tsx';
@@ -36,14 +36,10 @@ export function Home() {
           <Stack gap="lg">
             <Attention view={view} />
             <FirstSteps steps={view.steps} />
-            <Grid>
-              <Grid.Col span={{ base: 12, md: 5 }}>
-                <BalanceCard />
-              </Grid.Col>
-              <Grid.Col span={{ base: 12, md: 7 }}>
-                <SpendCard spend={view.spend} />
-              </Grid.Col>
-            </Grid>
+            <div className="balance-and-spend">
+              <BalanceCard />
+              <SpendCard spend={view.spend} />
+            </div>
             {view.running.length > 0 && <Running tasks={view.running} />}
             {view.results.length > 0 && <Results tasks={view.results} />}
           </Stack>

@@ -4,7 +4,7 @@ import type { Page, TaskLineView, TaskView } from '../../../../src/dashboard/vie
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
-import { Thumbnail } from '../../ui/Media.tsx';
+import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
