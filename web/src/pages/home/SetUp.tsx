@@ -2,7 +2,6 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { lazy, Suspense } from 'react';
 import { IssuerButtons, useWaysIn } from '../../ui/Issuers.tsx';
-import { Modal } from '../../ui/Modal.tsx';
 
 /** Loaded when it is opened. */
 const SetUpForm = lazy(() => import('./SetUpForm.tsx').then(({ SetUpForm: component }) => ({ default: component })));
@@ -29,11 +28,11 @@ export function SetUp() {
           Set them now
         </Button>
       </Group>
-      <Modal opened={open} onClose={close} title="Your way back in" centered>
+      {open && (
         <Suspense>
           <SetUpForm close={close} />
         </Suspense>
-      </Modal>
+      )}
     </Alert>
   );
 }
