@@ -1,7 +1,7 @@
 import { createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-type Act = 'pass' | 'cut' | { status: number; headers: Record<string, string> };
+type Act = 'pass' | 'cut' | { status: number; headers: Record<string, string>; body?: string };
 
 export type CuttingProxy = {
   url: string;
@@ -23,9 +23,8 @@ export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
     const act = proxy.decide(method, url, seen.length);
     if (typeof act === 'object') {
       request.resume();
-      response
-        .writeHead(act.status, act.headers)
-        .end(JSON.stringify({ error: { type: 'rate_limit', message: 'Slow down.' } }));
+      const refusal = JSON.stringify({ error: { type: 'rate_limit', message: 'Slow down.' } });
+      response.writeHead(act.status, act.headers).end(act.body ?? refusal);
       return;
     }
     const forward = ask(target + url, { method, headers }, (answer) => {

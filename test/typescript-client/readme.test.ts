@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { repository } from '../docs/document.ts';
 import { describeReadme } from '../docs/readme.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { compile, installClient } from '../helpers/built-client.ts';
@@ -17,7 +16,6 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'medley-readme-'));
   mkdirSync(join(folder, 'node_modules'));
   installClient(join(folder, 'node_modules'));
-  symlinkSync(join(repository, 'test/node_modules/openai-7'), join(folder, 'node_modules/openai'));
   service = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
   const { key } = await service.client();
   env = { PATH: process.env['PATH'], MEDLEY_URL: service.url, MEDLEY_API_KEY: key };
@@ -48,6 +46,9 @@ test('the built package compiles in a program for browsers, without the types of
     "const medley = new Medley({ base_url: 'https://x', api_key: 'k' });",
     "const task: Task = await medley.generate('m', {});",
     'for await (const one of medley.tasks.list()) console.log(one.cost.exact, task.output[0]?.url);',
+    "const stream = medley.chat.stream({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], top_k: 1 });",
+    'for await (const { choices } of stream) console.log(choices[0]?.delta.content?.length);',
+    'console.log((await stream.final()).cost?.exact);',
   ];
   writeFileSync(join(folder, 'page.mts'), program.join('\n'));
   const strict = ['--strict', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable,dom.asynciterable'];

@@ -1,7 +1,7 @@
 /** A JSON Schema of openapi.json, as far as it is used there. */
 export type Schema = {
   $ref?: string;
-  type?: string;
+  type?: string | string[];
   format?: string;
   const?: string;
   enum?: string[];
@@ -80,6 +80,7 @@ export function typesOf(openapi: OpenApi): string {
       (name) => `${comment(of(name), '')}export type ${name} = ${typeOf(of(name), '')};\n`,
     ),
     requestType(of('Generate_sandbox_image')),
+    chatRequestType(paths['/v1/chat/completions']?.['post']),
     ...Object.entries(queries).map(([name, path]) => queryType(name, paths[path]?.['get'])),
   ].join('\n');
 }
@@ -106,6 +107,14 @@ function requestType(schema: Schema): string {
   return `export type GenerateRequest = ${typeOf({ ...schema, properties }, '')};\n`;
 }
 
+/** Returns the type of the body of POST /v1/chat/completions, without what the client says better or by itself. */
+function chatRequestType(operation: Operation | undefined): string {
+  const { properties = {}, ...schema } = operation?.requestBody?.content['application/json']?.schema ?? {};
+  const { messages, stream, ...others } = properties;
+  if (!messages || !stream) throw new Error('openapi.json has no body of chat');
+  return `export type ChatCompletionsRequest = ${typeOf({ ...schema, properties: others }, '')};\n`;
+}
+
 function queryType(name: string, operation: Operation | undefined): string {
   const parameters = operation?.parameters?.filter((each) => each.in === 'query') ?? [];
   if (parameters.length === 0) throw new Error(`openapi.json has no parameters for ${name}`);
@@ -121,6 +130,7 @@ function typeOf(schema: Schema, indent: string): string {
   if (schema.const !== undefined) return quote(schema.const);
   if (schema.enum) return schema.enum.map(quote).join(' | ');
   if (schema.anyOf) return schema.anyOf.map((one) => typeOf(one, indent)).join(' | ');
+  if (Array.isArray(schema.type)) return schema.type.map((type) => typeOf({ ...schema, type }, indent)).join(' | ');
   switch (schema.type) {
     case 'string':
     case 'boolean':

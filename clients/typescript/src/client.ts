@@ -1,3 +1,4 @@
+import { Chat } from './chat.ts';
 import { Cursor, type Page } from './cursor.ts';
 import { downloadBlob, downloadFile, downloadStream, type Downloadable } from './download.ts';
 import { MedleyError } from './errors.ts';
@@ -28,7 +29,10 @@ export type MedleyOptions = {
   fetch?: Fetch | undefined;
   /** Further attempts of a request after the first; 3 unless set. */
   max_retries?: number | undefined;
-  /** Milliseconds for one attempt; 60,000 unless set. What the service is asked to wait comes on top. */
+  /**
+   * Milliseconds for one attempt; 60,000 unless set, 600,000 for a whole answer of chat. What the service is asked to wait
+   * comes on top.
+   */
   timeout_ms?: number | undefined;
 };
 
@@ -38,13 +42,15 @@ export class Medley {
   readonly files: Files;
   readonly models: Models;
   readonly feedback: FeedbackCalls;
+  readonly chat: Chat;
   readonly webhook_endpoints: WebhookEndpoints;
   readonly #http: Http;
 
   constructor(options: MedleyOptions = {}) {
-    const { max_retries = 3, timeout_ms = 60_000 } = options;
+    const { max_retries = 3, timeout_ms } = options;
     if (!Number.isInteger(max_retries) || max_retries < 0) throw new MedleyError('max_retries must be 0 or more.');
-    if (!(timeout_ms > 0 && timeout_ms < 2 ** 31)) throw new MedleyError('timeout_ms must be more than 0.');
+    if (timeout_ms !== undefined && !(timeout_ms > 0 && timeout_ms < 2 ** 31))
+      throw new MedleyError('timeout_ms must be more than 0.');
     this.#http = new Http({
       base_url: readAddress(options.base_url ?? environment('MEDLEY_URL')),
       api_key: readKey(options.api_key ?? environment('MEDLEY_API_KEY')),
@@ -56,6 +62,7 @@ export class Medley {
     this.files = new Files(this.#http);
     this.models = new Models(this.#http);
     this.feedback = new FeedbackCalls(this.#http);
+    this.chat = new Chat(this.#http);
     this.webhook_endpoints = new WebhookEndpoints(this.#http);
   }
 

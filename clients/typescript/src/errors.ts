@@ -1,3 +1,5 @@
+import { fieldsOf, listOf, parse, textOf, type Fields } from './json.ts';
+
 /** One mistake of a request that has several. */
 export type FieldMistake = { field: string; rule: string; message: string };
 
@@ -127,13 +129,38 @@ export const error_classes = {
   timeout: UpstreamTimeoutError,
 } as const satisfies Record<string, typeof ApiError>;
 
-function isErrorType(type: string): type is keyof typeof error_classes {
+/** The status of each type, for the error that ends a stream: that comes behind a 200. */
+const statuses: Readonly<Record<keyof typeof error_classes, number>> = {
+  invalid_request: 400,
+  authentication_error: 401,
+  insufficient_balance: 402,
+  permission_error: 403,
+  not_found: 404,
+  rate_limit: 429,
+  rate_limit_error: 429,
+  internal_error: 500,
+  upstream_error: 502,
+  timeout: 504,
+};
+
+/** Tells an error of the service from one of a proxy before it. */
+export function isErrorType(type: string): type is keyof typeof error_classes {
   return Object.hasOwn(error_classes, type);
 }
 
 /** Returns the error of an answer. `text` is its body, whatever it is: a proxy may have written it. */
 export function errorOfAnswer(status: number, headers: Headers, text: string): ApiError {
-  const error = fieldsOf(fieldsOf(parse(text))['error']);
+  return errorOf(fieldsOf(fieldsOf(parse(text))['error']), status, headers);
+}
+
+/** Returns the error that a stream ends with. Its status is the one that its type has elsewhere. */
+export function errorOfEvent(error: unknown, headers: Headers): ApiError {
+  const fields = typeof error === 'string' ? { message: error } : fieldsOf(error);
+  const type = textOf(fields['type']) ?? '';
+  return errorOf(fields, isErrorType(type) ? statuses[type] : 502, headers);
+}
+
+function errorOf(error: Fields, status: number, headers: Headers): ApiError {
   const type = textOf(error['type']) ?? 'unknown';
   const answer: ErrorAnswer = {
     status,
@@ -141,28 +168,12 @@ export function errorOfAnswer(status: number, headers: Headers, text: string): A
     message: textOf(error['message']) ?? `The service answered ${status} without an error of its own.`,
     code: textOf(error['code']),
     param: textOf(error['param']),
-    details: Array.isArray(error['details']) ? error['details'].flatMap(mistakeOf) : [],
+    details: listOf(error['details']).flatMap(mistakeOf),
     request_id: textOf(error['request_id']) ?? headers.get('x-request-id') ?? undefined,
     headers,
   };
   const Class = isErrorType(type) ? error_classes[type] : ApiError;
   return new Class(answer);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 function mistakeOf(value: unknown): FieldMistake[] {

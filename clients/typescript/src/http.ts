@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, errorOfAnswer, MedleyError, RequestTimeoutError } from './errors.ts';
+import { ApiError, ConnectionError, errorOfAnswer, isErrorType, MedleyError, RequestTimeoutError } from './errors.ts';
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -26,10 +26,14 @@ export type HttpRequest = {
   body?: () => RequestBody | Promise<RequestBody>;
   /** Safe to send again after an answer was lost. */
   is_repeatable: boolean;
+  /** Safe to send again after an error of the service, which charges nothing then, though not after a lost answer. */
+  repeats_errors?: boolean;
   /** The body cannot be made again. */
   has_one_attempt?: boolean;
   /** Seconds that the service may wait before it answers, beside `timeout_ms`. */
   wait_s?: number;
+  /** Milliseconds for one attempt, unless the call or the client has others. */
+  usual_timeout_ms?: number;
   /** The answer of an attempt is awaited after an abort, too; what was lost is sent again. */
   outlives_abort?: boolean;
 };
@@ -41,8 +45,11 @@ export type HttpSettings = {
   api_key: string;
   fetch: Fetch;
   max_retries: number;
-  timeout_ms: number;
+  /** Undefined: that of each request. */
+  timeout_ms: number | undefined;
 };
+
+const usual_timeout_ms = 60_000;
 
 const retried_statuses = [429, 502, 503, 504];
 
@@ -78,7 +85,7 @@ export class Http {
   }
 
   async #attempt<T>(request: HttpRequest, options: CallOptions, read: (response: Response) => Promise<T>): Promise<T> {
-    const timeout_ms = (options.timeout_ms ?? this.#settings.timeout_ms) + (request.wait_s ?? 0) * 1000;
+    const timeout_ms = this.timeoutOf(request, options) + (request.wait_s ?? 0) * 1000;
     const body = await request.body?.();
     const controller = new AbortController();
     let is_late = false;
@@ -102,6 +109,10 @@ export class Http {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
     }
+  }
+
+  timeoutOf(request: HttpRequest, options: CallOptions): number {
+    return options.timeout_ms ?? this.#settings.timeout_ms ?? request.usual_timeout_ms ?? usual_timeout_ms;
   }
 
   #url({ path, query = {} }: HttpRequest): string {
@@ -139,7 +150,7 @@ function isTexts(value: object): value is readonly string[] {
 
 /** Returns the milliseconds to wait before the next attempt; undefined if there must be none. */
 function pauseBefore(
-  { is_repeatable }: HttpRequest,
+  { is_repeatable, repeats_errors = false }: HttpRequest,
   { repeat_refusals = true }: CallOptions,
   error: unknown,
   retries: number,
@@ -152,7 +163,9 @@ function pauseBefore(
   const is_in_flight = error.status === 409 && asked_ms !== undefined;
   if (!repeat_refusals && !is_in_flight) return undefined;
   const is_refused = error.status === 429;
-  if (!is_in_flight && !is_refused && !(is_repeatable && retried_statuses.includes(error.status))) return undefined;
+  // Behind the 504 of a proxy the service may be at work still.
+  const is_safe = is_repeatable || (repeats_errors && isErrorType(error.type));
+  if (!is_in_flight && !is_refused && !(is_safe && retried_statuses.includes(error.status))) return undefined;
   if (asked_ms !== undefined && asked_ms > retry_after_ms_max) return undefined;
   return asked_ms ?? usual_ms;
 }

@@ -1,3 +1,6 @@
+export type { Chat } from './chat.ts';
+export type { ChatStream } from './chat-stream.ts';
+export type * from './chat-types.ts';
 export { Medley, type MedleyOptions, type Models } from './client.ts';
 export { Cursor, type Page } from './cursor.ts';
 export type { Downloadable } from './download.ts';

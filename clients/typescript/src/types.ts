@@ -501,6 +501,34 @@ export type GenerateRequest = {
   metadata?: Record<string, string>;
 };
 
+export type ChatCompletionsRequest = {
+  /** Model id. */
+  model: string;
+  /** Models to be asked in this order if the one in `model` does not answer. The one that answers is charged. Without `model` the first one is the model. */
+  models?: string[];
+  /** The routes of a model that are tried, and their order. Providers have the names of the operator. */
+  provider?: {
+    /** These providers first. */
+    order?: string[];
+    /** No other providers. */
+    only?: string[];
+    /** Not these providers. */
+    ignore?: string[];
+    /** false: only the providers of `order`, or without it the first route alone. */
+    allow_fallbacks?: boolean;
+    /** The fastest routes first, as measured lately. */
+    sort?: 'price' | 'latency' | 'throughput';
+    /** The most that a million tokens, or a call, may cost, in the currency of the account. */
+    max_price?: {
+      prompt?: number | string;
+      completion?: number | string;
+      request?: number | string;
+    };
+    /** deny: only providers that keep nothing. */
+    data_collection?: 'allow' | 'deny';
+  };
+};
+
 export type ListTasksQuery = {
   /** Number of tasks. */
   limit?: number | undefined;
