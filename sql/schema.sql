@@ -1188,6 +1188,7 @@ create table tasks (
   constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'succeeded'::text, 'failed'::text])))
 );
 CREATE INDEX tasks_by_completion ON tasks USING btree (completed_at) WHERE (completed_at IS NOT NULL);
+CREATE INDEX tasks_by_time ON tasks USING btree (created_at);
 CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE counts_as_failure;
 CREATE INDEX tasks_failed ON tasks USING btree (account_id, id) WHERE (error_type IS NOT NULL);
 CREATE INDEX tasks_of_key ON tasks USING btree (account_id, key_id, id) WHERE (completed_at IS NOT NULL);

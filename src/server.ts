@@ -4,6 +4,7 @@ import { batch_endpoints } from './batches/endpoints.ts';
 import { chatEndpoints, chat_record, stored_completions } from './api/chat.ts';
 import { chat_contents } from './api/chat-content.ts';
 import { compactEndpoints } from './api/compact.ts';
+import { list_calls } from './api/calls.ts';
 import { conversations } from './api/conversations.ts';
 import { docsEndpoints } from './api/openapi/docs-page.ts';
 import { embeddings } from './api/embeddings.ts';
@@ -85,6 +86,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     list_transactions,
     get_usage,
     get_speed,
+    list_calls,
     give_feedback,
     list_feedback,
     delete_feedback,

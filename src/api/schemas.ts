@@ -215,6 +215,39 @@ export const speed = Type.Object({
   has_more: Type.Boolean({ description: 'True if there are more than 1,000 groups: these have the most calls.' }),
 });
 
+export const call = Type.Object(
+  {
+    object: Type.Literal('call'),
+    id: Type.String({ description: 'The `x-request-id` of a chat call, or the id of a task.' }),
+    kind: Type.Enum(['chat', 'task']),
+    model: Type.String(),
+    route: nullable(Type.String({ description: 'The last route that was tried, where the operator names routes.' })),
+    style: nullable(Type.String({ description: 'Wire format of a chat call; null: a task.' })),
+    modality: nullable(Type.Enum(['image', 'video', 'audio'], { description: 'Of a task; null: a chat call.' })),
+    status: Type.Enum(['queued', 'running', 'succeeded', 'failed'], {
+      description: 'A chat call is in the list when it has ended.',
+    }),
+    http_status: nullable(Type.Integer({ description: 'Status of the answer to a chat call; 499: its caller left.' })),
+    error_type: nullable(Type.String()),
+    first_content_ms: milliseconds('Time to the first word of a chat answer.'),
+    total_ms: milliseconds('Time to the end; null: it has not ended.'),
+    usage: nullable(
+      Type.Object(
+        { input_tokens: Type.Integer(), cached_input_tokens: Type.Integer(), output_tokens: Type.Integer() },
+        { description: 'Of a chat call.' },
+      ),
+    ),
+    cost,
+    key: Type.String({ description: 'Id of the key that made it.' }),
+    user: nullable(Type.String({ description: 'The end user that the caller named.' })),
+    metadata: Type.Record(Type.String(), Type.String()),
+    tags: Type.Array(Type.String(), { description: 'The tags in `metadata.tags`.' }),
+    created_at: timestamp('Creation time.'),
+    path: Type.String({ description: 'Path of its details, `/v1/chat/…` or `/v1/tasks/…`.' }),
+  },
+  { description: 'A chat call or a task, without its content.' },
+);
+
 export const feedback = Type.Object(
   {
     id: Type.String({ description: 'Identifier, `feedback_` + 26 characters.' }),

@@ -7,7 +7,7 @@ import { freshLinks, removeOutput, type TaskFileParts } from '../tasks/files.ts'
 import { hasTask, listTasks, type TaskFilter } from '../tasks/list.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
-import { moment, objectParameter, oneOf, wholeNumber } from '../http/query.ts';
+import { cursorsOf, moment, objectParameter, oneOf, wholeNumber, type Cursor } from '../http/query.ts';
 import { links, listOf, task, too_slow } from './schemas.ts';
 
 /** The parts of the app that endpoints of tasks take. */
@@ -53,11 +53,9 @@ export const list_tasks: Endpoint<Parts> = {
 async function handleList(app: ReadParts, { caller, query, gone }: Call): Promise<Answer> {
   const { id: account_id } = caller.account;
   const db = reading(app, { key: account_id, gone });
-  const after = await readCursor(db, account_id, query, 'after');
-  const before = await readCursor(db, account_id, query, 'before');
-  if (after !== undefined && before !== undefined) {
-    throw new ApiError('invalid_request', 'after and before cannot be given together.', { param: 'before' });
-  }
+  const cursors = cursorsOf(query);
+  const after = cursors.after && (await readCursor(db, account_id, cursors.after));
+  const before = cursors.before && (await readCursor(db, account_id, cursors.before));
   const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
   const model = query.get('model');
   const created_after = moment(query, 'created_after');
@@ -81,20 +79,9 @@ async function handleList(app: ReadParts, { caller, query, gone }: Call): Promis
   return { status: 200, body };
 }
 
-async function readCursor(
-  db: Db,
-  account_id: string,
-  query: Call['query'],
-  name: 'after' | 'before',
-): Promise<string | undefined> {
-  const aliases = [name, `${name}_id`].filter((alias) => query.has(alias));
-  const [alias] = aliases;
-  if (alias === undefined) return undefined;
-  if (aliases.length > 1)
-    throw new ApiError('invalid_request', `${name} and ${name}_id mean the same: send one.`, { param: name });
-  const value = query.get(alias) ?? '';
+async function readCursor(db: Db, account_id: string, { param, id: value }: Cursor): Promise<string> {
   if (isId('task', value) && (await hasTask(db, account_id, value))) return value;
-  throw new ApiError('invalid_request', `${alias} must be the id of one of your tasks.`, { param: alias });
+  throw new ApiError('invalid_request', `${param} must be the id of one of your tasks.`, { param });
 }
 
 export const get_task: Endpoint<Parts> = {

@@ -12,6 +12,7 @@ import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
 import type { ToolCalls, Usage } from '../styles/conversation.ts';
 import { no_usage } from '../styles/usage.ts';
+import { timeOf, type AllFilter } from '../tasks/list.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -266,8 +267,10 @@ async function selectRecord(db: Queryable, account_id: string, id: string): Prom
   return rows[0];
 }
 
-/** A call as one line of a list, with the key that made it. */
-export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string };
+/** A call as one line of a list, with the key that made it, and the last route that was tried. */
+export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string; route: string | null };
+
+const line_columns = `key_id, attempts -> -1 ->> 'route' as route, ${columns.replace('attempts, ', '')}`;
 
 export type RecordFilter = {
   account_id: string;
@@ -281,6 +284,12 @@ export type RecordFilter = {
   key_id?: string;
   /** Only calls that ended well, or only the others. */
   ok?: boolean;
+  error_type?: string;
+  end_user?: string;
+  /** One of the tags in the metadata. */
+  tag?: string;
+  /** Pairs, all of which a call must have. */
+  metadata?: Readonly<Record<string, string>>;
   created_after?: Date;
   created_before?: Date;
 };
@@ -293,7 +302,8 @@ export async function listRecords(
   db: Queryable,
   filter: RecordFilter,
 ): Promise<{ lines: RecordLine[]; has_more: boolean }> {
-  const { account_id, after, before, id, model, key_id, ok, created_after, created_before, limit } = filter;
+  const { account_id, after, before, id, model, key_id, ok, error_type, created_after, created_before, limit } = filter;
+  const { end_user, tag, metadata } = filter;
   const { text, values } = conditionsOf([
     ['account_id = ?', account_id],
     ['id < ?', after],
@@ -301,19 +311,47 @@ export async function listRecords(
     ['id = ?', id],
     ['model = ?', model],
     ['key_id = ?', key_id],
+    ['error_type = ?', error_type],
+    ['end_user = ?', end_user],
+    ['metadata @> ?::jsonb', metadata && JSON.stringify(metadata)],
+    ['exists (select from tags_in(metadata) where tag = ?)', tag],
     ['id > ?', created_after && firstIdSince('req', Math.max(0, created_after.getTime() - id_slack_ms))],
     ['id < ?', created_before && firstIdSince('req', Math.max(0, created_before.getTime() + id_slack_ms))],
     ['created_at >= ?', created_after],
     ['created_at < ?', created_before],
   ]);
-  const outcome = ok === undefined ? '' : ok ? ' and status < 400' : ' and status >= 400';
+  const is_failed = ok === undefined ? error_type !== undefined || undefined : !ok;
+  const outcome = is_failed === undefined ? '' : is_failed ? ' and status >= 400' : ' and status < 400';
   const rows = await db.query<RecordLine>(
-    `select key_id, ${columns.replace('attempts, ', '')} from chat_calls where ${text}${outcome}
+    `select ${line_columns} from chat_calls where ${text}${outcome}
       order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`,
     [...values, limit + 1],
   );
   const lines = rows.slice(0, limit);
   return { lines: before === undefined ? lines : lines.toReversed(), has_more: rows.length > limit };
+}
+
+/** Calls of all accounts in a time, the newest first, one more than the limit: for operators. */
+export async function listAllRecords(
+  db: Queryable,
+  { account_id, route, status, ...filter }: AllFilter,
+): Promise<(RecordLine & { account_id: string })[]> {
+  if (status === 'queued' || status === 'running') return []; // a call that has not ended has no record
+  const first_ms = Math.max(0, filter.from.getTime() - id_slack_ms);
+  const { text, values } = conditionsOf([
+    ...timeOf(filter),
+    ['account_id = ?', account_id],
+    ['id > ?', account_id && firstIdSince('req', first_ms)],
+    ['model = ?', filter.model],
+    ['error_type = ?', filter.error_type],
+    ["attempts -> -1 ->> 'route' = ?", route],
+  ]);
+  const outcome = status === undefined ? '' : status === 'failed' ? ' and status >= 400' : ' and status < 400';
+  return db.query(
+    `select account_id, ${line_columns} from chat_calls where ${text}${outcome}
+      order by created_at desc, id desc limit $${values.length + 1}`,
+    [...values, filter.limit + 1],
+  );
 }
 
 const marked = 50;

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import type { Account } from '../accounts/accounts.ts';
+import { readLines, type ActivityFilter, type Line } from '../chat/activity.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { isId } from '../lib/ids.ts';
-import { readLines, type ActivityFilter, type Line } from './activity-lines.ts';
 import { renderChat } from './chats.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';

@@ -48,7 +48,7 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
   return { status: 200, body: page };
 }
 
-export function renderChat(line: RecordLine, names: ReadonlyMap<string, string>): ChatLineView {
+export function renderChat(line: Omit<RecordLine, 'route'>, names: ReadonlyMap<string, string>): ChatLineView {
   const { id, model, style, stream, status, error_type, finish, first_content_ms, total_ms } = line;
   return {
     id,

@@ -47,6 +47,7 @@ import {
 import { test_call_endpoints } from './admin-test-calls.ts';
 import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
 import { admin_alerts, admin_test_alerts } from './admin-alerts.ts';
+import { admin_calls } from './admin-calls.ts';
 import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
 import { get_alerts, set_alerts, test_alerts } from './alerts.ts';
 import { get_balance } from './balance.ts';
@@ -145,6 +146,7 @@ const endpoints: readonly Endpoint<App>[] = [
   get_speed,
   set_feedback,
   admin_speed,
+  admin_calls,
   get_status,
   get_usage_table,
   get_spend_mail,

@@ -90,6 +90,26 @@ export function moment(query: Query, name: string): Date | undefined {
   throw wrong(name, `${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z (got ${shown(text)}).`);
 }
 
+/** A place in a list: the value, and the parameter that has it. */
+export type Cursor = { param: string; id: string };
+
+/**
+ * Returns the places in a list that a query names by `after` and `before`, which may be written `after_id` and
+ * `before_id`. Throws ApiError 400 where there is more than one.
+ */
+export function cursorsOf(query: Query): { after: Cursor | undefined; before: Cursor | undefined } {
+  const [after, before] = [cursorNamed(query, 'after'), cursorNamed(query, 'before')];
+  if (after && before) throw wrong('before', 'after and before cannot be given together.');
+  return { after, before };
+}
+
+function cursorNamed(query: Query, name: 'after' | 'before'): Cursor | undefined {
+  const present = [name, `${name}_id`].filter((alias) => query.has(alias));
+  if (present.length > 1) throw wrong(name, `${name} and ${name}_id mean the same: send one.`);
+  const [param] = present;
+  return param === undefined ? undefined : { param, id: query.get(param) ?? '' };
+}
+
 const range_ms_max = 400 * 86_400_000;
 
 /**

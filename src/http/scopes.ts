@@ -13,7 +13,7 @@ const rules: readonly { path: RegExp; method?: 'GET' | 'POST'; scopes: readonly 
   { path: /^\/v1\/chat\//, scopes: ['chat', 'read'] },
   { path: /^\/v1\/batches(?:\/|$)/, method: 'GET', scopes: ['chat', 'read'] },
   { path: /^\/v1\/batches(?:\/|$)/, scopes: ['chat'] },
-  { path: /^\/v1\/(?:balance|usage|speed)(?:\/|$)/, scopes: ['read'] },
+  { path: /^\/v1\/(?:balance|usage|speed|calls)(?:\/|$)/, scopes: ['read'] },
   { path: /^\/v1\/webhook_endpoints(?:\/|$)/, method: 'GET', scopes: ['read'] },
   { path: /^\/v1\/webhook_endpoints(?:\/|$)/, scopes: [] },
   { path: /^\/v1\/feedback(?:\/|$)/, method: 'GET', scopes: ['chat', 'media', 'read'] },

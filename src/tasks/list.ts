@@ -23,44 +23,56 @@ export type TaskPage = { bodies: string[]; ids: string[]; has_more: boolean };
 export async function listTasks(db: Queryable, filter: TaskFilter): Promise<TaskPage> {
   const upwards = filter.before !== undefined;
   if (filter.model?.includes('\0')) return { bodies: [], ids: [], has_more: false }; // no text of the database has it
-  const pairs = jsonPairs(filter.metadata);
-  const rows = await (pairs.length > 0 ? readWithPairs(db, filter, pairs) : readPage(db, filter));
+  const rows = await readRows<Task>(db, task_columns, filter, [['created_at > ?', filter.created_after]]);
   const page = rows.slice(0, filter.limit);
   if (upwards) page.reverse();
   return { bodies: page.map(bodyOf), ids: page.map((task) => task.id), has_more: rows.length > filter.limit };
 }
 
-function readPage(db: Queryable, filter: TaskFilter): Promise<Task[]> {
-  const { text, values } = pageOf(task_columns, filter, [['created_at > ?', filter.created_after]]);
-  return db.query<Task>(text, values);
+/** Tasks with these columns, one more than the limit. */
+function readRows<Row extends object>(
+  db: Queryable,
+  columns: string,
+  filter: LineFilter,
+  more: readonly Filter[],
+): Promise<Row[]> {
+  const { metadata = {} } = filter;
+  if (Object.keys(metadata).length > 0) return readWithPairs<Row>(db, columns, { ...filter, metadata }, more);
+  const { text, values } = pageOf(columns, filter, more);
+  return db.query<Row>(text, values);
 }
 
 /** So many tasks are looked at before the index of pairs is asked: pairs that many tasks have fill a page by then. */
 const looked_at = 1_000;
 
 /** Tasks that carry these pairs, one more than the limit. */
-async function readWithPairs(db: Queryable, filter: TaskFilter, pairs: readonly string[]): Promise<Task[]> {
+async function readWithPairs<Row extends object>(
+  db: Queryable,
+  columns: string,
+  filter: LineFilter & { metadata: Record<string, string> },
+  more: readonly Filter[],
+): Promise<Row[]> {
   const { account_id, after, before, limit } = filter;
   const { text, values } = filtersOf(filter, [
-    ['created_at > ?', filter.created_after],
+    ...more,
     [
       `not exists (select from unnest(?::text[]) as pair
          where strpos(metadata, '{' || pair) <> 1 and strpos(metadata, ',' || pair) = 0)`,
-      pairs,
+      jsonPairs(filter.metadata),
     ],
   ]);
   const direction = before === undefined ? 'desc' : 'asc';
   const place = conditionsOf(placeOf({ account_id, after, before })).text; // with the first of the same values
-  const near = await db.query<Task>(
-    `select ${task_columns} from (select * from tasks where ${place} order by id ${direction} limit ${looked_at}) t
+  const near = await db.query<Row>(
+    `select ${columns} from (select * from tasks where ${place} order by id ${direction} limit ${looked_at}) t
       where ${text} order by id ${direction} limit $${values.length + 1}`,
     [...values, limit + 1],
   );
   if (near.length > limit) return near;
-  return db.query<Task>(
+  return db.query<Row>(
     `with matching as materialized (
        select account_id, id from tasks where metadata <> '{}' and task_pairs(account_id, metadata) @> task_pairs($1, $${values.length + 1}))
-     select ${task_columns} from (
+     select ${columns} from (
        select t.* from matching m cross join lateral (select * from tasks where ${text} and id = m.id offset 0) t
         where m.account_id = $1) t
       order by id ${direction} limit $${values.length + 2}`,
@@ -76,7 +88,7 @@ const id_slack_ms = 3_600_000;
  * own; those that have ended have indexes by what rarely occurs. A page is the newest of both.
  */
 function pageOf(columns: string, filter: LineFilter, more: readonly Filter[]) {
-  const { before, status, model, key_id, limit } = filter;
+  const { before, model, key_id, limit, error_type, status = error_type === undefined ? undefined : 'failed' } = filter;
   const { text, values } = filtersOf(filter, more);
   const order = `order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`;
   const part = (condition: string) => `(select ${columns} from tasks where ${text}${condition} ${order})`;
@@ -103,13 +115,17 @@ function placeOf({
 }
 
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
-  const { id, status, model, key_id, created_after, created_before } = filter;
+  const { id, status, model, key_id, error_type, tag, created_after, created_before } = filter;
   return conditionsOf([
     ...placeOf(filter),
     ['id = ?', id],
     ['status = ?', status],
     ['model = ?', model],
     ['key_id = ?', key_id],
+    ['error_type = ?', error_type],
+    // The first rules out nearly all, without reading JSON.
+    ['strpos(metadata, ?) > 0', tag === undefined ? undefined : JSON.stringify(tag).slice(1, -1)],
+    ['exists (select from tags_in(readable_metadata(metadata)) where tag = ?)', tag],
     ['id > ?', created_after && firstIdSince('task', Math.max(0, created_after.getTime() - id_slack_ms))],
     ['id < ?', created_before && firstIdSince('task', Math.max(0, created_before.getTime() + id_slack_ms))],
     ['created_at < ?', created_before],
@@ -147,6 +163,7 @@ export type TaskLine = Pick<
   | 'key_id'
   | 'model'
   | 'kind'
+  | 'metadata'
   | 'currency'
   | 'status'
   | 'cost'
@@ -160,21 +177,31 @@ export type TaskLine = Pick<
   | 'completed_at'
 > & { prompt: string | null };
 
-export type LineFilter = Omit<TaskFilter, 'metadata'> & { key_id?: string; id?: string };
+export type LineFilter = Omit<TaskFilter, 'metadata'> & {
+  key_id?: string;
+  id?: string;
+  error_type?: string;
+  /** One of the tags in the metadata. */
+  tag?: string;
+  /** Pairs, all of which a task must have. */
+  metadata?: Record<string, string>;
+};
 
 /** The beginning of the input's prompt, as JSON writes it; an input without one has none. */
 const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}")') as prompt_whole,
   substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160})') as prompt_cut`;
 
-const line_columns = `id, key_id, model, kind, currency, status, cost, estimate, error_type, error_message, files,
-  files_removed_at, created_at, started_at, completed_at, ${prompt_start}`;
+const plain_columns = `id, key_id, model, kind, metadata, currency, status, cost, estimate, error_type, error_message, files,
+  files_removed_at, created_at, started_at, completed_at`;
+
+const line_columns = `${plain_columns}, ${prompt_start}`;
 
 type LinePage = { lines: TaskLine[]; has_more: boolean };
 
 /** The same tasks as lines, newest first. */
 export async function listTaskLines(db: Queryable, filter: LineFilter): Promise<LinePage> {
-  const { text, values } = pageOf(line_columns, filter, [['created_at >= ?', filter.created_after]]);
-  return pageWith(await db.query<LineRow>(text, values), filter);
+  const rows = await readRows<LineRow>(db, line_columns, filter, [['created_at >= ?', filter.created_after]]);
+  return pageWith(rows, filter);
 }
 
 function pageWith(rows: readonly LineRow[], { before, limit }: LineFilter): LinePage {
@@ -260,6 +287,76 @@ export async function taskMarks(db: Queryable, account_ids: readonly string[]): 
     [account_ids],
   );
   return new Map(rows.map(({ account_id, mark }) => [account_id, mark]));
+}
+
+/** Work that operators ask for: of all accounts, in a time. */
+export type AllFilter = {
+  from: Date;
+  to: Date;
+  limit: number;
+  account_id?: string;
+  status?: TaskStatus;
+  model?: string;
+  /** The last one that was tried. */
+  route?: string;
+  error_type?: string;
+  /** Work created before this one: further down the list. */
+  after?: { created_at: Date; id: string };
+};
+
+/** Returns the conditions of the time and the place in it; in the order of `created_at` and id, an index has them. */
+export function timeOf({ from, to, after }: Pick<AllFilter, 'from' | 'to' | 'after'>): Filter[] {
+  return [
+    ['created_at >= ?', from],
+    ['created_at < ?', to],
+    [
+      '(created_at, id) < ((?::text[])[1]::timestamptz, (?::text[])[2])',
+      after && [after.created_at.toISOString(), after.id],
+    ],
+  ];
+}
+
+/** A task in a list of all accounts, without its prompt. */
+export type PlainTaskLine = Omit<TaskLine, 'prompt'> & { account_id: string; route: string | null };
+
+const last_route = `(select route from attempts a where a.account_id = tasks.account_id and a.task_id = tasks.id
+  order by number desc limit 1)`;
+
+/** Tasks of all accounts in a time, the newest first, one more than the limit: for operators. */
+export async function listAllTaskLines(
+  db: Queryable,
+  { account_id, status, route, ...filter }: AllFilter,
+): Promise<PlainTaskLine[]> {
+  const first_ms = Math.max(0, filter.from.getTime() - id_slack_ms);
+  const { text, values } = conditionsOf([
+    ...timeOf(filter),
+    ['account_id = ?', account_id],
+    ['id > ?', account_id && firstIdSince('task', first_ms)],
+    ['status = ?', status],
+    ['model = ?', filter.model],
+    ['error_type = ?', filter.error_type],
+    [`${last_route} = ?`, route],
+  ]);
+  return db.query<PlainTaskLine>(
+    `select account_id, ${plain_columns}, ${last_route} as route from tasks where ${text}
+      order by created_at desc, id desc limit $${values.length + 1}`,
+    [...values, filter.limit + 1],
+  );
+}
+
+/** Returns the last route that each of an account's tasks tried; a task that tried none is not there. */
+export async function lastRoutes(
+  db: Queryable,
+  account_id: string,
+  task_ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (task_ids.length === 0) return new Map();
+  const rows = await db.query<{ task_id: string; route: string }>(
+    `select distinct on (task_id) task_id, route from attempts where account_id = $1 and task_id = any($2)
+      order by task_id, number desc`,
+    [account_id, task_ids],
+  );
+  return new Map(rows.map(({ task_id, route }) => [task_id, route]));
 }
 
 /** Returns true if the account has this task; a cursor must name one of its own. */

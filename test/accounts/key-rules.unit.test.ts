@@ -156,6 +156,7 @@ const endpoints_of_scopes = {
   read: [
     'GET /v1/balance',
     'GET /v1/balance/transactions',
+    'GET /v1/calls',
     'GET /v1/speed',
     'GET /v1/usage',
     'GET /v1/webhook_endpoints',

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeBigAccount, rare_model, type BigAccount } from '../../bench/big-account.ts';
-import { callMarks, listRecords } from '../../src/chat/record.ts';
+import { callMarks, listAllRecords, listRecords } from '../../src/chat/record.ts';
 import type { Db, Queryable, Tx } from '../../src/db/database.ts';
 import { listEntries } from '../../src/money/ledger.ts';
 import { marginsOf } from '../../src/money/margins.ts';
 import { accountsMoved, statementOf } from '../../src/money/statement.ts';
 import { addUpUsage, usageOf } from '../../src/money/usage.ts';
-import { listTaskLines, listTasks, searchTaskLines, taskMarks } from '../../src/tasks/list.ts';
+import { lastRoutes, listAllTaskLines, listTaskLines, listTasks, searchTaskLines, taskMarks } from '../../src/tasks/list.ts';
 import { listVideos } from '../../src/tasks/videos.ts';
 import { countUndelivered, listDeliveries } from '../../src/webhooks/delivery.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -69,6 +69,17 @@ async function plansOfSearch(work: (db: Pick<Db, 'tx'>) => Promise<unknown>): Pr
 const own = () => ({ account_id: big.account_id, limit: 20 });
 const tasks = (filter: object) => (db: Queryable) => listTasks(db, { ...own(), metadata: {}, ...filter });
 const long_ago = new Date(end.getTime() - 40 * 86_400_000);
+const day = () => ({ from: new Date(end.getTime() - 86_400_000), to: end });
+const place = { created_at: new Date(end.getTime() - 43_200_000), id: 'req_' };
+
+async function routesOfPage(db: Queryable) {
+  const { lines } = await listTaskLines(database.db, own());
+  return lastRoutes(
+    db,
+    big.account_id,
+    lines.map(({ id }) => id),
+  );
+}
 
 test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: number]>([
   ['tasks', tasks({}), 60],
@@ -90,6 +101,15 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['movements of long ago', (db) => listEntries(db, { ...own(), to: long_ago }), 300],
   ['chat calls that failed', (db) => listRecords(db, { ...own(), ok: false }), 100],
   ['chat calls of long ago', (db) => listRecords(db, { ...own(), created_before: long_ago }), 150],
+  ['tasks of an end user, as lines', (db) => listTaskLines(db, { ...own(), metadata: { order: '12021' } }), 700],
+  ['tasks of a kind of error', (db) => listTaskLines(db, { ...own(), error_type: 'timeout' }), 100],
+  ['chat calls of a kind of error', (db) => listRecords(db, { ...own(), error_type: 'timeout' }), 700],
+  ['tasks of all accounts', (db) => listAllTaskLines(db, { ...day(), limit: 20 }), 150],
+  ['tasks of all accounts, further down', (db) => listAllTaskLines(db, { ...day(), limit: 20, after: place }), 150],
+  ['chat calls of all accounts', (db) => listAllRecords(db, { ...day(), limit: 20 }), 60],
+  ['chat calls of all accounts, further down', (db) => listAllRecords(db, { ...day(), limit: 20, after: place }), 60],
+  ['chat calls of all accounts that failed', (db) => listAllRecords(db, { ...day(), status: 'failed', limit: 20 }), 150],
+  ['routes of a page of tasks', routesOfPage, 150],
   ['deliveries that were dropped', (db) => listDeliveries(db, { ...own(), standing: 'dropped' }), 100],
   ['deliveries that are tried again', (db) => listDeliveries(db, { ...own(), standing: 'retrying' }), 60],
   ['the number of deliveries that failed', (db) => countUndelivered(db, big.account_id, long_ago), 60],

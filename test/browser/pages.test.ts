@@ -57,6 +57,7 @@ beforeAll(async () => {
     ['admin models', '/admin/models'],
     ['admin providers', '/admin/providers'],
     ['admin speed', '/admin/speed'],
+    ['admin calls', '/admin/calls'],
     ['admin failures', '/admin/failures'],
     ['admin queue', '/admin/queue'],
     ['admin alerts', '/admin/alerts'],

@@ -11,6 +11,7 @@ import { own_path } from './below.ts';
 import {
   readAccountsSearch,
   readAuditSearch,
+  readCallsSearch,
   readDeliveriesSearch,
   readFailuresSearch,
   readPricesSearch,
@@ -184,6 +185,12 @@ const adminPages = [
     path: '/admin/speed',
     validateSearch: readSpeedSearch,
     component: lazyRouteComponent(() => import('./pages/speed/OperatorSpeed.tsx'), 'OperatorSpeed'),
+  }),
+  createRoute({
+    getParentRoute: () => operating,
+    path: '/admin/calls',
+    validateSearch: readCallsSearch,
+    component: lazyRouteComponent(() => import('./pages/admin/Calls.tsx'), 'Calls'),
   }),
   createRoute({
     getParentRoute: () => operating,

@@ -43,6 +43,7 @@ export const tag_descriptions: Record<string, string> = {
   Rerank: 'Documents in the order of their relevance to a query.',
   Moderation: 'Categories of harm in texts and images.',
   'Media for SDKs': 'Images, audio and videos in the format of the OpenAI SDKs. Every call creates a task.',
+  Calls: 'Every chat call and every task of the account in one list.',
   Money: 'Balance, movements, usage, and the limits of the calling key.',
   Files: 'Files that callers upload for their calls, and the files of finished tasks.',
   Webhooks: 'Endpoints that get the events of the account, signed.',

@@ -1,4 +1,4 @@
-import type { DeliveryView, Page } from './activity.ts';
+import type { DeliveryView, Page, TaskStatus } from './activity.ts';
 import type { Cost } from './common.ts';
 import type { KeyView } from './keys.ts';
 
@@ -115,6 +115,32 @@ export type AdminDelivery = DeliveryView & {
   last_status: number | null;
   last_error: string | null;
 };
+
+/** A chat call or a task in the list of all accounts: numbers, no words. */
+export type AdminCall = {
+  account_id: string;
+  account_name: string;
+  id: string;
+  kind: 'chat' | 'task';
+  /** Of a task. */
+  modality: 'image' | 'video' | 'audio' | null;
+  model: string;
+  /** The last one that was tried. */
+  route: string | null;
+  status: TaskStatus;
+  /** Of a chat call. */
+  http_status: number | null;
+  error_type: string | null;
+  first_content_ms: number | null;
+  total_ms: number | null;
+  /** Tokens of a chat call. */
+  usage: { input_tokens: number; cached_input_tokens: number; output_tokens: number } | null;
+  cost: Cost;
+  created_at: string;
+};
+
+/** `from`: where the list ends, if it goes on so far. */
+export type AdminCalls = Page<AdminCall> & { from: string };
 
 export type AdminConfiguration = {
   file: string | null;

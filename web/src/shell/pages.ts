@@ -47,6 +47,7 @@ export const operating: readonly Item[] = [
   { to: '/admin/accounts', label: 'Accounts', icon: UsersIcon },
   { to: '/admin/providers', label: 'Providers', icon: CloudIcon },
   { to: '/admin/models', label: 'Models & routes', icon: CubeIcon },
+  { to: '/admin/calls', label: 'Calls', icon: ListBulletIcon },
   { to: '/admin/failures', label: 'Failures', icon: ShieldExclamationIcon },
   { to: '/admin/speed', label: 'Speed', icon: BoltIcon },
   { to: '/admin/queue', label: 'Queue & workers', icon: QueueListIcon },

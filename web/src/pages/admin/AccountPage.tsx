@@ -1,10 +1,9 @@
 import { Button, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
-import { useSession } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -17,6 +16,7 @@ import { BlockAccount, DeleteAccount, HandOver } from './AccountDialogs.tsx';
 import { AccountKeys } from './AccountKeys.tsx';
 import { CreditAccount } from './CreditAccount.tsx';
 import { useChange } from './useChange.ts';
+import { useLook } from './useLook.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/accounts/$id');
 
@@ -73,24 +73,13 @@ function Actions({ account, setDoing }: { account: AdminAccountPage; setDoing: (
   );
 }
 
-/** Its pages, as its people see them. Who belongs to it needs no permission for that. */
+/** Its pages, as its people see them. */
 function LookButton({ id }: { id: string }) {
-  const { me, look, choose } = useSession();
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const own = me.accounts.some((account) => account.id === id && account.role !== 'operator');
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: async () => {
-      if (own) choose(id);
-      else await look(id);
-      await navigate({ to: '/' });
-    },
-    onSuccess: () => queries.invalidateQueries({ queryKey: [id] }),
-  });
+  const { open, error, isPending, isOwn } = useLook();
   return (
     <>
-      <Button variant="default" onClick={() => mutate()} loading={isPending}>
-        {own ? 'Open' : 'View as'}
+      <Button variant="default" onClick={() => open({ account_id: id, to: '/' })} loading={isPending}>
+        {isOwn(id) ? 'Open' : 'View as'}
       </Button>
       {error && <Failed error={error} />}
     </>
@@ -126,6 +115,7 @@ function Parts({ account }: { account: AdminAccountPage }) {
       <Members account={account} />
       <AccountKeys account={account} />
       <Group>
+        <LinkTo href={`/admin/calls?account=${id}`}>Calls of this account</LinkTo>
         <LinkTo href={`/admin/audit?account=${id}`}>Audit log of this account</LinkTo>
         <LinkTo href={`/admin/deliveries?account=${id}`}>Deliveries of this account</LinkTo>
       </Group>

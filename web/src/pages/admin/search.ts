@@ -1,3 +1,5 @@
+import { periodNamed, type Period } from '../../ui/periods.ts';
+
 /** Search parameters of the operators' pages. Values of an address may be anything. */
 
 type Search = Record<string, unknown>;
@@ -29,6 +31,40 @@ export type DeliveriesSearch = { state?: string | undefined; account?: string | 
 
 export function readDeliveriesSearch(search: Search): DeliveriesSearch {
   return { state: textOf(search, 'state'), account: textOf(search, 'account') };
+}
+
+export const call_kinds = [
+  { value: 'chats', label: 'Chat calls' },
+  { value: 'tasks', label: 'Tasks' },
+] as const;
+
+export const call_statuses = [
+  { value: 'queued', label: 'Queued' },
+  { value: 'running', label: 'Running' },
+  { value: 'succeeded', label: 'Succeeded' },
+  { value: 'failed', label: 'Failed' },
+] as const;
+
+export type CallsSearch = {
+  of?: (typeof call_kinds)[number]['value'] | undefined;
+  account?: string | undefined;
+  model?: string | undefined;
+  route?: string | undefined;
+  status?: (typeof call_statuses)[number]['value'] | undefined;
+  error?: string | undefined;
+  period?: Period | undefined;
+};
+
+export function readCallsSearch(search: Search): CallsSearch {
+  return {
+    of: call_kinds.find(({ value }) => value === search['of'])?.value,
+    account: textOf(search, 'account'),
+    model: textOf(search, 'model'),
+    route: textOf(search, 'route'),
+    status: call_statuses.find(({ value }) => value === search['status'])?.value,
+    error: textOf(search, 'error'),
+    period: periodNamed(search['period']),
+  };
 }
 
 export const margin_groups = ['model', 'route', 'provider', 'account', 'day'] as const;

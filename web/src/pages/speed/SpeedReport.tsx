@@ -8,13 +8,14 @@ import { scoreText } from '../../ui/Feedback.tsx';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
+import { periodNamed, periods } from '../../ui/periods.ts';
 import { useSorted } from '../../ui/sorting.ts';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { durationText, useNow } from '../../ui/Time.tsx';
 import { stepsOf, type Bar, type Series } from '../usage/bars.ts';
 import { groupChoices, groupName, nameOf, readGroup } from '../usage/groups.ts';
 import { StackedBars } from '../usage/StackedBars.tsx';
-import { measures, momentsOf, periods, type Measure, type SpeedSearch } from './search.ts';
+import { measures, momentsOf, type Measure, type SpeedSearch } from './search.ts';
 
 type Props = {
   about: string;
@@ -36,7 +37,7 @@ export function SpeedReport({ about, path, query_key, groups, search, set, filte
     queryFn: ({ signal }) => api.get<SpeedView>(`${path}${query_text}`, { signal }),
     placeholderData: keepPreviousData,
   });
-  const setPeriod = (value: string | undefined) => set({ period: periods.find((each) => each.value === value)?.value });
+  const setPeriod = (value: string | undefined) => set({ period: periodNamed(value) });
   return (
     <Page title="Speed" about={about}>
       <Filters

@@ -1,0 +1,163 @@
+import type { Db, Queryable } from '../db/database.ts';
+import { isId } from '../lib/ids.ts';
+import {
+  listAllTaskLines,
+  listTaskLines,
+  searchTaskLines,
+  type AllFilter,
+  type LineFilter,
+  type PlainTaskLine,
+  type TaskLine,
+} from '../tasks/list.ts';
+import type { TaskStatus } from '../tasks/task.ts';
+import { listAllRecords, listRecords, type RecordFilter, type RecordLine } from './record.ts';
+
+/** A task or a chat call of an account. */
+export type Line = { what: 'task'; line: TaskLine } | { what: 'chat'; line: RecordLine };
+
+export type ActivityFilter = {
+  account_id: string;
+  of: 'all' | 'tasks' | 'chats';
+  /** Words of the input or the metadata, or an id. Chat calls have no words: nothing that was said is stored. */
+  words?: string;
+  /** Of tasks: chat calls have none. */
+  status?: TaskStatus;
+  /** Of chat calls, and of both. */
+  ok?: boolean;
+  error_type?: string;
+  model?: string;
+  key_id?: string;
+  /** The end user that the caller named. */
+  end_user?: string;
+  /** One of the tags in the metadata. */
+  tag?: string;
+  /** Pairs of metadata, all of them. */
+  metadata?: Record<string, string>;
+  created_after?: Date;
+  created_before?: Date;
+  oldest_first: boolean;
+};
+
+/** `before`: further up the list; without it the list goes down from its beginning, or from `after`. */
+type Place = { after?: string; before?: string; limit: number };
+
+/**
+ * Lines in the order of their ids' times, which is the same for both kinds: behind the prefix, ids sort by time. So the
+ * id of a line of one kind is a place in the list of the other, too.
+ */
+export async function readLines(
+  db: Db,
+  filter: ActivityFilter,
+  place: Place,
+): Promise<{ lines: Line[]; has_more: boolean }> {
+  const [tasks, chats] = await Promise.all([readTasks(db, filter, place), readChats(db, filter, place)]);
+  const all: Line[] = [
+    ...tasks.lines.map((line): Line => ({ what: 'task', line })),
+    ...chats.lines.map((line): Line => ({ what: 'chat', line })),
+  ].toSorted((a, b) => (timePart(a.line.id) < timePart(b.line.id) ? 1 : -1));
+  const upwards = isUpwards(filter, place);
+  const nearest = (upwards ? all.toReversed() : all).slice(0, place.limit);
+  const lines = upwards === filter.oldest_first ? nearest : nearest.toReversed();
+  return { lines, has_more: tasks.has_more || chats.has_more || all.length > lines.length };
+}
+
+function isUpwards({ oldest_first }: ActivityFilter, { before }: Place): boolean {
+  return oldest_first || before !== undefined;
+}
+
+const nothing = { lines: [], has_more: false };
+
+/** No text of the database has NUL. */
+function hasNul(texts: readonly (string | undefined)[]): boolean {
+  return texts.some((text) => text?.includes('\0'));
+}
+
+async function readTasks(db: Db, filter: ActivityFilter, place: Place) {
+  const { of, words, ok, status = statusOf(ok), account_id, model, key_id, created_after, created_before } = filter;
+  const { end_user: user, metadata = {}, error_type, tag } = filter;
+  if (of === 'chats' || hasNul([model, key_id, error_type, tag])) return nothing;
+  // The end user of a task is a pair of its metadata.
+  if (user !== undefined && Object.hasOwn(metadata, 'user') && metadata['user'] !== user) return nothing;
+  const task_filter: LineFilter = {
+    account_id,
+    limit: place.limit,
+    ...cursorOf('task', filter, place),
+    metadata: user === undefined ? metadata : { ...metadata, user },
+    ...(status && { status }),
+    ...(error_type !== undefined && { error_type }),
+    ...(tag !== undefined && { tag }),
+    ...(model !== undefined && { model }),
+    ...(key_id !== undefined && { key_id }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  };
+  if (words === undefined) return listTaskLines(db, task_filter);
+  if (isId('task', words)) return listTaskLines(db, { ...task_filter, id: words });
+  return isId('req', words) ? nothing : searchTaskLines(db, task_filter, words);
+}
+
+function statusOf(ok: boolean | undefined): TaskStatus | undefined {
+  return ok === undefined ? undefined : ok ? 'succeeded' : 'failed';
+}
+
+async function readChats(db: Db, filter: ActivityFilter, place: Place) {
+  const { of, words, status, ok, account_id, model, key_id, created_after, created_before } = filter;
+  const { end_user, metadata, error_type, tag } = filter;
+  if (of === 'tasks' || status !== undefined || (words !== undefined && !isId('req', words))) return nothing;
+  const pairs = Object.entries(metadata ?? {}).flat();
+  if (hasNul([model, key_id, error_type, end_user, tag, ...pairs])) return nothing;
+  const record_filter: RecordFilter = {
+    account_id,
+    limit: place.limit,
+    ...cursorOf('req', filter, place),
+    ...(words !== undefined && { id: words }),
+    ...(ok !== undefined && { ok }),
+    ...(error_type !== undefined && { error_type }),
+    ...(end_user !== undefined && { end_user }),
+    ...(tag !== undefined && { tag }),
+    ...(pairs.length > 0 && { metadata }),
+    ...(model !== undefined && { model }),
+    ...(key_id !== undefined && { key_id }),
+    ...(created_after && { created_after }),
+    ...(created_before && { created_before }),
+  };
+  return listRecords(db, record_filter);
+}
+
+/** The ids of an account's tasks, and of its calls, are all above their prefix. */
+function cursorOf(prefix: 'task' | 'req', filter: ActivityFilter, place: Place) {
+  const { before, after = before } = place;
+  if (isUpwards(filter, place)) return { before: `${prefix}_${after === undefined ? '' : timePart(after)}` };
+  return after === undefined ? {} : { after: `${prefix}_${timePart(after)}` };
+}
+
+function timePart(id: string): string {
+  return id.slice(id.indexOf('_') + 1);
+}
+
+/** A task or a chat call in a list of all accounts. Nothing in it is an input or an answer. */
+export type AccountLine =
+  | { what: 'task'; line: PlainTaskLine }
+  | { what: 'chat'; line: RecordLine & { account_id: string } };
+
+/** Lines of all accounts in a time, the newest first: for operators. */
+export async function readAllLines(
+  db: Queryable,
+  filter: AllFilter & { of: ActivityFilter['of'] },
+): Promise<{ lines: AccountLine[]; has_more: boolean }> {
+  const { of, account_id, model, route, error_type, limit } = filter;
+  if (hasNul([account_id, model, route, error_type])) return nothing;
+  const [tasks, chats] = await Promise.all([
+    of === 'chats' ? [] : listAllTaskLines(db, filter),
+    of === 'tasks' ? [] : listAllRecords(db, filter),
+  ]);
+  const all: AccountLine[] = [
+    ...tasks.map((line): AccountLine => ({ what: 'task', line })),
+    ...chats.map((line): AccountLine => ({ what: 'chat', line })),
+  ].toSorted(newestFirst);
+  return { lines: all.slice(0, limit), has_more: all.length > limit };
+}
+
+function newestFirst({ line: a }: AccountLine, { line: b }: AccountLine): number {
+  return b.created_at.getTime() - a.created_at.getTime() || (a.id < b.id ? 1 : -1);
+}
