@@ -151,6 +151,8 @@ describe('one account', () => {
   test('has nothing of another in its lists', async () => {
     for (const path of [
       '/v1/tasks?limit=100',
+      '/v1/calls?limit=100',
+      `/v1/calls?metadata[note]=${note}`,
       '/v1/balance/transactions?limit=100',
       '/v1/files',
       `/v1/tasks?metadata[note]=${note}`,

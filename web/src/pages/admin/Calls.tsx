@@ -49,7 +49,7 @@ export function Calls() {
   return (
     <Page
       title="Calls"
-      about="Chat calls and tasks of all accounts, newest first: those of the last 24 hours, unless you choose another period. A chat call appears when it has ended. To open one is in the audit log of its account."
+      about="Chat calls and tasks of all accounts, newest first: those of the last 24 hours, unless you choose another period. A chat call appears when it has ended. The audit log of an account records that you open one of its calls."
     >
       <CallFilters search={search} set={set} isFiltered={isFiltered} />
       <Pages
