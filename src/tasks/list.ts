@@ -114,6 +114,8 @@ function placeOf({
   ];
 }
 
+const tag_condition = `exists (select from string_to_table(readable_metadata(metadata) ->> 'tags', ',') part where trim(part) = ?)`;
+
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
   const { id, status, model, key_id, error_type, tag, created_after, created_before } = filter;
   return conditionsOf([
@@ -125,7 +127,7 @@ function filtersOf(filter: LineFilter, more: readonly Filter[]) {
     ['error_type = ?', error_type],
     // The first rules out nearly all, without reading JSON.
     ['strpos(metadata, ?) > 0', tag === undefined ? undefined : JSON.stringify(tag).slice(1, -1)],
-    ['exists (select from tags_in(readable_metadata(metadata)) where tag = ?)', tag],
+    [tag_condition, tag],
     ['id > ?', created_after && firstIdSince('task', Math.max(0, created_after.getTime() - id_slack_ms))],
     ['id < ?', created_before && firstIdSince('task', Math.max(0, created_before.getTime() + id_slack_ms))],
     ['created_at < ?', created_before],

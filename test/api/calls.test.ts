@@ -64,7 +64,12 @@ describe('GET /v1/calls', () => {
     const page = await list();
     expect(idsOf(page)).toEqual(made.toReversed());
     expect(page).toMatchObject({ object: 'list', has_more: false, first_id: made[5], last_id: made[0] });
-    expect(page.data[2]).toMatchObject({ id: made[3], status: 'failed', http_status: 502, error_type: 'upstream_error' });
+    expect(page.data[2]).toMatchObject({
+      id: made[3],
+      status: 'failed',
+      http_status: 502,
+      error_type: 'upstream_error',
+    });
     expect(page.data[4]).toEqual({
       object: 'call',
       id: made[1],

@@ -6,7 +6,14 @@ import { listEntries } from '../../src/money/ledger.ts';
 import { marginsOf } from '../../src/money/margins.ts';
 import { accountsMoved, statementOf } from '../../src/money/statement.ts';
 import { addUpUsage, usageOf } from '../../src/money/usage.ts';
-import { lastRoutes, listAllTaskLines, listTaskLines, listTasks, searchTaskLines, taskMarks } from '../../src/tasks/list.ts';
+import {
+  lastRoutes,
+  listAllTaskLines,
+  listTaskLines,
+  listTasks,
+  searchTaskLines,
+  taskMarks,
+} from '../../src/tasks/list.ts';
 import { listVideos } from '../../src/tasks/videos.ts';
 import { countUndelivered, listDeliveries } from '../../src/webhooks/delivery.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -108,7 +115,11 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['tasks of all accounts, further down', (db) => listAllTaskLines(db, { ...day(), limit: 20, after: place }), 150],
   ['chat calls of all accounts', (db) => listAllRecords(db, { ...day(), limit: 20 }), 60],
   ['chat calls of all accounts, further down', (db) => listAllRecords(db, { ...day(), limit: 20, after: place }), 60],
-  ['chat calls of all accounts that failed', (db) => listAllRecords(db, { ...day(), status: 'failed', limit: 20 }), 150],
+  [
+    'chat calls of all accounts that failed',
+    (db) => listAllRecords(db, { ...day(), status: 'failed', limit: 20 }),
+    150,
+  ],
   ['routes of a page of tasks', routesOfPage, 150],
   ['deliveries that were dropped', (db) => listDeliveries(db, { ...own(), standing: 'dropped' }), 100],
   ['deliveries that are tried again', (db) => listDeliveries(db, { ...own(), standing: 'retrying' }), 60],

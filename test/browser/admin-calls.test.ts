@@ -54,35 +54,39 @@ const views = () =>
     owner.account_id,
   ]);
 
-test('an operator sees the calls of all accounts, narrows them, and opens one, which is written down', limit, async () => {
-  const { page, complaints } = await pageOf('/admin/calls');
-  await expect.poll(() => rowsOf(page).count(), limit).toBe(4);
-  await page.getByText('last 24 hours, unless you choose another period').waitFor();
-  expect(await page.getByText(/Words/).count()).toBe(0);
-  expect(await violationsIn(page)).toEqual([]);
+test(
+  'an operator sees the calls of all accounts, narrows them, and opens one, which is written down',
+  limit,
+  async () => {
+    const { page, complaints } = await pageOf('/admin/calls');
+    await expect.poll(() => rowsOf(page).count(), limit).toBe(4);
+    await page.getByText('last 24 hours, unless you choose another period').waitFor();
+    expect(await page.getByText(/Words/).count()).toBe(0);
+    expect(await violationsIn(page)).toEqual([]);
 
-  await page.getByRole('combobox', { name: 'Status' }).click();
-  await page.getByRole('option', { name: 'Failed' }).click();
-  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
-  expect(page.url()).toMatch(/status=failed/);
-  await rowsOf(page).last().getByText('upstream_error').waitFor();
-  await page.getByRole('button', { name: 'Clear', exact: true }).click();
-  await page.getByRole('combobox', { name: 'Account' }).fill('Bet');
-  await page.getByRole('option', { name: /Beta/ }).click();
-  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
-  await page.getByRole('searchbox', { name: 'Error' }).fill('nothing has it');
-  await page.getByText('Nothing matches these filters').waitFor();
+    await page.getByRole('combobox', { name: 'Status' }).click();
+    await page.getByRole('option', { name: 'Failed' }).click();
+    await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
+    expect(page.url()).toMatch(/status=failed/);
+    await rowsOf(page).last().getByText('upstream_error').waitFor();
+    await page.getByRole('button', { name: 'Clear', exact: true }).click();
+    await page.getByRole('combobox', { name: 'Account' }).fill('Bet');
+    await page.getByRole('option', { name: /Beta/ }).click();
+    await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
+    await page.getByRole('searchbox', { name: 'Error' }).fill('nothing has it');
+    await page.getByText('Nothing matches these filters').waitFor();
 
-  await page.goto(`${service.url}/admin/calls?account=${owner.account_id}&status=succeeded`);
-  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
-  expect(await views()).toEqual([]);
-  await rowsOf(page).last().getByRole('button').press('Enter');
-  await page.getByRole('complementary', { name: 'Viewing another account' }).waitFor();
-  await expect.poll(() => page.url(), limit).toBe(`${service.url}/chats/${call}`);
-  await page.getByText('Output tokens').waitFor();
-  expect(await views()).toEqual([{ action: 'account.view' }]);
-  expect(complaints).toEqual([]);
-});
+    await page.goto(`${service.url}/admin/calls?account=${owner.account_id}&status=succeeded`);
+    await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
+    expect(await views()).toEqual([]);
+    await rowsOf(page).last().getByRole('button').press('Enter');
+    await page.getByRole('complementary', { name: 'Viewing another account' }).waitFor();
+    await expect.poll(() => page.url(), limit).toBe(`${service.url}/chats/${call}`);
+    await page.getByText('Output tokens').waitFor();
+    expect(await views()).toEqual([{ action: 'account.view' }]);
+    expect(complaints).toEqual([]);
+  },
+);
 
 test('new calls appear by themselves', limit, async () => {
   const { page } = await pageOf('/admin/calls?of=chats&status=succeeded');
@@ -92,9 +96,13 @@ test('new calls appear by themselves', limit, async () => {
   await expect.poll(() => rowsOf(page).count(), limit).toBe(before + 1);
 });
 
-test.each(['light', 'dark'] as const)('on a phone (%s) it has cards, and nothing is cut off', limit, async (colorScheme) => {
-  const { page } = await pageOf('/admin/calls', { colorScheme, viewport: { width: 390, height: 844 } });
-  await page.getByText('Acme').first().waitFor();
-  expect(await sidewaysOf(page)).toBe(0);
-  expect(await violationsIn(page)).toEqual([]);
-});
+test.each(['light', 'dark'] as const)(
+  'on a phone (%s) it has cards, and nothing is cut off',
+  limit,
+  async (colorScheme) => {
+    const { page } = await pageOf('/admin/calls', { colorScheme, viewport: { width: 390, height: 844 } });
+    await page.getByText('Acme').first().waitFor();
+    expect(await sidewaysOf(page)).toBe(0);
+    expect(await violationsIn(page)).toEqual([]);
+  },
+);

@@ -134,7 +134,7 @@ function useModels(): { models: string[]; routes: string[] } {
   return { models: models.map(({ id }) => id), routes: [...new Set(routes)].toSorted() };
 }
 
-/** What is chosen by the address may be configured no more. */
+/** Returns values to choose from, with the chosen one: the address may have one that is configured no more. */
 function withChosen(values: readonly string[], chosen: string | undefined) {
   const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
   return all.map((value) => ({ value, label: value }));
