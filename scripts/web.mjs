@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 /** Pages of the guide that are not in docs/; web/guide/contents.mjs names them. */
 const documents_elsewhere = [
+  'openapi.json',
   'medley.example.yaml',
   'CHANGELOG.md',
   'SECURITY.md',

@@ -33,7 +33,7 @@ export function guideEndpoints(): Endpoint<Parts>[] {
   return [
     get('/guide', () => 'index.page'),
     get('/guide/', () => 'index.page'),
-    get('/guide/{name}', ({ params }) => fileNamed(params['name'] ?? '')),
+    get('/guide/{+name}', ({ params }) => fileNamed(params['name'] ?? '')),
     get('/llms.txt', () => 'llms.txt'),
     get('/llms-full.txt', () => 'llms-full.txt'),
   ];
@@ -74,14 +74,25 @@ const written = new Map<string, Written>();
 
 async function serve(app: Parts, { path, headers }: PublicCall, file: string | undefined): Promise<Answer> {
   const ready = file === undefined ? undefined : await fileFor(app, file);
-  if (file === undefined || ready === undefined) throw new ApiError('not_found', `There is nothing at GET ${path}.`);
+  if (file !== undefined && ready !== undefined) return answerOf(200, file, ready, headers);
+  const page = isBrowser(headers) ? await fileFor(app, not_found_page) : undefined;
+  if (page !== undefined) return answerOf(404, not_found_page, page, headers);
+  throw new ApiError('not_found', `There is nothing at GET ${path}. /llms.txt lists the pages of the guide.`);
+}
+
+/** For people; programs get the error of the service. */
+const not_found_page = 'not_found.page';
+
+const isBrowser = ({ accept }: PublicCall['headers']) => /\btext\/html\b/.test(accept ?? '');
+
+function answerOf(status: number, file: string, ready: Written, headers: PublicCall['headers']): Answer {
   const own = {
     ...headers_of[file.slice(file.lastIndexOf('.') + 1)],
     'cache-control': 'no-cache',
-    vary: 'accept-encoding',
+    vary: status === 404 ? 'accept, accept-encoding' : 'accept-encoding',
   };
-  if (!takesGzip(headers['accept-encoding'])) return { status: 200, body: ready.plain, headers: own };
-  return { status: 200, body: ready.gzipped, headers: { ...own, 'content-encoding': 'gzip' } };
+  if (!takesGzip(headers['accept-encoding'])) return { status, body: ready.plain, headers: own };
+  return { status, body: ready.gzipped, headers: { ...own, 'content-encoding': 'gzip' } };
 }
 
 async function fileFor(app: Parts, file: string): Promise<Written | undefined> {

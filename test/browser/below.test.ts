@@ -82,7 +82,7 @@ describe('the dashboard below a path', () => {
   test('has the guide, whose links and examples have the path', async () => {
     const { page, complaints } = await open('/guide');
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.locator('#navigation').getByRole('link', { name: 'Embeddings' }).click();
+    await page.getByRole('list', { name: 'Use it' }).getByRole('link', { name: 'Embeddings' }).click();
     await page.waitForURL((url) => url.pathname === '/medley/guide/embeddings');
     await page.getByText(`curl -sS ${service.url}/v1/embeddings`).waitFor();
     await page.getByRole('button', { name: /^Search/ }).click();

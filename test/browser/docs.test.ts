@@ -99,7 +99,7 @@ describe('/', () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await page.evaluate('getComputedStyle(document.body).margin')).toBe('0px'); // its style was let in
     await page.getByRole('link', { name: 'API reference' }).click();
-    await page.waitForURL(`${service.url}/docs`);
+    await page.waitForURL(`${service.url}/guide/reference`);
     expect(asked[0]).toBe(`${service.url}/`);
     expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]); // nobody has signed in yet
     await page.close();

@@ -126,9 +126,17 @@ describe('the guide', () => {
     expect(full).not.toContain('# Specification coverage');
   });
 
-  test('answers 404 for what is no page, wherever it points', async () => {
-    for (const name of ['nothing', 'nothing.md', 'index.page', '..%2f..%2fpackage.json', 'search.JSON', '.md'])
-      expect((await fetch(`${service.url}/guide/${name}`)).status, name).toBe(404);
+  test('answers 404 for what is no page, wherever it points: programs get the error, browsers a page', async () => {
+    const names = ['nothing', 'nothing.md', 'index.page', 'not_found', '..%2f..%2fpackage.json', 'search.JSON', '.md'];
+    for (const name of [...names, 'a/b']) {
+      const answer = await fetch(`${service.url}/guide/${name}`);
+      expect(answer.status, name).toBe(404);
+      expect(await answer.json(), name).toMatchObject({ error: { type: 'not_found' } });
+      const page = await fetch(`${service.url}/guide/${name}`, { headers: { accept: 'text/html,*/*;q=0.8' } });
+      expect(page.status, name).toBe(404);
+      expect(page.headers.get('content-type'), name).toBe('text/html; charset=utf-8');
+      expect(await page.text(), name).toContain('<h1>Page not found</h1>');
+    }
   });
 
   test('is compressed for whom takes that, and plain for others', async () => {
@@ -181,6 +189,8 @@ describe('the guide in a browser', () => {
     await page.locator('a[rel=next]').click();
     await page.waitForURL(/\/guide\/rerank$/);
     await page.getByRole('link', { name: 'API reference' }).first().click();
+    await page.waitForURL(/\/guide\/reference$/);
+    await page.getByRole('link', { name: 'Send requests' }).click();
     await page.waitForURL(/\/docs$/);
     await page.getByRole('link', { name: 'Guide', exact: true }).click();
     await page.waitForURL(/\/guide$/);
@@ -208,7 +218,8 @@ describe('the guide in a browser', () => {
   ];
   test.each(shapes)('has no finding of axe and nothing cut off on %s', async (_name, options) => {
     const { page, complaints } = await open('/guide', options);
-    for (const path of ['/guide', '/guide/get-started', '/guide/chat', '/guide/monitoring']) {
+    const reference = ['/guide/reference', '/guide/reference-tasks', '/guide/reference-webhooks', '/guide/nothing'];
+    for (const path of ['/guide', '/guide/get-started', '/guide/chat', '/guide/monitoring', ...reference]) {
       await page.goto(service.url + path);
       await page.getByRole('heading', { level: 1 }).waitFor();
       expect(await violationsIn(page), path).toEqual([]);
@@ -234,7 +245,7 @@ describe('the guide in a browser', () => {
 
   test('opens its navigation on a phone, and keeps the colours that a reader chose', async () => {
     const { page } = await open('/guide/chat', phone);
-    const link = page.locator('#navigation').getByRole('link', { name: 'Webhooks', exact: true });
+    const link = page.getByRole('list', { name: 'Use it' }).getByRole('link', { name: 'Webhooks' });
     expect(await link.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Menu' }).click();
     await link.waitFor();
@@ -252,11 +263,98 @@ async function openSearch(page: Page): Promise<void> {
   await page.locator('#results a').first().waitFor();
 }
 
+type Operation = { summary: string; tags: [string] };
+
+/** Every operation of the document, with its request and the address of its page. */
+function operations() {
+  const document: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
+    readFileSync(join(repository, 'openapi.json'), 'utf8'),
+  );
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { summary, tags }]) => ({
+      summary,
+      request: `${method.toUpperCase()} ${path}`,
+      page: `/guide/reference-${tags[0].toLowerCase().replaceAll(' ', '-')}`,
+    })),
+  );
+}
+
+describe('the API reference in the guide', () => {
+  test('has every operation of openapi.json on the page of its group, in three languages, and on the page of all', async () => {
+    const overview = await textOf('/guide/reference.md');
+    const all = operations();
+    expect(all.length).toBeGreaterThan(80);
+    for (const path of new Set(all.map(({ page }) => page))) {
+      const [html, markdown] = [await textOf(path), await textOf(`${path}.md`)];
+      const inside = all.filter(({ page }) => page === path);
+      for (const { summary, request } of inside) {
+        expect(markdown).toContain(`\n## ${summary}\n\n\`${request}\``);
+        expect(overview).toContain(`[${summary}](${service.url}${path}.md#`);
+        expect(html).toContain(`>${summary.replaceAll("'", '&#39;')}</a></h2>`);
+      }
+      expect(html.match(/ data-language="(curl|TypeScript|Python)"/g)?.length, path).toBe(inside.length * 3);
+      expect(html, path).not.toContain('127.0.0.1:8080');
+    }
+  });
+
+  test('says of fields which contain them, their type, their default, and whether they are required', async () => {
+    const tasks = await textOf('/guide/reference-tasks.md');
+    expect(tasks).toContain(
+      '- `model` **required** *`sandbox/image`*\n- `input` **required** *object*\n  - `prompt` **required** *string',
+    );
+    expect(tasks).toMatch(/\n {2}- `width` \*integer, 16 to 2048, default `768`\* In pixels\.\n/);
+    expect(tasks).toMatch(/\n- `limit` \*in query, integer, 1 to 100, default `20`\* Number of tasks\.\n/);
+    expect(tasks).toContain('\n- `202` *[Task](#task)* The task, final if it finished within `wait`.\n');
+    expect(tasks).toContain(`Their body is [Error](${service.url}/guide/reference.md#error).`);
+    const money = await textOf('/guide/reference-money.md');
+    expect(money).toContain(`[Cost](${service.url}/guide/reference-tasks.md#cost)`);
+    expect(await textOf('/guide/reference-webhooks.md')).toContain('\n## Event task.succeeded\n');
+  });
+
+  test('is linked from the guides that are about it, and leads back', async () => {
+    expect(await textOf('/guide/webhooks')).toContain(
+      '<a href="/guide/reference-webhooks">API reference: Webhooks</a>',
+    );
+    expect(await textOf('/guide/reference-webhooks')).toContain('<a href="/guide/webhooks">Webhooks</a>');
+  });
+
+  test('is found by the path of a request, opens at its operation, and leads to where it can be sent', async () => {
+    const { page, complaints } = await open('/guide');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('searchbox').fill('/v1/tasks/{id}/cancel');
+    await page.locator('#results a', { hasText: 'Cancel a task (POST /v1/tasks/{id}/cancel)' }).click();
+    await page.waitForURL(/\/guide\/reference-tasks#cancel-a-task$/);
+    const heading = page.getByRole('heading', { name: 'Cancel a task' });
+    await heading.waitFor();
+    expect((await heading.boundingBox())?.y).toBeLessThan(300);
+    expect(complaints).toEqual([]);
+    await page.locator('p', { hasText: '/v1/tasks/{id}/cancel' }).getByRole('link', { name: 'Try it' }).click();
+    await page.getByRole('heading', { name: 'Cancel a task' }).waitFor();
+    await page.context().close();
+  });
+
+  test('shows its examples in the language that the reader chose, by the keyboard too, on every page', async () => {
+    const { page, complaints } = await open('/guide/reference-tasks');
+    const shown = () =>
+      page.locator('.sample:visible').evaluateAll((all) => all.map((each) => each.getAttribute('data-language')));
+    expect(new Set(await shown())).toEqual(new Set(['curl']));
+    await page.getByRole('radio', { name: 'curl' }).first().focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    expect(new Set(await shown())).toEqual(new Set(['Python']));
+    await page.goto(`${service.url}/guide/reference-money#get-usage`);
+    await page.getByRole('radio', { name: 'Python' }).first().waitFor();
+    expect(new Set(await shown())).toEqual(new Set(['Python']));
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
+
 test('the build looks at every document that the guide is made of', () => {
   const contents = readFileSync(join(repository, 'web/guide/contents.mjs'), 'utf8');
   const [, table = ''] = /names_elsewhere = \{([^}]*)\}/.exec(contents) ?? [];
   const builder = readFileSync(join(repository, 'scripts/web.mjs'), 'utf8');
   const names = [...table.matchAll(/'([^']+)':/g)].map(([, name = '']) => name);
   expect(names.length).toBeGreaterThan(3);
-  for (const name of names) expect(builder).toContain(`'${name}',`);
+  for (const name of [...names, 'openapi.json']) expect(builder).toContain(`'${name}',`);
 });

@@ -197,7 +197,7 @@ describe('the pages of the service', () => {
     const { page, complaints, elsewhere } = await open(`${service.url}/`);
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: 'API reference' }).click();
-    await page.getByRole('heading', { name: 'Medley' }).waitFor();
+    await page.getByRole('heading', { name: 'API reference' }).waitFor();
     const wider_px = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     expect(wider_px).toBeLessThanOrEqual(1);
     const others = complaints.filter((text) => !/status of 401/.test(text)); // nobody has signed in yet

@@ -1,6 +1,7 @@
 // Pages of the guide, in the order of its index, with their Markdown. Plain JavaScript, which Vite reads.
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { reference_section, referencePages, seeReference } from './reference.mjs';
 
 /** Where the examples of the documentation expect the service. */
 const example_address = 'http://127.0.0.1:8080';
@@ -21,7 +22,7 @@ const names_elsewhere = {
 };
 
 /** Sections for callers of a service: their examples call the address at which they are read. */
-const sections_of_callers = new Set(['Begin', 'Use it']);
+const sections_of_callers = new Set(['Begin', 'Use it', reference_section]);
 
 /** Pages of operators show the usual address where they start a service, and the reader's where they call it. */
 function withOwnAddress({ path, section }, text) {
@@ -31,6 +32,12 @@ function withOwnAddress({ path, section }, text) {
 }
 
 export const index_path = 'docs/README.md';
+
+/** The API reference is made of this document. */
+const api_document = 'openapi.json';
+
+/** The section that it follows. */
+const section_before = 'Use it';
 
 /** Files that pages are made of, as paths in the repository. */
 const sourcesElsewhere = Object.keys(names_elsewhere);
@@ -55,12 +62,21 @@ export function readGuide(root) {
     const path = target && normalize(join(dirname(index_path), target));
     if (path && nameOf(path)) listed.push({ path, title, section, about });
   }
+  const document = JSON.parse(read(api_document));
+  const titleOf = (name) => listed.find(({ path }) => nameOf(path) === name).title;
+  const reference = referencePages(document, `${own_address}/docs`, titleOf);
+  const place = listed.findLastIndex((page) => page.section === section_before) + 1;
   const others = sourcesElsewhere.filter((path) => listed.every((page) => page.path !== path));
-  const pages = [...listed, ...others.map((path) => ({ path, section: '', about: '' }))];
+  const pages = [
+    ...listed.toSpliced(place, 0, ...reference),
+    ...others.map((path) => ({ path, section: '', about: '' })),
+  ];
   return [{ path: index_path, title: 'Guide', section: '', about: '' }, ...pages].map((page) => {
-    const markdown = withOwnAddress(page, markdownOf(page.path, read(page.path)));
+    const name = nameOf(page.path);
+    const text = page.markdown ?? markdownOf(page.path, read(page.path)) + seeReference(document, name);
+    const markdown = withOwnAddress(page, text);
     const heading = /^# (.+)$/m.exec(markdown)?.[1] ?? page.path;
-    return { ...page, name: nameOf(page.path), title: page.title ?? heading, heading, markdown };
+    return { ...page, name, title: page.title ?? heading, heading, markdown };
   });
 }
 
@@ -69,9 +85,14 @@ function markdownOf(path, text) {
   return path.endsWith('.yaml') ? `# Every setting\n\n\`\`\`yaml\n${text.trimEnd()}\n\`\`\`\n` : text;
 }
 
-/** Returns how readers see a comment before a code block: the name of the file, or that a command prints it; else ''. */
+/**
+ * Returns how readers see a comment before a code block: the name of the file, that a command prints it, or the language
+ * of one of several samples of a request; else ''.
+ */
 export function labelOf(comment) {
   if (comment === 'output') return { text: 'Output' };
+  const [, language] = /^sample (\S+)$/.exec(comment) ?? [];
+  if (language !== undefined) return { text: language, is_sample: true };
   const [, file] = /^file (\S+)$/.exec(comment) ?? [];
   return file === undefined ? '' : { text: 'Save as', file };
 }
@@ -82,7 +103,7 @@ export function resolveLink(pages, from, href) {
   const [target, fragment] = href.split('#', 2);
   const path = normalize(join(dirname(from), target));
   const hash = fragment === undefined ? '' : `#${fragment}`;
-  if (path === 'openapi.json') return { address: `${own_path}/openapi.json` };
+  if (path === api_document) return { address: `${own_path}/openapi.json` };
   const page = pages.find((each) => each.path === path);
   return page && { address: addressOf(page) + hash, page, hash };
 }
@@ -129,15 +150,15 @@ export function llmsText(pages) {
 This service is at ${own_address}. Send \`Authorization: Bearer <API_KEY>\` with every request below \`/v1\`. SDKs of OpenAI have the base URL ${own_address}/v1, those of Anthropic and Google ${own_address}. The models are at ${own_address}/v1/models.
 
 - [OpenAPI document](${own_address}/openapi.json): every operation with its parameters, answers, and examples in curl, TypeScript and Python
-- [All pages but the optional ones in one file](${own_address}/llms-full.txt)
+- [All guides but the optional ones in one file](${own_address}/llms-full.txt)
 
 ${lists.join('\n')}`;
 }
 
 const servedAbout = (pages, page) => ({ ...page, about: rewriteLinks(pages, index_path, page.about) });
 
-/** Every page but the optional ones, one after the other. */
+/** Every guide but the optional ones, one after the other. The reference is nearly as long as all of them. */
 export function llmsFullText(pages) {
-  const shown = pages.filter(({ section }) => section !== '' && section !== 'Know it');
+  const shown = pages.filter(({ section }) => !['', 'Know it', reference_section].includes(section));
   return shown.map((page) => servedMarkdown(pages, page).trimEnd()).join('\n\n---\n\n') + '\n';
 }

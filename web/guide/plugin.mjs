@@ -28,38 +28,48 @@ export function guide(root) {
 function emitGuide(root, frame, emit, emitAsset) {
   const pages = readGuide(root);
   const assetOf = (page, href) => `${own_path}/${emitAsset(join(root, dirname(page.path), href))}`;
-  const sections = pages.flatMap((page, index) => {
+  const sections = pages.flatMap((page) => {
     const rendered = renderPage(pages, page, assetOf);
     const file = page.name || 'index';
-    emit(`${file}.page`, fill(frame, pages, index, rendered));
+    emit(`${file}.page`, fill(frame, pages, page, rendered));
     emit(`${file}.md`, servedMarkdown(pages, page));
-    return rendered.sections.map(({ id, title, text }) => ({
-      page: page.title,
-      name: page.name,
-      is_background: isBackground(page),
-      id,
-      title,
-      text,
-    }));
+    const shown = { page: page.is_reference ? page.heading : page.title, name: page.name, weight: weightOf(page) };
+    return rendered.sections.map((section) => ({ ...shown, ...section }));
   });
+  emit('not_found.page', fill(frame, pages, not_found, { html: not_found.html, outline: [] }));
   emit('search.json', JSON.stringify(sections));
   emit('llms.txt', llmsText(pages));
   emit('llms-full.txt', llmsFullText(pages));
 }
 
-/** Pages that few readers look for: the search shows others first. */
-const isBackground = ({ section }) => section === '' || section === 'Know it';
+/** What browsers get at an address without a page, with status 404. No page may have its name. */
+const not_found = {
+  heading: 'Page not found',
+  html: `<h1>Page not found</h1>
+<p>The guide has no page at this address: it was moved, or the address has a mistake.</p>
+<ul>
+<li>Search the guide, above or with Ctrl K, for a word of the page.</li>
+<li>Go to <a href="${own_path}/guide">the list of all pages</a>.</li>
+<li>For an operation of the API, go to <a href="${own_path}/guide/reference">the API reference</a>.</li>
+</ul>`,
+};
+
+/** The search shows guides first, then the reference, then pages that few readers look for. */
+function weightOf({ section, is_reference }) {
+  if (is_reference) return 0.6;
+  return section === '' || section === 'Know it' ? 0.3 : 1;
+}
 
 /** Puts a page into the frame; a function for each value, since `$&` in a text means nothing here. */
-function fill(frame, pages, index, { html, outline }) {
-  const page = pages[index];
+function fill(frame, pages, page, { html, outline }) {
+  const markdown = page.name === undefined ? '' : `${own_path}/guide/${page.name || 'index'}.md`;
   const values = {
     '%TITLE%': page.path === index_path ? 'Guide · Medley' : `${escapeHtml(page.heading)} · Medley`,
     '%NAVIGATION%': navigation(pages, page),
     '%OUTLINE%': outlineOf(outline),
     '%CONTENT%': html,
-    '%MARKDOWN%': `${own_path}/guide/${page.name || 'index'}.md`,
-    '%AROUND%': around(pages, index),
+    '%MARKDOWN%': markdown && `<p><a href="${markdown}">This page as Markdown</a></p>`,
+    '%AROUND%': around(pages, page),
   };
   return Object.entries(values).reduce((text, [name, value]) => text.replace(name, () => value), frame);
 }
@@ -71,10 +81,13 @@ function navigation(pages, current) {
   return sections
     .map((section) => {
       const links = pages.filter((page) => page.section === section).map(link);
-      return `<h2>${escapeHtml(section)}</h2><ul>${links.join('')}</ul>`;
+      return `<h2 id="${idOf(section)}">${escapeHtml(section)}</h2><ul aria-labelledby="${idOf(section)}">${links.join('')}</ul>`;
     })
     .join('');
 }
+
+/** Several sections have pages of the same title: a list says which one it is. */
+const idOf = (section) => `section-${section.toLowerCase().replaceAll(' ', '-')}`;
 
 function outlineOf(outline) {
   if (outline.length < 2) return '';
@@ -84,13 +97,13 @@ function outlineOf(outline) {
   return `<nav class="outline" aria-label="On this page"><h2>On this page</h2><ul>${links.join('')}</ul></nav>`;
 }
 
-function around(pages, index) {
-  const listed = pages.filter((page, position) => position === 0 || page.section !== '');
-  const place = listed.indexOf(pages[index]);
-  const link = (page, rel, word) =>
-    page === undefined
+function around(pages, page) {
+  const listed = pages.filter(({ section }, position) => position === 0 || section !== '');
+  const place = listed.indexOf(page);
+  const link = (other, rel, word) =>
+    other === undefined
       ? '<span></span>'
-      : `<a rel="${rel}" href="${addressOf(page)}"><small>${word}</small> ${escapeHtml(page.title)}</a>`;
+      : `<a rel="${rel}" href="${addressOf(other)}"><small>${word}</small> ${escapeHtml(other.title)}</a>`;
   if (place === -1) return '';
   return link(listed[place - 1], 'prev', 'Previous') + link(listed[place + 1], 'next', 'Next');
 }

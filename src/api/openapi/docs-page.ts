@@ -47,7 +47,7 @@ const pageAt = ({ root, docs }: { root: string; docs: string }) => `<!doctype ht
   <body>
     <header>
       <strong>Medley</strong>
-      <nav aria-label="Service"><a href="${root}guide">Guide</a><a href="${root}.">Dashboard</a></nav>
+      <nav aria-label="Service"><a href="${root}guide">Guide</a><a href="${root}guide/reference">Reference</a><a href="${root}.">Dashboard</a></nav>
     </header>
     <div id="reference"></div>
     <noscript>This page needs JavaScript. The same in one file: <a href="${root}openapi.json">/openapi.json</a></noscript>

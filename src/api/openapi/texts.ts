@@ -45,8 +45,10 @@ export const tag_descriptions: Record<string, string> = {
   'Media for SDKs': 'Images, audio and videos in the format of the OpenAI SDKs. Every call creates a task.',
   Calls: 'Every chat call and every task of the account in one list.',
   Money: 'Balance, movements, usage, and the limits of the calling key.',
+  Feedback: 'What the users of a program think of an answer: a score of a chat call or of a task.',
   Files: 'Files that callers upload for their calls, and the files of finished tasks.',
   Webhooks: 'Endpoints that get the events of the account, signed.',
   Batches: 'Many requests in one file, answered within a day.',
+  'Sign in of programs': 'The device grant of OAuth: a person gives a program a key, without typing it.',
   Service: 'This document, the MCP server, and whether the service is alive.',
 };

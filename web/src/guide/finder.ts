@@ -4,8 +4,8 @@ import MiniSearch from 'minisearch';
 type Section = {
   page: string;
   name: string;
-  /** Others come first. */
-  is_background: boolean;
+  /** Sections of a greater weight come first. */
+  weight: number;
   id: string;
   title: string;
   text: string;
@@ -33,7 +33,7 @@ async function loadIndex(guide: string): Promise<Index> {
       fuzzy: 0.15,
       combineWith: 'AND',
       boost: { title: 4, page: 2 },
-      boostDocument: (number) => (sections[Number(number)]?.is_background ? 0.3 : 1),
+      boostDocument: (number) => sections[Number(number)]?.weight ?? 1,
     },
   });
   engine.addAll(sections.map((section, number) => ({ ...section, number })));

@@ -2,8 +2,9 @@ import './guide.css';
 import { below } from '../below.ts';
 import { fillInKey } from './key.ts';
 import { openFinder, prepareFinder } from './finder.ts';
+import { prepareSamples } from './samples.ts';
 
-/** The pages of the guide are complete without this: it copies, searches, switches colours, and fills in the key. */
+/** The pages of the guide are complete without this: it copies, searches, switches colours and languages, and fills in the key. */
 
 function byId(id: string): HTMLElement | undefined {
   return document.getElementById(id) ?? undefined;
@@ -62,6 +63,7 @@ function prepareMenu(): void {
 }
 
 addCopyButtons();
+prepareSamples();
 prepareTheme();
 prepareMenu();
 prepareFinder(below('/guide'));

@@ -82,7 +82,7 @@ export function AppFrame() {
           />
           <NavLink
             component="a"
-            href={below('/docs')}
+            href={below('/guide/reference')}
             label="API reference"
             leftSection={<BookOpenIcon width={19} aria-hidden />}
           />

@@ -91,7 +91,7 @@ function pagesLike(text: string, has_account: boolean, is_operator: boolean): En
   const pages: Entry[] = [
     ...account_pages.map(({ to, label }) => ({ group: 'Pages', title: label, detail: '', href: to })),
     { group: 'Pages', title: 'Guide', detail: '', href: '/guide', is_document: true },
-    { group: 'Pages', title: 'API reference', detail: '', href: '/docs', is_document: true },
+    { group: 'Pages', title: 'API reference', detail: '', href: '/guide/reference', is_document: true },
     ...(is_operator ? operating : []).map(({ to, label }) => ({
       group: 'Operator',
       title: label,

@@ -35,7 +35,7 @@ export function EntryPage({ title, about, children }: { title: string; about?: R
             )}
           </div>
           {children}
-          <Anchor href={below('/docs')} size="sm" c="dimmed">
+          <Anchor href={below('/guide/reference')} size="sm" c="dimmed">
             API reference
           </Anchor>
         </Stack>
