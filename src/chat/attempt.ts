@@ -45,7 +45,7 @@ import { AttemptTimeouts, type Leaving, type Phase } from './attempt-timeouts.ts
 export type ChatCaller = {
   /** Versions and betas of the messages style, for an upstream of the same style. */
   headers: Record<string, string>;
-  /** Aborted when the caller is gone. */
+  /** Aborted when the caller is gone; with an ApiError if a stop of the service sent it away, which costs it nothing more. */
   gone: AbortSignal;
   /** Released when nobody reads the request any more. */
   memory: RequestMemory;
@@ -83,6 +83,11 @@ export type RouteFailure = {
 export type Attempted =
   | { answered: true; whole?: Buffer; is_not_route_fault?: boolean }
   | { answered: false; failure: RouteFailure };
+
+/** Returns the error of a call whose caller waited for it until a stop of the service closed the connection. */
+export function stopOf({ gone }: Pick<ChatCaller, 'gone'>): ApiError | undefined {
+  return gone.reason instanceof ApiError ? gone.reason : undefined;
+}
 
 const line_bytes_max = 67_108_864;
 export const answer_bytes_max = 67_108_864;
@@ -365,9 +370,9 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
   parts.log.warn(facts, 'a chat stream broke off');
   outcome.error = timeouts.timed_out
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
-    : cutOff(refused);
+    : (stopOf(attempt.caller) ?? cutOff(refused));
   // It wrote all the time that a call may take: there was much to write.
-  const is_calls_own = timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type;
+  const is_calls_own = timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type || timeouts.is_stopped;
   return { answered: true, is_not_route_fault: simulated || is_calls_own || outcome.error.extras.code !== undefined };
 }
 

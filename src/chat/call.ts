@@ -8,7 +8,7 @@ import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
 import type { RouteSpeeds, Speed } from '../routing/speeds.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
-import type { Attempted, ChatCaller, RouteFailure } from './attempt.ts';
+import { stopOf, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
 import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
 import type { CallStyle, PricedCall, PricedRequest, WithFallbacks } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
@@ -111,6 +111,7 @@ export async function runCall<Priced extends PricedRequest>(
       outcome.error = error instanceof ApiError ? error : unexpected(parts.log, priced, error);
     }
     beat?.stop();
+    if (!outcome.is_complete && !outcome.is_gone) outcome.error ??= stopOf(caller);
     outcome.is_gone ||= caller.gone.aborted && !(priced.request.stream && outcome.is_complete); // many leave at [DONE]
     let charge = chargeOf(attempted, outcome);
     const total_ms = Math.round(performance.now() - outcome.started_at_ms);

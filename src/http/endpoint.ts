@@ -30,7 +30,7 @@ export type PublicCall = {
   /** The client's, behind trusted proxies too. */
   address: string;
   request_id: string;
-  /** Aborted when the client is gone before it was answered. */
+  /** Aborted when the client is gone before it was answered; with an ApiError if a stop of the service sent it away. */
   readonly gone: AbortSignal;
   /** Aborted when the service is about to stop: whoever waits answers with what there is. */
   readonly draining: AbortSignal;

@@ -32,7 +32,7 @@ export type Pipeline = {
  * path (405, 404) → body (413, 415, 400) → the endpoint. What is refused is answered before its body is read.
  */
 export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
-  const drain = new AbortController();
+  const [drain, cut] = [new AbortController(), new AbortController()];
   const timeouts = { ...default_timeouts, ...options.timeouts };
   const context: Context<App> = {
     ...options,
@@ -40,6 +40,7 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
     elapsed_ms: options.elapsed_ms ?? (() => performance.now()),
     routes: compileRoutes(options.endpoints),
     draining: drain.signal,
+    cut: cut.signal,
     socketErrors: makeSocketErrors((fields, message) => options.log.info(fields, message), options.transport_security),
     expecting: new WeakSet(),
   };
@@ -54,7 +55,7 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
     close: async ({ announce_ms, grace_ms }) => {
       drain.abort();
       if (announce_ms > 0) await sleep(announce_ms);
-      await close(server, grace_ms, listening);
+      await close(server, { grace_ms, cut }, listening);
     },
   };
 }
@@ -119,13 +120,20 @@ function openRouter<App>(context: Context<App>): Route {
 /** Between two looks for connections whose last answer has gone out. */
 const idle_check_ms = 100;
 
-async function close(server: Server, grace_ms: number, listening?: Listening): Promise<void> {
+async function close(
+  server: Server,
+  { grace_ms, cut }: { grace_ms: number; cut: AbortController },
+  listening?: Listening,
+): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), idle_check_ms);
-  const cut = setTimeout(() => server.closeAllConnections(), grace_ms);
+  const timer = setTimeout(() => {
+    cut.abort(new ApiError('unavailable', 'The service was stopped before it had answered. Send the request again.'));
+    server.closeAllConnections();
+  }, grace_ms);
   try {
     await listening?.close();
   } finally {
     clearInterval(idle);
-    clearTimeout(cut);
+    clearTimeout(timer);
   }
 }

@@ -38,6 +38,8 @@ export type Context<App> = PipelineOptions<App> & {
   elapsed_ms: () => number;
   routes: RouteTable<App>;
   draining: AbortSignal;
+  /** Aborted with an ApiError when a stop of the service closes the connections that are left. */
+  cut: AbortSignal;
   socketErrors: SocketErrors;
   /** Requests that wait for `100 Continue` before they send their body. */
   expecting: WeakSet<IncomingMessage>;
@@ -94,7 +96,7 @@ export async function serve<App>(
     if (endpoint.session !== undefined) await admitPerson(context, endpoint, exchange);
     const declared = endpoint.docs.query ?? {};
     exchange.query = parseQuery(exchange.query_text, endpoint.lenient_query ? undefined : declared);
-    if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(exchange, context.draining));
+    if (endpoint.public) admitStranger(context, endpoint, new ReceivedCall(exchange, context));
     if (endpoint.method !== 'GET' && !endpoint.ignores_body) {
       const bytes = await readRequest(context, endpoint, exchange);
       if (bytes) takeBody(endpoint, exchange, bytes);
@@ -361,7 +363,7 @@ function callEndpoint<App>(
   endpoint: Endpoint<App>,
   exchange: Exchange,
 ): Promise<Answer> | Answer {
-  const call = new ReceivedCall(exchange, context.draining);
+  const call = new ReceivedCall(exchange, context);
   if (endpoint.public) return endpoint.handle(context.app, call);
   const { caller, person } = exchange;
   if (endpoint.session !== undefined) {
@@ -382,10 +384,11 @@ class ReceivedCall implements PublicCall {
   readonly readStream: StreamReader | undefined;
   readonly request_id: string;
   readonly draining: AbortSignal;
+  readonly #cut: AbortSignal;
   readonly #exchange: Exchange;
   #gone: AbortSignal | undefined;
 
-  constructor(exchange: Exchange, draining: AbortSignal) {
+  constructor(exchange: Exchange, { draining, cut }: Pick<Context<unknown>, 'draining' | 'cut'>) {
     this.method = exchange.method;
     this.path = exchange.path;
     this.params = exchange.params;
@@ -395,6 +398,7 @@ class ReceivedCall implements PublicCall {
     this.readStream = exchange.readStream;
     this.request_id = exchange.id;
     this.draining = draining;
+    this.#cut = cut;
     this.#exchange = exchange;
   }
 
@@ -416,14 +420,14 @@ class ReceivedCall implements PublicCall {
   }
 
   get gone(): AbortSignal {
-    return (this.#gone ??= signalOfLeaving(this.#exchange.response));
+    return (this.#gone ??= signalOfLeaving(this.#exchange.response, this.#cut));
   }
 }
 
-/** Aborts when the connection is closed before the answer was written. */
-function signalOfLeaving(response: ServerResponse): AbortSignal {
+/** Aborts when the connection is closed before the answer was written: by the caller, or by a stop of the service. */
+function signalOfLeaving(response: ServerResponse, cut: AbortSignal): AbortSignal {
   const gone = new AbortController();
-  const leave = () => gone.abort(new Error('the caller is gone'));
+  const leave = () => gone.abort(cut.aborted ? cut.reason : new Error('the caller is gone'));
   if (response.destroyed) leave();
   response.on('close', () => {
     if (!response.writableFinished) leave();

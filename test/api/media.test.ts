@@ -231,7 +231,8 @@ describe('a media call', () => {
   it('gets 409 when its task is canceled meanwhile', async () => {
     const call = generate(image('x [[delay 60s]]'));
     await expect.poll(async () => (await tasks())[0]?.status).toBe('running');
-    await client.call('POST', `/v1/tasks/${(await tasks())[0]?.id}/cancel`);
+    const [task] = await tasks();
+    await expect.poll(async () => (await client.call('POST', `/v1/tasks/${task?.id}/cancel`)).status).toBe(200);
     expect(await call).toMatchObject({ status: 409, json: { error: { code: 'canceled' } } });
   });
 
@@ -369,7 +370,7 @@ describe('a video', () => {
     await expect
       .poll(async () => (await client.call('GET', `/v1/videos/${id}`)).json.status, { timeout: 120_000 })
       .toBe('in_progress');
-    await client.call('POST', `/v1/tasks/${id}/cancel`);
+    await expect.poll(async () => (await client.call('POST', `/v1/tasks/${id}/cancel`)).status).toBe(200);
     expect((await client.call('GET', `/v1/videos/${id}`)).json).toMatchObject({
       status: 'failed',
       error: { code: 'canceled' },

@@ -28,7 +28,7 @@ beforeAll(async () => {
   operator = await firstOperator(service.app.db, client.account_id, new Date());
   const done = await generate('A red bicycle, leaning on a wall at dusk', '?wait=30');
   const failed = await generate('[[fail]] a failure', '?wait=30', 'http://127.0.0.1:8099/hook');
-  await generate('[[delay 600s]] a slow one', '');
+  await generate('[[delay 3600s]] a slow one', '');
   const chat = await client.call('POST', '/v1/chat/completions', {
     model: 'sandbox/chat',
     messages: [{ role: 'user', content: 'Hello' }],

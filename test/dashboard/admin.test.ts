@@ -411,7 +411,7 @@ describe("the service on the operator's pages", () => {
   });
 
   it('starts a failed job again by hand, and ends and refunds a hanging task', async () => {
-    const body = { model: 'test/paid', input: { prompt: '[[delay 600s]] x' } };
+    const body = { model: 'test/paid', input: { prompt: '[[delay 3600s]] x' } };
     const { json } = await client.call('POST', '/v1/generate', body);
     const status = async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status;
     await expect.poll(status).toBe('running');

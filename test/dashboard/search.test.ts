@@ -20,7 +20,7 @@ beforeAll(async () => {
   const tasks: Record<string, [prompt: string, more: object]> = {
     bicycle: ['A red Bicycle\nbeside the "Überfall", state-of-the-art', {}],
     tagged: ['plain', { metadata: { Campaign: 'Autumn sale', note: 'x' } }],
-    running: ['[[delay 600s]] a slow glacier', {}],
+    running: ['[[delay 3600s]] a slow glacier', {}],
   };
   for (const [name, [prompt, more]] of Object.entries(tasks)) {
     const wait = name === 'running' ? '' : '?wait=60';

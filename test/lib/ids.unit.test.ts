@@ -39,6 +39,12 @@ describe('newId', () => {
     expect(ids.toSorted()).toEqual(ids);
   });
 
+  it('has the time of a clock that is set right after it was far ahead', () => {
+    newId('task', Date.now() + 86_400_000);
+    const now_ms = Date.now();
+    expect(bitsOf(newId('task', now_ms)) >> 80n).toBe(BigInt(now_ms));
+  });
+
   it('cannot be guessed from the previous one', () => {
     const tails = Array.from({ length: 1000 }, () => bitsOf(newId('key')) & (2n ** 62n - 1n));
     expect(new Set(tails).size).toBe(tails.length);

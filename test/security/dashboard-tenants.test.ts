@@ -27,7 +27,7 @@ beforeAll(async () => {
   victim = await ownerOfNew(service, note);
   client = await service.client({ account_id: victim.account_id, limit: '76543.21' });
   const made = await Promise.all(['x', '[[fail]] x'].map((prompt) => create(prompt, '?wait=60')));
-  const running = await create('[[delay 600s]] x', '');
+  const running = await create('[[delay 3600s]] x', '');
   await vi.waitUntil(async () => (await client.call('GET', `/v1/tasks/${running}`)).json.status === 'running', {
     timeout: 120_000,
   });
@@ -38,6 +38,10 @@ beforeAll(async () => {
   // Its record is written a moment later; a state from before that would differ from every later one.
   const request_id = chat.headers.get('x-request-id') ?? '';
   await vi.waitUntil(async () => (await victim.get(`${victim.base}/chats`)).text.includes(request_id), {
+    timeout: 120_000,
+  });
+  // So is the time at which the key was last used.
+  await vi.waitUntil(async () => !(await victim.get(`${victim.base}/keys`)).text.includes('"last_used_at":null'), {
     timeout: 120_000,
   });
   const rows = await service.app.db.query<{ id: string }>('select id from deliveries where account_id = $1', [

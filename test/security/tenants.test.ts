@@ -33,7 +33,7 @@ beforeAll(async () => {
   own_task = (await create(attacker, 'x')).json.id;
   const done = await create(victim, 'x', { 'idempotency-key': 'of-the-victim' });
   const failed = await create(victim, '[[fail]]');
-  const running = await victim.call('POST', '/v1/generate', order('[[delay 600s]]'));
+  const running = await victim.call('POST', '/v1/generate', order('[[delay 3600s]]'));
   const status = async () => (await victim.call('GET', `/v1/tasks/${running.json.id}`)).json.status;
   await vi.waitUntil(async () => (await status()) === 'running', { timeout: 120_000 });
   tasks = [done, failed, running].map(({ json }) => json.id);

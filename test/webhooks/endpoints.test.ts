@@ -231,9 +231,10 @@ describe('the events of an endpoint', () => {
     const client = await stage.test.client();
     const { receiver } = stage;
     await register(client, { url: `${receiver.url}/canceled`, events: ['task.canceled'] });
-    const input = { prompt: '[[delay 60s]] x', width: 64, height: 64 };
+    const input = { prompt: '[[delay 3600s]] x', width: 64, height: 64 };
     const { json } = await client.call('POST', '/v1/generate', { model: 'sandbox/image', input });
-    await client.call('POST', `/v1/tasks/${json.id}/cancel`);
+    // 409 while it is being submitted: the caller is to try again.
+    await expect.poll(async () => (await client.call('POST', `/v1/tasks/${json.id}/cancel`)).status).toBe(200);
     const received = await receiver.nth('/canceled', 1);
     expect(eventIn(received)).toMatchObject({ type: 'task.canceled', data: { id: json.id, status: 'failed' } });
   });

@@ -21,7 +21,7 @@ function usePricing(props: Props) {
   const { provider, model, close } = props;
   const queries = useQueryClient();
   const { id, kind, margin, has_own_price, price, list_price } = model;
-  const mayTypeList = mayTypeListPrice(props);
+  const may_type_list = mayTypeListPrice(props);
   const form = useForm<Values>({
     initialValues: {
       basis: has_own_price ? 'typed' : margin === null ? 'provider' : 'margin',
@@ -33,14 +33,14 @@ function usePricing(props: Props) {
       amounts: (typed, { basis }) =>
         basis === 'typed' && !typedPrice(kind, typed) ? 'Enter amounts such as 0.25; 0 makes it free.' : null,
       list_amounts: (typed) =>
-        mayTypeList && isTyped(typed) && !typedPrice(kind, typed) ? 'Enter each amount, such as 0.25, or none.' : null,
+        may_type_list && isTyped(typed) && !typedPrice(kind, typed) ? 'Enter each amount, such as 0.25, or none.' : null,
     },
   });
   const mutation = useMutation({
     mutationFn: (values: Values) =>
       api.post(`/dash/admin/providers/${provider.name}/models/change`, {
         model: id,
-        ...changeOf(values, kind, mayTypeList),
+        ...changeOf(values, kind, may_type_list),
       }),
     onSuccess: async () => {
       await queries.invalidateQueries();
@@ -55,15 +55,15 @@ export function EditModel(props: Props) {
   const { view, provider, model, close } = props;
   const { form, mutate, error, isPending } = usePricing(props);
   const units = typedUnits(model.kind);
-  const mayTypeList = mayTypeListPrice(props);
-  const is_listed = mayTypeList ? isTyped(form.values.list_amounts) : model.list_price.length > 0;
+  const may_type_list = mayTypeListPrice(props);
+  const is_listed = may_type_list ? isTyped(form.values.list_amounts) : model.list_price.length > 0;
   const amounts_error = form.errors['amounts'] ?? fieldError(error, 'price');
   return (
     <Modal opened onClose={close} title={`Price of ${model.id}`} centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={form.onSubmit((values) => mutate(values))} noValidate>
         <Stack>
-          <ListPrice model={model} may_type={mayTypeList} />
-          {mayTypeList &&
+          <ListPrice model={model} may_type={may_type_list} />
+          {may_type_list &&
             units.map(({ unit, label }) => (
               <TextInput
                 key={unit}
@@ -142,8 +142,8 @@ function isTyped(amounts: Amounts): boolean {
   return Object.values(amounts).some((amount) => amount.trim() !== '');
 }
 
-function changeOf({ basis, margin, amounts, list_amounts }: Values, kind: string, mayTypeList: boolean) {
-  const list = mayTypeList ? { list_price: typedPrice(kind, list_amounts) ?? null } : {};
+function changeOf({ basis, margin, amounts, list_amounts }: Values, kind: string, may_type_list: boolean) {
+  const list = may_type_list ? { list_price: typedPrice(kind, list_amounts) ?? null } : {};
   if (basis === 'typed') return { ...list, price: typedPrice(kind, amounts), margin: null };
   return { ...list, price: null, margin: basis === 'margin' ? margin : null };
 }

@@ -55,8 +55,8 @@ function functionOfMessages(tool: unknown): unknown {
 }
 
 function functionTool(name: unknown, description: unknown, parameters: unknown, strict?: unknown): Fields {
-  const members = { name, description, parameters, strict };
-  return { type: 'function', function: parted(members, (member) => members[member as 'name'] === undefined)[1] };
+  const members: Fields = { name, description, parameters, strict };
+  return { type: 'function', function: parted(members, (member) => members[member] === undefined)[1] };
 }
 
 /** Fields that have the same name and meaning in chat completions. */
