@@ -200,21 +200,24 @@ test.each<[string, Script, object, { status: number; cost: bigint }]>([
     { stream: true },
     { status: 503, cost: 2_010n },
   ],
-])('a stop of the service costs a caller who waits for %s no more than what has come', async (_, script, body, ended) => {
-  const client = await stage.test.client();
-  const node = await stage.test.beside({ yaml: yamlOf(stage.upstream, more), worker: false });
-  stage.upstream.script('thinker', script);
-  const messages = [{ role: 'user', content: 'x'.repeat(4_000 - 14) }];
-  const sent = { model: 'acme/patient-thinker', messages, ...body };
-  const answered = left(client, sent, AbortSignal.timeout(60_000), node.url);
-  const seen = answered.then((response) => response.text()).catch(() => 'cut');
-  await expect.poll(() => stage.upstream.open()).toBe(1);
-  await node.stop();
-  expect(await recordOf(client)).toMatchObject(ended);
-  expect(await seen).not.toContain('[DONE]');
-  expect(Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBe(0);
-  await expect.poll(() => stage.upstream.open()).toBe(0);
-});
+])(
+  'a stop of the service costs a caller who waits for %s no more than what has come',
+  async (_, script, body, ended) => {
+    const client = await stage.test.client();
+    const node = await stage.test.beside({ yaml: yamlOf(stage.upstream, more), worker: false });
+    stage.upstream.script('thinker', script);
+    const messages = [{ role: 'user', content: 'x'.repeat(4_000 - 14) }];
+    const sent = { model: 'acme/patient-thinker', messages, ...body };
+    const answered = left(client, sent, AbortSignal.timeout(60_000), node.url);
+    const seen = answered.then((response) => response.text()).catch(() => 'cut');
+    await expect.poll(() => stage.upstream.open()).toBe(1);
+    await node.stop();
+    expect(await recordOf(client)).toMatchObject(ended);
+    expect(await seen).not.toContain('[DONE]');
+    expect(Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBe(0);
+    await expect.poll(() => stage.upstream.open()).toBe(0);
+  },
+);
 
 test('a caller who stops reading pays for the reasoning that comes after that', async () => {
   const client = await stage.test.client();

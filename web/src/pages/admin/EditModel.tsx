@@ -33,7 +33,9 @@ function usePricing(props: Props) {
       amounts: (typed, { basis }) =>
         basis === 'typed' && !typedPrice(kind, typed) ? 'Enter amounts such as 0.25; 0 makes it free.' : null,
       list_amounts: (typed) =>
-        may_type_list && isTyped(typed) && !typedPrice(kind, typed) ? 'Enter each amount, such as 0.25, or none.' : null,
+        may_type_list && isTyped(typed) && !typedPrice(kind, typed)
+          ? 'Enter each amount, such as 0.25, or none.'
+          : null,
     },
   });
   const mutation = useMutation({

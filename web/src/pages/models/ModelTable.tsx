@@ -133,7 +133,7 @@ function ModelRow({ model, speed, compared, set, call }: RowProps) {
   const { id, display_name, modality, pricing, status, pace } = model;
   return (
     <Table.Tr>
-      <Table.Td miw={190}>
+      <Table.Td miw={170}>
         <NameCell model={model} compared={compared} set={set} />
       </Table.Td>
       <Table.Td>
