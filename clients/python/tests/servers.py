@@ -32,7 +32,8 @@ class Reply:
     body: str = '{"error": {"type": "rate_limit", "message": "Slow down."}}'
 
 
-#: 'pass'; 'cut': the request reaches the service, and its answer is lost; 'refuse': it reaches nobody.
+#: 'pass'; 'cut': the request reaches the service, and its answer is lost; 'refuse': it reaches nobody; 'silent': nor
+#: does it, and its answer has a head alone.
 Act = str | Reply
 
 
@@ -84,6 +85,8 @@ class Proxy:
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target).netloc
         self.seen: list[Seen] = []
+        #: Answers of the service go on in pieces of this size at most.
+        self.piece_bytes = 65536
         self.decide: Callable[[Seen, int], Act] = lambda _seen, _nth: "pass"
         self._lock = threading.Lock()
         self._server = Server(self._handle)
@@ -107,6 +110,11 @@ class Proxy:
         if isinstance(act, Reply):
             self._reply(handler, act)
         elif act == "refuse":
+            handler.close_connection = True
+        elif act == "silent":
+            handler.send_response(200)
+            handler.end_headers()
+            handler.rfile.read(1)  # until its caller leaves
             handler.close_connection = True
         else:
             self._forward(handler, body, headers, is_lost=act == "cut")
@@ -139,7 +147,7 @@ class Proxy:
                 handler.send_header("transfer-encoding", "chunked")
             handler.send_header("connection", "close")
             handler.end_headers()
-            while chunk := answer.read1(65536):
+            while chunk := answer.read1(self.piece_bytes):
                 handler.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk) if is_chunked else chunk)
                 handler.wfile.flush()
             if is_chunked:

@@ -158,6 +158,12 @@ def test_chat_streams_in_a_loop_and_ends_when_it_is_left(make_async: MakeAsync, 
             texts = [text async for text in stream.texts()]
             assert len(texts) > 1
             assert "".join(texts) == stream.text
+            final = await stream.final()
+            assert (final.text, final.request_id, final.cost and final.cost["currency"]) == (
+                stream.text,
+                stream.request_id,
+                "USD",
+            )
             async with client.chat.stream("sandbox/chat", ask("[[tokens 5000]]"), max_tokens=5000) as left:
                 async for _ in left:
                     break

@@ -20,6 +20,16 @@ def test_are_the_same_wherever_their_bytes_are_cut(size: int) -> None:
     assert events == expected
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_are_the_same_whatever_ends_their_lines(line_end: str, size: int) -> None:
+    lines = ["\ufeffdata: one", "", ": comment", "data", "data:  two 🚲", "", ""]
+    body = line_end.join(lines).encode()
+    reader = EventReader()
+    events = [event for at in range(0, len(body), size) for event in reader.feed(body[at : at + size])]
+    assert events == ["one", "\n two 🚲"]
+
+
 def test_are_bounded() -> None:
     for chunk in (b"data: " + b"x" * 16_000_000 + b"\n", b"x" * 16_000_000):
         reader = EventReader()

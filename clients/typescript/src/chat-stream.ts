@@ -1,9 +1,10 @@
 import { answerOf, ChatParts } from './chat-answer.ts';
-import type { ChatAnswer, ChatChunk, ChatCost, ChatRecord, ChatUsage } from './chat-types.ts';
+import type { ChatAnswer, ChatChunk, ChatRecord, ChatUsage } from './chat-types.ts';
 import { ConnectionError, errorOfEvent, MedleyError, NotFoundError, RequestTimeoutError } from './errors.ts';
 import { pause, type CallOptions, type Http, type HttpRequest } from './http.ts';
 import { fieldsOf, parse } from './json.ts';
 import { EventReader } from './sse.ts';
+import type { Cost } from './types.ts';
 
 /** The connection ends right behind the answer. It can be used again if it is read to its end. */
 const end_ms_max = 1_000;
@@ -81,18 +82,19 @@ export class ChatStream implements AsyncIterable<ChatChunk> {
   /** Reads what is left, and returns the whole answer with its cost. Throws what ended the stream before its end. */
   async final(): Promise<ChatAnswer> {
     while (await this.#pull());
-    return answerOf(this.#parts.body(), { headers: this.#headers, cost: await this.cost() });
+    const cost = await this.cost();
+    const exact_cost = cost && { exact: cost.exact, currency: cost.currency };
+    return answerOf(this.#parts.body(), { headers: this.#headers, cost: exact_cost });
   }
 
   /** Returns what the call cost, also if it failed or was left; undefined if that is not known within seconds. */
-  async cost(): Promise<ChatCost | undefined> {
+  async cost(): Promise<Cost | undefined> {
     const { request_id } = this;
     if (request_id === undefined) return undefined;
     for (const pause_ms of record_pauses_ms) {
       await pause(pause_ms, undefined);
       try {
-        const { exact, currency } = (await this.#getRecord(request_id)).cost;
-        return { exact, currency };
+        return (await this.#getRecord(request_id)).cost;
       } catch (error) {
         if (!(error instanceof NotFoundError)) return undefined;
       }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypedDict
+from dataclasses import dataclass
+from typing import Final, Literal, TypedDict, TypeGuard
 
-from ._errors import MedleyError, error_of_event
-from ._requests import JSON_HEADERS, Repeats, Request, json_of
+from ._errors import MedleyError
+from ._requests import JSON_HEADERS, Repeats, Request, json_of, segment
 from .types import Cost
 
+#: A turn of a conversation, such as the `message` of an answer.
 Message = Mapping[str, object]
+
+#: Seconds between the looks at the record of a call, which is written a moment after its end.
+RECORD_PAUSES_S: Final = (0.06, 0.12, 0.24, 0.48, 0.96, 1.92)
 
 
 class ChatFunction(TypedDict, total=False):
@@ -83,71 +86,75 @@ class ChatCost(TypedDict):
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """A whole answer. `body` has all of it; the other fields are its usual parts."""
+    """A whole answer. `body` has all of it; the other fields are the usual ones, of its first choice."""
 
     text: str
+    #: The turn of the assistant: put it behind the messages of the call to go on with the conversation.
+    message: ChatMessage
     tool_calls: list[ChatToolCall]
     finish_reason: str | None
     usage: ChatUsage | None
-    #: None if the service names none.
+    #: None if it is not known yet, or a proxy took it away.
     cost: ChatCost | None
-    request_id: str | None
+    #: Names the call for `chat.get` and `feedback.give`.
+    request_id: str
     body: ChatBody
 
 
-def chat_request(model: str, messages: Iterable[Message], parameters: Mapping[str, object]) -> Request:
+def chat_request(
+    model: str, messages: Iterable[Message], parameters: Mapping[str, object], *, is_whole: bool
+) -> Request:
     """Builds a call. It costs money each time, so it is not sent again after a lost answer."""
-    call = {**parameters, "model": model, "messages": list(messages)}
-    repeats = Repeats.AFTER_ERROR
-    return Request("POST", "/v1/chat/completions", headers=JSON_HEADERS, content=json_of(call), repeats=repeats)
+    return Request(
+        "POST",
+        "/v1/chat/completions",
+        headers=JSON_HEADERS,
+        content=json_of({**parameters, "model": model, "messages": list(messages)}),
+        repeats=Repeats.AFTER_ERROR,
+        # A model may think for minutes before it answers.
+        is_transfer=is_whole,
+    )
 
 
-def chat_answer(body: ChatBody, headers: Mapping[str, str]) -> ChatAnswer:
-    choice = next(iter(body.get("choices") or []), ChatChoice())
-    message = choice.get("message") or ChatMessage()
-    amount, currency = headers.get("x-cost-amount"), headers.get("x-cost-currency")
+def chat_answer(body: object, headers: Mapping[str, str], cost: ChatCost | None) -> ChatAnswer:
+    """Returns an answer with its usual parts. Raises MedleyError if it is none."""
+    if not _is_answer(body):
+        raise MedleyError("The answer is no chat completion. Is base_url the address of a Medley service?")
+    choice = next(iter(body["choices"]), ChatChoice(message=ChatMessage(role="assistant")))
+    message = choice["message"]
+    content = message.get("content")
     return ChatAnswer(
-        text=message.get("content") or "",
+        text=content if isinstance(content, str) else "",
+        message=message,
         tool_calls=message.get("tool_calls") or [],
         finish_reason=choice.get("finish_reason"),
         usage=body.get("usage"),
-        cost=ChatCost(exact=amount, currency=currency) if amount and currency else None,
-        request_id=headers.get("x-request-id"),
+        cost=cost,
+        request_id=headers.get("x-request-id", ""),
         body=body,
     )
+
+
+def _is_answer(body: object) -> TypeGuard[ChatBody]:
+    if not isinstance(body, dict) or not isinstance(body.get("choices"), list):
+        return False
+    return all(isinstance(each, dict) and isinstance(each.get("message"), dict) for each in body["choices"])
+
+
+def cost_in(headers: Mapping[str, str]) -> ChatCost | None:
+    """Returns the cost of a whole answer."""
+    amount, currency = headers.get("x-cost-amount"), headers.get("x-cost-currency")
+    return ChatCost(exact=amount, currency=currency) if amount and currency else None
+
+
+def exact_cost(cost: Cost) -> ChatCost:
+    return ChatCost(exact=cost["exact"], currency=cost["currency"])
+
+
+def record_request(request_id: str, *, repeats: Repeats = Repeats.ALWAYS) -> Request:
+    return Request("GET", f"/v1/chat/{segment(request_id)}", repeats=repeats)
 
 
 def streamed(parameters: Mapping[str, object]) -> dict[str, object]:
     """Returns the parameters of a stream that ends with its usage, unless the caller sets that otherwise."""
     return {"stream_options": {"include_usage": True}, **parameters, "stream": True}
-
-
-@dataclass
-class StreamState:
-    """What a stream has brought so far, of its first choice."""
-
-    texts: list[str] = field(default_factory=list)
-    finish_reason: str | None = None
-    usage: ChatUsage | None = None
-
-    def take(self, data: str, headers: Mapping[str, str]) -> ChatBody:
-        """Returns an event as a part of the answer. Raises ApiError if it is the error that ends the stream."""
-        try:
-            part: ChatBody = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise MedleyError("The stream has an event that is not JSON.") from error
-        if not isinstance(part, dict):
-            raise MedleyError("The stream has an event that is not an object.")
-        fields: Mapping[str, object] = part
-        if "error" in fields and "choices" not in fields:
-            raise error_of_event(fields["error"], headers)
-        self.usage = part.get("usage") or self.usage
-        for choice in part.get("choices") or []:
-            if choice.get("index", 0) == 0:
-                self.texts.append(text_of(choice))
-                self.finish_reason = choice.get("finish_reason") or self.finish_reason
-        return part
-
-
-def text_of(choice: ChatChoice) -> str:
-    return (choice.get("delta") or ChatMessage()).get("content") or ""

@@ -15,13 +15,13 @@ from enum import Enum
 from typing import Final, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
-from ._errors import ApiError, ConnectionFailedError, MedleyError
+from ._errors import ERROR_CLASSES, ApiError, ConnectionFailedError, MedleyError
 
 T = TypeVar("T")
 
 QueryValue = str | int | datetime | Mapping[str, str] | Sequence[str] | None
 
-#: Seconds of one attempt, of a request and of a file, unless the client was set otherwise.
+#: Seconds of one attempt, of a request, and of a file or a whole answer of chat, unless the client was set otherwise.
 TIMEOUT_S: Final = 60.0
 TRANSFER_TIMEOUT_S: Final = 600.0
 
@@ -37,7 +37,7 @@ class Repeats(Enum):
 
     #: After a lost answer, too: it changes nothing, or has an idempotency key.
     ALWAYS = "always"
-    #: After an error of the service, which has charged nothing.
+    #: After an error of the service itself, which has charged nothing. Behind that of a proxy it may be at work still.
     AFTER_ERROR = "after_error"
     #: After a 429 alone, which comes before anything is done.
     AFTER_REFUSAL = "after_refusal"
@@ -162,7 +162,8 @@ def pause_before(request: Request, error: MedleyError, retries: int) -> float | 
     after_s = _retry_after(error.headers.get("retry-after"))
     # The same Idempotency-Key is at work: an earlier attempt has not been answered yet.
     is_in_flight = error.status == 409 and after_s is not None
-    is_passing = request.repeats is not Repeats.AFTER_REFUSAL and error.status in _RETRIED_STATUSES
+    is_own = request.repeats is Repeats.AFTER_ERROR and error.type in ERROR_CLASSES
+    is_passing = error.status in _RETRIED_STATUSES and (request.repeats is Repeats.ALWAYS or is_own)
     if not (is_in_flight or error.status == 429 or is_passing):
         return None
     if after_s is not None and after_s > _RETRY_AFTER_S_MAX:

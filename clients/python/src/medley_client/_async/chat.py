@@ -6,21 +6,26 @@ from collections.abc import AsyncGenerator, Iterable
 from types import TracebackType
 
 from .._chat import (
+    RECORD_PAUSES_S,
     ChatAnswer,
     ChatBody,
     ChatRecord,
     ChatUsage,
     Message,
-    StreamState,
     chat_answer,
     chat_request,
+    cost_in,
+    exact_cost,
+    record_request,
     streamed,
-    text_of,
 )
-from .._errors import ConnectionFailedError
-from .._requests import Request, parse_object, segment
+from .._chat_parts import ChatParts, texts_of
+from .._errors import ConnectionFailedError, MedleyError, NotFoundError
+from .._requests import Repeats, Request, parse_object
 from .._sse import EventReader
+from ..types import Cost
 from .http import AsyncAnswer, AsyncHttp
+from .platform import sleep
 
 
 class AsyncChat:
@@ -33,43 +38,52 @@ class AsyncChat:
         """Returns the whole answer. Raises ApiError; ConnectionFailedError, which may have cost money."""
 
         async def read(answer: AsyncAnswer) -> ChatAnswer:
-            return chat_answer(parse_object(await answer.read(), ChatBody), answer.headers)
+            headers = answer.headers
+            return chat_answer(parse_object(await answer.read(), ChatBody), headers, cost_in(headers))
 
-        return await self._http.send(chat_request(model, messages, {**parameters, "stream": False}), read)
+        call = chat_request(model, messages, {**parameters, "stream": False}, is_whole=True)
+        return await self._http.send(call, read)
 
     async def get(self, request_id: str) -> ChatRecord:
         """Returns what a call came to. It is there a moment after the end of the call; until then, NotFoundError."""
-        return await self._http.fetch(Request("GET", f"/v1/chat/{segment(request_id)}"), ChatRecord)
+        return await self._http.fetch(record_request(request_id), ChatRecord)
 
     def stream(self, model: str, messages: Iterable[Message], **parameters: object) -> AsyncChatStream:
         """Returns an answer that comes in parts. Nothing is sent before it is read."""
-        return AsyncChatStream(self._http, chat_request(model, messages, streamed(parameters)))
+        return AsyncChatStream(self._http, chat_request(model, messages, streamed(parameters), is_whole=False))
 
 
 class AsyncChatStream:
-    """An answer in parts, which a loop reads once. Leaving the `with` leaves the call, which costs money still."""
+    """An answer in parts, which a loop reads once. Leaving the `with` leaves the call: what has come is charged."""
 
     def __init__(self, http: AsyncHttp, request: Request) -> None:
         self._http = http
         self._request = request
-        self._state = StreamState()
+        self._state = ChatParts()
+        self._headers: dict[str, str] = {}
+        self._is_complete = False
+        self._failure: Exception | None = None
         self._parts = self._read()
-        #: Names the call for `chat.get`, which has its cost.
-        self.request_id: str | None = None
+
+    @property
+    def request_id(self) -> str | None:
+        """The name of the call for `chat.get` and `feedback.give`, once its answer has begun."""
+        return self._headers.get("x-request-id")
 
     @property
     def text(self) -> str:
         """The text that has come so far."""
-        return "".join(self._state.texts)
+        return self._state.text
 
     @property
     def finish_reason(self) -> str | None:
-        return self._state.finish_reason
+        choices = self._state.body().get("choices")
+        return choices[0].get("finish_reason") if choices else None
 
     @property
     def usage(self) -> ChatUsage | None:
         """The tokens, once the stream has ended."""
-        return self._state.usage
+        return self._state.body().get("usage")
 
     def __aiter__(self) -> AsyncGenerator[ChatBody, None]:
         return self._parts
@@ -77,9 +91,32 @@ class AsyncChatStream:
     async def texts(self) -> AsyncGenerator[str, None]:
         """Yields the text of the first choice alone, as it comes."""
         async for part in self._parts:
-            for choice in part.get("choices") or []:
-                if choice.get("index", 0) == 0 and (text := text_of(choice)):
-                    yield text
+            for text in texts_of(part):
+                yield text
+
+    async def final(self) -> ChatAnswer:
+        """Reads what is left, and returns the whole answer with its cost. Raises what ended the stream before that."""
+        async for _ in self._parts:
+            pass
+        if not self._is_complete:
+            raise self._failure or MedleyError("The stream was left before its end.")
+        cost = await self.cost()
+        return chat_answer(self._state.body(), self._headers, exact_cost(cost) if cost else None)
+
+    async def cost(self) -> Cost | None:
+        """Returns what the call cost, also if it failed or was left; None if that is not known within seconds."""
+        if self.request_id is None:
+            return None
+        for pause_s in RECORD_PAUSES_S:
+            await sleep(pause_s)
+            try:
+                request = record_request(self.request_id, repeats=Repeats.NEVER)
+                return (await self._http.fetch(request, ChatRecord))["cost"]
+            except NotFoundError:
+                continue
+            except MedleyError:
+                return None
+        return None
 
     async def __aenter__(self) -> AsyncChatStream:
         return self
@@ -94,15 +131,20 @@ class AsyncChatStream:
         await self._parts.aclose()
 
     async def _read(self) -> AsyncGenerator[ChatBody, None]:
-        answer = await self._http.open(self._request)
-        self.request_id = answer.headers.get("x-request-id")
-        events = EventReader()
         try:
-            async for chunk in answer.chunks(is_endless=True):
-                for data in events.feed(chunk):
-                    if data == "[DONE]":
-                        return
-                    yield self._state.take(data, answer.headers)
-        finally:
-            await answer.aclose()
-        raise ConnectionFailedError("The stream was cut before its end.")
+            answer = await self._http.open(self._request)
+            self._headers = answer.headers
+            events = EventReader()
+            try:
+                async for chunk in answer.chunks(is_endless=True):
+                    for data in events.feed(chunk):
+                        if data == "[DONE]":
+                            self._is_complete = True
+                            return
+                        yield self._state.take(data, answer.headers)
+            finally:
+                await answer.aclose()
+            raise ConnectionFailedError("The stream was cut before its end.")
+        except Exception as error:
+            self._failure = error
+            raise
