@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline';
 import { CommandError } from '../result.ts';
-import { costOf, footer, streamAnswer, type Message } from './chat-call.ts';
+import { footer, openStream, shownCost, textsOf, type ChatRequest, type Message } from './chat-call.ts';
 import { explained, type Service } from './service.ts';
 import { Interrupted, oneLine, printable } from './terminal.ts';
 
@@ -97,31 +97,28 @@ class Questions {
   }
 }
 
-type Request = { model: string; messages: readonly Message[]; max_tokens: number | undefined };
-
 /** Returns the answer, or what came of it before Ctrl-C; undefined if it failed: the talk goes on. */
 async function answerOf(
   service: Service,
-  request: Request,
+  request: ChatRequest,
   questions: Questions,
   quiet: boolean,
 ): Promise<string | undefined> {
-  let id: string | undefined;
   let text = '';
-  const onText = (piece: string) => {
-    text += piece;
-    process.stdout.write(printable(piece));
-  };
+  const stream = openStream(service, request);
   try {
-    const onStart = (request_id: string) => void (id = request_id);
-    const answer = await questions.during((signal) => streamAnswer(service, request, { signal, onText, onStart }));
+    await questions.during(async (signal) => {
+      for await (const piece of textsOf(stream, service, signal)) {
+        text += piece;
+        process.stdout.write(printable(piece));
+      }
+    });
     process.stdout.write('\n');
-    const cost = quiet || id === undefined ? undefined : await costOf(service, id);
-    if (!quiet) process.stderr.write(`${footer(request.model, { ...answer, cost })}\n`);
+    if (!quiet) process.stderr.write(`${footer(request.model, stream, await stream.cost())}\n`);
   } catch (error) {
     if (error instanceof Interrupted) {
-      const cost = id === undefined ? undefined : await costOf(service, id);
-      process.stdout.write(`\nInterrupted.${cost ? ` What came costs ${cost.exact} ${cost.currency}.` : ''}\n`);
+      const cost = await stream.cost();
+      process.stdout.write(`\nInterrupted.${cost ? ` What came costs ${shownCost(cost)}.` : ''}\n`);
       return text;
     }
     const shown = explained(error, service.url);

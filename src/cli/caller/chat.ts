@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Medley } from '../../../clients/typescript/src/index.ts';
 import { CommandError, says, type CommandResult } from '../result.ts';
-import { costOf, footer, streamAnswer, type Message } from './chat-call.ts';
+import { footer, openStream, shownCost, textsOf, type ChatRequest, type Message } from './chat-call.ts';
 import { talk } from './chat-session.ts';
 import { takesService, withService, type Service } from './service.ts';
 import { Interrupted, interruptible, printable } from './terminal.ts';
@@ -102,26 +102,27 @@ async function readStdin(): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-type Request = { model: string; messages: readonly Message[]; max_tokens: number | undefined };
-
 async function answerOnce(
   service: Service,
-  request: Request,
+  request: ChatRequest,
   { json, quiet, signal }: { json: boolean; quiet: boolean; signal: AbortSignal },
 ): Promise<CommandResult> {
-  let id: string | undefined;
-  const write = (text: string) => process.stdout.write(process.stdout.isTTY ? printable(text) : text);
+  const stream = openStream(service, request);
+  let text = '';
   try {
-    const onText = json ? () => undefined : write;
-    const answer = await streamAnswer(service, request, { signal, onText, onStart: (request_id) => (id = request_id) });
-    if (!json && !answer.text.endsWith('\n')) process.stdout.write('\n');
-    const cost = (json || !quiet) && id !== undefined ? await costOf(service, id) : undefined;
-    if (!quiet) process.stderr.write(`${footer(request.model, { ...answer, cost })}\n`);
-    return { json: { model: request.model, ...answer, cost: cost ?? null }, text: '' };
+    for await (const piece of textsOf(stream, service, signal)) {
+      text += piece;
+      if (!json) process.stdout.write(process.stdout.isTTY ? printable(piece) : piece);
+    }
+    if (!json && !text.endsWith('\n')) process.stdout.write('\n');
+    const cost = json || !quiet ? await stream.cost() : undefined;
+    if (!quiet) process.stderr.write(`${footer(request.model, stream, cost)}\n`);
+    const { finish_reason, usage, request_id } = stream;
+    return { json: { model: request.model, text, finish_reason, usage, request_id, cost: cost ?? null }, text: '' };
   } catch (error) {
-    if (!(error instanceof Interrupted) || id === undefined) throw error;
-    const cost = await costOf(service, id);
-    const price = cost ? `What came costs ${cost.amount} ${cost.currency}.` : 'What came is charged.';
+    if (!(error instanceof Interrupted) || stream.request_id === undefined) throw error;
+    const cost = await stream.cost();
+    const price = cost ? `What came costs ${shownCost(cost)}.` : 'What came is charged.';
     throw new CommandError(`Interrupted. ${price}`, 130, { type: 'interrupted', cost: cost ?? null });
   }
 }
