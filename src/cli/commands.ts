@@ -157,6 +157,11 @@ const of_callers: readonly Entry[] = [
     load: async () => (await import('./caller/tasks.ts')).tasksCommands,
   },
   {
+    usage: 'calls',
+    description: 'the chat calls and tasks of your account, newest first',
+    load: async () => (await import('./caller/calls.ts')).callsCommand,
+  },
+  {
     usage: 'webhooks',
     description: 'addresses that get the events of your account: create, test, replay, listen',
     load: async () => (await import('./caller/webhooks.ts')).webhooksCommands,

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSy
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Task } from '../../clients/typescript/src/index.ts';
+import type { Call, Task } from '../../clients/typescript/src/index.ts';
 import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
@@ -244,6 +244,31 @@ describe('medley tasks', () => {
       code: 2,
       error: expect.stringContaining('There is no command "tasks wat". There are: list, show, cancel, save, wait.'),
     });
+  });
+});
+
+describe('medley calls', () => {
+  it('lists chat calls and tasks together, newest first, by what they are and when they were', async () => {
+    await person.run(['chat', 'sandbox/chat', 'Hello', '--quiet']);
+    const json = (...words: string[]) => person.json<{ calls: Call[] }>(['calls', ...words]);
+    await expect.poll(async () => (await json('--kind', 'chat')).calls.length).toBeGreaterThan(0);
+    const { id } = (
+      await client.call('POST', '/v1/generate?wait=60', { model: 'sandbox/image', input: { prompt: '[[fail]]' } })
+    ).json;
+    const [newest, ...others] = (await json('--since', '1h')).calls;
+    expect(newest).toMatchObject({ id, kind: 'task', status: 'failed', error_type: 'upstream_error' });
+    expect(others.map(({ kind }) => kind)).toContain('chat');
+    expect((await json('--until', '1h')).calls).toEqual([]);
+    const failed = ['calls', '--status', 'failed', '--error', 'upstream_error', '--model', 'sandbox/image', '-n', '1'];
+    expect((await person.run(failed)).out).toMatch(new RegExp(`${id} +failed: upstream_error +sandbox/image +- `));
+    expect((await person.run(['calls', '--tag', 'none'])).out).toBe('There are no calls.\n');
+    for (const words of [
+      ['--kind', 'odd'],
+      ['--status', 'odd'],
+      ['--since', 'odd'],
+      ['-n', '0'],
+    ])
+      expect(await person.run(['calls', ...words]), words.join(' ')).toMatchObject({ code: 2 });
   });
 });
 

@@ -47,6 +47,7 @@ it.each([
   ['medley acc', ['account']],
   ['medley tasks s', ['show', 'save']],
   ['medley --url x tasks ca', ['cancel']],
+  ['medley calls --si', ['--since']],
   ['medley run --idem', ['--idempotency-key']],
   ['medley run model prompt --no-', ['--no-wait', '--no-show']],
   ['medley account create --cur', ['--currency']],

@@ -240,6 +240,12 @@ describe('lists', () => {
       '0.010000',
     ]);
     expect((await medley.tasks.links(task.id))[0]?.url).toContain('/files/');
+    const called = medley.calls.list({
+      kind: 'task',
+      metadata: { a: 'b' },
+      created_after: new Date(Date.now() - 3_600_000),
+    });
+    expect((await called.take(2)).map(({ id, path }) => [id, path])).toEqual([[task.id, `/v1/tasks/${task.id}`]]);
     const given = await medley.feedback.give(task.id, true, { user: 'ann', tags: ['a'] });
     expect(
       (await medley.feedback.list({ reference_id: task.id, user: 'ann' }).take(2)).map(({ score }) => score),

@@ -39,6 +39,7 @@ export const answers = [
   'Usage',
   'Key',
   'UploadedFile',
+  'Call',
   'Feedback',
   'SubscribedEvent',
   'WebhookEventType',
@@ -66,6 +67,7 @@ const queries = {
   ListTransactionsQuery: '/v1/balance/transactions',
   UsageQuery: '/v1/usage',
   ListFilesQuery: '/v1/files',
+  ListCallsQuery: '/v1/calls',
   ListFeedbackQuery: '/v1/feedback',
   ListWebhookEndpointsQuery: '/v1/webhook_endpoints',
 };

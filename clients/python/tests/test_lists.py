@@ -44,6 +44,8 @@ def test_every_call_and_parameter_is_one_of_openapi_json(medley: Medley, proxy: 
     assert medley.usage(group_by="model", from_=hour_ago)["total"]["exact"] == "0.010000"
     assert (medley.balance()["available"]["exact"], medley.key()["spent"]["exact"]) == ("99.990000", "0.010000")
     assert "/files/" in medley.tasks.links(task["id"])[0]["url"]
+    called = medley.calls.list(kind="task", metadata={"a": "b"}, created_after=hour_ago, status="succeeded").take(2)
+    assert [(each["id"], each["path"]) for each in called] == [(task["id"], f"/v1/tasks/{task['id']}")]
     given = medley.feedback.give(task["id"], True, user="ann", tags=["a"])
     assert [each["score"] for each in medley.feedback.list(reference_id=task["id"], user="ann").take(2)] == [1]
     medley.feedback.delete(given["id"])
@@ -67,6 +69,7 @@ def test_every_call_and_parameter_is_one_of_openapi_json(medley: Medley, proxy: 
     ("method", "path"),
     [
         (sdk.Tasks.list, "/v1/tasks"),
+        (sdk.Calls.list, "/v1/calls"),
         (sdk.Models.list, "/v1/models"),
         (sdk.Files.list, "/v1/files"),
         (sdk.Medley.transactions, "/v1/balance/transactions"),

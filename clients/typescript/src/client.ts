@@ -1,4 +1,5 @@
 import { Chat } from './chat.ts';
+import { Calls } from './calls.ts';
 import { Cursor, type Page } from './cursor.ts';
 import { downloadBlob, downloadFile, downloadStream, type Downloadable } from './download.ts';
 import { MedleyError } from './errors.ts';
@@ -39,6 +40,7 @@ export type MedleyOptions = {
 /** A service and an API key. */
 export class Medley {
   readonly tasks: Tasks;
+  readonly calls: Calls;
   readonly files: Files;
   readonly models: Models;
   readonly feedback: FeedbackCalls;
@@ -59,6 +61,7 @@ export class Medley {
       timeout_ms,
     });
     this.tasks = new Tasks(this.#http);
+    this.calls = new Calls(this.#http);
     this.files = new Files(this.#http);
     this.models = new Models(this.#http);
     this.feedback = new FeedbackCalls(this.#http);

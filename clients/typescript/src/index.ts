@@ -1,6 +1,7 @@
 export type { Chat } from './chat.ts';
 export type { ChatStream } from './chat-stream.ts';
 export type * from './chat-types.ts';
+export type { Calls } from './calls.ts';
 export { Medley, type MedleyOptions, type Models } from './client.ts';
 export { Cursor, type Page } from './cursor.ts';
 export type { Downloadable } from './download.ts';

@@ -231,6 +231,48 @@ export type UploadedFile = {
   duration?: number;
 };
 
+/** A chat call or a task, without its content. */
+export type Call = {
+  object: 'call';
+  /** The `x-request-id` of a chat call, or the id of a task. */
+  id: string;
+  kind: 'chat' | 'task';
+  model: string;
+  /** The last route that was tried, where the operator names routes. */
+  route: string | null;
+  /** Wire format of a chat call; null: a task. */
+  style: string | null;
+  /** Of a task; null: a chat call. */
+  modality: 'image' | 'video' | 'audio' | null;
+  /** A chat call is in the list when it has ended. */
+  status: 'queued' | 'running' | 'succeeded' | 'failed';
+  /** Status of the answer to a chat call; 499: its caller left. */
+  http_status: number | null;
+  error_type: string | null;
+  /** Time to the first word of a chat answer. */
+  first_content_ms: number | null;
+  /** Time to the end; null: it has not ended. */
+  total_ms: number | null;
+  /** Of a chat call. */
+  usage: {
+    input_tokens: number;
+    cached_input_tokens: number;
+    output_tokens: number;
+  } | null;
+  cost: Cost;
+  /** Id of the key that made it. */
+  key: string;
+  /** The end user that the caller named. */
+  user: string | null;
+  metadata: Record<string, string>;
+  /** The tags in `metadata.tags`. */
+  tags: string[];
+  /** Creation time. */
+  created_at: string;
+  /** Path of its details, `/v1/chat/…` or `/v1/tasks/…`. */
+  path: string;
+};
+
 /** A score of one chat call or task. */
 export type Feedback = {
   /** Identifier, `feedback_` + 26 characters. */
@@ -594,6 +636,39 @@ export type ListFilesQuery = {
   before_id?: string | undefined;
   /** Only files of this purpose. */
   purpose?: string | undefined;
+};
+
+export type ListCallsQuery = {
+  /** Number of calls. */
+  limit?: number | undefined;
+  /** Calls older than this one. */
+  after?: string | undefined;
+  /** Calls newer than this one. */
+  before?: string | undefined;
+  /** The same as `after`. */
+  after_id?: string | undefined;
+  /** The same as `before`. */
+  before_id?: string | undefined;
+  /** Only chat calls, or only tasks. */
+  kind?: 'chat' | 'task' | undefined;
+  /** Only this model. */
+  model?: string | undefined;
+  /** Only of this key, by its id. */
+  key?: string | undefined;
+  /** Only this status. */
+  status?: 'queued' | 'running' | 'succeeded' | 'failed' | undefined;
+  /** Only calls that failed with this `error_type`. */
+  error?: string | undefined;
+  /** Only of this end user. */
+  user?: string | undefined;
+  /** Only calls with this tag in `metadata.tags`. */
+  tag?: string | undefined;
+  /** Only calls created at this time or later. */
+  created_after?: string | Date | undefined;
+  /** Only calls created before this time. */
+  created_before?: string | Date | undefined;
+  /** `metadata[key]=value`: only calls that carry these pairs. */
+  metadata?: Record<string, string> | undefined;
 };
 
 export type ListFeedbackQuery = {

@@ -5,8 +5,6 @@ import {
   type WebhookEndpoint,
   type WebhookHeaders,
 } from '../../../clients/typescript/src/index.ts';
-import { isoTime } from '../../lib/iso-time.ts';
-import { parseDuration } from '../../lib/duration.ts';
 import { CommandError, says, table, type CommandResult } from '../result.ts';
 import {
   listenResult,
@@ -15,6 +13,7 @@ import {
   type ListenOptions,
   type Webhook,
 } from '../webhook-listener.ts';
+import { readTime } from './read-time.ts';
 import { takesService, withService, type Service } from './service.ts';
 import { interruptible, oneLine } from './terminal.ts';
 import { eventIn, eventsIn, fieldsIn, takesFields, type FieldOptions } from './webhook-fields.ts';
@@ -108,13 +107,6 @@ async function replayAll(
       return { json: { id, events, has_more, dry_run }, text };
     }
   }
-}
-
-function readTime(name: string, text: string): Date {
-  const ago_ms = parseDuration(text);
-  const time = ago_ms === undefined ? isoTime(text) : new Date(Date.now() - ago_ms);
-  if (time) return time;
-  throw new CommandError(`${name} must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h.`, 2);
 }
 
 /** Its endpoint is there only while it listens. */

@@ -1,5 +1,6 @@
 """The client of Medley: images, video, audio and transcripts as tasks, and chat."""
 
+from ._async.calls import AsyncCalls
 from ._async.chat import AsyncChat, AsyncChatStream
 from ._async.client import AsyncMedley
 from ._async.cursor import AsyncCursor
@@ -41,6 +42,7 @@ from ._errors import (
 )
 from ._outputs import Downloadable
 from ._requests import Page
+from ._sync.calls import Calls
 from ._sync.chat import Chat, ChatStream
 from ._sync.client import Medley
 from ._sync.cursor import Cursor
@@ -56,6 +58,7 @@ from .types import (
     BalanceLowEvent,
     BalanceToppedUpEvent,
     BudgetEvent,
+    Call,
     Cost,
     Estimate,
     EventEnvelope,
@@ -83,6 +86,7 @@ from .types import (
 
 __all__ = [
     "ApiError",
+    "AsyncCalls",
     "AsyncChat",
     "AsyncChatStream",
     "AsyncCursor",
@@ -98,6 +102,8 @@ __all__ = [
     "BalanceLowEvent",
     "BalanceToppedUpEvent",
     "BudgetEvent",
+    "Call",
+    "Calls",
     "Chat",
     "ChatAnswer",
     "ChatBody",

@@ -262,6 +262,51 @@ class UploadedFile(_UploadedFileAlways, total=False):
     duration: float
 
 
+class CallUsage(TypedDict):
+    """Of a chat call."""
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+
+
+class Call(TypedDict):
+    """A chat call or a task, without its content."""
+    object: Literal["call"]
+    #: The `x-request-id` of a chat call, or the id of a task.
+    id: str
+    kind: Literal["chat", "task"]
+    model: str
+    #: The last route that was tried, where the operator names routes.
+    route: str | None
+    #: Wire format of a chat call; null: a task.
+    style: str | None
+    #: Of a task; null: a chat call.
+    modality: Literal["image", "video", "audio"] | None
+    #: A chat call is in the list when it has ended.
+    status: Literal["queued", "running", "succeeded", "failed"]
+    #: Status of the answer to a chat call; 499: its caller left.
+    http_status: int | None
+    error_type: str | None
+    #: Time to the first word of a chat answer.
+    first_content_ms: int | None
+    #: Time to the end; null: it has not ended.
+    total_ms: int | None
+    #: Of a chat call.
+    usage: CallUsage | None
+    cost: Cost
+    #: Id of the key that made it.
+    key: str
+    #: The end user that the caller named.
+    user: str | None
+    metadata: dict[str, str]
+    #: The tags in `metadata.tags`.
+    tags: list[str]
+    #: Creation time.
+    created_at: str
+    #: Path of its details, `/v1/chat/…` or `/v1/tasks/…`.
+    path: str
+
+
 class Feedback(TypedDict):
     """A score of one chat call or task."""
     #: Identifier, `feedback_` + 26 characters.

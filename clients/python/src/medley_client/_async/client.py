@@ -25,6 +25,7 @@ from ..types import Balance, Estimate, Key, Task, Transaction, Usage
 from .chat import AsyncChat
 from .cursor import AsyncCursor
 from .download import download_bytes, download_file, download_stream
+from .calls import AsyncCalls
 from .feedback import AsyncFeedbackCalls
 from .files import AsyncFiles
 from .http import AsyncHttp
@@ -40,6 +41,7 @@ class AsyncMedley:
     tasks: AsyncTasks
     files: AsyncFiles
     models: AsyncModels
+    calls: AsyncCalls
     feedback: AsyncFeedbackCalls
     chat: AsyncChat
     webhook_endpoints: AsyncWebhookEndpoints
@@ -71,6 +73,7 @@ class AsyncMedley:
         self.tasks = AsyncTasks(http)
         self.files = AsyncFiles(http)
         self.models = AsyncModels(http)
+        self.calls = AsyncCalls(http)
         self.feedback = AsyncFeedbackCalls(http)
         self.chat = AsyncChat(http)
         self.webhook_endpoints = AsyncWebhookEndpoints(http)

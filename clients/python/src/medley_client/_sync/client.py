@@ -26,6 +26,7 @@ from ..types import Balance, Estimate, Key, Task, Transaction, Usage
 from .chat import Chat
 from .cursor import Cursor
 from .download import download_bytes, download_file, download_stream
+from .calls import Calls
 from .feedback import FeedbackCalls
 from .files import Files
 from .http import Http
@@ -41,6 +42,7 @@ class Medley:
     tasks: Tasks
     files: Files
     models: Models
+    calls: Calls
     feedback: FeedbackCalls
     chat: Chat
     webhook_endpoints: WebhookEndpoints
@@ -72,6 +74,7 @@ class Medley:
         self.tasks = Tasks(http)
         self.files = Files(http)
         self.models = Models(http)
+        self.calls = Calls(http)
         self.feedback = FeedbackCalls(http)
         self.chat = Chat(http)
         self.webhook_endpoints = WebhookEndpoints(http)
