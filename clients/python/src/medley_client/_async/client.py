@@ -22,10 +22,10 @@ from .._requests import (
     settings_of,
 )
 from ..types import Balance, Estimate, Key, Task, Transaction, Usage
+from .calls import AsyncCalls
 from .chat import AsyncChat
 from .cursor import AsyncCursor
 from .download import download_bytes, download_file, download_stream
-from .calls import AsyncCalls
 from .feedback import AsyncFeedbackCalls
 from .files import AsyncFiles
 from .http import AsyncHttp

@@ -23,10 +23,10 @@ from .._requests import (
     settings_of,
 )
 from ..types import Balance, Estimate, Key, Task, Transaction, Usage
+from .calls import Calls
 from .chat import Chat
 from .cursor import Cursor
 from .download import download_bytes, download_file, download_stream
-from .calls import Calls
 from .feedback import FeedbackCalls
 from .files import Files
 from .http import Http
