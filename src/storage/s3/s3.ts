@@ -4,8 +4,9 @@ import { assert } from '../../lib/assert.ts';
 import { isId } from '../../lib/ids.ts';
 import { Intake } from '../intake.ts';
 import { isOwner, parseKey } from '../key.ts';
-import { StorageUnavailable, type PresignOptions, type PutOptions, type Storage } from '../storage.ts';
+import { StorageUnavailable, type PutOptions, type Storage } from '../storage.ts';
 import { Bucket, type BucketCredentials, type BucketTimeouts } from './bucket.ts';
+import { presign } from './presign.ts';
 import { openObject, statObject } from './read.ts';
 import type { BucketSettings } from '../settings.ts';
 import { upload } from './upload.ts';
@@ -149,18 +150,4 @@ async function sweep(bucket: Bucket, older_than_ms: number): Promise<number> {
     if (!page.IsTruncated) return removed;
     markers = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker };
   }
-}
-
-async function presign(
-  bucket: Bucket,
-  key: string,
-  { lifetime_s, content_type, content_disposition }: PresignOptions,
-): Promise<string> {
-  const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner');
-  const get = new bucket.sdk.GetObjectCommand({
-    ...bucket.object(key),
-    ResponseContentType: content_type,
-    ResponseContentDisposition: content_disposition,
-  });
-  return bucket.ask(() => getSignedUrl(bucket.client, get, { expiresIn: lifetime_s }));
 }
