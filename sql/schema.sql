@@ -1006,6 +1006,30 @@ create table open_holds (
 );
 CREATE INDEX open_holds_expiring ON open_holds USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
+create table passkeys (
+  id text not null,
+  user_id text not null,
+  credential_id bytea not null,
+  public_key bytea not null,
+  counter bigint not null,
+  host text not null,
+  transports text[] not null,
+  is_synced boolean not null,
+  name text not null,
+  created_at timestamptz not null,
+  used_at timestamptz,
+  constraint passkeys_credential_id_key UNIQUE (credential_id),
+  constraint passkeys_pkey PRIMARY KEY (id),
+  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth."user"(id) ON DELETE CASCADE,
+  constraint passkeys_counter_check CHECK ((counter >= 0)),
+  constraint passkeys_credential_id_check CHECK (((length(credential_id) >= 1) AND (length(credential_id) <= 1023))),
+  constraint passkeys_host_check CHECK (((length(host) >= 1) AND (length(host) <= 253))),
+  constraint passkeys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 60))),
+  constraint passkeys_public_key_check CHECK (((length(public_key) >= 1) AND (length(public_key) <= 2000))),
+  constraint passkeys_transports_check CHECK ((cardinality(transports) <= 10))
+);
+CREATE INDEX passkeys_of_user ON passkeys USING btree (user_id);
+
 create table projects (
   id text not null,
   account_id text not null,
@@ -1316,6 +1340,14 @@ create table usage_sums (
   constraint usage_sums_pkey PRIMARY KEY (account_id, step, start, key_id, model, kind, project_id),
   constraint usage_sums_step_check CHECK ((step = ANY (ARRAY['hour'::text, 'day'::text])))
 );
+
+create table used_challenges (
+  hash bytea not null,
+  expires_at timestamptz not null,
+  constraint used_challenges_pkey PRIMARY KEY (hash),
+  constraint used_challenges_hash_check CHECK ((length(hash) = 32))
+);
+CREATE INDEX used_challenges_by_end ON used_challenges USING btree (expires_at);
 
 create table webhook_endpoints (
   account_id text not null,

@@ -2,6 +2,7 @@ import package_json from '../package.json' with { type: 'json' };
 import { removeOldAlerts } from './alerts/alert.ts';
 import { watchAccounts, watchService } from './alerts/watch.ts';
 import { removeOldAudit } from './accounts/audit.ts';
+import { removeOldChallenges } from './accounts/passkey-challenges.ts';
 import { removeOldClaims } from './accounts/email-claims.ts';
 import { removeOldDeviceLogins } from './accounts/device-logins.ts';
 import { removeOldLoginLinks } from './accounts/login-links.ts';
@@ -149,6 +150,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await encryptFactorsAgain(app, stopped);
   await removeOldLoginLinks(app.db, now);
   await removeOldClaims(app.db, now);
+  await removeOldChallenges(app.db, now);
   await removeOldDeviceLogins(app.db, now);
   await dropUnusedCircuits(app.db, now);
   await removeEndedLeases(app.db);

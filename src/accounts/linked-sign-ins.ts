@@ -7,6 +7,7 @@ import type { Identity } from './issuers.ts';
 import { addMember } from './members.ts';
 import { SignInProblem } from './sign-in-problem.ts';
 import type { SignInIssuer } from './sign-in-settings.ts';
+import { hasOtherWay, type UsableWays } from './ways-in.ts';
 
 /**
  * People as issuers know them: rows of `auth.account`, by the issuer's address and its own id of the person. An e-mail
@@ -61,23 +62,21 @@ export async function linkSignIn(db: Queryable, { user_id, issuer, identity }: L
 /** `last`: there would be no way in without it. */
 export type Unlinked = { outcome: 'done'; issuer: string } | { outcome: 'missing' } | { outcome: 'last' };
 
-/** Ends a connection of a person, unless it is their last way in: of `issuers` that still work, or a password. */
+/** Ends a connection of a person, unless it is their last way in. */
 export async function unlinkSignIn(
   db: Db,
   { user_id, id }: { user_id: string; id: string },
-  usable: { issuers: readonly string[]; password: boolean },
+  usable: UsableWays,
 ): Promise<Unlinked> {
-  return db.tx(async (tx) => {
+  return db.tx<Unlinked>(async (tx) => {
     await tx.query('select 1 from auth."user" where id = $1 for update', [user_id]);
-    const ways = await tx.query<{ id: string; issuer: string }>(
-      'select id, "providerId" as issuer from auth.account where "userId" = $1',
-      [user_id],
+    const [way] = await tx.query<{ issuer: string }>(
+      `select "providerId" as issuer from auth.account
+        where id = $2 and "userId" = $1 and "providerId" <> 'credential'`,
+      [user_id, id],
     );
-    const way = ways.find((each) => each.id === id && each.issuer !== 'credential');
     if (!way) return { outcome: 'missing' };
-    const usable_names = [...usable.issuers, ...(usable.password ? ['credential'] : [])];
-    const has_other = ways.some((each) => each.id !== id && usable_names.includes(each.issuer));
-    if (!has_other) return { outcome: 'last' };
+    if (!(await hasOtherWay(tx, { user_id, but: id }, usable))) return { outcome: 'last' };
     await tx.query('delete from auth.account where id = $1', [id]);
     return { outcome: 'done', issuer: way.issuer };
   });

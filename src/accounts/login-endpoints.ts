@@ -17,7 +17,8 @@ import {
 import { password_length } from './login-rules.ts';
 import { changedEmailMail, confirmMail, knownEmailMail, signInMail } from './mails.ts';
 import { findInvitation } from './members.ts';
-import { proveSession } from './sessions.ts';
+import { passkeyEndpoints } from './passkey-endpoints.ts';
+import { noteFactorsOfLink, proveSession } from './sessions.ts';
 
 /**
  * Ways in that the library does not have: by a link of ours, by an invitation as somebody new, by an issuer, and the
@@ -36,6 +37,7 @@ export async function loginEndpoints(options: EndpointOptions): Promise<BetterAu
       giveEmail: giveEmail(parts),
       confirmEmail: confirm(parts),
       ...issuerEndpoints(parts),
+      ...passkeyEndpoints(parts),
     },
     hooks: await loginHooks(options),
   };
@@ -57,6 +59,7 @@ function byLink(parts: Parts) {
       return ctx.json({ twoFactorRedirect: true });
     }
     const session = await ctx.context.internalAdapter.createSession(user.id);
+    if (!followed.by_mail) await noteFactorsOfLink(db, session.id);
     await setSessionCookie(ctx, { session, user });
     return ctx.json({ ok: true });
   });

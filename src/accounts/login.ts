@@ -12,6 +12,7 @@ import type { Issuers } from './issuers.ts';
 import { client_address_header, password_length } from './login-rules.ts';
 import type { Mailer } from './mailer.ts';
 import { passwordMail, securityMail } from './mails.ts';
+import { passkeyHostOf } from './relying-party.ts';
 import type { SignInSettings } from './sign-in-settings.ts';
 
 /**
@@ -34,6 +35,8 @@ export type User = {
   /** Came by a link and has no way to sign in yet. */
   is_new: boolean;
   has_password: boolean;
+  /** Has passkeys that sign in at this address. */
+  has_passkeys: boolean;
 };
 
 export type Session = {
@@ -108,7 +111,7 @@ export function openLogin(options: LoginOptions): Login {
     sessionOf: async (headers) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
       const session = await (await library()).api.getSession({ headers: toHeaders(headers) });
-      return session ? readSession(options.db, session, options.now()) : undefined;
+      return session ? readSession(options, session) : undefined;
     },
     close: async () => {
       await hashing.close();
@@ -149,16 +152,20 @@ function hasSessionCookie(header = ''): boolean {
   return header.includes('medley.session_token=');
 }
 
-async function readSession(db: Queryable, { session, user }: LoginSession, now: Date): Promise<Session | undefined> {
+async function readSession(
+  { db, base_url, sign_in, now }: LoginOptions,
+  { session, user }: LoginSession,
+): Promise<Session | undefined> {
   const rows = await db.query<Omit<User, 'id'> & Pick<Session, 'proved_at' | 'has_two_factors'>>(
     `select coalesce(s."provedAt", s."createdAt") as proved_at, u.name, u.email, u."emailVerified" as email_proved,
             (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,
             coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false) as has_two_factors,
             u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
             not exists (select from auth.account a where a."userId" = u.id) as is_new,
-            exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password
+            exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password,
+            exists (select from passkeys p where p.user_id = u.id and p.host = $4) as has_passkeys
        from auth."user" u join auth.session s on s."userId" = u.id where u.id = $1 and s.id = $3`,
-    [user.id, now, session.id],
+    [user.id, now(), session.id, passkeyHostOf(base_url(), sign_in()) ?? ''],
   );
   if (!rows[0]) return undefined; // ended in this very moment
   const { proved_at, has_two_factors, ...person } = rows[0];
@@ -301,6 +308,8 @@ const limits = {
   '/reset-password': { window: 60, max: 10 },
   '/change-password': { window: 60, max: 5 },
   '/two-factor/*': { window: 60, max: 10 },
+  '/passkey/start': { window: 60, max: 60 },
+  '/sign-in/passkey': { window: 60, max: 20 },
   '/issuer/start': { window: 60, max: 30 },
   '/issuer/link': { window: 60, max: 10 },
   '/issuer/callback/*': { window: 60, max: 30 },
@@ -322,7 +331,15 @@ function countedIn(windows: Windows): Counts {
 /** `__Host-` binds a cookie to this very host, over https only (RFC 6265bis, 4.1.3.2). */
 function cookies(secure: boolean): NonNullable<NonNullable<BetterAuthOptions['advanced']>['cookies']> {
   const prefix = secure ? '__Host-medley.' : 'medley.';
-  const named = ['session_token', 'session_data', 'dont_remember', 'two_factor', 'trust_device', 'issuer_state'];
+  const named = [
+    'session_token',
+    'session_data',
+    'dont_remember',
+    'two_factor',
+    'trust_device',
+    'issuer_state',
+    'passkey_browser',
+  ];
   return Object.fromEntries(named.map((name) => [name, { name: prefix + name }]));
 }
 
@@ -334,6 +351,8 @@ const login_paths: ReadonlySet<string> = new Set([
   'POST /sign-in/email',
   'POST /sign-in/link',
   'POST /sign-in/mail',
+  'POST /sign-in/passkey',
+  'POST /passkey/start',
   'POST /prove',
   'POST /set-up',
   'POST /join',

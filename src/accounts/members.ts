@@ -179,7 +179,8 @@ export type Member = {
 /** The people of an account, oldest first. */
 export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {
   return db.query<Member>(
-    `select u.id as user_id, u.name, u.email, m.role, coalesce(u."twoFactorEnabled", false) as two_factor,
+    `select u.id as user_id, u.name, u.email, m.role, coalesce(u."twoFactorEnabled", false)
+              or exists (select from passkeys p where p.user_id = u.id) as two_factor,
             m."createdAt" as created_at
        from auth.member m join auth."user" u on u.id = m."userId" where m."organizationId" = $1 order by m."createdAt", u.id`,
     [account_id],

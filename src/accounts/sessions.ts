@@ -77,6 +77,15 @@ export async function noteTwoFactors(db: Queryable, id: string): Promise<void> {
   await db.query('update auth.session set "hasTwoFactors" = true where id = $1', [id]);
 }
 
+/** The same for the operator's link, by which whoever has lost their passkeys comes back; of no concern to others. */
+export async function noteFactorsOfLink(db: Queryable, id: string): Promise<void> {
+  await db.query(
+    `update auth.session s set "hasTwoFactors" = true
+      where id = $1 and exists (select from passkeys p where p.user_id = s."userId")`,
+    [id],
+  );
+}
+
 /** Removes sessions, and tokens of the login library, that ended before. */
 export async function removeOldSessions(db: Queryable, ended_before: Date): Promise<void> {
   await db.query('delete from auth.session where "expiresAt" < $1', [ended_before]);

@@ -4,6 +4,8 @@ import type { Role } from './roles.ts';
 export type SignInSettings = {
   /** People may have passwords. */
   readonly password: boolean;
+  /** People may have passkeys. */
+  readonly passkeys: boolean;
   /** Operators see the pages of operators after a second factor only. */
   readonly operators_need_second_factor: boolean;
   readonly issuers: readonly SignInIssuer[];

@@ -18,7 +18,8 @@ export type Member = {
 export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {
   return db.query<Member>(
     `select m."userId" as user_id, u.name, case when u.email like '%@' || $2 then null else u.email end as email,
-            m.role, coalesce(u."twoFactorEnabled", false) as two_factor, m."createdAt" as created_at
+            m.role, coalesce(u."twoFactorEnabled", false)
+              or exists (select from passkeys p where p.user_id = u.id) as two_factor, m."createdAt" as created_at
        from auth.member m join auth."user" u on u.id = m."userId"
       where m."organizationId" = $1 order by m.role <> 'owner', lower(u.name), m."userId"`,
     [account_id, no_mail_domain],

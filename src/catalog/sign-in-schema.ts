@@ -80,6 +80,9 @@ export const sign_in = section(
     password: Type.Optional(
       Type.Boolean({ default: true, description: 'People sign in with passwords. False only beside an issuer.' }),
     ),
+    passkeys: Type.Optional(
+      Type.Boolean({ default: true, description: 'People sign in with passkeys, where the address allows them.' }),
+    ),
     operators_need_second_factor: Type.Optional(
       Type.Boolean({ default: false, description: 'The pages of operators open only after a second factor.' }),
     ),

@@ -17,6 +17,7 @@ const presets: ReadonlyMap<string, Preset> = new Map([
 export function signInOf(entry: SignInEntry = {}): SignInSettings {
   return {
     password: entry.password ?? true,
+    passkeys: entry.passkeys ?? true,
     operators_need_second_factor: entry.operators_need_second_factor ?? false,
     issuers: Object.entries(entry.issuers ?? {}).map(([id, issuer]) => issuerOf(id, issuer)),
   };

@@ -61,6 +61,7 @@ import { set_feedback } from './feedback.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
 import { login_endpoints } from './login.ts';
+import { passkey_endpoints } from './passkeys.ts';
 import { get_sign_in, list_sign_ins, unlink_sign_in } from './sign-ins.ts';
 import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
 import { get_ledger_file, list_ledger } from './ledger.ts';
@@ -256,6 +257,7 @@ const endpoints: readonly Endpoint<App>[] = [
   list_sessions,
   list_sign_ins,
   unlink_sign_in,
+  ...passkey_endpoints,
   end_session,
   end_other_sessions,
   get_team,

@@ -6,7 +6,7 @@ import { knownBrowserCookie, knownBrowserOf } from '../accounts/known-browsers.t
 import { isIssuerAnswer, isLoginPath, type LoginAnswer, type Session, type Login } from '../accounts/login.ts';
 import type { SignInSettings } from '../accounts/sign-in-settings.ts';
 import { checkOrigin } from '../accounts/person.ts';
-import { checkProof } from '../accounts/proof.ts';
+import { checkFactorChange, checkProof } from '../accounts/proof.ts';
 import type { Answer, Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
@@ -50,11 +50,16 @@ function checkHead({ base_url, catalog }: Parts, { method, params, headers }: Re
   const path = pathOf(params);
   if (!isLoginPath(method, path)) throw new ApiError('not_found', 'There is nothing here.');
   if (method === 'POST') checkOrigin(headers, new URL(base_url()).origin);
-  const { password, issuers } = catalog.current.settings.sign_in;
+  const { password, passkeys, issuers } = catalog.current.settings.sign_in;
+  if (!passkeys && by_passkey.has(path)) {
+    throw new ApiError('forbidden', 'Nobody signs in with passkeys here.', { code: 'no_passkeys' });
+  }
   if (password || !needs_passwords.has(path)) return;
   const names = issuers.map(({ name }) => name).join(' or ');
   throw new ApiError('forbidden', `There are no passwords here. Sign in with ${names}.`, { code: 'no_passwords' });
 }
+
+const by_passkey: ReadonlySet<string> = new Set(['/passkey/start', '/sign-in/passkey']);
 
 /** Paths for those who have a password, or get one. */
 const needs_passwords: ReadonlySet<string> = new Set([
@@ -76,6 +81,7 @@ async function handleLogin(app: Parts, call: PublicCall) {
   const { method, headers, address } = call;
   const about = needs_session.has(path) ? await app.login.sessionOf(headers) : undefined; // before it is replaced
   if (about && asksProof(path, about)) checkProof(about.proved_at, app.clock.now());
+  if (about && brings_factors.has(path)) checkFactorChange(about);
   if (path === '/two-factor/enable' && about?.user.two_factor === true) {
     throw new ApiError('conflict', 'The second factor is on already. Turn it off first.'); // it would be replaced
   }
@@ -119,6 +125,9 @@ const changes_factor: ReadonlySet<string> = new Set([
   '/two-factor/disable',
   '/two-factor/generate-backup-codes',
 ]);
+
+/** Paths that let somebody in with a second factor from then on, or without one. */
+const brings_factors: ReadonlySet<string> = new Set([...changes_factor, '/issuer/link']);
 
 function asksProof(path: string, { user }: Session): boolean {
   return needs_proof.has(path) || (changes_factor.has(path) && !user.has_password);

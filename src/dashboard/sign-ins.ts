@@ -1,5 +1,7 @@
+import { passkeyHostOf } from '../accounts/relying-party.ts';
 import { listSignIns, unlinkSignIn } from '../accounts/linked-sign-ins.ts';
 import type { SignInIssuer, SignInSettings } from '../accounts/sign-in-settings.ts';
+import type { UsableWays } from '../accounts/ways-in.ts';
 import { ApiError } from '../errors.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { note } from './note.ts';
@@ -12,6 +14,7 @@ import type { LinkedSignInView } from './views/settings.ts';
 type Parts = {
   readonly catalog: { readonly current: { readonly settings: { readonly sign_in: SignInSettings } } };
   readonly mailer: { ready(): boolean };
+  base_url(): string;
 };
 
 /** Everything that the page of signing in offers, for everybody. */
@@ -20,10 +23,11 @@ export const get_sign_in: Endpoint<Parts> = {
   path: '/dash/sign-in',
   public: true,
   docs: { tag: 'Dashboard', summary: 'Ways to sign in', hidden: true, responses: { 200: { description: 'ok' } } },
-  handle: ({ catalog, mailer }) => {
-    const { password, issuers } = catalog.current.settings.sign_in;
+  handle: ({ catalog, mailer, base_url }) => {
+    const { password, passkeys, issuers } = catalog.current.settings.sign_in;
     const view: SignInView = {
       password,
+      passkeys: passkeyHostOf(base_url(), { passkeys }) !== undefined,
       mails: mailer.ready(),
       issuers: issuers.map(({ id, name }) => ({ id, name })),
     };
@@ -43,6 +47,13 @@ export const list_sign_ins = session_endpoint('GET', '/dash/sign-ins', 'signed i
   return { status: 200, body: { data } };
 });
 
+/** Returns what signs people in now. */
+export function usableWays({ catalog, base_url }: Pick<Parts, 'catalog' | 'base_url'>): UsableWays {
+  const { issuers, password, passkeys } = catalog.current.settings.sign_in;
+  const providers = [...issuers.map(({ issuer }) => issuer), ...(password ? ['credential'] : [])];
+  return { providers, passkey_host: passkeyHostOf(base_url(), { passkeys }) };
+}
+
 /** By its host, where it is configured no longer. */
 function nameOf(issuers: readonly SignInIssuer[], address: string): string {
   const configured = issuers.find(({ issuer }) => issuer === address);
@@ -57,15 +68,14 @@ export const unlink_sign_in = session_endpoint(
   async (app, call) => {
     const { user } = call.person;
     const { id = '' } = call.params;
-    const { issuers, password } = app.catalog.current.settings.sign_in;
-    const usable = { issuers: issuers.map(({ issuer }) => issuer), password };
+    const { issuers } = app.catalog.current.settings.sign_in;
     const missing = new ApiError('not_found', 'There is no such sign-in.');
     if (id.includes('\0')) throw missing;
-    const ended = await unlinkSignIn(app.db, { user_id: user.id, id }, usable);
+    const ended = await unlinkSignIn(app.db, { user_id: user.id, id }, usableWays(app));
     if (ended.outcome === 'last') {
       throw new ApiError(
         'conflict',
-        'This is your last way to sign in. Connect another one, or set a password, first.',
+        'This is your last way to sign in. Connect another one, add a passkey, or set a password, first.',
       );
     }
     if (ended.outcome !== 'done') throw missing;

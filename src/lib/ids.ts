@@ -88,7 +88,8 @@ export type IdPrefix =
   | 'item'
   | 'evt'
   | 'whe'
-  | 'feedback';
+  | 'feedback'
+  | 'passkey';
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {

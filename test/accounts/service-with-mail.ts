@@ -6,16 +6,18 @@ import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 export const password = 'correct horse battery';
 
 /** Starts a service that sends mail and believes `x-forwarded-for`, so that people can come from many addresses. */
-export async function startServiceWithMail(): Promise<{ test: TestApp; server: MailServer; stop(): Promise<void> }> {
+export async function startServiceWithMail(
+  env: Record<string, string> = {},
+): Promise<{ test: TestApp; server: MailServer; yaml: string; stop(): Promise<void> }> {
   const server = await startMailServer();
   const mail = `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
   const yaml = `version: 1\n${mail}\nserver: { trusted_proxies: [127.0.0.1/32] }\n`;
-  const test = await startTestApp({ worker: false, yaml });
+  const test = await startTestApp({ worker: false, yaml, env });
   const stop = async () => {
     await test.stop();
     await server.stop();
   };
-  return { test, server, stop };
+  return { test, server, yaml, stop };
 }
 
 /** Sets up the owner of a new account with this proved address, from the address that the headers name. */

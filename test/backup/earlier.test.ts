@@ -83,6 +83,8 @@ const later_tables = [
   'projects',
   'chat_contents',
   'feedback',
+  'passkeys',
+  'used_challenges',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

@@ -11,7 +11,7 @@ const reporter = pathToFileURL(join(import.meta.dirname, '../helpers/loaded-chil
 
 /** Together they take 200 MB, for as long as the process lives; each is loaded where it is first needed. */
 const later = [
-  ...'@aws-sdk/client-s3 @aws-sdk/s3-request-presigner @scalar/fastify-api-reference better-auth fastify gpt-tokenizer h264-mp4-encoder'.split(
+  ...'@aws-sdk/client-s3 @scalar/fastify-api-reference @simplewebauthn/server @smithy/signature-v4 better-auth fastify gpt-tokenizer h264-mp4-encoder'.split(
     ' ',
   ),
   ...'mediabunny nodemailer pdfkit sharp'.split(' '),

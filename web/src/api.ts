@@ -1,5 +1,5 @@
 import { below } from './below.ts';
-import { askForProof } from './proof.ts';
+import { askForProof, type ProofKind } from './proof.ts';
 
 /** An error of the service: a message for people, with the id by which its log knows the request. */
 export class Failure extends Error {
@@ -27,14 +27,21 @@ type Options = { signal?: AbortSignal };
 
 /** Asks who is there once more where the service wants to know, and goes on. */
 async function send<T>(method: string, path: string, body: unknown, options: Options): Promise<T> {
-  try {
-    return await sendOnce<T>(method, path, body, options);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.code !== 'proof_required') throw error;
-    if (await askForProof()) return sendOnce<T>(method, path, body, options);
-    throw error;
+  for (let asked = 0; ; asked += 1) {
+    try {
+      return await sendOnce<T>(method, path, body, options);
+    } catch (error) {
+      const kind = error instanceof Failure ? proof_kinds.get(error.code ?? '') : undefined;
+      if (kind === undefined || asked === proof_kinds.size || !(await askForProof(kind))) throw error;
+    }
   }
 }
+
+/** What would help, by the code of a refusal. */
+const proof_kinds: ReadonlyMap<string, ProofKind> = new Map([
+  ['proof_required', 'any'],
+  ['passkey_required', 'passkey'],
+]);
 
 async function sendOnce<T>(method: string, path: string, body: unknown, { signal }: Options): Promise<T> {
   const init: RequestInit = { method, credentials: 'same-origin' };

@@ -5,11 +5,16 @@
 
 type Answer = (is_given: boolean) => void;
 
-let show: ((answer: Answer) => void) | undefined;
+/** `passkey`: nothing else will do. */
+export type ProofKind = 'any' | 'passkey';
+
+type Dialog = (answer: Answer, kind: ProofKind) => void;
+
+let show: Dialog | undefined;
 let asking: Promise<boolean> | undefined;
 
 /** The dialog says that it is there. Returns what takes that back. */
-export function offerProof(dialog: (answer: Answer) => void): () => void {
+export function offerProof(dialog: Dialog): () => void {
   show = dialog;
   return () => {
     if (show === dialog) show = undefined;
@@ -17,8 +22,9 @@ export function offerProof(dialog: (answer: Answer) => void): () => void {
 }
 
 /** Asks for a proof, once for all acts that wait for it. False if it was not given, or nobody can be asked. */
-export function askForProof(): Promise<boolean> {
-  if (!show) return Promise.resolve(false);
-  asking ??= new Promise<boolean>(show).finally(() => (asking = undefined));
+export function askForProof(kind: ProofKind): Promise<boolean> {
+  const dialog = show;
+  if (!dialog) return Promise.resolve(false);
+  asking ??= new Promise<boolean>((answer) => dialog(answer, kind)).finally(() => (asking = undefined));
   return asking;
 }

@@ -21,6 +21,8 @@ export type Person = {
   /** Came by a link and has no way to sign in yet. */
   is_new: boolean;
   has_password: boolean;
+  /** Has passkeys that sign in at this address. */
+  has_passkeys: boolean;
 };
 
 /** An account as whoever looks at it may use it. */
@@ -50,4 +52,9 @@ export type BalanceView = { balance: Cost; held: Cost; available: Cost };
 export type InvitationView = { account_name: string; email: string; role: Role };
 
 /** The ways in that this service has. `mails`: links can be mailed. */
-export type SignInView = { password: boolean; mails: boolean; issuers: { id: string; name: string }[] };
+export type SignInView = {
+  password: boolean;
+  passkeys: boolean;
+  mails: boolean;
+  issuers: { id: string; name: string }[];
+};

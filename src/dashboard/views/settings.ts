@@ -50,6 +50,19 @@ export type LinkedSignInView = {
   issuer_id: string | null;
 };
 
+/** A passkey. `other_host`: it was made at another address of the service, and does nothing here. */
+export type PasskeyView = {
+  id: string;
+  name: string;
+  created_at: string;
+  used_at: string | null;
+  is_synced: boolean;
+  other_host: string | null;
+};
+
+/** The passkeys of this person. `obstacle`: the reason why browsers offer none at this address. */
+export type PasskeysView = { data: PasskeyView[]; is_on: boolean; obstacle: string | null };
+
 /** An entry of the audit log. */
 /** An entry in a list; the name is null for an account that is deleted, too. */
 export type AuditLineView = AuditView & { account_name: string | null };

@@ -1,5 +1,5 @@
 import { lazy, Suspense, useEffect, useState } from 'react';
-import { offerProof } from '../proof.ts';
+import { offerProof, type ProofKind } from '../proof.ts';
 import type { Me } from '../session.tsx';
 
 /** Loaded when somebody is first asked. */
@@ -9,16 +9,17 @@ const ProofDialog = lazy(() =>
 
 /** The place of the dialog that asks who is there once more. */
 export function Proof({ me }: { me: Me }) {
-  const [answer, setAnswer] = useState<(is_given: boolean) => void>();
-  useEffect(() => offerProof((next) => setAnswer(() => next)), []);
-  if (!answer) return null;
+  const [question, setQuestion] = useState<{ answer: (is_given: boolean) => void; kind: ProofKind }>();
+  useEffect(() => offerProof((answer, kind) => setQuestion({ answer, kind })), []);
+  if (!question) return null;
+  const { answer, kind } = question;
   const end = (is_given: boolean) => {
-    setAnswer(undefined);
+    setQuestion(undefined);
     answer(is_given);
   };
   return (
     <Suspense>
-      <ProofDialog me={me} end={end} />
+      <ProofDialog me={me} kind={kind} end={end} />
     </Suspense>
   );
 }

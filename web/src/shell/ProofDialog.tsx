@@ -1,11 +1,13 @@
-import { Button, Code, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { Button, Code, Divider, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import type { LinkedSignInView } from '../../../src/dashboard/views/settings.ts';
 import { api } from '../api.ts';
 import { below } from '../below.ts';
+import type { ProofKind } from '../proof.ts';
 import { addressOf, type Me } from '../session.tsx';
 import { useWaysIn } from '../ui/Issuers.tsx';
+import { browser_has_passkeys, proveByPasskey } from '../ui/passkeys.ts';
 import { Failed } from '../ui/states.tsx';
 import { Modal } from '../ui/Modal.tsx';
 
@@ -15,7 +17,8 @@ const above_others = 400;
 type Props = { end: (is_given: boolean) => void };
 
 /** Asks who is there once more, before an act that a stolen session must not be good for. */
-export function ProofDialog({ me, end }: Props & { me: Me }) {
+export function ProofDialog({ me, kind, end }: Props & { me: Me; kind: ProofKind }) {
+  const by_passkey = kind === 'passkey' || (me.user.has_passkeys && browser_has_passkeys);
   return (
     <Modal
       opened
@@ -28,11 +31,16 @@ export function ProofDialog({ me, end }: Props & { me: Me }) {
       centered
     >
       <EscapeIsOurs cancel={() => end(false)}>
-        {me.user.has_password ? (
-          <ByPassword email={addressOf(me.user)} end={end} />
-        ) : (
-          <WithoutPassword me={me} end={end} />
-        )}
+        <Stack>
+          {by_passkey && <ByPasskey is_only={kind === 'passkey'} end={end} />}
+          {by_passkey && kind === 'any' && <Divider label="or in another way" />}
+          {kind === 'any' &&
+            (me.user.has_password ? (
+              <ByPassword email={addressOf(me.user)} end={end} />
+            ) : (
+              <WithoutPassword me={me} end={end} />
+            ))}
+        </Stack>
       </EscapeIsOurs>
     </Modal>
   );
@@ -69,6 +77,37 @@ function EscapeIsOurs({ cancel, children }: { cancel: () => void; children: Reac
     return () => document.removeEventListener('keydown', hear);
   }, [cancel]);
   return children;
+}
+
+/** A passkey also gives the session the second factor that it may have begun without. */
+function ByPasskey({ is_only, end }: Props & { is_only: boolean }) {
+  const queries = useQueryClient();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: proveByPasskey,
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['me'] });
+      end(true);
+    },
+  });
+  return (
+    <Stack>
+      {is_only && (
+        <Text size="sm">
+          You signed in without a passkey, and this changes how one signs in as you. If you have lost your passkeys, ask
+          the operator of the service for a sign-in link.
+        </Text>
+      )}
+      {error && <Failed error={error} />}
+      <Button variant={is_only ? 'filled' : 'light'} loading={isPending} onClick={() => mutate()} data-autofocus>
+        Confirm with a passkey
+      </Button>
+      {is_only && (
+        <Button variant="default" onClick={() => end(false)}>
+          Cancel
+        </Button>
+      )}
+    </Stack>
+  );
 }
 
 function ByPassword({ email, end }: Props & { email: string | undefined }) {

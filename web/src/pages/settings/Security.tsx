@@ -9,6 +9,7 @@ import { password_rule } from '../../ui/password.ts';
 import { Failed } from '../../ui/states.tsx';
 import { SetUp } from '../home/SetUp.tsx';
 import { LinkedSignIns } from './LinkedSignIns.tsx';
+import { Passkeys } from './Passkeys.tsx';
 import { Sessions } from './Sessions.tsx';
 import { TwoFactor } from './TwoFactor.tsx';
 
@@ -21,6 +22,7 @@ export function Security() {
         <SetUp />
       ) : (
         <>
+          <Passkeys />
           {me.user.has_password && <Password />}
           <TwoFactor on={me.user.two_factor} />
         </>

@@ -7,6 +7,7 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { browserText } from './browser-text.ts';
 
 /** The person's sessions. */
 export function Sessions() {
@@ -85,29 +86,4 @@ function Row({ session, end }: { session: SessionView; end: (id: string) => void
       </Table.Td>
     </Table.Tr>
   );
-}
-
-const browsers: [RegExp, string][] = [
-  [/Edg\//, 'Edge'],
-  [/OPR\//, 'Opera'],
-  [/Firefox\//, 'Firefox'],
-  [/Chrome\//, 'Chrome'],
-  [/Safari\//, 'Safari'],
-  [/curl\//, 'curl'],
-];
-
-const systems: [RegExp, string][] = [
-  [/iPhone|iPad/, 'iOS'],
-  [/Android/, 'Android'],
-  [/Windows/, 'Windows'],
-  [/Mac OS X/, 'macOS'],
-  [/Linux/, 'Linux'],
-];
-
-/** `Firefox on Linux`: enough to tell one's own from somebody else's. */
-function browserText(user_agent: string | null): string {
-  const named = (list: [RegExp, string][]) => list.find(([form]) => form.test(user_agent ?? ''))?.[1];
-  const [browser, system] = [named(browsers), named(systems)];
-  if (browser === undefined) return user_agent?.slice(0, 40) ?? 'Unknown';
-  return system === undefined ? browser : `${browser} on ${system}`;
 }

@@ -20,7 +20,9 @@ import { api, isRecord } from '../../api.ts';
 import { useMe } from '../../session.tsx';
 import { IssuerButtons, IssuerProblem, useIssuer, useWaysIn } from '../../ui/Issuers.tsx';
 import { Failed } from '../../ui/states.tsx';
+import { browser_has_passkeys } from '../../ui/passkeys.ts';
 import { useArrive, requestedPage } from './arrive.ts';
+import { ByPasskey } from './ByPasskey.tsx';
 import { EntryPage } from './EntryPage.tsx';
 import { ForgottenPassword, MailedLink } from './AskByMail.tsx';
 
@@ -150,12 +152,14 @@ function Ways({ onStep }: StepProps) {
   const ways = useWaysIn();
   const [next] = useState(requestedPage);
   // Whoever has a password need not wait for a list.
-  const { password = true, mails = false, issuers = [] } = ways.data ?? {};
+  const { password = true, passkeys = false, mails = false, issuers = [] } = ways.data ?? {};
+  const by_passkey = passkeys && browser_has_passkeys;
   return (
     <EntryPage title="Sign in">
       <IssuerProblem issuers={issuers} />
       {issuers.length > 0 && <IssuerButtons issuers={issuers} purpose={{ next }} word="Sign in with" />}
-      {password && issuers.length > 0 && <Divider label="or with a password" />}
+      {by_passkey && <ByPasskey />}
+      {password && (by_passkey || issuers.length > 0) && <Divider label="or with a password" />}
       {password ? (
         <ByPassword onStep={onStep} />
       ) : (
@@ -182,7 +186,7 @@ function ByPassword({ onStep }: StepProps) {
         <TextInput
           label="E-mail address"
           type="email"
-          autoComplete="username"
+          autoComplete="username webauthn"
           required
           autoFocus
           {...form.getInputProps('email')}
@@ -209,6 +213,7 @@ function ByPassword({ onStep }: StepProps) {
 
 function SecondFactor() {
   const arrive = useArrive();
+  const ways = useWaysIn();
   const [backup, setBackup] = useState(false);
   const form = useForm({ mode: 'uncontrolled', initialValues: { code: '' } });
   const { mutate, error, isPending } = useMutation({
@@ -242,6 +247,7 @@ function SecondFactor() {
           <Anchor component="button" type="button" size="sm" onClick={() => setBackup(!backup)}>
             {backup ? 'Use the app instead' : 'Use a backup code instead'}
           </Anchor>
+          {ways.data?.passkeys === true && browser_has_passkeys && <ByPasskey />}
         </Stack>
       </form>
     </EntryPage>
