@@ -5,14 +5,14 @@ import type { PasskeyRef, StoredPasskey } from './passkeys.ts';
 import type { RelyingParty } from './relying-party.ts';
 
 /**
- * What browsers and authenticators are asked for, and the check of what they answer (Web Authentication, levels 2 and 3).
+ * Questions to browsers and authenticators, and the check of their answers (Web Authentication, levels 2 and 3).
  * The authenticator always verifies its user, so that a passkey is two factors: the device, and what unlocks it.
  */
 
 /** EdDSA, ES256 and RS256 (RFC 9053 and 8812): one of them has every authenticator. */
 const algorithms = [-8, -7, -257];
 
-/** What the browser needs to ask an authenticator, as JSON. */
+/** A question for an authenticator, as browsers take it. */
 export type AssertionOptions = {
   challenge: string;
   rpId: string;
@@ -87,8 +87,8 @@ export function readCreation(value: unknown): PasskeyAnswer<RegistrationResponse
   const { id, response, clientDataJSON, challenge } = read;
   const attestationObject = base64In(response, 'attestationObject', 20_000);
   if (attestationObject === undefined) return undefined;
-  const made = { clientDataJSON, attestationObject };
-  const json = { id, rawId: id, type: 'public-key' as const, clientExtensionResults: {}, response: made };
+  const attested = { clientDataJSON, attestationObject };
+  const json = { id, rawId: id, type: 'public-key' as const, clientExtensionResults: {}, response: attested };
   return { credential_id: Buffer.from(id, 'base64url'), challenge, json };
 }
 

@@ -20,15 +20,24 @@ import {
 import { checkFactorChange } from '../accounts/proof.ts';
 import { relyingPartyOf, type RelyingParty } from '../accounts/relying-party.ts';
 import { endOtherSessions, noteTwoFactors, proveSession } from '../accounts/sessions.ts';
-import type { App } from '../app.ts';
+import type { SignInSettings } from '../accounts/sign-in-settings.ts';
 import { ApiError } from '../errors.ts';
 import type { SessionCall } from '../http/endpoint.ts';
+import type { Clock } from '../lib/clock.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
 import { tellByMail } from './security-mail.ts';
 import { usableWays } from './sign-ins.ts';
 import type { PasskeysView } from './views/settings.ts';
+
+/** The parts of the app that a challenge takes. */
+type Parts = {
+  readonly catalog: { readonly current: { readonly settings: { readonly sign_in: SignInSettings } } };
+  readonly secret: string;
+  readonly clock: Clock;
+  base_url(): string;
+};
 
 /** Lists the passkeys of this person, and the reason why they can add none, if there is one. */
 const list_passkeys = session_endpoint('GET', '/dash/passkeys', 'signed in', async (app, { person }) => {
@@ -84,8 +93,8 @@ const add_passkey = session_endpoint(
     if (!checked)
       throw wrong('credential', 'This device answered something that is no passkey for this page. Try another.');
     const { user } = person;
-    const made = { user_id: user.id, name, host: party.host, credential_id: answer.credential_id };
-    const passkey = { ...made, ...checked, transports: transportsIn(body?.['credential']) };
+    const row = { user_id: user.id, name, host: party.host, credential_id: answer.credential_id };
+    const passkey = { ...row, ...checked, transports: transportsIn(body?.['credential']) };
     const added = await addPasskey(app.db, passkey, challenge, now);
     if (added.outcome !== 'done') throw notAdded(added.outcome);
     await noteTwoFactors(app.db, person.session_id);
@@ -169,7 +178,7 @@ export const passkey_endpoints = [
 ];
 
 /** Throws ApiError 409 where there are no passkeys. */
-function partyOf(app: Pick<App, 'base_url' | 'catalog'>): RelyingParty {
+function partyOf(app: Pick<Parts, 'base_url' | 'catalog'>): RelyingParty {
   if (!app.catalog.current.settings.sign_in.passkeys) {
     throw new ApiError('conflict', 'The operator of this service has switched passkeys off.');
   }
@@ -178,7 +187,7 @@ function partyOf(app: Pick<App, 'base_url' | 'catalog'>): RelyingParty {
   return party;
 }
 
-function beginFor(app: App, { session_id }: Person, purpose: ChallengePurpose) {
+function beginFor(app: Parts, { session_id }: Person, purpose: ChallengePurpose) {
   partyOf(app);
   const now = () => new Date(app.clock.now());
   const begun = challengeFor({ ...app, now }, { purpose, holder: session_id });

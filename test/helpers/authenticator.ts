@@ -1,10 +1,10 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 
-/** What a service asks an authenticator for, as far as it reads that. */
+/** Questions of a service, as far as the authenticator reads them. */
 export type CreationAsked = { challenge: string; rp: { id: string }; user: { id: string } };
 export type AssertionAsked = { challenge: string; rpId: string };
 
-/** What is not as it should be. */
+/** Everything that may differ from a right answer. */
 export type Deviations = {
   origin?: string;
   type?: string;

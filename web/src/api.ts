@@ -27,17 +27,17 @@ type Options = { signal?: AbortSignal };
 
 /** Asks who is there once more where the service wants to know, and goes on. */
 async function send<T>(method: string, path: string, body: unknown, options: Options): Promise<T> {
-  for (let asked = 0; ; asked += 1) {
+  for (let proofs = 0; ; proofs += 1) {
     try {
       return await sendOnce<T>(method, path, body, options);
     } catch (error) {
       const kind = error instanceof Failure ? proof_kinds.get(error.code ?? '') : undefined;
-      if (kind === undefined || asked === proof_kinds.size || !(await askForProof(kind))) throw error;
+      if (kind === undefined || proofs === proof_kinds.size || !(await askForProof(kind))) throw error;
     }
   }
 }
 
-/** What would help, by the code of a refusal. */
+/** Proofs that would help, by the code of a refusal. */
 const proof_kinds: ReadonlyMap<string, ProofKind> = new Map([
   ['proof_required', 'any'],
   ['passkey_required', 'passkey'],

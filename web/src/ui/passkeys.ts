@@ -8,10 +8,10 @@ import { api } from '../api.ts';
 
 const library = () => import('@simplewebauthn/browser');
 
-/** Whether this browser knows passkeys at all. */
+/** True where this browser knows passkeys at all. */
 export const browser_has_passkeys = 'PublicKeyCredential' in globalThis;
 
-/** Whether it offers them in a field for the user name, among what it fills in. */
+/** Tells whether it offers them in a field for the user name, among what it fills in. */
 export async function browserFillsPasskeys(): Promise<boolean> {
   return browser_has_passkeys && (await library()).browserSupportsWebAuthnAutofill();
 }

@@ -24,10 +24,10 @@ export function ByPasskey() {
     latest.current = arrive;
   });
   useEffect(() => {
-    const made = offerPasskeys();
-    offer.current = made;
-    made.is_chosen.then((is_chosen) => (is_chosen ? latest.current() : undefined)).catch(setRefusal);
-    return () => void made.end();
+    const begun = offerPasskeys();
+    offer.current = begun;
+    begun.is_chosen.then((is_chosen) => (is_chosen ? latest.current() : undefined)).catch(setRefusal);
+    return () => void begun.end();
   }, [round]);
   const error = press.error ?? refusal;
   return (
