@@ -36,12 +36,6 @@ export async function refsOfPasskeys(db: Queryable, user_id: string, host: strin
   ]);
 }
 
-/** Tells whether this person can sign in by a passkey at this host. */
-export async function hasPasskeys(db: Queryable, user_id: string, host: string): Promise<boolean> {
-  const rows = await db.query('select 1 from passkeys where user_id = $1 and host = $2 limit 1', [user_id, host]);
-  return rows.length > 0;
-}
-
 /** A passkey that an authenticator has made. */
 export type NewPasskey = {
   user_id: string;
