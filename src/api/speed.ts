@@ -1,4 +1,5 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
+import { idsOfList } from '../catalog/key-models.ts';
 import { speed_rows_max, speedGroupNamed, speedOf } from '../chat/speed.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
@@ -26,7 +27,8 @@ export const get_speed: Endpoint<Parts> = {
     description:
       'How long calls and tasks took and how many failed, grouped, with the most first. Median (p50) and 95th ' +
       'percentile (p95) of the time to the first word of a chat answer, and of the whole. Calls that their caller got ' +
-      'wrong or left are not counted. Days are in UTC. Default: the last 24 hours by model.',
+      'wrong or left are not counted. A key with a list of models sees those of its list. Days are in UTC. Default: the ' +
+      'last 24 hours by model.',
     query: {
       from: { description: 'Begun at this time or later, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Begun before this time, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
@@ -48,14 +50,15 @@ export const get_speed: Endpoint<Parts> = {
 };
 
 async function handleSpeed(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
-  const { account } = caller;
+  const { account, key } = caller;
   const range = readSpeedRange(app.clock, query);
   const group_by = readGroups(query.get('group_by') ?? 'model', speedGroupNamed, group_names);
   if (group_by.includes('route') && !app.catalog.current.settings.routing.by_caller) {
     const message = 'The operator of this service does not name routes to callers.';
     throw new ApiError('invalid_request', message, { param: 'group_by' });
   }
-  const rows = await speedOf(reading(app, { key: account.id, gone }), { account_id: account.id, ...range }, group_by);
+  const filter = { account_id: account.id, models: idsOfList(app.catalog.current, key.models), ...range };
+  const rows = await speedOf(reading(app, { key: account.id, gone }), filter, group_by);
   const { from, to } = range;
   return {
     status: 200,

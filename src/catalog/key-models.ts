@@ -24,6 +24,17 @@ export function isModelAllowed({ models, aliases }: Omit<Offer, 'retired'>, list
   });
 }
 
+/** Returns the ids and the beginnings of ids that a list stands for, also those of models that have ended; undefined for all. */
+export function idsOfList(
+  offer: Omit<Offer, 'retired'>,
+  list: KeyModels,
+): { ids: readonly string[]; prefixes: readonly string[] } | undefined {
+  if (!list) return undefined;
+  const prefixes = list.filter((entry) => entry.endsWith('/*')).map((entry) => entry.slice(0, -1));
+  const behind = list.flatMap((entry) => aliasNamed(offer, entry)?.weighted_models.map(({ model }) => model) ?? []);
+  return { ids: [...list, ...behind], prefixes };
+}
+
 /** Refuses a model that the key may not use; `name` is what the caller calls it. Throws ApiError 403. */
 export function checkModelAllowed(
   offer: Omit<Offer, 'retired'>,

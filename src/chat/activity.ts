@@ -27,6 +27,8 @@ export type ActivityFilter = {
   error_type?: string;
   model?: string;
   key_id?: string;
+  /** Keys of a project. */
+  key_ids?: readonly string[];
   /** The end user that the caller named. */
   end_user?: string;
   /** One of the tags in the metadata. */
@@ -88,6 +90,7 @@ async function readTasks(db: Db, filter: ActivityFilter, place: Place) {
     ...(tag !== undefined && { tag }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
+    ...(filter.key_ids && { key_ids: filter.key_ids }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
@@ -118,6 +121,7 @@ async function readChats(db: Db, filter: ActivityFilter, place: Place) {
     ...(pairs.length > 0 && { metadata }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
+    ...(filter.key_ids && { key_ids: filter.key_ids }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };

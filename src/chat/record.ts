@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { makeBatcher } from '../db/batcher.ts';
 import { conditionsOf } from '../db/conditions.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
+import { dearestIds, type Dearest } from '../db/dearest.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
 import { firstIdSince } from '../lib/ids.ts';
@@ -282,6 +283,8 @@ export type RecordFilter = {
   id?: string;
   model?: string;
   key_id?: string;
+  /** Only of one of these keys. */
+  key_ids?: readonly string[];
   /** Only calls that ended well, or only the others. */
   ok?: boolean;
   error_type?: string;
@@ -302,26 +305,21 @@ export async function listRecords(
   db: Queryable,
   filter: RecordFilter,
 ): Promise<{ lines: RecordLine[]; has_more: boolean }> {
-  const { account_id, after, before, id, model, key_id, ok, error_type, created_after, created_before, limit } = filter;
-  const { end_user, tag, metadata } = filter;
+  const { after, before, id, model, key_id, key_ids, ok, error_type, end_user, tag, metadata, limit } = filter;
   const { text, values } = conditionsOf([
-    ['account_id = ?', account_id],
+    ...rangeOf(filter),
     ['id < ?', after],
     ['id > ?', before],
     ['id = ?', id],
     ['model = ?', model],
     ['key_id = ?', key_id],
+    ['key_id = any(?)', key_ids],
     ['error_type = ?', error_type],
     ['end_user = ?', end_user],
     ['metadata @> ?::jsonb', metadata && JSON.stringify(metadata)],
     ['exists (select from tags_in(metadata) where tag = ?)', tag],
-    ['id > ?', created_after && firstIdSince('req', Math.max(0, created_after.getTime() - id_slack_ms))],
-    ['id < ?', created_before && firstIdSince('req', Math.max(0, created_before.getTime() + id_slack_ms))],
-    ['created_at >= ?', created_after],
-    ['created_at < ?', created_before],
   ]);
-  const is_failed = ok === undefined ? error_type !== undefined || undefined : !ok;
-  const outcome = is_failed === undefined ? '' : is_failed ? ' and status >= 400' : ' and status < 400';
+  const outcome = outcomeText(ok ?? (error_type === undefined ? undefined : false));
   const rows = await db.query<RecordLine>(
     `select ${line_columns} from chat_calls where ${text}${outcome}
       order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`,
@@ -352,6 +350,56 @@ export async function listAllRecords(
       order by created_at desc, id desc limit $${values.length + 1}`,
     [...values, filter.limit + 1],
   );
+}
+
+/** The calls of a time with the highest cost, first: among its newest `compared_max`. */
+export async function dearestRecords(
+  db: Queryable,
+  filter: Pick<
+    RecordFilter,
+    'account_id' | 'model' | 'key_id' | 'key_ids' | 'ok' | 'limit' | 'created_after' | 'created_before'
+  >,
+  compared_max: number,
+): Promise<Omit<Dearest, 'ids'> & { lines: RecordLine[] }> {
+  const { account_id, model, key_id, key_ids, ok, limit } = filter;
+  const range = rangeOf(filter);
+  const { text, values } = conditionsOf([
+    ...range,
+    ['model = ?', model],
+    ['key_id = ?', key_id],
+    ['key_id = any(?)', key_ids],
+  ]);
+  const place = conditionsOf(range).text; // with the first of the same values
+  const rows = `select account_id, id, model, key_id, status, cost, created_at from chat_calls where ${place}`;
+  const { ids, ...compared } = await dearestIds(
+    db,
+    { rows, only: text + outcomeText(ok), values },
+    { limit, compared_max },
+  );
+  const lines = await db.query<RecordLine>(
+    `select ${line_columns} from chat_calls where account_id = $1 and id = any($2)
+      order by cost desc, id desc`,
+    [account_id, ids],
+  );
+  return { lines, ...compared };
+}
+
+function outcomeText(ok: boolean | undefined): string {
+  return ok === undefined ? '' : ok ? ' and status < 400' : ' and status >= 400';
+}
+
+function rangeOf({
+  account_id,
+  created_after,
+  created_before,
+}: Pick<RecordFilter, 'account_id' | 'created_after' | 'created_before'>) {
+  return [
+    ['account_id = ?', account_id],
+    ['id > ?', created_after && firstIdSince('req', Math.max(0, created_after.getTime() - id_slack_ms))],
+    ['id < ?', created_before && firstIdSince('req', Math.max(0, created_before.getTime() + id_slack_ms))],
+    ['created_at >= ?', created_after],
+    ['created_at < ?', created_before],
+  ] as const;
 }
 
 const marked = 50;

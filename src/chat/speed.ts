@@ -37,6 +37,8 @@ export type SpeedRow = Speed & { names: string[] };
 export type SpeedRange = EndedRange & {
   model?: string | undefined;
   key?: string | undefined;
+  /** Only models with one of these ids, or a beginning of theirs. */
+  models?: { ids: readonly string[]; prefixes: readonly string[] } | undefined;
   /** The metric of feedback. */
   feedback?: string | undefined;
 };
@@ -65,6 +67,7 @@ export async function speedOf(
   const only = [
     ...(range.model === undefined ? [] : [`model = ${bind(range.model)}`]),
     ...(range.key === undefined ? [] : [`key_id = ${bind(range.key)}`]),
+    ...(range.models === undefined ? [] : [isOneOf(range.models, bind)]),
   ];
   const rows = await db.query<Summed>(
     `with ended as (${ended}),
@@ -84,6 +87,11 @@ export async function speedOf(
     values,
   );
   return rows.map((row) => speedRow(row, groups.length));
+}
+
+function isOneOf({ ids, prefixes }: NonNullable<SpeedRange['models']>, bind: Bind): string {
+  const begins = `exists (select 1 from unnest(${bind(prefixes)}::text[]) p (prefix) where starts_with(model, p.prefix))`;
+  return `(model = any(${bind(ids)}) or ${begins})`;
 }
 
 /** An answer that came at once, and one that was not streamed, say nothing about tokens per second. */

@@ -5,6 +5,7 @@ import {
   deleteAccount,
   findAccount,
   listAccounts,
+  renameAccount,
   searchAccounts,
   setAccountStatus,
   setKeepsResponses,
@@ -42,6 +43,9 @@ export function accountCommands(account: Command): void {
 
   says(account.command('list').description('all accounts with their balances'), () => withApp(listAll));
   says(account.command('show <account>').description('one account'), (id = '') => withApp((app) => showOne(app, id)));
+  says(account.command('rename <account> <name>').description('give an account another name'), (id = '', name = '') =>
+    withApp((app) => renameOne(app, id, name)),
+  );
   for (const [verb, status] of [
     ['block', 'blocked'],
     ['unblock', 'active'],
@@ -68,6 +72,8 @@ export function accountCommands(account: Command): void {
   );
 }
 
+const name_length_max = 200;
+
 async function createOne(
   app: CommandApp,
   options: { name?: string; currency?: string; credit?: string },
@@ -81,7 +87,7 @@ async function createOne(
       2,
     );
   }
-  const name = readText(options.name, '--name', 200);
+  const name = readText(options.name, '--name', name_length_max);
   const initial_credit = readMoney(options.credit ?? '0', '--credit');
   const account = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
   const details = { name, currency, credit: exact(initial_credit) };
@@ -154,6 +160,14 @@ async function showOne(app: CommandApp, id: string): Promise<CommandResult> {
       .map(([name, value]) => `${name.padEnd(10)}  ${value}`)
       .join('\n'),
   };
+}
+
+async function renameOne(app: CommandApp, account_id: string, text: string): Promise<CommandResult> {
+  const name = readText(text.trim(), 'NAME', name_length_max);
+  const { id } = await requireAccount(app, account_id);
+  const before = await renameAccount(app.db, id, name);
+  await note(app, { account_id: id, action: 'account.rename', subject: id, details: { name, name_before: before } });
+  return { json: { id, name }, text: `${id} is named ${name}` };
 }
 
 async function setStatus(app: CommandApp, id: string, status: Account['status']): Promise<CommandResult> {

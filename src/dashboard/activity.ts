@@ -5,13 +5,19 @@ import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
+import { budgetsOf } from '../money/ledger.ts';
+import { readDearest } from './activity-dearest.ts';
 import { renderChat } from './chats.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keyNames, renderLine } from './tasks.ts';
 import { fileName } from './usage.ts';
-import type { ActivityLine, ExportColumn, Page } from './views/activity.ts';
+import type { ActivityLine, ActivityPage, ExportColumn } from './views/activity.ts';
+
+/** The parts of the app that lists of activity take. */
+type Parts = { readonly db: Db; readonly clock: Clock };
 
 const text = { type: 'string' };
 const filters = {
@@ -21,9 +27,10 @@ const filters = {
   outcome: { description: 'ok or failed.', schema: text },
   model: { description: 'Only this model.', schema: text },
   key: { description: 'Only of this key.', schema: text },
+  project: { description: 'Only of keys that are in this project now.', schema: text },
   from: { description: 'Created at this time or later.', schema: text },
   to: { description: 'Created before this time.', schema: text },
-  sort: { description: 'newest (first) or oldest.', schema: text },
+  sort: { description: 'newest (first), oldest, or cost: the highest, of 30 days without `from`.', schema: text },
 };
 const paging = {
   limit: { description: 'Number of lines.', schema: { type: 'integer' } },
@@ -48,7 +55,7 @@ export const get_activity_jsonl = account_endpoint('GET', '/activity.jsonl', 're
 
 const words_max = 200;
 
-function readFilter(query: Query, account_id: string): ActivityFilter {
+async function readFilter(app: Parts, query: Query, account_id: string): Promise<ActivityFilter> {
   const words = query.get('q')?.trim();
   if (words !== undefined && words.length > words_max) {
     throw new ApiError('invalid_request', `q must have at most ${words_max} characters.`, { param: 'q' });
@@ -57,21 +64,34 @@ function readFilter(query: Query, account_id: string): ActivityFilter {
   const outcome = oneOf(query, 'outcome', ['ok', 'failed']);
   const [model, key_id] = [query.get('model'), query.get('key')];
   const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
+  const oldest_first = oneOf(query, 'sort', ['newest', 'oldest', 'cost']) === 'oldest';
+  const project = query.get('project');
+  const key_ids = project === undefined ? undefined : await keysInProject(app, account_id, project);
   return {
     account_id,
     of: oneOf(query, 'of', ['all', 'tasks', 'chats']) ?? 'all',
-    oldest_first: oneOf(query, 'sort', ['newest', 'oldest']) === 'oldest',
+    oldest_first,
     ...(words !== undefined && words !== '' && { words }),
     ...(status && { status }),
     ...(outcome && { ok: outcome === 'ok' }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
+    ...(key_ids && { key_ids }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
 }
 
-async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
+/** Returns the keys that are in a project now: calls and tasks do not store theirs. */
+async function keysInProject({ db, clock }: Parts, account_id: string, project: string): Promise<string[]> {
+  const budgets = await budgetsOf(db, account_id, new Date(clock.now()));
+  return budgets.flatMap(({ key_id, project_id }) => (project_id === project ? [key_id] : []));
+}
+
+async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
+  if (call.query.get('sort') === 'cost') return handleDearest(app, call);
+  const { db } = app;
+  const { account, query } = call;
   const after = query.get('after');
   if (after !== undefined && !isId('task', after) && !isId('req', after)) {
     throw new ApiError('invalid_request', 'after must be the id of a task or of a call.', { param: 'after' });
@@ -79,10 +99,34 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25;
   const place = { limit, ...(after !== undefined && { after }) };
   const [{ lines, has_more }, names] = await Promise.all([
-    readLines(db, readFilter(query, account.id), place),
+    readLines(db, await readFilter(app, query, account.id), place),
     keyNames(db, account.id),
   ]);
-  const page: Page<ActivityLine> = { data: lines.map((line) => lineView(account.id, line, names)), has_more };
+  const page: ActivityPage = { data: lines.map((line) => lineView(account.id, line, names)), has_more };
+  return { status: 200, body: page };
+}
+
+/** Without a beginning, so long is compared. */
+const dearest_ms = 30 * 86_400_000;
+const dearest_max = 100;
+
+/** One page: behind the highest costs nobody looks for more, and a further page would compare everything again. */
+async function handleDearest(app: Parts, { account, query }: AccountCall): Promise<Answer> {
+  const { db, clock } = app;
+  const filter = await readFilter(app, query, account.id);
+  if (filter.words !== undefined)
+    throw new ApiError('invalid_request', 'q cannot be combined with sort=cost.', { param: 'q' });
+  const { created_before = new Date(clock.now()) } = filter;
+  const created_after = filter.created_after ?? new Date(created_before.getTime() - dearest_ms);
+  const [{ lines, cut_since }, names] = await Promise.all([
+    readDearest(db, { ...filter, created_after, created_before }, dearest_max),
+    keyNames(db, account.id),
+  ]);
+  const page: ActivityPage = {
+    data: lines.map((line) => lineView(account.id, line, names)),
+    has_more: false,
+    compared: { from: created_after.toISOString(), cut_since: cut_since?.toISOString() ?? null },
+  };
   return { status: 200, body: page };
 }
 
@@ -91,13 +135,13 @@ function lineView(account_id: string, line: Line, names: ReadonlyMap<string, str
   return { what: 'chat', ...renderChat(line.line, names) };
 }
 
-async function handleCsv({ db }: { db: Db }, call: AccountCall): Promise<Answer> {
-  const { columns, name, rows } = await fileOf(db, call);
+async function handleCsv(app: Parts, call: AccountCall): Promise<Answer> {
+  const { columns, name, rows } = await fileOf(app, call);
   return csvAnswer(name, columns, rows);
 }
 
-async function handleJsonl({ db }: { db: Db }, call: AccountCall): Promise<Answer> {
-  const { columns, name, rows } = await fileOf(db, call);
+async function handleJsonl(app: Parts, call: AccountCall): Promise<Answer> {
+  const { columns, name, rows } = await fileOf(app, call);
   return {
     status: 200,
     body: Readable.from(jsonLines(columns, rows)),
@@ -108,8 +152,9 @@ async function handleJsonl({ db }: { db: Db }, call: AccountCall): Promise<Answe
   };
 }
 
-async function fileOf(db: Db, { account, query }: AccountCall) {
-  const filter = readFilter(query, account.id);
+async function fileOf(app: Parts, { account, query }: AccountCall) {
+  const { db } = app;
+  const filter = await readFilter(app, query, account.id);
   const columns = readColumns(query);
   const names = await keyNames(db, account.id);
   const range = { from: filter.created_after, to: filter.created_before };

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { accountNames } from '../accounts/accounts.ts';
+import { idsIn, namesInAudit } from '../accounts/audit-names.ts';
 import { exportAudit, listAudit, type AuditEntry, type AuditFilter } from '../accounts/audit.ts';
 import type { Db } from '../db/database.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
@@ -50,12 +51,15 @@ function renderEntry(entry: AuditEntry): AuditView {
 
 async function pageOf(db: Db, filter: Filter): Promise<Answer> {
   const { entries, has_more } = await listAudit(db, { limit: page_size, ...filter });
-  const names = await accountNames(
-    db,
-    entries.flatMap(({ account_id }) => account_id ?? []),
-  );
+  const account_ids = entries.flatMap(({ account_id }) => account_id ?? []);
+  const [accounts, names] = await Promise.all([accountNames(db, account_ids), namesInAudit(db, entries)]);
   const named = (entry: AuditEntry): AuditLineView => {
-    return { ...renderEntry(entry), account_name: names.get(entry.account_id ?? '') ?? null };
+    const own = idsIn(entry).flatMap((id) => {
+      const name = names.get(id);
+      return name === undefined ? [] : [[id, name]];
+    });
+    const account_name = accounts.get(entry.account_id ?? '') ?? null;
+    return { ...renderEntry(entry), account_name, names: Object.fromEntries(own) };
   };
   const page: Page<AuditLineView> = { data: entries.map(named), has_more };
   return { status: 200, body: page };

@@ -24,6 +24,7 @@ import {
   admin_margins_file,
   admin_resend,
 } from './admin-lists.ts';
+import { admin_prices } from './admin-prices.ts';
 import {
   admin_drain_route,
   admin_models,
@@ -215,6 +216,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_fail_task,
   admin_margins,
   admin_margins_file,
+  admin_prices,
   admin_audit,
   admin_audit_csv,
   admin_audit_jsonl,

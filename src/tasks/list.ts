@@ -1,5 +1,6 @@
 import { conditionsOf } from '../db/conditions.ts';
 import type { Db, Queryable } from '../db/database.ts';
+import { dearestIds, type Dearest } from '../db/dearest.ts';
 import { firstIdSince } from '../lib/ids.ts';
 import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
 
@@ -117,22 +118,29 @@ function placeOf({
 const tag_condition = `exists (select from string_to_table(readable_metadata(metadata) ->> 'tags', ',') part where trim(part) = ?)`;
 
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
-  const { id, status, model, key_id, error_type, tag, created_after, created_before } = filter;
+  const { id, status, model, key_id, key_ids, error_type, tag } = filter;
   return conditionsOf([
     ...placeOf(filter),
     ['id = ?', id],
     ['status = ?', status],
     ['model = ?', model],
     ['key_id = ?', key_id],
+    ['key_id = any(?)', key_ids],
     ['error_type = ?', error_type],
     // The first rules out nearly all, without reading JSON.
     ['strpos(metadata, ?) > 0', tag === undefined ? undefined : JSON.stringify(tag).slice(1, -1)],
     [tag_condition, tag],
+    ...rangeOf(filter),
+    ...more,
+  ]);
+}
+
+function rangeOf({ created_after, created_before }: Pick<LineFilter, 'created_after' | 'created_before'>): Filter[] {
+  return [
     ['id > ?', created_after && firstIdSince('task', Math.max(0, created_after.getTime() - id_slack_ms))],
     ['id < ?', created_before && firstIdSince('task', Math.max(0, created_before.getTime() + id_slack_ms))],
     ['created_at < ?', created_before],
-    ...more,
-  ]);
+  ];
 }
 
 function partsBy(status: TaskStatus | undefined): string[] {
@@ -181,6 +189,8 @@ export type TaskLine = Pick<
 
 export type LineFilter = Omit<TaskFilter, 'metadata'> & {
   key_id?: string;
+  /** Only of one of these keys. */
+  key_ids?: readonly string[];
   id?: string;
   error_type?: string;
   /** One of the tags in the metadata. */
@@ -211,6 +221,31 @@ function pageWith(rows: readonly LineRow[], { before, limit }: LineFilter): Line
     return { ...line, prompt: promptOf(prompt_whole, prompt_cut) };
   });
   return { lines: before === undefined ? lines : lines.toReversed(), has_more: rows.length > limit };
+}
+
+/** The tasks of a time with the highest cost, first: among its newest `compared_max`. */
+export async function dearestTaskLines(
+  db: Queryable,
+  filter: Omit<LineFilter, 'after' | 'before' | 'id'>,
+  compared_max: number,
+): Promise<Omit<Dearest, 'ids'> & { lines: TaskLine[] }> {
+  const { account_id, limit, status, model, key_id, key_ids, created_after } = filter;
+  const range: Filter[] = [...placeOf(filter), ...rangeOf(filter), ['created_at >= ?', created_after]];
+  const { text, values } = conditionsOf([
+    ...range,
+    ['status = ?', status],
+    ['model = ?', model],
+    ['key_id = ?', key_id],
+    ['key_id = any(?)', key_ids],
+  ]);
+  const place = conditionsOf(range).text; // with the first of the same values
+  const rows = `select account_id, id, model, key_id, status, cost, created_at from tasks where ${place}`;
+  const { ids, ...compared } = await dearestIds(db, { rows, only: text, values }, { limit, compared_max });
+  const lines = await db.query<LineRow>(
+    `select ${line_columns} from tasks where account_id = $1 and id = any($2) order by cost desc, id desc`,
+    [account_id, ids],
+  );
+  return { lines: pageWith(lines, { account_id, limit }).lines, ...compared };
 }
 
 type LineRow = Omit<TaskLine, 'prompt'> & { prompt_whole: string | null; prompt_cut: string | null };

@@ -194,3 +194,26 @@ it('a line of a batch with another model fails alone', async () => {
     response: { status_code: 403, body: { error: { code: 'model_not_allowed' } } },
   });
 });
+
+it.each<[string, string[], string[]]>([
+  ['ids', ['acme/ant'], ['acme/ant']],
+  ['a beginning', ['acme/*'], ['acme/ant', 'acme/oai']],
+  ['an alias', ['both'], ['acme/ant', 'acme/oai']],
+  ['another model', ['sandbox/image'], []],
+])('the report of speed of a key for %s has the models of its list alone', async (_, models, shown) => {
+  const open = await stage.test.client();
+  const limited = await stage.test.client({ account_id: open.account_id });
+  await changeKeyRules(stage.test.app.db, limited.key_id, { ...no_rules, models });
+  stage.test.app.authenticator.invalidate();
+  await open.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages });
+  await open.call('POST', '/v1/messages', { model: 'acme/ant', messages, max_tokens: 5 });
+  const namesOf = async ({ call }: Client) => {
+    const { data } = (await call('GET', '/v1/speed')).json;
+    return data.map(({ model }: { model: string }) => model).toSorted();
+  };
+  await expect.poll(() => namesOf(open)).toEqual(['acme/ant', 'acme/oai']);
+  expect(await namesOf(limited)).toEqual(shown);
+  expect((await limited.call('GET', '/v1/speed?model=acme/oai')).json.data).toHaveLength(
+    shown.includes('acme/oai') ? 1 : 0,
+  );
+});

@@ -1,11 +1,11 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { limits, mediaModel, required_prompt } from '../helpers/catalog.ts';
-import { contextOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 
@@ -142,7 +142,7 @@ test('operators see the names of accounts, and find one by typing a part of its 
 });
 
 test('a filter takes what is typed: the first choice that fits, by Enter', limit, async () => {
-  const page = await open('/activity');
+  const page = await open('/activity?tab=tasks');
   const keyboard = keyboardOf(page);
   await keyboard.tabTo('combobox', 'Status');
   await page.keyboard.type('fai');
@@ -185,6 +185,155 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await page.context().close();
   });
 }
+
+for (const [look, options] of [
+  ['light', { colorScheme: 'light' }],
+  ['dark, on a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+] as const) {
+  test(`the page of prices has the price, the cost and the margin of each route (${look})`, limit, async () => {
+    const page = await open('/admin/prices', options);
+    const table = page.getByRole('table', { name: 'Prices and costs of models' });
+    const loss = table.getByRole('row', { name: /test\/loss/ });
+    await loss.getByText('$0.02 per image').waitFor();
+    await loss.getByText('$0.05 per image').waitFor();
+    await loss.getByText('−150 %').waitFor();
+    await loss.getByText('Loss', { exact: true }).waitFor();
+    await table
+      .getByRole('row', { name: /test\/gain/ })
+      .getByText('75 %')
+      .waitFor();
+    await page.getByRole('switch', { name: 'Only routes without a margin, or with an unknown cost' }).press('Space');
+    await expect.poll(() => table.getByRole('row', { name: /test\/gain/ }).count()).toBe(0);
+    await loss.waitFor();
+    await page.getByRole('searchbox', { name: 'Search' }).fill('test/even');
+    await expect.poll(() => loss.count()).toBe(0);
+    await table
+      .getByRole('row', { name: /test\/even/ })
+      .getByText('0 %')
+      .waitFor();
+    expect(await sidewaysOf(page)).toBe(0);
+    expect(await violationsIn(page)).toEqual([]);
+    await page.context().close();
+  });
+}
+
+test('a table of speed needs no scrolling on a laptop', limit, async () => {
+  for (const path of ['/speed', '/admin/speed']) {
+    const page = await open(path, { viewport: { width: 1280, height: 800 } });
+    await page.getByRole('columnheader', { name: 'Tokens per second' }).waitFor();
+    const hidden: number = await page.evaluate(`(() => {
+      const frame = document.querySelector('[role=region][aria-label^="Speed by"]');
+      return frame.scrollWidth - frame.clientWidth;
+    })()`);
+    expect(hidden, path).toBe(0);
+    await page.context().close();
+  }
+});
+
+test('whoever drains the last route of a model is asked first, and the model says that it refuses', limit, async () => {
+  const page = await open('/admin/models?search=test/gain');
+  const drain = async (word: RegExp) => {
+    await page.getByRole('button', { name: /^More for test\/gain/ }).click();
+    await page.getByRole('menuitem', { name: word }).click();
+  };
+  await drain(/^Drain/);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('It is the only route of test/gain.').waitFor();
+  await page.getByRole('menu').waitFor({ state: 'detached' });
+  expect(await violationsIn(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Drain it' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByText('Every route is drained: new calls are refused (502).').waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await drain(/^End the drain/);
+  await page.getByText('Every route is drained').waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
+test(
+  'first steps are for those who may take them, and notices about a person for that person alone',
+  limit,
+  async () => {
+    const fresh = await ownerOfNew(service, 'Newcomer');
+    const viewer = await memberOf(service, fresh, 'viewer');
+    const homeOf = async (user_id: string) => {
+      const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
+      const { page } = await watchedPage(context, service.url);
+      await signIn(page, service.app, user_id);
+      await page.getByRole('heading', { name: 'Balance' }).waitFor();
+      return page;
+    };
+    const own = await homeOf(fresh.user_id);
+    await own.getByText('Receive a webhook').waitFor();
+    await own.getByText('Come back without a link').waitFor();
+    await own.context().close();
+    const theirs = await homeOf(viewer.user_id);
+    expect(await theirs.getByText('Receive a webhook').count()).toBe(0);
+    await theirs.context().close();
+
+    const page = await open(`/admin/accounts/${fresh.account_id}`);
+    await page.getByRole('button', { name: 'View as' }).click();
+    await page.getByRole('complementary', { name: 'Viewing another account' }).waitFor();
+    await page.getByRole('heading', { name: 'Balance' }).waitFor();
+    expect(await page.getByText(/Come back without a link|Receive a webhook/).count()).toBe(0);
+    await page.context().close();
+  },
+);
+
+test('the audit log has the names of projects, not their ids', limit, async () => {
+  const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Window shop' }));
+  told(await owner.post(`${owner.base}/keys`, { name: 'Front', project: project.id }));
+  const page = await open('/settings?tab=audit');
+  const created = page.getByRole('row', { name: /key\.create/ }).filter({ hasText: 'Front' });
+  await created.getByText('project: Window shop').waitFor();
+  await page
+    .getByRole('row', { name: /project\.create/ })
+    .getByRole('cell', { name: 'Window shop', exact: true })
+    .waitFor();
+  expect(await page.getByText(project.id).count()).toBe(0);
+  await page.context().close();
+});
+
+for (const [look, options] of [
+  ['light', { colorScheme: 'light' }],
+  ['dark, on a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+] as const) {
+  test(`Activity opens on everything, and shows the highest costs of a time (${look})`, limit, async () => {
+    const page = await open('/activity', options);
+    await page.getByRole('tab', { name: 'All', selected: true }).waitFor();
+    const table = page.getByRole('table', { name: 'Generations and chat calls, newest first' });
+    await table.waitFor();
+    await table.getByRole('button', { name: 'Cost' }).press('Enter');
+    await page.waitForURL((url) => url.searchParams.get('sort') === 'cost');
+    await page.getByText(/^The 100 highest costs since/).waitFor();
+    const sorted = page.getByRole('table', { name: 'Generations and chat calls, highest cost first' });
+    await sorted.waitFor();
+    const models = (await sorted.getByRole('row').allTextContents())
+      .slice(1)
+      .map((text) => /test\/(gain|loss|even)/.exec(text)?.[0]);
+    expect(models).toEqual(['test/gain', 'test/gain', 'test/loss', 'test/even']);
+    expect(await sorted.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort')).toBe('descending');
+    expect(await sidewaysOf(page)).toBe(0);
+    expect(await violationsIn(page)).toEqual([]);
+    await page.goto(`${service.url}/activity?status=failed`); // as an older link has it
+    await page.getByRole('tab', { name: 'Generations', selected: true }).waitFor();
+    await page.context().close();
+  });
+}
+
+test('Activity is filtered by project', limit, async () => {
+  const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Empty' }));
+  const page = await open('/activity');
+  const keyboard = keyboardOf(page);
+  await keyboard.tabTo('combobox', 'Project');
+  await page.keyboard.type('empt');
+  await page.getByRole('option', { name: 'Empty' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('project') === project.id);
+  await page.getByText('Nothing matches these filters').waitFor();
+  expect(await page.getByRole('combobox', { name: 'Project' }).inputValue()).toBe('Empty');
+  await page.context().close();
+});
 
 test('a refusal is at its field, in the words of the page', limit, async () => {
   const page = await open('/keys');

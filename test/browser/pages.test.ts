@@ -38,7 +38,7 @@ beforeAll(async () => {
     ['playground', '/playground'],
     ['models', '/models'],
     ['model', '/models/sandbox/image'],
-    ['tasks', '/activity'],
+    ['tasks', '/activity?tab=tasks'],
     ['chats', '/activity?tab=chats'],
     ['task', `/tasks/${done}`],
     ['failed task', `/tasks/${failed}`],
@@ -139,7 +139,7 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
 
 /** Other tabs of pages. */
 const more_pages = {
-  'all activity': '/activity?tab=all',
+  'all activity': '/activity',
   invoices: '/billing?tab=invoices',
   'billing details': '/billing?tab=details',
   'webhook setup': '/webhooks?tab=setup',

@@ -150,6 +150,33 @@ describe('account list and account show', () => {
   });
 });
 
+describe('account rename', () => {
+  it('gives an account another name, which the audit log has with the one before', async () => {
+    const { account_id } = await service.client();
+    expect(await commands.ok('account', 'rename', account_id, ' Weiss & Co ')).toEqual({
+      id: account_id,
+      name: 'Weiss & Co',
+    });
+    expect(await commands.ok('account', 'show', account_id)).toMatchObject({ name: 'Weiss & Co' });
+    const { out } = await commands.text('account', 'rename', account_id, 'Weiss');
+    expect(out).toBe(`${account_id} is named Weiss\n`);
+    const entries = await service.app.db.query(
+      `select details from audit_entries where account_id = $1 and action = 'account.rename' order by id`,
+      [account_id],
+    );
+    expect(entries).toEqual([
+      { details: { name: 'Weiss & Co', name_before: 'Test' } },
+      { details: { name: 'Weiss', name_before: 'Weiss & Co' } },
+    ]);
+  });
+
+  it('refuses an empty name and an account that there is not', async () => {
+    const { account_id } = await service.client();
+    expect(await commands.fails(2, 'account', 'rename', account_id, ' ')).toContain('NAME');
+    expect(await commands.fails(1, 'account', 'rename', 'acct_no', 'Name')).toContain('There is no account');
+  });
+});
+
 describe('account block', () => {
   it('stops new work on a running service within a second, but not reads, and unblock permits work again', async () => {
     const { account_id, call } = await service.client();

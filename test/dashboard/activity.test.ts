@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ActivityLine, Page } from '../../src/dashboard/views/activity.ts';
+import { dearestRecords } from '../../src/chat/record.ts';
+import type { ActivityLine, ActivityPage, Page } from '../../src/dashboard/views/activity.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { dearestTaskLines } from '../../src/tasks/list.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
 
@@ -91,9 +93,52 @@ describe('the list of both', () => {
       expect(idsOf(await list(query, other))).toEqual([]);
   });
 
+  it('has the highest costs first, of what the filters leave and of the time that is asked for', async () => {
+    const costOf = (page: Page<ActivityLine>) => page.data.map(({ cost }) => Number(cost.exact));
+    const page = told<ActivityPage>(await owner.get(`${owner.base}/activity?sort=cost`));
+    expect(idsOf(page).toSorted()).toEqual(made.toSorted());
+    expect(costOf(page)).toEqual(costOf(page).toSorted((a, b) => b - a));
+    expect(costOf(page)[0]).toBe(0.01);
+    expect(costOf(page).at(-1)).toBe(0); // the failed one
+    expect(page).toMatchObject({ has_more: false, compared: { cut_since: null } });
+    expect(Date.now() - Date.parse(page.compared?.from ?? '')).toBeGreaterThan(29 * 86_400_000);
+    expect(idsOf(await list('?sort=cost&of=chats&model=sandbox/chat'))).toHaveLength(3);
+    expect(idsOf(await list('?sort=cost&outcome=failed'))).toEqual([made[2]]);
+    expect(idsOf(await list('?sort=cost&of=tasks&status=succeeded')).toSorted()).toEqual([made[0], made[4]].toSorted());
+    expect(idsOf(await list('?sort=cost&to=2020-01-01'))).toEqual([]);
+    expect(idsOf(await list('?sort=cost', other))).toEqual([]);
+    expect(idsOf(await list('?sort=cost&model=%00'))).toEqual([]);
+  });
+
+  it('compares the newest of a time alone, however many there are, and says since when', async () => {
+    const { db } = test.app;
+    const time = { created_after: new Date(0), created_before: new Date(Date.now() + 60_000) };
+    const filter = { account_id: owner.account_id, limit: 10, ...time };
+    const [tasks, calls] = [await dearestTaskLines(db, filter, 2), await dearestRecords(db, filter, 2)];
+    expect(tasks.lines.map(({ id }) => id)).toEqual([made[4], made[2]]);
+    expect(calls.lines.map(({ id }) => id).toSorted()).toEqual([made[3], made[5]].toSorted());
+    for (const { compared, since, lines } of [tasks, calls]) {
+      expect(compared).toBe(2);
+      expect(since).toEqual(lines.map(({ created_at }) => created_at).toSorted((a, b) => a.getTime() - b.getTime())[0]);
+    }
+  });
+
+  it('has the calls and tasks of the keys that are in a project', async () => {
+    const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shop' }));
+    expect(idsOf(await list(`?project=${project.id}`))).toEqual([]);
+    expect(idsOf(await list('?project=default'))).toEqual(made.toReversed());
+    told(await owner.send('PATCH', `${owner.base}/keys/${client.key_id}`, { project: project.id }));
+    for (const query of ['', '&sort=cost', '&of=tasks', '&sort=oldest&of=chats'])
+      expect(idsOf(await list(`?project=${project.id}${query}`)).length, query).toBeGreaterThan(2);
+    expect(idsOf(await list('?project=default&sort=cost'))).toEqual([]);
+    expect(idsOf(await list(`?project=${project.id}`, other))).toEqual([]);
+    told(await owner.send('PATCH', `${owner.base}/keys/${client.key_id}`, { project: 'default' }));
+  });
+
   it.each([
     ['of', '?of=all,tasks'],
-    ['sort', '?sort=cost'],
+    ['sort', '?sort=price'],
+    ['q', '?sort=cost&q=third'],
     ['after', '?after=key_1'],
     ['outcome', '?outcome=maybe'],
     ['q', `?q=${'x'.repeat(201)}`],

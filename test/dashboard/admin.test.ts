@@ -10,6 +10,7 @@ import type {
   AdminMargins,
   AdminModel,
   AdminOverview,
+  AdminPrices,
   AdminQueue,
   AdminReload,
 } from '../../src/dashboard/views/admin.ts';
@@ -279,6 +280,21 @@ describe("the service on the operator's pages", () => {
     ]);
     expect(view.lights.slice(-2)).toMatchObject([{ state: 'good' }, { state: 'good' }]);
     expect(view.tasks.failed_24h).toBeGreaterThan(0);
+  });
+
+  it('shows the price of each model beside the cost of its routes, and the margin between them', async () => {
+    const { data } = told<AdminPrices>(await operator.get('/dash/admin/prices'));
+    expect(data.find(({ model }) => model === 'test/paid')).toMatchObject({
+      price: [{ unit: 'image', amount: '0.04', per: 1, currency: 'USD' }],
+      routes: [
+        {
+          provider: 'sandbox',
+          cost: [{ unit: 'image', amount: '0.025', per: 1, currency: 'USD' }],
+          margin_percent: 37.5,
+        },
+      ],
+    });
+    expect(data.map(({ model }) => model)).toEqual([...test.app.catalog.current.models.keys()]);
   });
 
   it('shows the margins of `medley margins` on the page and in the file', async () => {

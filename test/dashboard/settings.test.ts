@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Me } from '../../src/dashboard/views/common.ts';
-import type { AuditView, InvitedView, SessionView, TeamView } from '../../src/dashboard/views/settings.ts';
+import type {
+  AuditLineView,
+  AuditView,
+  InvitedView,
+  SessionView,
+  TeamView,
+} from '../../src/dashboard/views/settings.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
@@ -48,6 +54,25 @@ describe('the name of an account', () => {
       subject: owner.account_id,
       details: { name: 'Weiss & Co', name_before: 'Own' },
     });
+  });
+});
+
+describe('the names of the audit log', () => {
+  it('are those that projects, keys and members have now, and only those of the account', async () => {
+    const [owner, other] = [await ownerOfNew(test), await ownerOfNew(test)];
+    const viewer = await memberOf(test, owner, 'viewer');
+    const foreign = told<{ id: string }>(await other.post(`${other.base}/projects`, { name: 'Theirs' }));
+    const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shop' }));
+    told(await owner.send('PATCH', `${owner.base}/projects/${project.id}`, { name: 'Bakery' }));
+    const key = told<{ id: string }>(await owner.post(`${owner.base}/keys`, { name: 'Site', project: project.id }));
+    told(await owner.send('PATCH', `${owner.base}/team/${viewer.user_id}`, { role: 'billing' }));
+    const { data } = told<{ data: AuditLineView[] }>(await owner.get(`${owner.base}/audit`));
+    const namesOf = (action: string) => data.find((entry) => entry.action === action)?.names;
+    expect(namesOf('project.create')).toEqual({ [project.id]: 'Bakery' });
+    expect(namesOf('key.create')).toMatchObject({ [project.id]: 'Bakery' });
+    expect(namesOf('member.change')).toEqual({ [viewer.user_id]: 'A viewer' });
+    expect(data.flatMap(({ names }) => Object.keys(names))).not.toContain(foreign.id);
+    expect(JSON.stringify(key)).toContain(project.id);
   });
 });
 

@@ -36,7 +36,7 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     { ...own('playground-chat', '/playground?model=studio/assistant&beside=sandbox/chat', talk), last: true },
     own('models', '/models'),
     own('model', '/models/studio/poster'),
-    own('activity-tasks', '/activity'),
+    own('activity-tasks', '/activity?tab=tasks'),
     own('activity-chats', '/activity?tab=chats'),
     own('task-picture', `/tasks/${tasks.picture}`),
     own('task-film', `/tasks/${tasks.film}`),
@@ -117,7 +117,7 @@ const listed = [
   ['home', '/', 'owner'],
   ['playground', '/playground', 'owner'],
   ['models', '/models', 'owner'],
-  ['activity-tasks', '/activity', 'owner'],
+  ['activity-tasks', '/activity?tab=tasks', 'owner'],
   ['activity-chats', '/activity?tab=chats', 'owner'],
   ['usage', '/usage', 'owner'],
   ['billing', '/billing', 'owner'],
@@ -135,7 +135,7 @@ export function stateShots({ tasks }: World): Shot[] {
   const bare = (name: string, path: string): Shot => ({ name: `${name}-empty`, path, who: 'newcomer' });
   return [
     bare('home', '/'),
-    bare('activity-tasks', '/activity'),
+    bare('activity-tasks', '/activity?tab=tasks'),
     bare('activity-chats', '/activity?tab=chats'),
     bare('usage', '/usage'),
     bare('billing', '/billing'),

@@ -172,6 +172,9 @@ export type ContentAccesses = {
 /** A task or a chat call, in the list of both. */
 export type ActivityLine = ({ what: 'task' } & TaskLineView) | ({ what: 'chat' } & ChatLineView);
 
+/** `compared`: of a list by cost, the time that it is about; with `cut_since`, only what is newer was compared. */
+export type ActivityPage = Page<ActivityLine> & { compared?: { from: string; cut_since: string | null } };
+
 /** Columns of the files of a list, by which a reader chooses them. */
 export type ExportColumn =
   | 'type'

@@ -1,6 +1,7 @@
 import type { DeliveryView, Page, TaskStatus } from './activity.ts';
 import type { Cost } from './common.ts';
 import type { KeyView } from './keys.ts';
+import type { PriceView } from './models.ts';
 
 export type AdminAccount = {
   id: string;
@@ -105,6 +106,25 @@ export type AdminMargins = {
   /** Of accounts, by id, where the rows are accounts. */
   names: Record<string, string>;
 };
+
+/** A model's price, and what each of its routes costs. */
+export type AdminPrice = {
+  model: string;
+  kind: string;
+  name: string;
+  price: PriceView[];
+  /** The page of the price, and the day on which it was read. */
+  price_source: { url: string; date: string } | null;
+  routes: {
+    id: string;
+    provider: string;
+    cost: PriceView[];
+    /** Of the unit with the lowest; null where a cost is not configured. */
+    margin_percent: number | null;
+  }[];
+};
+
+export type AdminPrices = { data: AdminPrice[] };
 
 /** Accounts for a list to choose from. */
 export type AdminAccountNames = { data: { id: string; name: string }[] };

@@ -65,7 +65,11 @@ export type PasskeysView = { data: PasskeyView[]; is_on: boolean; obstacle: stri
 
 /** An entry of the audit log. */
 /** An entry in a list; the name is null for an account that is deleted, too. */
-export type AuditLineView = AuditView & { account_name: string | null };
+export type AuditLineView = AuditView & {
+  account_name: string | null;
+  /** Present names of its subject and of ids in its details. */
+  names: Record<string, string>;
+};
 
 export type AuditView = {
   id: string;

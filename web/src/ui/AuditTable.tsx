@@ -27,7 +27,7 @@ export function AuditTable({ entries, of_all = false }: { entries: AuditLineView
 }
 
 function Row({ entry, of_all }: { entry: AuditLineView; of_all: boolean }) {
-  const { at, actor, action, account_id, account_name, subject, details, address } = entry;
+  const { at, actor, action, account_id, account_name, subject, details, address, names } = entry;
   return (
     <Table.Tr>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>
@@ -74,7 +74,7 @@ function Row({ entry, of_all }: { entry: AuditLineView; of_all: boolean }) {
       )}
       <Table.Td maw={130}>
         <Text size="sm" truncate title={subject ?? ''}>
-          {subject === null || subject === account_id ? '–' : subject}
+          {subject === null || subject === account_id ? '–' : (names[subject] ?? subject)}
         </Text>
       </Table.Td>
       <Table.Td miw={220} maw={360}>
@@ -82,7 +82,7 @@ function Row({ entry, of_all }: { entry: AuditLineView; of_all: boolean }) {
           '–'
         ) : (
           <Text size="xs" style={{ overflowWrap: 'anywhere' }}>
-            {detailsText(details)}
+            {detailsText(details, names)}
           </Text>
         )}
       </Table.Td>
@@ -90,11 +90,13 @@ function Row({ entry, of_all }: { entry: AuditLineView; of_all: boolean }) {
   );
 }
 
-/** `amount: 10.000000, reason: Paid by transfer`. */
-function detailsText(details: Record<string, unknown>): string {
+/** `amount: 10.000000, project: Shop`. A name itself is shown as it is. */
+function detailsText(details: Record<string, unknown>, names: Record<string, string>): string {
+  const textOf = (field: string, value: unknown) => {
+    if (typeof value !== 'string') return JSON.stringify(value);
+    return field === 'name' || field === 'reason' ? value : (names[value] ?? value);
+  };
   return Object.entries(details)
-    .map(
-      ([name, value]) => `${name.replaceAll('_', ' ')}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    )
+    .map(([field, value]) => `${field.replaceAll('_', ' ')}: ${textOf(field, value)}`)
     .join(', ');
 }

@@ -8,6 +8,8 @@ export type Column = {
   name: string;
   align?: 'right';
   hidden?: boolean;
+  /** A long name over short cells may take two lines. */
+  wraps?: boolean;
   /** Its cells are the titles of the cards on a phone. Without one, those of the first column are. */
   main?: boolean;
   /** The list can be sorted by this column; `is_ascending` is undefined while it is sorted by another one. */
@@ -52,13 +54,13 @@ export function ListTable({ caption, columns, children }: Props) {
   );
 }
 
-function Head({ column: { name, align, hidden, sort } }: { column: Column }) {
+function Head({ column: { name, align, hidden, wraps, sort } }: { column: Column }) {
   return (
     <Table.Th
       scope="col"
       role="columnheader"
       ta={align ?? 'left'}
-      style={{ whiteSpace: 'nowrap' }}
+      style={{ whiteSpace: wraps ? 'normal' : 'nowrap' }}
       {...(sort && { 'aria-sort': directionOf(sort.is_ascending) })}
     >
       {hidden ? <VisuallyHidden>{name}</VisuallyHidden> : sort ? <Sorted name={name} {...sort} /> : name}

@@ -17,14 +17,15 @@ const tab_names: Readonly<Record<ActivityTab, string>> = { all: 'All', tasks: 'G
 export function Activity() {
   const search = route.useSearch();
   const navigate = useNavigate();
-  const tab = search.tab ?? 'tasks';
+  const tab = search.tab ?? 'all';
   const [is_live, setIsLive] = useState(true);
   const columns = useChosenColumns(tab);
-  useLive(is_live);
+  const by_cost = search.sort === 'cost';
+  useLive(is_live && !by_cost); // to compare everything anew at each call would be too much
   const set = (change: ActivitySearch) =>
     void navigate({ to: '/activity', search: { ...search, ...change }, replace: true });
   const show = (next: string | null) =>
-    void navigate({ to: '/activity', search: next === 'chats' || next === 'all' ? { tab: next } : {} });
+    void navigate({ to: '/activity', search: next === 'chats' || next === 'tasks' ? { tab: next } : {} });
   return (
     <Page title="Activity" about="Generations and chat calls of this account.">
       <Tabs value={tab} onChange={show}>
@@ -43,7 +44,7 @@ export function Activity() {
                 search={search}
                 set={set}
                 chosen={columns.chosen}
-                is_live={is_live}
+                is_live={is_live && !by_cost}
                 actions={
                   <ListActions tab={name} search={search} {...columns} is_live={is_live} setIsLive={setIsLive} />
                 }

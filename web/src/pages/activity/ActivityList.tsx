@@ -1,16 +1,17 @@
-import { Button, Group, Stack, Table } from '@mantine/core';
+import { Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment, type ReactNode } from 'react';
-import type { ActivityLine, Page } from '../../../../src/dashboard/views/activity.ts';
+import type { ActivityLine, ActivityPage } from '../../../../src/dashboard/views/activity.ts';
 import { api, queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { ChoiceFilter, DayFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable, Pages, type Column } from '../../ui/ListTable.tsx';
 import { SearchField } from '../../ui/SearchField.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { columns, type ColumnName } from './columns.tsx';
-import { filterOf } from './filters.ts';
+import { filterOf, useChoices } from './filters.ts';
 import { ModelAndKey } from './ModelAndKey.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
@@ -40,32 +41,27 @@ export function ActivityList({ tab, search, set, chosen, is_live, actions }: Pro
   const query = useInfiniteQuery({
     queryKey: [account.id, 'activity', filter],
     queryFn: ({ pageParam, signal }) =>
-      api.get<Page<ActivityLine>>(`${base}/activity${queryOf({ ...filter, after: pageParam })}`, { signal }),
+      api.get<ActivityPage>(`${base}/activity${queryOf({ ...filter, after: pageParam })}`, { signal }),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Page<ActivityLine>) => (page.has_more ? page.data.at(-1)?.id : undefined),
+    getNextPageParam: (page: ActivityPage) => (page.has_more ? page.data.at(-1)?.id : undefined),
     refetchInterval: ({ state }) => is_live && (isMoving(state.data?.pages ?? []) ? moving_ms : resting_ms),
   });
-  const { sort } = search;
-  const order = sort === 'oldest' ? 'oldest first' : 'newest first';
-  const toggle = () => set({ sort: sort === 'oldest' ? undefined : 'oldest' });
-  const heads = chosen.map((name): Column => {
-    const { cell: _, files: __, ...head } = columns[name];
-    const is_sorted = name === 'time' || name === 'call';
-    return is_sorted ? { ...head, sort: { is_ascending: sort === 'oldest', toggle } } : head;
-  });
+  const { sort } = filter;
+  const compared = query.data?.pages[0]?.compared;
   return (
     <Stack>
       <ActivityFilters tab={tab} search={search} set={set} />
       <Group justify="flex-end" gap="xs">
         {actions}
       </Group>
+      {compared && <Compared compared={compared} />}
       <Pages
         query={query}
         more={sort === 'oldest' ? 'Show newer' : 'Show older'}
         empty={<Nothing tab={tab} isFiltered={isFiltered(search)} />}
       >
         {(lines) => (
-          <ListTable caption={`${captions[tab]}, ${order}`} columns={heads}>
+          <ListTable caption={`${captions[tab]}, ${orders[sort ?? 'newest']}`} columns={headsOf(chosen, search, set)}>
             {lines.map((line) => (
               <Row key={line.id} line={line} chosen={chosen} />
             ))}
@@ -76,11 +72,43 @@ export function ActivityList({ tab, search, set, chosen, is_live, actions }: Pro
   );
 }
 
-function isFiltered({ q, status, outcome, model, key, from, to }: ActivitySearch): boolean {
-  return [q, status, outcome, model, key, from, to].some((value) => value !== undefined);
+const orders = { newest: 'newest first', oldest: 'oldest first', cost: 'highest cost first' };
+
+/** The time sorts both ways, the cost from the highest; words are found by time alone. */
+function headsOf(chosen: readonly ColumnName[], { q, sort }: ActivitySearch, set: Props['set']): Column[] {
+  const by_cost = sort === 'cost' && q === undefined;
+  return chosen.map((name): Column => {
+    const { cell: _, files: __, ...head } = columns[name];
+    if (name === 'time' || name === 'call') {
+      const is_ascending = by_cost ? undefined : sort === 'oldest';
+      return {
+        ...head,
+        sort: { is_ascending, toggle: () => set({ sort: sort === undefined ? 'oldest' : undefined }) },
+      };
+    }
+    if (name !== 'cost' || q !== undefined) return head;
+    const toggle = () => set({ sort: by_cost ? undefined : 'cost' });
+    return { ...head, sort: { is_ascending: by_cost ? false : undefined, toggle } };
+  });
 }
 
-function isMoving(pages: readonly Page<ActivityLine>[]): boolean {
+/** Says what the highest costs are the highest of. */
+function Compared({ compared: { from, cut_since } }: { compared: NonNullable<ActivityPage['compared']> }) {
+  return (
+    <Text size="sm" c="dimmed" role="status">
+      The 100 highest costs since <Time at={cut_since ?? from} />
+      {cut_since !== null &&
+        '. There is more in this time than is compared: what is older is left out. Choose a shorter time'}
+      .
+    </Text>
+  );
+}
+
+function isFiltered({ q, status, outcome, model, key, project, from, to }: ActivitySearch): boolean {
+  return [q, status, outcome, model, key, project, from, to].some((value) => value !== undefined);
+}
+
+function isMoving(pages: readonly ActivityPage[]): boolean {
   return pages[0]?.data.some((line) => line.what === 'task' && line.completed_at === null) ?? false;
 }
 
@@ -109,12 +137,14 @@ const no_filter: ActivitySearch = {
   outcome: undefined,
   model: undefined,
   key: undefined,
+  project: undefined,
   from: undefined,
   to: undefined,
 };
 
 function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 'set'>) {
-  const { q, status, outcome, from, to } = search;
+  const { q, status, outcome, project, from, to } = search;
+  const { projects } = useChoices();
   return (
     <Filters isFiltered={isFiltered(search)} clear={() => set(no_filter)}>
       {tab !== 'chats' && (
@@ -143,6 +173,9 @@ function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 's
         />
       )}
       <ModelAndKey search={search} set={set} />
+      {(projects.length > 1 || project !== undefined) && (
+        <ChoiceFilter label="Project" value={project} data={projects} onChange={(value) => set({ project: value })} />
+      )}
       <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
       <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
     </Filters>

@@ -31,14 +31,15 @@ export function momentsOf({ from, to }: { from?: string | undefined; to?: string
 
 /** The filters of a list as the service takes them; those of other lists are left out. */
 export function filterOf(tab: ActivityTab, search: ActivitySearch) {
-  const { q, status, outcome, model, key, from, to, sort } = search;
+  const { q, status, outcome, model, key, project, from, to, sort } = search;
   return {
     of: tab,
     ...(tab === 'chats' ? {} : { q }),
     ...(tab === 'tasks' ? { status } : { outcome }),
     model,
     key,
-    sort,
+    project,
+    sort: q !== undefined && sort === 'cost' ? undefined : sort,
     ...momentsOf({ from, to }),
   };
 }

@@ -11,6 +11,7 @@ import { Page } from '../../ui/Page.tsx';
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { DrainLast } from './DrainLast.tsx';
 import { RouteActions } from './RouteActions.tsx';
 import { SearchField } from '../../ui/SearchField.tsx';
 import type { RoutesSearch } from './search.ts';
@@ -62,7 +63,7 @@ export function AdminModels() {
 }
 
 /** The open dialog. */
-type Opened = { dialog: 'test'; model: AdminModel; route: AdminRoute } | { dialog: 'off'; model: AdminModel };
+type Opened = { dialog: 'test' | 'drain'; model: AdminModel; route: AdminRoute } | { dialog: 'off'; model: AdminModel };
 
 function Models({ models, search, state }: { models: AdminModel[] } & RoutesSearch) {
   const [opened, setOpened] = useState<Opened>();
@@ -101,6 +102,7 @@ function Models({ models, search, state }: { models: AdminModel[] } & RoutesSear
         ))}
       </ListTable>
       {opened?.dialog === 'test' && <TestCall model={opened.model} route={opened.route} close={close} />}
+      {opened?.dialog === 'drain' && <DrainLast model={opened.model} route={opened.route} close={close} />}
       {opened?.dialog === 'off' && <SwitchOff model={opened.model} close={close} />}
     </>
   );
@@ -165,6 +167,7 @@ function Row({ model, route: each, is_first, change, open }: RowProps) {
           route={each}
           change={change}
           test={() => open({ dialog: 'test', model, route: each })}
+          drainLast={() => open({ dialog: 'drain', model, route: each })}
         />
       </Table.Td>
     </Table.Tr>
@@ -196,6 +199,11 @@ function ModelCell({ model, change, open }: Pick<RowProps, 'model' | 'change' | 
         />
         {!model.is_off && model.standing !== 'available' && <Status of={model.standing} />}
       </Group>
+      {!model.is_off && model.routes.every(({ is_drained }) => is_drained) && (
+        <Text size="xs" c="var(--mantine-color-error)">
+          Every route is drained: new calls are refused (502).
+        </Text>
+      )}
     </Stack>
   );
 }

@@ -8,6 +8,7 @@ import { Card, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { FileButton } from '../../ui/FileButton.tsx';
 import { MarginBars, monthText } from './MarginBars.tsx';
+import { PriceList } from './PriceList.tsx';
 import { margin_groups, type PricesSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/prices');
@@ -36,7 +37,7 @@ export function Prices() {
   return (
     <Page
       title="Prices & margins"
-      about="Revenue, upstream cost and margin. Months are in UTC."
+      about="Revenue, upstream cost and margin of a month (UTC), then the prices that hold now."
       actions={<FileButton href={`/dash/admin/margins.csv${query_string}`} />}
     >
       <Filters isFiltered={false} clear={() => set({ month: undefined, by: undefined })}>
@@ -76,6 +77,7 @@ export function Prices() {
           )
         }
       </Loaded>
+      <PriceList />
     </Page>
   );
 }

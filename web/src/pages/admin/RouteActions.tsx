@@ -3,10 +3,10 @@ import { EllipsisVerticalIcon } from '@heroicons/react/24/outline';
 import type { AdminModel, AdminRoute } from '../../../../src/dashboard/views/admin.ts';
 import type { Change } from './useChange.ts';
 
-type Props = { model: AdminModel; route: AdminRoute; change: Change; test: () => void };
+type Props = { model: AdminModel; route: AdminRoute; change: Change; test: () => void; drainLast: () => void };
 
 /** Actions on one route of a model. */
-export function RouteActions({ model, route, change, test }: Props) {
+export function RouteActions({ model, route, change, test, drainLast }: Props) {
   const ids = model.routes.map(({ id }) => id);
   const place = ids.indexOf(route.id);
   const move = (to: number) => {
@@ -14,6 +14,7 @@ export function RouteActions({ model, route, change, test }: Props) {
     change.make('models/order', { model: model.id, routes });
   };
   const drain = (drained: boolean) => change.make('routes/drain', { model: model.id, route: route.id, drained });
+  const is_last = model.routes.every(({ id, is_drained }) => is_drained || id === route.id);
   return (
     <Group gap={4} wrap="nowrap" justify="flex-end">
       <Button size="xs" variant="default" onClick={test} aria-label={`Test ${route.name}`}>
@@ -29,7 +30,7 @@ export function RouteActions({ model, route, change, test }: Props) {
           {route.state === 'open' && (
             <Menu.Item onClick={() => change.make('routes/reset', { route: route.name })}>Use it again now</Menu.Item>
           )}
-          <Menu.Item onClick={() => drain(!route.is_drained)}>
+          <Menu.Item onClick={() => (is_last && !route.is_drained ? drainLast() : drain(!route.is_drained))}>
             {route.is_drained ? 'End the drain' : 'Drain: no new work'}
           </Menu.Item>
           {ids.length > 1 && (

@@ -13,12 +13,18 @@ import { ButtonTo } from '../../ui/LinkTo.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 
-/** The first steps of a new account. The card disappears once all are done, or when it is dismissed. */
+/** Rights that the steps take. */
+const rights = ['run', 'keys', 'webhooks'] as const;
+
+/**
+ * The first steps of a new account, for those who may take them. The card disappears once all are done, or when it is
+ * dismissed.
+ */
 export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
-  const { account, me } = usePlace();
+  const { account, me, may } = usePlace();
   const [hidden, setHidden] = useLocalStorage({ key: `medley.steps.${account.id}`, defaultValue: false });
   const done = [steps.image, steps.api, steps.webhook].filter(Boolean).length;
-  if (hidden || done === 3) return null;
+  if (hidden || done === 3 || !rights.every((right) => may(right))) return null;
   const curl = `curl -sS '${me.base_url}/v1/generate?wait=60' \\
   -H "Authorization: Bearer $MEDLEY_API_KEY" -H 'Content-Type: application/json' \\
   -d '{"model":"sandbox/image","input":{"prompt":"A red bicycle"}}'`;

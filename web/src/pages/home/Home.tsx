@@ -29,8 +29,7 @@ export function Home() {
   });
   return (
     <Page title="Home">
-      {me.user.is_new && <SetUp />}
-      <ProveEmail />
+      {account.role !== 'operator' && <OwnNotices is_new={me.user.is_new} />}
       <Loaded query={home} height={420}>
         {(view) => (
           <Stack gap="lg">
@@ -46,6 +45,16 @@ export function Home() {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** About the person, not the account: not for an operator who looks at an account of others. */
+function OwnNotices({ is_new }: { is_new: boolean }) {
+  return (
+    <>
+      {is_new && <SetUp />}
+      <ProveEmail />
+    </>
   );
 }
 
@@ -138,7 +147,7 @@ function Attention({ view }: { view: HomeView }) {
           <Text key="paused" size="sm">
             {failures.counted} generations failed within 24 hours: new ones are paused until{' '}
             <Time at={failures.paused_until} />.{' '}
-            <LinkTo href="/activity?status=failed" c="inherit" underline="always">
+            <LinkTo href="/activity?tab=tasks&status=failed" c="inherit" underline="always">
               Show failures
             </LinkTo>
           </Text>,
@@ -148,7 +157,7 @@ function Attention({ view }: { view: HomeView }) {
             <Text key="failures" size="sm">
               {failures.counted} of {failures.limit} failed generations within 24 hours; at the limit, new ones are
               paused.{' '}
-              <LinkTo href="/activity?status=failed" c="inherit" underline="always">
+              <LinkTo href="/activity?tab=tasks&status=failed" c="inherit" underline="always">
                 Show failures
               </LinkTo>
             </Text>,

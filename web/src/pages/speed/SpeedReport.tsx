@@ -173,6 +173,8 @@ const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = 
 
 function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 'set'>) {
   const { sorted, sortOf } = useSorted(view.rows, numbers);
+  const has_feedback = view.rows.some(({ feedback_count }) => feedback_count > 0);
+  const shown = Object.keys(numbers).filter((name) => has_feedback || name !== 'Feedback');
   return (
     <Card
       title="In detail"
@@ -191,7 +193,7 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
         caption={`Speed by ${groupName(view.group)}`}
         columns={[
           { name: groupName(view.group) },
-          ...Object.keys(numbers).map((name) => ({ name, align: 'right' as const, sort: sortOf(name) })),
+          ...shown.map((name) => ({ name, align: 'right' as const, wraps: true, sort: sortOf(name) })),
         ]}
       >
         {sorted.map((row) => (
@@ -199,7 +201,7 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
             <Table.Th scope="row" role="rowheader" fw={400}>
               {nameOf(row, view.group)}
             </Table.Th>
-            <Numbers row={row} />
+            <Numbers row={row} has_feedback={has_feedback} />
           </Table.Tr>
         ))}
       </ListTable>
@@ -207,7 +209,7 @@ function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 's
   );
 }
 
-function Numbers({ row }: { row: SpeedFigures }) {
+function Numbers({ row, has_feedback }: { row: SpeedFigures; has_feedback: boolean }) {
   const cells = [
     row.count.toLocaleString('en'),
     shareText(row),
@@ -216,7 +218,7 @@ function Numbers({ row }: { row: SpeedFigures }) {
     timeText(row.total_p50_ms),
     timeText(row.total_p95_ms),
     rateText(row.tokens_per_second),
-    feedbackText(row),
+    ...(has_feedback ? [feedbackText(row)] : []),
   ];
   return cells.map((text, index) => (
     <Table.Td key={String(index)} ta="right" className="figure" style={{ whiteSpace: 'nowrap' }}>

@@ -46,7 +46,7 @@ export function UsageTable({ view }: { view: UsageView }) {
 
 /** To the generations or calls of it. */
 function RowName({ view: { group }, id, name }: { view: UsageView; id: string; name: string }) {
-  if (group !== 'model' && group !== 'key') return nameOf({ id, name }, group);
+  if (group !== 'model' && group !== 'key' && group !== 'project') return nameOf({ id, name }, group);
   return (
     <LinkTo href={`/activity?${new URLSearchParams({ [group]: id }).toString()}`} size="sm">
       {name}
