@@ -212,9 +212,9 @@ describe('the dashboard before sign-in', () => {
 
   it('leads to the sign-in page and from there to the requested page', async () => {
     const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
-    await page.goto(`${service.url}/activity?status=failed`);
+    await page.goto(`${service.url}/activity?status=failed&tab=tasks`);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
-    expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed')}`);
+    expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed&tab=tasks')}`);
     expect(complaints).toEqual([]);
     await page.context().close();
   });
