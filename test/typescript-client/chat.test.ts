@@ -93,20 +93,6 @@ describe('a whole answer', () => {
     for (const body of ['<html>', '[]', '{"choices":[{}]}'])
       await expect(answeredWith(body).chat.create(ask('Hi'))).rejects.toThrow('no chat completion');
   });
-
-  test('may take ten minutes, unless the client or the call says otherwise', async () => {
-    const set = vi.spyOn(globalThis, 'setTimeout');
-    const limits = async (client: sdk.Medley, options?: sdk.CallOptions) => {
-      set.mockClear();
-      await client.chat.create(ask('Hi'), options);
-      return set.mock.calls.map(([, ms]) => ms);
-    };
-    const answer = '{"choices":[{"message":{"content":"x"}}]}';
-    expect(await limits(answeredWith(answer))).toEqual([600_000]);
-    expect(await limits(answeredWith(answer, { timeout_ms: 7_000 }))).toEqual([7_000]);
-    expect(await limits(answeredWith(answer), { timeout_ms: 8_000 })).toEqual([8_000]);
-    set.mockRestore();
-  });
 });
 
 describe('a streamed answer', () => {
@@ -156,7 +142,8 @@ describe('a streamed answer', () => {
     const { status, usage, cost } = await recordOf(stream.request_id);
     expect([status, usage.output_tokens > 0]).toEqual([499, true]);
     expect(await stream.cost()).toEqual(cost);
-    expect((await medley.key()).spent.exact).toBe(cost.exact);
+    const spent = async () => (await medley.key()).spent.exact;
+    await expect.poll(spent, { timeout: 120_000 }).toBe(cost.exact);
   });
 
   test.each(['abort', 'signal'] as const)('ends with the reason of an abort by %s, at the service too', async (how) => {
@@ -303,29 +290,6 @@ describe('a stream that is none, or no whole one,', () => {
     await expect(left).resolves.toBeUndefined();
   });
 
-  test('and says nothing for timeout_ms throws; signs of life keep it open', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const silences_ms = [...Array.from({ length: 20 }, () => 50_000), 61_000];
-      const beat = new TextEncoder().encode(': keep-alive\n\n');
-      const body = new ReadableStream<Uint8Array>(
-        {
-          pull: async (controller) => {
-            await vi.advanceTimersByTimeAsync(silences_ms.shift() ?? 0);
-            controller.enqueue(beat);
-          },
-        },
-        { highWaterMark: 0 },
-      );
-      const client = clientOf({ fetch: async () => new Response(body) });
-      const error = await all(client.chat.stream(ask('Hi'))).catch(refusal);
-      expect(error).toMatchObject({ name: 'RequestTimeoutError', message: 'Nothing came for 60000 ms.' });
-      expect(silences_ms).toEqual([]);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
   test('and does not begin within timeout_ms throws', async () => {
     const silent = await startReceiver();
     silent.answer('/v1/chat/completions', 'hang');
@@ -335,8 +299,8 @@ describe('a stream that is none, or no whole one,', () => {
   });
 });
 
-function answeredWith(body: string, options: sdk.MedleyOptions = {}): sdk.Medley {
-  return clientOf({ fetch: async () => new Response(body), ...options });
+function answeredWith(body: string): sdk.Medley {
+  return clientOf({ fetch: async () => new Response(body) });
 }
 
 function intoBytes(chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void {
