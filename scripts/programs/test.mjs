@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const vitest = 'test/node_modules/vitest/vitest.mjs';
 
 const not_run =
-  'Not run here, since they take minutes to hours: npm run test:nightly, test:s3, test:package, test:deploy, test:pgbouncer, test:prometheus, test:python, mutants, chaos, fuzz, bench, screenshots.';
+  'Not run here, since they take minutes to hours: npm run test:nightly, test:s3, test:package, test:deploy, test:pgbouncer, test:prometheus, test:python, test:inspector, test:shells, mutants, chaos, fuzz, bench, screenshots.';
 
 forwardSignals();
 await finish(async () => {

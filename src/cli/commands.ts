@@ -167,7 +167,7 @@ const of_callers: readonly Entry[] = [
     load: async () => (await import('./caller/webhooks.ts')).webhooksCommands,
   },
   {
-    usage: 'completion <shell>',
+    usage: 'completion [shell]',
     description: 'a script that completes these commands in bash, zsh or fish',
     load: async () => (await import('./completion.ts')).completionCommand((program) => addCommands(program)),
   },
