@@ -14,6 +14,7 @@ const guides = {
   Moderation: ['moderation'],
   'Media for SDKs': ['media-calls'],
   Money: ['prices', 'budgets'],
+  Calls: ['chat'],
   Feedback: ['feedback'],
   Files: ['files'],
   Batches: ['batches'],
