@@ -317,7 +317,7 @@ export async function listRecords(
     ['error_type = ?', error_type],
     ['end_user = ?', end_user],
     ['metadata @> ?::jsonb', metadata && JSON.stringify(metadata)],
-    ['exists (select from tags_in(metadata) where tag = ?)', tag],
+    ["strpos(metadata ->> 'tags', ?) > 0 and exists (select from tags_in(metadata) where tag = ?)", tag],
   ]);
   const outcome = outcomeText(ok ?? (error_type === undefined ? undefined : false));
   const rows = await db.query<RecordLine>(
