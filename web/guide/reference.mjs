@@ -4,7 +4,7 @@ import { escapeText, nameOf, SchemaWriter } from './schema.mjs';
 
 export const reference_section = 'API reference';
 
-/** Guides that tell more about the operations of a tag; each of them links back. */
+/** Guides that tell more about the operations of a tag, if there are any; each of them links back. */
 const guides = {
   Tasks: ['media'],
   Models: ['models-and-prices'],
@@ -14,7 +14,7 @@ const guides = {
   Moderation: ['moderation'],
   'Media for SDKs': ['media-calls'],
   Money: ['prices', 'budgets'],
-  Calls: ['chat'],
+  Calls: ['chat', 'dashboard'],
   Feedback: ['feedback'],
   Files: ['files'],
   Batches: ['batches'],
@@ -158,7 +158,8 @@ function pageOf({ name, description }, context) {
   const writer = writerFor(context, file);
   const operations = context.operations.filter(({ tag }) => tag === name);
   const events = Object.entries(context.document.webhooks).filter(([, { post }]) => post.tags[0] === name);
-  const links = guides[name].map((guide) => `[${context.titleOf(guide)}](${guide}.md)`);
+  const links = (guides[name] ?? []).map((guide) => `[${context.titleOf(guide)}](${guide}.md)`);
+  const see = links.length === 0 ? '' : ` ${links.length > 1 ? 'Guides' : 'Guide'}: ${links.join(', ')}.`;
   return page({
     file,
     title: name,
@@ -166,7 +167,7 @@ function pageOf({ name, description }, context) {
     about: description,
     requests: new Map(operations.map(({ summary, request }) => [summary, request])),
     blocks: [
-      `${description} ${links.length > 1 ? 'Guides' : 'Guide'}: ${links.join(', ')}. All groups: [API reference](${overview}.md).`,
+      `${description}${see} All groups: [API reference](${overview}.md).`,
       operations.map((operation) => lineOf(operation, file)).join('\n'),
       key_block,
       ...operations.map((operation) => operationText(operation, writer, context)),
