@@ -452,6 +452,14 @@ create table budgets (
   constraint budgets_are_sound CHECK (is_sound(budgets.*))
 ) with (fillfactor=50);
 
+create table call_prices (
+  id text not null,
+  pricing jsonb not null,
+  first_used_at timestamptz not null,
+  constraint call_prices_pkey PRIMARY KEY (id),
+  constraint call_prices_id_check CHECK ((length(id) = 22))
+);
+
 create table callers_version (
   only_row boolean not null default true,
   version bigint not null default 0,
@@ -486,6 +494,7 @@ create table chat_calls (
   tools jsonb,
   end_user text,
   metadata jsonb,
+  price_id text,
   constraint chat_calls_pkey PRIMARY KEY (account_id, id),
   constraint chat_calls_cache_write_1h_tokens_check CHECK ((cache_write_1h_tokens >= 0)),
   constraint chat_calls_cache_write_tokens_check CHECK ((cache_write_tokens >= 0)),

@@ -14,6 +14,7 @@ import type { Journal } from '../storage/journal.ts';
 import type { ToolCalls, Usage } from '../styles/conversation.ts';
 import { no_usage } from '../styles/usage.ts';
 import { timeOf, type AllFilter } from '../tasks/list.ts';
+import { keepPrice, priceIdOf } from './call-prices.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -47,6 +48,8 @@ export type ChatRecord = {
   first_content_ms: number | null;
   total_ms: number;
   created_at: Date;
+  /** Of its prices; null where they are not stored. */
+  price_id: string | null;
 };
 
 /** `left_out`: types of the caller's tools that the model was not given; `calls`: of tools that the upstream ran. */
@@ -82,6 +85,7 @@ export type RecordParts = {
 export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: Finished): void {
   const row = rowOf(priced, finished);
   countCall(parts.metrics, priced, finished);
+  keepPrice(parts, priced.pricing);
   const end = parts.begin();
   const writing = finished.is_journaled
     ? writeDown(parts, [row], true).catch(() => writerOf(parts.db).write(row))
@@ -109,7 +113,7 @@ function isThere(error: unknown): boolean {
 
 /** Returns the record of a call that has ended, as it is stored. */
 export function rowOf(priced: PricedRequest, finished: Finished): Row {
-  const { caller, request, request_id, model, labels } = priced;
+  const { caller, request, request_id, model, labels, pricing } = priced;
   const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
   return {
     account_id: caller.account.id,
@@ -133,6 +137,7 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
     total_ms,
     created_at,
     upstream_cost: upstream_cost?.toString(),
+    price_id: priceIdOf(pricing),
   };
 }
 
@@ -223,7 +228,7 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
 
 const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at, tools,
-  end_user, metadata,
+  end_user, metadata, price_id,
   coalesce(cache_write_1h_tokens, 0) as cache_write_1h_tokens`;
 
 /**

@@ -6,6 +6,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { JsonObject } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import type { ChatCaller } from '../chat/attempt.ts';
+import { keepPrice } from '../chat/call-prices.ts';
 import { enter, runCall, type AttemptRoute, type CallParts, type EndedCall } from '../chat/call.ts';
 import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import type { ChosenModel } from '../chat/candidates.ts';
@@ -388,6 +389,7 @@ class Run {
     const verdict = await this.#verdict(outcome.error, writer.output(), charge?.usage);
     const finished = { outcome, charge, charged: charge?.cost ?? 0n, upstream_cost: null, created_at, total_ms };
     countCall(this.#parts.metrics, priced, finished);
+    keepPrice(this.#parts, priced.pricing);
     const type = this.#style.state.background.lastEventType(verdict.status);
     const is_ours = await endResponse(this.#parts, this.#row, this.#claim, {
       ...verdict,

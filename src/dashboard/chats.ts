@@ -6,6 +6,7 @@ import { hasContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { costView } from '../money/money.ts';
+import { chargeOfCall } from './charge.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keyName, keyNames } from './tasks.ts';
@@ -74,10 +75,11 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   const { id = '' } = params;
   const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
-  const [names, has_content, feedback] = await Promise.all([
+  const [names, has_content, feedback, charge] = await Promise.all([
     keyNames(app.db, account.id),
     hasContent(app.db, { account_id: account.id, id }, new Date(app.clock.now())),
     feedbackOf(app.db, account.id, id, person.user.id),
+    chargeOfCall(app, account, record),
   ]);
   const { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata } = record;
   const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, why, duration_ms }, index) =>
@@ -103,6 +105,7 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
     has_content,
     attempts,
     feedback,
+    charge,
   };
   const view: ChatView = { ...renderChat(record, names), ...facts };
   return { status: 200, body: view };

@@ -12,6 +12,7 @@ import { listTaskLines, type TaskLine } from '../tasks/list.ts';
 import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type TaskRef } from '../tasks/task.ts';
 import { waitingOf } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
+import { chargeOfTask } from './charge.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
@@ -116,7 +117,7 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
   const task = await loadTask(app.db, ref);
   if (!task) throw unknownTask(ref.task_id);
   const now = new Date(app.clock.now());
-  const [attempts, entries, delivery, input, names, feedback, waiting] = await Promise.all([
+  const [attempts, entries, delivery, input, names, feedback, waiting, charge] = await Promise.all([
     listAttempts(app.db, ref),
     entriesOfRef(app.db, account.id, task.id),
     deliveryOfTask(app.db, ref),
@@ -124,6 +125,7 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
     keyNames(app.db, account.id),
     feedbackOf(app.db, account.id, task.id, person.user.id),
     waitingOf(app.db, ref, app.catalog.current.providers, now),
+    chargeOfTask(app.db, task, app.catalog.current.settings.base_currency),
   ]);
   const attempt_log = delivery ? await listDeliveryAttempts(app.db, delivery) : [];
   const released = entries.reduce((sum, { type, available }) => (type === 'hold' ? sum : sum + available), 0n);
@@ -143,6 +145,7 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
     }),
     delivery: delivery ? { ...renderDelivery(delivery), attempt_log: attempt_log.map(renderAttempt) } : null,
     feedback,
+    charge,
     can_cancel: task.completed_at === null,
   };
   return { status: 200, body: view };

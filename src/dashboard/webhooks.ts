@@ -17,7 +17,7 @@ import {
   type Delivery,
   type DeliveryFilter,
 } from '../webhooks/delivery.ts';
-import { overlapEnd, secretsAt } from '../webhooks/sign.ts';
+import { overlapEnd, secretsAt, shownHeaders } from '../webhooks/sign.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
@@ -135,7 +135,12 @@ export const get_delivery = account_endpoint('GET', '/deliveries/{id}', 'read', 
     listDeliveryAttempts(app.db, delivery),
     bodyOfDelivery(app.db, delivery),
   ]);
-  const view: DeliveryDetailView = { ...renderDelivery(delivery), body, attempt_log: attempts.map(renderAttempt) };
+  const { id, event } = delivery;
+  const attempt_log = attempts.map((attempt) => {
+    const request_headers = shownHeaders({ id, event, sent_at_ms: attempt.started_at.getTime() });
+    return { ...renderAttempt(attempt), request_headers };
+  });
+  const view: DeliveryDetailView = { ...renderDelivery(delivery), body, attempt_log };
   return { status: 200, body: view };
 });
 

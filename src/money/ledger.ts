@@ -317,6 +317,19 @@ export async function entriesOfRef(db: Queryable, account_id: string, ref: strin
   );
 }
 
+/** A charge as it was booked: its units, what they cost, and what of that the account paid. */
+export type BookedCharge = { units: Record<string, string>; cost: Money; charged: Money };
+
+/** Returns the charge of a task or a chat call; undefined if there is none, or its month is closed and its entries are gone. */
+export async function bookedCharge(db: Queryable, account_id: string, ref: string): Promise<BookedCharge | undefined> {
+  const rows = await db.query<BookedCharge>(
+    `select coalesce(units, '{}') as units, revenue as cost, revenue + loss as charged
+       from ledger_entries where ref = $2 and account_id = $1 and type = 'settle' order by number desc limit 1`,
+    [account_id, ref],
+  );
+  return rows[0];
+}
+
 /** A try of a route that did not end the customer's money, and may have cost something. */
 export type LostTry = {
   account_id: string;

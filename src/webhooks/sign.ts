@@ -35,21 +35,41 @@ export function overlapEnd(account: RotatedSecret, now_ms: number): Date | undef
  * `webhook-signature` with the bytes that each secret's base64 stands for.
  */
 export function signedHeaders(message: Message, secrets: Secrets): Record<string, string> {
-  const seconds = String(Math.floor(message.sent_at_ms / 1000));
+  const seconds = secondsOf(message);
+  return headersWith(message, {
+    body: bodySignature(message.body, secrets[0]),
+    standard: secrets
+      .filter((secret) => secret !== undefined)
+      .map((secret) => standardSignature(message.id, seconds, message.body, secret))
+      .join(' '),
+  });
+}
+
+/** The same for people, without the signatures: they are made of a secret that may be another one by now. */
+export function shownHeaders(message: Omit<Message, 'body'>): Record<string, string> {
+  return headersWith(message, { body: 'sha256=…', standard: 'v1,…' });
+}
+
+function headersWith(
+  message: Omit<Message, 'body'>,
+  signatures: { body: string; standard: string },
+): Record<string, string> {
+  const seconds = secondsOf(message);
   return {
     'content-type': 'application/json',
     'user-agent': 'Medley-Webhooks/1',
     'x-service-event': message.event,
-    'x-service-signature': bodySignature(message.body, secrets[0]),
+    'x-service-signature': signatures.body,
     'x-service-delivery': message.id,
     'x-service-timestamp': seconds,
     'webhook-id': message.id,
     'webhook-timestamp': seconds,
-    'webhook-signature': secrets
-      .filter((secret) => secret !== undefined)
-      .map((secret) => standardSignature(message.id, seconds, message.body, secret))
-      .join(' '),
+    'webhook-signature': signatures.standard,
   };
+}
+
+function secondsOf({ sent_at_ms }: Pick<Message, 'sent_at_ms'>): string {
+  return String(Math.floor(sent_at_ms / 1000));
 }
 
 /** `x-service-signature`: `sha256=` and the lowercase hex of the body's HMAC. */

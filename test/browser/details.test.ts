@@ -33,6 +33,10 @@ models:${mediaModel({
   price: '0.04',
   routes: ['{ provider: sandbox, upstream_model: image, cost: [{ unit: image, amount: "0.01" }] }'],
 })}
+  - id: test/chat
+    kind: chat
+    price: [{ unit: input_token, per: 1000000, amount: "3.00" }, { unit: output_token, per: 1000000, amount: "15" }]
+    routes: [{ provider: sandbox, upstream_model: chat }]
 `;
 
 let service: TestApp;
@@ -334,6 +338,44 @@ test('Activity is filtered by project', limit, async () => {
   expect(await page.getByRole('combobox', { name: 'Project' }).inputValue()).toBe('Empty');
   await page.context().close();
 });
+
+for (const [look, options] of [
+  ['light', { colorScheme: 'light' }],
+  ['dark, on a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+] as const) {
+  test(`a task, a call and a delivery show their charge, headers and JSON (${look})`, limit, async () => {
+    const page = await open('/activity', options);
+    await page.getByRole('link', { name: 'a lake' }).last().click();
+    const table = page.getByRole('table', { name: 'Charged, by unit' });
+    await table.getByText('1 image', { exact: true }).waitFor();
+    await table.getByText('× $0.02').waitFor();
+    const sum = table.getByRole('row').filter({ hasText: 'Charged' });
+    await sum.getByText('$0.02', { exact: true }).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+
+    const messages = [{ role: 'user', content: 'Hello' }];
+    const answer = await client.call('POST', '/v1/chat/completions', { model: 'test/chat', messages });
+    await page.goto(`${service.url}/chats/${answer.headers.get('x-request-id')}`);
+    await table.getByText(/^[\d,]+ input tokens?$/).waitFor();
+    await table.getByText('× $3.00 / 1 M').waitFor();
+    await page.getByText(/^Prices as they were/).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+
+    const { data } = told<{ data: { id: string }[] }>(await owner.get(`${owner.base}/deliveries`));
+    await page.goto(`${service.url}/webhooks/${data.at(-1)?.id}`);
+    await page.getByRole('button', { name: 'Request headers of attempt 1' }).click();
+    await page.getByText(/x-service-signature: sha256=…/).waitFor();
+    await page.getByText('The headers of the answer are not stored.').waitFor();
+    await page.getByRole('region', { name: 'payload', exact: true }).getByText('"status": "succeeded"').waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+    await page.getByRole('tab', { name: 'As sent' }).click();
+    await page.getByRole('region', { name: 'payload as sent' }).getByText('"status":"succeeded"').waitFor();
+    await page.context().close();
+  });
+}
 
 test('a refusal is at its field, in the words of the page', limit, async () => {
   const page = await open('/keys');

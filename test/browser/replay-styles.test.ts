@@ -56,6 +56,7 @@ const call: ChatView = {
   search_units: null,
   has_content: true,
   feedback: [],
+  charge: null,
   attempts: [],
 };
 

@@ -127,6 +127,19 @@ it('a webhook that fails is listed as retrying and can be sent again by hand', a
   expect((await detail(line?.id ?? '')).attempt_log.map(({ status }) => status)).toEqual([500, 200]);
 });
 
+it('each attempt of a delivery has the headers that were sent, but no signature', async () => {
+  await runTask(`${receiver.url}/headers`);
+  const { headers } = await receiver.nth('/headers', 1);
+  const find = async () =>
+    (await deliveries()).data.find(({ url, attempts }) => url.endsWith('/headers') && attempts > 0);
+  await expect.poll(find).toMatchObject({ state: 'delivered' });
+  const { attempt_log } = await detail((await find())?.id ?? '');
+  const { 'x-service-signature': own, 'webhook-signature': standard, ...shown } = attempt_log[0]?.request_headers ?? {};
+  expect(Object.keys(shown)).toHaveLength(7);
+  expect(headers).toMatchObject(shown);
+  expect([own, standard]).toEqual(['sha256=…', 'v1,…']);
+});
+
 it('the list of deliveries is paged', async () => {
   const all = (await deliveries('?limit=100')).data.map(({ id }) => id);
   expect(all.length).toBeGreaterThan(2);

@@ -82,7 +82,34 @@ export type DeliveryAttemptView = {
   answer: string | null;
 };
 
+/** A charge, or a hold, taken apart. The amounts of the rows, `rounding` and `not_charged` add up to `charged`. */
+export type ChargeView = {
+  of: 'charge' | 'hold';
+  rows: {
+    unit: string;
+    /** As charged. */
+    quantity: string;
+    /** Where that differs from what was measured. */
+    measured: string | null;
+    price: { amount: string; per: number; currency: string };
+    amount: Digits;
+  }[];
+  /** Where the account has another currency than the prices. */
+  rate: string | null;
+  rounding: Digits | null;
+  not_charged: Digits | null;
+  charged: Cost;
+  /** The time of the prices; null if those are not stored, and the rows have today's. */
+  priced_at: string | null;
+  adds_up: boolean;
+};
+
+/** An amount with all its digits. */
+type Digits = { amount: string; currency: string };
+
 export type TaskView = TaskLineView & {
+  /** Null for one that failed. */
+  charge: ChargeView | null;
   /** As `GET /v1/tasks/{id}` answers it, byte for byte. */
   body: string;
   /** JSON text of the input, with its defaults. */
@@ -128,6 +155,8 @@ export type ChatLineView = {
 };
 
 export type ChatView = ChatLineView & {
+  /** Null for one that cost nothing. */
+  charge: ChargeView | null;
   cache_write_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;

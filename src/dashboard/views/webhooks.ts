@@ -12,7 +12,8 @@ export type DeliveryLineView = DeliveryView & { last_status: number | null; last
 export type DeliveryDetailView = DeliveryView & {
   /** The body of every attempt, byte for byte. */
   body: string;
-  attempt_log: DeliveryAttemptView[];
+  /** `request_headers`: as they were sent, without signatures. */
+  attempt_log: (DeliveryAttemptView & { request_headers: Record<string, string> })[];
 };
 
 /** Told to who may see it, and only when they ask. */

@@ -34,6 +34,13 @@ export function perText({ unit, per }: Pick<PriceView, 'unit' | 'per'>): string 
   return `${per === 1_000_000 ? 'million' : per.toLocaleString('en-US')} ${many}`;
 }
 
+/** `12,345 input tokens`, `1 image`. */
+export function quantityText({ unit, quantity }: { unit: string; quantity: string }): string {
+  const [whole = '', fraction] = quantity.split('.');
+  const digits = `${BigInt(whole).toLocaleString('en-US')}${fraction === undefined ? '' : `.${fraction}`}`;
+  return `${digits} ${perText({ unit, per: quantity === '1' ? 1 : 2 }).replace(/^2 /, '')}`;
+}
+
 /** `Input tokens`: a unit as the label of a quantity. */
 export function unitLabel(unit: string): string {
   const text = perText({ unit, per: 2 }).replace('2 ', '');

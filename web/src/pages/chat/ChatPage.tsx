@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { ChargeCard } from '../../ui/ChargeCard.tsx';
 import { FeedbackCard } from '../../ui/Feedback.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -30,6 +31,7 @@ export function ChatPage() {
         {(call) => (
           <Stack gap="lg">
             <Whole call={call} />
+            <ChargeCard charge={call.charge} />
             <CallContent call={call} />
             <FeedbackCard id={call.id} feedback={call.feedback} />
           </Stack>

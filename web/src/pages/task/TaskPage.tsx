@@ -2,8 +2,10 @@ import { Anchor, Badge, Divider, Grid, Group, SimpleGrid, Stack, Tabs, Text, Tim
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Moment, TaskView } from '../../../../src/dashboard/views/activity.ts';
 import { usePlace } from '../../session.tsx';
+import { ChargeCard } from '../../ui/ChargeCard.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { FeedbackCard } from '../../ui/Feedback.tsx';
+import { formattedJson } from '../../ui/json.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -39,6 +41,7 @@ function Whole({ task }: { task: TaskView }) {
       <Grid.Col span={{ base: 12, md: 5 }}>
         <Stack gap="lg">
           <Facts task={task} />
+          <ChargeCard charge={task.charge} />
           <FeedbackCard id={task.id} feedback={task.feedback} />
           <Card title="Timeline">
             <TaskTimeline moments={task.timeline} />
@@ -126,10 +129,10 @@ function Texts({ task }: { task: TaskView }) {
           <Tabs.Tab value="curl">curl</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="input">
-          <CodeBox text={pretty(task.input)} label="input" />
+          <CodeBox text={formattedJson(task.input)} label="input" />
         </Tabs.Panel>
         <Tabs.Panel value="body">
-          <CodeBox text={pretty(task.body)} label="task" />
+          <CodeBox text={formattedJson(task.body)} label="task" />
         </Tabs.Panel>
         <Tabs.Panel value="curl">
           <CodeBox text={curl} label="command" />
@@ -137,12 +140,4 @@ function Texts({ task }: { task: TaskView }) {
       </Tabs>
     </Card>
   );
-}
-
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), undefined, 2);
-  } catch {
-    return text;
-  }
 }

@@ -1,12 +1,12 @@
-import { Code, Group, Stack, Text } from '@mantine/core';
+import { Code, Group, Spoiler, Stack, Tabs, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import type { DeliveryAttemptView } from '../../../../src/dashboard/views/activity.ts';
 import type { DeliveryDetailView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { formattedJson } from '../../ui/json.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
@@ -65,9 +65,7 @@ export function DeliveryPage() {
                 </Stack>
               )}
             </Card>
-            <Card title="Payload">
-              <CodeBox text={delivery.body} label="payload" />
-            </Card>
+            <Payload body={delivery.body} />
           </>
         )}
       </Loaded>
@@ -114,11 +112,46 @@ function Facts({ delivery }: { delivery: DeliveryDetailView }) {
   );
 }
 
-function Attempt({
-  attempt: { number, status, error, started_at, duration_ms, answer },
-}: {
-  attempt: DeliveryAttemptView;
-}) {
+/** The signature is of the bytes as sent; people read it with line breaks. */
+function Payload({ body }: { body: string }) {
+  return (
+    <Card title="Payload">
+      <Tabs defaultValue="read">
+        <Tabs.List mb="sm">
+          <Tabs.Tab value="read">Formatted</Tabs.Tab>
+          <Tabs.Tab value="sent">As sent</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="read">
+          <CodeBox text={formattedJson(body)} label="payload" />
+        </Tabs.Panel>
+        <Tabs.Panel value="sent">
+          <CodeBox text={body} label="payload as sent" />
+        </Tabs.Panel>
+      </Tabs>
+    </Card>
+  );
+}
+
+type AttemptView = DeliveryDetailView['attempt_log'][number];
+
+function RequestHeaders({ attempt: { number, request_headers } }: { attempt: AttemptView }) {
+  const text = Object.entries(request_headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n');
+  return (
+    <Spoiler maxHeight={0} showLabel={`Request headers of attempt ${number}`} hideLabel="Hide the headers">
+      <Code block tabIndex={0} aria-label={`Request headers of attempt ${number}`}>
+        {text}
+      </Code>
+      <Text size="xs" c="dimmed" mt={4}>
+        Signatures are not shown. The headers of the answer are not stored.
+      </Text>
+    </Spoiler>
+  );
+}
+
+function Attempt({ attempt }: { attempt: AttemptView }) {
+  const { number, status, error, started_at, duration_ms, answer } = attempt;
   const good = status !== null && status >= 200 && status < 300;
   return (
     <Stack gap={6}>
@@ -134,9 +167,10 @@ function Attempt({
       {error !== null && <Text size="sm">{error}</Text>}
       {answer !== null && answer !== '' && (
         <Code block mah={160} style={{ overflow: 'auto' }} tabIndex={0} aria-label={`Answer to attempt ${number}`}>
-          {answer}
+          {formattedJson(answer)}
         </Code>
       )}
+      <RequestHeaders attempt={attempt} />
     </Stack>
   );
 }
