@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chargeParts, holdParts, type Breakdown } from '../../src/catalog/breakdown.ts';
 import type { Unit } from '../../src/catalog/model.ts';
 import { holdAmount, measuredCost, type Pricing, type Units } from '../../src/catalog/price.ts';
+import { money_max } from '../../src/money/money.ts';
 
 /** A charge taken apart: its rows add up to it, to the last millionth. */
 
@@ -103,7 +104,8 @@ describe('for any prices, quantities and rate', () => {
       fc.property(pricings, quantities, quantities, (pricing, units, held) => {
         const shown = chargeParts(pricing, units, held);
         const cost = measuredCost(pricing, units, held);
-        if (shown.sum <= 10n ** 15n) expect(shown.sum).toBe(cost); // nothing costs more than any balance
+        fc.pre(shown.sum <= money_max); // nothing costs more than any balance
+        expect(shown.sum).toBe(cost);
         expect(added(shown)).toBe(shown.sum * 1_000_000n);
         const rounded = picos(shown.rounding);
         expect(rounded > -1_000_000n && rounded < 1_000_000n).toBe(true);
@@ -116,7 +118,8 @@ describe('for any prices, quantities and rate', () => {
       fc.property(pricings, quantities, (pricing, held) => {
         const shown = holdParts(pricing, held);
         expect(added(shown)).toBe(shown.sum * 1_000_000n);
-        if (shown.sum <= 10n ** 15n) expect(holdAmount(pricing, held)).toBe(shown.sum);
+        fc.pre(shown.sum <= money_max);
+        expect(holdAmount(pricing, held)).toBe(shown.sum);
       }),
     );
   });
