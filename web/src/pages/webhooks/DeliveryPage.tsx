@@ -88,7 +88,7 @@ function Facts({ delivery }: { delivery: DeliveryDetailView }) {
           {task_id !== null ? ', when ' : is_test ? ', as a test' : event.startsWith('alert.') ? ', for an alert' : ''}
           {task_id !== null && (
             <>
-              <LinkTo href={`/tasks/${task_id}`} size="sm">
+              <LinkTo href={`/tasks/${task_id}`} size="sm" underline="always">
                 its task
               </LinkTo>{' '}
               ended
