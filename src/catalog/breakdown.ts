@@ -6,7 +6,7 @@ export type ChargePart = {
   unit: Pricing['rows'][number]['unit'];
   /** As charged. */
   quantity: string;
-  /** Where another quantity was measured than is charged. */
+  /** The measured quantity, if another one is charged. */
   measured: string | undefined;
   /** Of the row, in the base currency. */
   price: { amount: string; per: number };

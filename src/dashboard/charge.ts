@@ -70,7 +70,7 @@ type Facts = {
   priced_at: Date | null;
   /** The sum of the rows, as it was booked. */
   cost: Money;
-  /** What of it was charged. */
+  /** The part of it that was charged. */
   charged: Money;
 };
 

@@ -89,12 +89,12 @@ export type ChargeView = {
     unit: string;
     /** As charged. */
     quantity: string;
-    /** Where that differs from what was measured. */
+    /** The measured quantity, if it is another one. */
     measured: string | null;
     price: { amount: string; per: number; currency: string };
     amount: Digits;
   }[];
-  /** Where the account has another currency than the prices. */
+  /** Null where the account has the currency of the prices. */
   rate: string | null;
   rounding: Digits | null;
   not_charged: Digits | null;

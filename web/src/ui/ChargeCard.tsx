@@ -65,19 +65,26 @@ export function ChargeCard({ charge }: { charge: ChargeView | null }) {
             </Table.Td>
           </Table.Tr>
         </ListTable>
-        <Text size="xs" c="dimmed">
-          {charge.priced_at === null ? (
-            'The prices of then are not stored: these are those of today.'
-          ) : (
-            <>
-              Prices as they were <Time at={charge.priced_at} />.
-            </>
-          )}
-          {rate !== null &&
-            ` Prices are in ${rows[0]?.price.currency ?? ''}, and the rate of then makes them ${charged.currency}.`}
-        </Text>
+        <PricesOf charge={charge} />
       </Stack>
     </Card>
+  );
+}
+
+/** Says of which time the prices are. */
+function PricesOf({ charge: { rows, rate, charged, priced_at } }: { charge: ChargeView }) {
+  return (
+    <Text size="xs" c="dimmed">
+      {priced_at === null ? (
+        'The prices of then are not stored: these are those of today.'
+      ) : (
+        <>
+          Prices as they were <Time at={priced_at} />.
+        </>
+      )}
+      {rate !== null &&
+        ` Prices are in ${rows[0]?.price.currency ?? ''}, and the rate of then makes them ${charged.currency}.`}
+    </Text>
   );
 }
 
