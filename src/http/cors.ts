@@ -43,7 +43,7 @@ export function preflightHeaders(
   if (cors['access-control-allow-origin'] === undefined) return undefined;
   return {
     ...cors,
-    'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+    'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
     // Whatever the page asks for: SDKs add a dozen headers of their own, and none of them grants anything.
     'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
     'access-control-max-age': '600',

@@ -274,7 +274,10 @@ test.each(['a number', 'a name'])('a download that is redirected to %s inside go
   const first = { allow: ['127.0.0.9/32'], allow_private: false };
   const redirecting = createServer((socket) => {
     const host = kind === 'a name' ? 'inside.example' : '127.0.0.1';
-    socket.end(`HTTP/1.1 302 Found\r\nlocation: http://${host}:${port}/\r\ncontent-length: 0\r\n\r\n`);
+    // Who answers before the request has come resets the connection.
+    socket.once('data', () =>
+      socket.end(`HTTP/1.1 302 Found\r\nlocation: http://${host}:${port}/\r\ncontent-length: 0\r\n\r\n`),
+    );
   });
   await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.9', resolve));
   dns.answer('inside.example', ['127.0.0.1']);
