@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
-import { makeLoginLink } from '../src/accounts/login-links.ts';
+import { makeLoginLink } from '../src/accounts/sign-in/login-links.ts';
 import { ownerOf } from '../src/accounts/members.ts';
 import { makeInvoices } from '../src/billing/invoices.ts';
 import { service_rules } from '../src/chat/books.ts';

@@ -11,9 +11,9 @@ import { openStorage } from './app/storage.ts';
 import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { openAuthenticator, type Authenticator } from './accounts/authenticate.ts';
-import { usual_cost } from './accounts/hashing.ts';
-import { openIssuers } from './accounts/issuers.ts';
-import { openLogin, type Login } from './accounts/login.ts';
+import { usual_cost } from './accounts/sign-in/hashing.ts';
+import { openIssuers } from './accounts/sign-in/issuers.ts';
+import { openLogin, type Login } from './accounts/sign-in/login.ts';
 import { openMailer, type Mailer } from './accounts/mailer.ts';
 import { openCatalog, type CatalogHolder } from './catalog/catalog.ts';
 import { readAdded } from './catalog/added/rows.ts';
@@ -108,7 +108,7 @@ export type App = Contents & {
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
   readonly holds: Holds;
-  /** Of this process, among all that run the service: it answers for the holds of its calls. */
+  /** The id of this process among all that run the service: it answers for the holds of its calls. */
   readonly node_id: string;
   /** Writes new tasks. */
   readonly inserter: Inserter;

@@ -269,7 +269,7 @@ function parseMetrics(text: string | undefined): MetricsAddress | undefined {
   throw new ConfigError(`MEDLEY_METRICS must be a port, or HOST:PORT such as 127.0.0.1:9464, not "${text}".`);
 }
 
-/** Of anything else pg makes a host or a port of its own. Its text stays out of the message: it has a password. */
+/** Checks that the text names a server: pg makes a host or a port of its own of anything else. The text stays out of the message, since it has a password. */
 function parseDatabaseUrl(text: string | undefined): string | undefined {
   if (text === undefined || /^(postgres(ql)?:\/\/|socket:|\/)/i.test(text)) return text;
   throw new ConfigError('DATABASE_URL must begin with postgres://, as in postgres://USER:PASSWORD@HOST:PORT/NAME.');

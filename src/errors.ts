@@ -63,7 +63,7 @@ export class ApiError extends Error {
 
 /** A wire format of errors (specification 7.1). */
 export type ErrorFormat = {
-  /** In the reference. */
+  /** The name in the reference. */
   readonly name: string;
   /** JSON Schema of the body. */
   readonly schema: object;

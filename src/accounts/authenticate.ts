@@ -180,7 +180,7 @@ export async function callerOfKey(db: Queryable, account_id: string, key_id: str
   return row && (row.left_ms === null || row.left_ms > 0) ? callerIn(row) : undefined;
 }
 
-/** Of each hash its caller: keys asked for in the same moment share a round trip. */
+/** Returns the caller of each hash: keys asked for in the same moment share a round trip. */
 async function findCallers(
   db: Queryable,
   hashes: readonly Buffer[],

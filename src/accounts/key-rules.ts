@@ -20,7 +20,7 @@ export type KeyRules = {
   addresses: readonly string[] | null;
   /** Ids, aliases and prefixes of models (`src/catalog/key-models.ts`), at least one; null: all. */
   models: readonly string[] | null;
-  /** Of each kind: generate, chat, everything else; null: the limits of the service alone. */
+  /** The limit of each kind of request: generate, chat, everything else; null: the limits of the service alone. */
   requests_per_minute: number | null;
   /** Content of its chat calls is stored; null: none is. */
   log_content: ContentRules | null;

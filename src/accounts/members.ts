@@ -1,7 +1,7 @@
 import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import { audit } from './audit.ts';
-import { no_mail_domain } from './login-rules.ts';
+import { no_mail_domain } from './sign-in/login-rules.ts';
 import type { Role } from './roles.ts';
 
 /** An account as somebody who belongs to it sees it. */

@@ -1,9 +1,9 @@
 import type { GenericEndpointContext } from 'better-auth';
-import { addressOf, type Parts } from './login-parts.ts';
+import { addressOf, type Parts } from './sign-in/login-parts.ts';
 import { answerPasskey, challengeFor, passkey_refusals } from './passkey-answers.ts';
 import { assertionOptions } from './passkey-ceremonies.ts';
 import { challenge_ms } from './passkey-challenges.ts';
-import { noteTwoFactors } from './sessions.ts';
+import { noteTwoFactors } from './sign-in/sessions.ts';
 
 /**
  * Sign-in by a passkey, within the login library: its sessions and its cookies. Its own plugin for this keeps challenges

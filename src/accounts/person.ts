@@ -3,9 +3,9 @@ import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { findAccount, type Account } from './accounts.ts';
-import type { Login, User } from './login.ts';
+import type { Login, User } from './sign-in/login.ts';
 import { roleIn } from './members.ts';
-import { checkProof } from './proof.ts';
+import { checkProof } from './sign-in/proof.ts';
 import { rights_of, type Right, type Role } from './roles.ts';
 
 /** The permission that an endpoint of the dashboard needs: a right in the account of its path, or the operator's. */
@@ -35,7 +35,7 @@ type Admission = {
 /** The account and the permission that a request concerns. */
 export type SessionUse = {
   need: Need;
-  /** Of its path, if it names one. */
+  /** The account of the request's path, if it names one. */
   account_id: string | undefined;
   /** It is an act that asks who is there once more, after a while. */
   needs_proof: boolean;

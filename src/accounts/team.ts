@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { randomBase62 } from '../lib/ids.ts';
-import { no_mail_domain } from './login-rules.ts';
+import { no_mail_domain } from './sign-in/login-rules.ts';
 import type { Role } from './roles.ts';
 
 /** A member of an account. Members are changed here, not by the login library: an account always keeps an owner. */

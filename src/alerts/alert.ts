@@ -48,7 +48,7 @@ export type Cause = {
   title: string;
   /** Sentences that say what it is and what to do. */
   summary: string;
-  /** Of a balance: the number of its last entry. */
+  /** The number of the last entry of a balance; null for other alerts. */
   mark: bigint | null;
   /** Published when the alert opens or becomes critical: to endpoints of the account; for operators' causes, to those of all. */
   event?: AccountEvent;

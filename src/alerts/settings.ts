@@ -18,7 +18,7 @@ export type AlertSettings = {
   per_hour_max: number;
 };
 
-/** Of an account that has said nothing else. */
+/** The settings of an account that has stored none. */
 export const default_settings: AlertSettings = {
   key_limit: true,
   webhooks_failing: true,

@@ -165,7 +165,7 @@ function chosenOf(priced: PricedChatRequest): StoredRequest['chosen'] {
   return [first, ...others];
 }
 
-/** Of a key's rules those are stored that hold for what the call does later: the others were checked. */
+/** Returns the facts of a caller that are stored. Of the key's rules these are only those that apply later: the others were checked. */
 function callerFacts({
   account,
   key: { id, name, budget_id, models, requests_per_minute, log_content },

@@ -181,7 +181,7 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
 type ChatOptions = {
   /** The whole body, where a part of it is in the path. */
   body?: Call['body'];
-  /** Of a stream that is no list of events. */
+  /** The writer of a stream that is no list of events. */
   writer?: StreamWriter;
 };
 
@@ -242,7 +242,7 @@ export function answerWhole<Priced extends PricedRequest>(
   caller: ChatCaller,
 ): Promise<Answer> {
   const writer = new StreamWriter();
-  const running = runCall(app, priced, attempt, caller, writer).finally(async () => {
+  const running = runCall(app, priced, attempt, { caller, writer }).finally(async () => {
     caller.memory.release();
     await caller.end?.();
   });
@@ -267,7 +267,7 @@ async function streamed(
   caller: ChatCaller,
   writer: StreamWriter,
 ): Promise<Answer> {
-  const running = runCall(app, priced, attempt, caller, writer).finally(() => caller.end?.());
+  const running = runCall(app, priced, attempt, { caller, writer }).finally(() => caller.end?.());
   const end = () => {
     caller.memory.release(); // nobody reads the request any more
     writer.end();

@@ -45,8 +45,8 @@ export const embeddings: Endpoint<EmbeddingsParts> = {
   handle: (app, call) => {
     refuseBlocked(call.caller);
     const priced = priceEmbeddingRequest(app.catalog, call);
-    const attempt: AttemptRoute<PricedEmbeddingRequest> = (request, route, caller, outcome) =>
-      attemptEmbedding(app, request, route, caller, outcome);
+    const attempt: AttemptRoute<PricedEmbeddingRequest> = (request, route, context) =>
+      attemptEmbedding(app, request, route, context);
     return answerWhole(app, priced, attempt, callerOf({}, call));
   },
 };

@@ -35,7 +35,7 @@ export type MediaCallParts = CreateParts & TempFileParts & { readonly untilFinal
  */
 export type MediaCall = {
   kind: MediaKind;
-  /** Of models of kind audio: whether it is one that writes down what is said. */
+  /** Models of kind audio: true for those that write text, false for those that make sound. */
   makes_text: boolean;
   parameters: Parameters;
   /** Parameters that this path cannot do without, whatever the model says. */

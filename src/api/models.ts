@@ -11,7 +11,7 @@ import { ApiError } from '../errors.ts';
 import { routeName, type Standing, type RouteHealth } from '../routing/health.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import { modelsOrGemini } from './gemini.ts';
+import { modelsOrGemini } from './gemini/models.ts';
 import { listOf } from './schemas.ts';
 
 /** The parts of the app that listing models takes. */

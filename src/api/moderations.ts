@@ -47,7 +47,7 @@ export function answerModeration(app: ModeratingParts, call: Call): Promise<Answ
   const priced = priceModerationRequest(app, call);
   const caller = callerOf({}, call);
   caller.memory.add(() => (priced.request.body = {}));
-  const attempt: AttemptRoute<PricedModerationRequest> = (request, route, payer, outcome) =>
-    attemptModeration(app, request, route, payer, outcome);
+  const attempt: AttemptRoute<PricedModerationRequest> = (request, route, context) =>
+    attemptModeration(app, request, route, context);
   return answerWhole(app, priced, attempt, caller);
 }

@@ -1,5 +1,5 @@
 import { audit } from '../accounts/audit.ts';
-import { beginDeviceLogin, interval_s, lifetime_ms, pollDeviceLogin } from '../accounts/device-logins.ts';
+import { beginDeviceLogin, interval_s, lifetime_ms, pollDeviceLogin } from '../accounts/sign-in/device-logins.ts';
 import { KeyRuleError } from '../accounts/key-rule-error.ts';
 import { readScopes, scopes as all_scopes, type Scope } from '../accounts/key-rules.ts';
 import { revokeKey } from '../accounts/keys.ts';

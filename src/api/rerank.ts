@@ -44,8 +44,8 @@ export const rerank: Endpoint<CallParts & RerankParts> = {
 export function answerRerank(app: CallParts & RerankParts, call: Call): Promise<Answer> {
   refuseBlocked(call.caller);
   const priced = priceRerankRequest(app.catalog, call);
-  const attempt: AttemptRoute<PricedRerankRequest> = (request, route, caller, outcome) =>
-    attemptRerank(app, request, route, caller, outcome);
+  const attempt: AttemptRoute<PricedRerankRequest> = (request, route, context) =>
+    attemptRerank(app, request, route, context);
   return answerWhole(app, priced, attempt, callerOf({}, call));
 }
 

@@ -71,7 +71,7 @@ export const generate_body = Type.Object({
   ),
 });
 
-/** Of a list or a report, see src/db/reads.ts. */
+/** The answer of a list or a report that took too long, see src/db/reads.ts. */
 export const too_slow = { description: 'It took too long to read: ask for less.' };
 
 /** `{"object":"list", data, has_more, first_id, last_id}` as every list of the service answers. */

@@ -6,7 +6,7 @@ import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { viewFor } from './file-views.ts';
-import { orInGemini, type GeminiFileParts } from './gemini-files.ts';
+import { orInGemini, type GeminiFileParts } from './gemini/files.ts';
 import { keepUpload, type KeepParts } from './keep-upload.ts';
 import { serveStored } from './files.ts';
 import type { Form } from '../http/form.ts';

@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import { hashingLimit } from '../accounts/hashing.ts';
+import { hashingLimit } from '../accounts/sign-in/hashing.ts';
 import { mailLimit } from '../accounts/mailer.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
@@ -14,7 +14,7 @@ export type Limits = ReturnType<typeof openLimits>;
 /** Keys are accounts unless it says something else. */
 export function openLimits({ catalog }: { catalog: CatalogHolder }) {
   return {
-    /** Of each API key: whoever reads slowly holds a connection to an upstream as long as the call may last. */
+    /** Chat calls of each API key at once: whoever reads slowly holds a connection to an upstream as long as the call may last. */
     chat_calls: new Semaphore({
       name: 'Chat, embeddings, rankings and moderation',
       key_bound: () => catalog.current.settings.limits.chat_at_once,

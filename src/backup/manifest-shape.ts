@@ -7,7 +7,7 @@ const format = 1;
 const part = {
   file: Type.String(),
   size_bytes: Type.Integer({ minimum: 0 }),
-  /** Of the file as it lies there: `sha256sum` tells the same. */
+  /** The hash of the file as it is stored: `sha256sum` shows the same. */
   sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
 };
 const Part = Type.Object(part);

@@ -236,7 +236,7 @@ export async function makeDueInvoices(
 /** One line of the list of invoices. */
 export type InvoiceLine = {
   number: string;
-  /** Of the month's first invoice, if this one adds to it. */
+  /** The number of the month's first invoice, if this one adds to it. */
   supplement_to: string | null;
   month: string;
   currency: string;

@@ -144,7 +144,7 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, names: 
     checkTimeout(route, here, report);
     checkMedia(model, route, names, here, report);
     checkOptions(model, { ...route, input_fields: runFields(route, fields) }, names, here, report);
-    checkCost(model, route, fields, names, here, report);
+    checkCost(model, route, { fields, names, at: here }, report);
     if (route.input === undefined) continue;
     if (!isMediaKind(model.kind)) {
       report.error([...here, 'input'], `has no meaning for ${model.kind} models.`, 'key');
@@ -232,9 +232,7 @@ function checkTimeout(route: RouteEntry, at: Path, report: Report): void {
 function checkCost(
   model: ModelEntry,
   route: RouteEntry,
-  fields: InputFields | undefined,
-  names: Names,
-  at: Path,
+  { fields, names, at }: { fields: InputFields | undefined; names: Names; at: Path },
   report: Report,
 ): void {
   const rows = route.cost ?? [];

@@ -1,4 +1,4 @@
-import type { SignInSettings } from '../accounts/sign-in-settings.ts';
+import type { SignInSettings } from '../accounts/sign-in/settings.ts';
 import type { Issuer } from '../billing/invoice.ts';
 import type { FieldError } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
@@ -240,7 +240,7 @@ export type HmacKey = {
   secret: string;
   key_id?: string;
   algorithm: (typeof hmac_algorithms)[number];
-  /** Of the bytes of the secret; undefined: it is a text. */
+  /** The encoding of the secret's bytes; undefined: it is a text. */
   secret_encoding?: (typeof hmac_encodings)[number];
   encoding: (typeof hmac_encodings)[number];
   timestamp: (typeof hmac_timestamps)[number];
@@ -364,7 +364,7 @@ export type Settings = {
   readonly model_check?: { readonly price_list: string };
   /** Backups by the service itself; `to`: a folder, or s3://BUCKET/PREFIX. */
   readonly backup?: { readonly every_ms: number; readonly keep: number; readonly to: string };
-  /** Of callers. */
+  /** Limits on the files of callers. */
   readonly files: {
     readonly keep_ms: number;
     readonly file_bytes_max: number;

@@ -1,4 +1,4 @@
-import type { Newcomers, SignInIssuer, SignInSettings } from '../accounts/sign-in-settings.ts';
+import type { Newcomers, SignInIssuer, SignInSettings } from '../accounts/sign-in/settings.ts';
 import { isObject } from './model.ts';
 import { missing, type Surroundings } from './check-settings.ts';
 import type { Report } from './report.ts';

@@ -57,6 +57,13 @@ export type ChatCaller = {
   end?: () => Promise<void>;
 };
 
+/** The surroundings of an attempt: its caller, the outcome that it fills in, and the writer of its answer. */
+export type AttemptContext = {
+  readonly caller: ChatCaller;
+  readonly outcome: ChatOutcome;
+  readonly writer: StreamWriter;
+};
+
 /** The failure of a route before any content: the next one may be tried. */
 export type RouteFailure = {
   cause: 'timeout' | 'upstream_error';
@@ -113,7 +120,7 @@ type RouteAttempt = {
   timeouts: AttemptTimeouts;
   /** By its catalogue or its request, the model writes what nobody sees and the upstream bills. */
   reasons: boolean;
-  /** Of a stream, once it has begun. */
+  /** The relay of a stream, once it has begun. */
   relay?: Relay;
   is_kept?: boolean;
 };
@@ -126,9 +133,7 @@ export async function attemptRoute(
   parts: AttemptParts,
   priced: PricedChatRequest,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
+  { caller, outcome, writer }: AttemptContext,
 ): Promise<Attempted> {
   const provider = parts.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });

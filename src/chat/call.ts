@@ -8,7 +8,7 @@ import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
 import type { RouteSpeeds, Speed } from '../routing/speeds.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
-import { stopOf, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
+import { stopOf, type AttemptContext, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
 import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
 import type { CallStyle, PricedCall, PricedRequest, WithFallbacks } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
@@ -67,9 +67,7 @@ export type EndedCall = {
 export type AttemptRoute<Priced extends PricedRequest> = (
   priced: Priced,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
+  context: AttemptContext,
 ) => Promise<Attempted>;
 
 /**
@@ -81,9 +79,7 @@ export async function runCall<Priced extends PricedRequest>(
   parts: CallParts,
   priced: WithFallbacks<Priced>,
   attemptRoute: AttemptRoute<Priced>,
-  caller: ChatCaller,
-  writer: StreamWriter,
-  owner?: CallOwner,
+  { caller, writer, owner }: { caller: ChatCaller; writer: StreamWriter; owner?: CallOwner },
 ): Promise<ChatResult> {
   const permit = owner?.permit ?? (await enter(parts, priced));
   const end = parts.begin(); // a caller who is gone does not keep the server from stopping, and the hold has to end
@@ -91,6 +87,7 @@ export async function runCall<Priced extends PricedRequest>(
   try {
     const created_at = new Date(parts.clock.now());
     const outcome = newOutcome();
+    const context = { caller, outcome, writer };
     routing = await routesOf(parts, priced);
     const { routes, leaveProbe } = routing;
     if (leaveProbe) caller.memory.add(leaveProbe); // a probe of open routes ends with the first content
@@ -103,10 +100,10 @@ export async function runCall<Priced extends PricedRequest>(
         await confirmHold(parts, priced, hold);
         attempted = paid;
         noteTokens(writer, paid);
-        return attemptRoute(paid, route, caller, outcome, writer);
+        return attemptRoute(paid, route, context);
       };
       const paid_routes = await paidRoutes(parts, routes, max_tokens);
-      whole = await tryRoutes(parts, paid_routes, attempt, caller, outcome, writer);
+      whole = await tryRoutes(parts, paid_routes, attempt, context);
     } catch (error) {
       outcome.error = error instanceof ApiError ? error : unexpected(parts.log, priced, error);
     }
@@ -266,9 +263,7 @@ async function tryRoutes<Priced extends PricedRequest>(
   parts: TryParts,
   routes: readonly CallRoute<Priced>[],
   attempt: (route: CallRoute<Priced>) => Promise<Attempted>,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
+  { caller, outcome, writer }: AttemptContext,
 ): Promise<Buffer | undefined> {
   const troubles = new Map<string, ModelTrouble>();
   let last: { priced: Priced; trouble: ModelTrouble } | undefined;

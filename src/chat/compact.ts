@@ -8,12 +8,11 @@ import type { Compaction } from '../styles/codec.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { objectOf } from '../styles/stream.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
-import { abandoned, answer_bytes_max, failed, failureOf, type Attempted, type ChatCaller } from './attempt.ts';
+import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type Attempted } from './attempt.ts';
 import { attemptWithLinks, linkPolicy, type LinkedParts } from './linked.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { priceChatRequest, type PricedChatRequest, type PricingParts } from './priced-request.ts';
 import { refusedInput } from './refused.ts';
-import type { StreamWriter } from './stream-writer.ts';
 
 /** The request of a compaction: for an upstream that does it by itself, and for a model that writes a summary. */
 export type PricedCompaction = Omit<PricedChatRequest, 'fallbacks'> & {
@@ -61,19 +60,17 @@ export async function attemptCompaction(
   parts: LinkedParts,
   priced: PricedCompaction,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
+  context: AttemptContext,
 ): Promise<Attempted> {
   const provider = parts.providers.chat(route.provider);
   const native = provider && nativeOf(parts, priced, route, provider);
-  if (native) return attemptNative(parts, { priced, native }, route, caller, outcome);
+  if (native) return attemptNative(parts, { priced, native }, route, context);
   const { summary, max_tokens } = priced;
   if (summary instanceof ApiError)
     return failed({ cause: 'upstream_error', reason: summary.message, refusal: summary });
-  const attempted = await attemptWithLinks(parts, { ...summary, max_tokens }, route, caller, outcome, writer);
+  const attempted = await attemptWithLinks(parts, { ...summary, max_tokens }, route, context);
   if (!attempted.answered || !attempted.whole) return attempted;
-  return { ...attempted, whole: await rendered(parts, priced, attempted.whole, route, outcome) };
+  return { ...attempted, whole: await rendered(parts, priced, attempted.whole, route, context.outcome) };
 }
 
 /** Returns how the upstream of a route compacts; undefined if it does not, or may not be given the links of this request. */
@@ -116,8 +113,7 @@ async function attemptNative(
   parts: LinkedParts,
   { priced, native }: Native,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
+  { caller, outcome }: AttemptContext,
 ): Promise<Attempted> {
   const { request, request_id, model, max_tokens } = priced;
   const { timeout_ms, options, upstream_model } = route;

@@ -1,9 +1,8 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
-import type { Attempted, ChatCaller } from './attempt.ts';
+import type { AttemptContext, Attempted } from './attempt.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
-import type { ChatOutcome } from './outcome.ts';
 import {
   attemptWhole,
   plainBody,
@@ -33,10 +32,9 @@ export function attemptEmbedding(
   parts: EmbeddingParts,
   priced: PricedEmbeddingRequest,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
+  context: AttemptContext,
 ): Promise<Attempted> {
-  return attemptWhole(parts, embedding, priced, route, caller, outcome);
+  return attemptWhole(parts, embedding, priced, route, context);
 }
 
 /** As text, vectors are four times as long; so many would be more than an answer may have. */

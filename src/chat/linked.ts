@@ -7,12 +7,17 @@ import { allowanceOf, isCovered } from '../styles/allowed.ts';
 import { isObject, mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
 import type { Codec, Link } from '../styles/codec.ts';
-import { attemptRoute, failed, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
+import {
+  attemptRoute,
+  failed,
+  type AttemptContext,
+  type Attempted,
+  type ChatCaller,
+  type RouteFailure,
+} from './attempt.ts';
 import { fetchLinks, type LinkParts } from './links.ts';
 import type { PricedChatRequest, PricedRequest } from './priced-request.ts';
 import { attemptWithTools, type ToolLoopParts } from './tool-loop.ts';
-import type { ChatOutcome } from './outcome.ts';
-import type { StreamWriter } from './stream-writer.ts';
 
 /** Literal addresses that are private are given to no upstream: what `net.allow` permits is fetched by us alone. */
 const public_only = { allow: [], allow_private: false };
@@ -34,17 +39,15 @@ export async function attemptWithLinks(
   parts: LinkedParts,
   priced: PricedChatRequest,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
+  context: AttemptContext,
 ): Promise<Attempted> {
   const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
   const attempt = priced.search || priced.images ? attemptWithTools : attemptRoute;
   const policy = linkPolicy(parts, route, priced.request.style);
   const { replaceLink } = priced.request.style.caller;
   const linked = { links, policy, ...(replaceLink && { replaceLink }) };
-  return attemptLinked(parts, priced, linked, { route, caller }, (fetched) =>
-    attempt(parts, fetched, route, caller, outcome, writer),
+  return attemptLinked(parts, priced, linked, { route, caller: context.caller }, (fetched) =>
+    attempt(parts, fetched, route, context),
   );
 }
 

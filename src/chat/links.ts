@@ -9,7 +9,7 @@ import { sniff, sniff_bytes, type Container } from '../storage/sniff.ts';
 const links_max = 32;
 const file_bytes_max = 20_971_520;
 
-/** Of all links of a request together (`link_memory` has eight times as much): as base64 they stand in one body, which upstreams take up to 100 MB of. */
+/** The size of all links of a request together (`link_memory` has eight times as much): as base64 they stand in one body, which upstreams take up to 100 MB of. */
 const files_bytes_max = 67_108_864;
 
 const at_once = 4;

@@ -8,9 +8,8 @@ import {
   renderModerations,
   type ModerationRequest,
 } from '../styles/moderations.ts';
-import type { Attempted, ChatCaller } from './attempt.ts';
+import type { AttemptContext, Attempted } from './attempt.ts';
 import { attemptLinked, linkPolicy, type FetchingParts, type LinkPolicyParts } from './linked.ts';
-import type { ChatOutcome } from './outcome.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
 import {
   attemptWhole,
@@ -48,12 +47,11 @@ export function attemptModeration(
   parts: ModerationParts,
   priced: PricedModerationRequest,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
+  context: AttemptContext,
 ): Promise<Attempted> {
   const linked = { links: priced.links, policy: linkPolicy(parts, route) };
-  return attemptLinked(parts, priced, linked, { route, caller }, (fetched) =>
-    attemptWhole(parts, kind, fetched, route, caller, outcome),
+  return attemptLinked(parts, priced, linked, { route, caller: context.caller }, (fetched) =>
+    attemptWhole(parts, kind, fetched, route, context),
   );
 }
 

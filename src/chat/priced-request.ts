@@ -51,12 +51,12 @@ export type PricedRequest = {
   /** That and the reason for this order; absent where a caller is not told of routes. */
   route_reason?: string;
   pricing: Pricing;
-  /** Of these the ones that the request can cause, for the hold. */
+  /** The part of these prices that the request can cause, for the hold. */
   hold_pricing: Pricing;
-  /** For the hold: about as many as it will be, and the most that it can be. */
+  /** The input tokens for the hold: about as many as it will be, and the most that it can be. */
   input_tokens_estimated: number;
   input_tokens_most: number;
-  /** For the charge, where the upstream reports none. */
+  /** The input tokens for the charge, where the upstream reports none. */
   input_tokens_counted: number;
   output: OutputBounds;
   /** Absent: the call costs nothing beside its tokens. */

@@ -38,7 +38,7 @@ export type ChatRecord = {
   output_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
-  /** Of tools that a provider runs; null if the call had none. */
+  /** The uses of tools that a provider runs; null if the call had none. */
   tools: RecordedTools | null;
   /** Names by the caller: its end user, and pairs of metadata. */
   end_user: string | null;
@@ -196,7 +196,7 @@ const linger_ms = 50;
 type Writer = {
   write(row: Row): Promise<unknown>;
   journal: ((rows: readonly Row[]) => Promise<void>) | undefined;
-  /** Of the last one: records are written in the order in which their calls end. */
+  /** The write of the last record: records are written in the order in which their calls end. */
   newest: Promise<unknown>;
 };
 

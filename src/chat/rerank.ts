@@ -11,8 +11,7 @@ import {
   type Ranking,
   type RerankRequest,
 } from '../styles/rerank.ts';
-import type { Attempted, ChatCaller } from './attempt.ts';
-import type { ChatOutcome } from './outcome.ts';
+import type { AttemptContext, Attempted } from './attempt.ts';
 import type { HostedUses } from './price.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
 import {
@@ -55,10 +54,9 @@ export function attemptRerank(
   parts: RerankParts,
   priced: PricedRerankRequest,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
+  context: AttemptContext,
 ): Promise<Attempted> {
-  return attemptWhole(parts, kind, priced, route, caller, outcome);
+  return attemptWhole(parts, kind, priced, route, context);
 }
 
 const kind: WholeKind<PricedRerankRequest> = {

@@ -8,9 +8,9 @@ import {
   answerOptions,
   attemptRoute,
   failed,
+  type AttemptContext,
   type Attempted,
   type AttemptParts,
-  type ChatCaller,
   type RouteFailure,
 } from './attempt.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
@@ -18,7 +18,6 @@ import { OwnTools, withFunctions, type CallPart, type OwnResult, type OwnToolPar
 import { ownCallsOf, type PricedChatRequest } from './priced-request.ts';
 import { RequestMemory } from './request-memory.ts';
 import { RoundAnswer, roundStyle } from './tool-round.ts';
-import type { StreamWriter } from './stream-writer.ts';
 
 /**
  * Tools of the service's own: the model is given functions, their calls are answered here, by a search API or by a task
@@ -29,13 +28,10 @@ import type { StreamWriter } from './stream-writer.ts';
 /** The parts of the app that a call with tools takes. */
 export type ToolLoopParts = AttemptParts & OwnToolParts;
 
-type Loop = {
+type Loop = AttemptContext & {
   readonly parts: ToolLoopParts;
   readonly priced: PricedChatRequest;
   readonly route: Route;
-  readonly caller: ChatCaller;
-  readonly outcome: ChatOutcome;
-  readonly writer: StreamWriter;
   /** The request with functions in place of the tools. */
   readonly body: JsonObject;
   readonly tools: OwnTools;
@@ -70,34 +66,24 @@ export async function attemptWithTools(
   parts: ToolLoopParts,
   priced: PricedChatRequest,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
+  context: AttemptContext,
 ): Promise<Attempted> {
-  const loop = begin(parts, priced, route, caller, outcome, writer);
+  const loop = begin(parts, priced, route, context);
   const attempted = await run(loop);
-  if (attempted.answered) caller.memory.release(); // else another route reads the request
+  if (attempted.answered) context.caller.memory.release(); // else another route reads the request
   return attempted;
 }
 
-function begin(
-  parts: ToolLoopParts,
-  priced: PricedChatRequest,
-  route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
-  writer: StreamWriter,
-): Loop {
+function begin(parts: ToolLoopParts, priced: PricedChatRequest, route: Route, context: AttemptContext): Loop {
   const { request } = priced;
+  const { caller, outcome } = context;
   const { body, ...names } = withFunctions(request.style.caller, priced);
   const options = answerOptions(parts, priced, outcome);
   return {
     parts,
     priced,
     route,
-    caller,
-    outcome,
-    writer,
+    ...context,
     body,
     tools: new OwnTools(parts, priced, caller, names),
     shown: request.stream ? request.style.caller.openWriter(request, options) : undefined,
@@ -185,7 +171,7 @@ async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
   const { keep: ___, ...one } = caller;
   const asking = { ...one, memory: new RequestMemory() }; // the request is read again in the next round
   try {
-    return { attempted: await attemptRoute(parts, round, timed, asking, outcome, writer), answer, outcome };
+    return { attempted: await attemptRoute(parts, round, timed, { caller: asking, outcome, writer }), answer, outcome };
   } catch (error) {
     if (place.is_first || !(error instanceof ApiError)) throw error;
     return { attempted: failed({ cause: 'upstream_error', reason: error.message, refusal: error }), answer, outcome };

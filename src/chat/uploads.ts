@@ -22,7 +22,7 @@ export type UploadParts = {
 const files_max = 32;
 const file_bytes_max = 20_971_520;
 
-/** Of all files of a request together, as of those behind links. */
+/** The size of all files of a request together, as of those behind links. */
 const files_bytes_max = 67_108_864;
 
 type Sent = { account_id: string; body: Record<string, unknown> | undefined; gone: AbortSignal };

@@ -10,10 +10,9 @@ import type { Members } from '../styles/codec.ts';
 import type { Usage } from '../styles/conversation.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
 import type { InputSize } from '../styles/input-size.ts';
-import { abandoned, answer_bytes_max, failed, failureOf, type Attempted, type ChatCaller } from './attempt.ts';
+import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type Attempted } from './attempt.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
 import { labelsOf } from './labels.ts';
-import type { ChatOutcome } from './outcome.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
 import type { PricedRequest } from './priced-request.ts';
 import { refusedInput } from './refused.ts';
@@ -78,8 +77,7 @@ export async function attemptWhole<Priced extends PricedRequest>(
   kind: WholeKind<Priced>,
   priced: Priced,
   route: Route,
-  caller: ChatCaller,
-  outcome: ChatOutcome,
+  { caller, outcome }: AttemptContext,
 ): Promise<Attempted> {
   const provider = providers.chat(route.provider);
   const send = provider && kind.senderOf(provider);

@@ -1,4 +1,4 @@
-import { countFactors, type FactorParts } from '../accounts/factor-secrets.ts';
+import { countFactors, type FactorParts } from '../accounts/sign-in/factor-secrets.ts';
 import { countKeys } from '../catalog/added/rows.ts';
 import { countByKey } from '../conversations/content-keys.ts';
 import type { Config } from '../config.ts';

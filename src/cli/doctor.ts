@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { currenciesInUse } from '../accounts/accounts.ts';
-import { openIssuers } from '../accounts/issuers.ts';
+import { openIssuers } from '../accounts/sign-in/issuers.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { stranded } from '../catalog/check-settings.ts';
 import { backupHealth, healthText } from '../backup/scheduled.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { findAccount, listAccounts } from '../accounts/accounts.ts';
-import { makeLoginLink } from '../accounts/login-links.ts';
+import { makeLoginLink } from '../accounts/sign-in/login-links.ts';
 import { firstOperator, ownerOf } from '../accounts/members.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { CommandError, note, says, withApp, type CommandResult } from './command.ts';

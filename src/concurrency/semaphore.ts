@@ -5,7 +5,7 @@ export type SemaphoreOptions = {
   name: string;
   /** The counted thing: work, or the bytes of a memory quota. */
   unit?: 'bytes';
-  /** Of all keys together. */
+  /** The number of permits of all keys together. */
   bound?: number;
   /**
    * Of one key; a function where it may change. `fair`: as much as is left free, so one key alone has half of the

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A rate limit. */
 export type RateLimit = {
-  /** In any minute, the burst included. */
+  /** Requests in any minute, the burst included. */
   per_minute: number;
   /** At once, after a while without calls; less than `per_minute`. */
   burst: number;

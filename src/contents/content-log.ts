@@ -58,7 +58,7 @@ export type ContentLog = {
 
 /** Memory of contents that wait, or whose calls go on. */
 const waiting_bytes_max = 64_000_000;
-/** Of one call. A stream says each word in an event of some 200 bytes. */
+/** The size of one call's content. A stream says each word in an event of some 200 bytes. */
 const call_bytes_max = 4_000_000;
 /** Calls that end together are stored together. */
 const linger_ms = 200;

@@ -156,7 +156,7 @@ async function begin(parts: RunParts, style: Style, row: BackgroundRow): Promise
     try {
       if (!(await claimUnsent(parts, row, claim))) return { again_after_ms: again_ms };
       await failpoint('response.claimed');
-      return await new Run(parts, style, row, claim, request, memory).work(permit);
+      return await new Run(parts, { style, row, claim, request, memory }).work(permit);
     } finally {
       permit.release();
     }
@@ -190,6 +190,9 @@ async function enterOf(parts: RunParts, caller: Caller): Promise<Permit | undefi
   }
 }
 
+/** The response of a run, under a claim of this worker. */
+type RunFacts = { style: Style; row: BackgroundRow; claim: string; request: StoredRequest; memory: RequestMemory };
+
 /** One response that this worker makes. */
 class Run {
   readonly #parts: RunParts;
@@ -207,14 +210,7 @@ class Run {
   #unsent: { error: unknown } | undefined;
   #answer: JsonObject | undefined;
 
-  constructor(
-    parts: RunParts,
-    style: Style,
-    row: BackgroundRow,
-    claim: string,
-    request: StoredRequest,
-    memory: RequestMemory,
-  ) {
+  constructor(parts: RunParts, { style, row, claim, request, memory }: RunFacts) {
     this.#parts = parts;
     this.#style = style;
     this.#row = row;
@@ -301,9 +297,9 @@ class Run {
       keep: async (answer) => void (this.#answer = answer),
     };
     const parts = { ...this.#parts, stopping: AbortSignal.any([this.#parts.stopping, this.#stop.signal]) };
-    const attempt: AttemptRoute<PricedChatRequest> = async (paid, route, ...rest) => {
+    const attempt: AttemptRoute<PricedChatRequest> = async (paid, route, context) => {
       await this.#noteSent({ provider: route.provider, route: routeName(paid.model.id, route.id) }, writer);
-      return attemptWithLinks(parts, paid, route, ...rest);
+      return attemptWithLinks(parts, paid, route, context);
     };
     const key_id = priced.caller.key.id;
     const hold = { account_id, key_id, ref: request_id, amount: 0n, model, kind: priced.model.kind };
@@ -314,7 +310,7 @@ class Run {
     };
     const content = this.#parts.contents.begin(this.#style.codec, priced);
     try {
-      await runCall(parts, priced, attempt, caller, writer, owner);
+      await runCall(parts, priced, attempt, { caller, writer, owner });
       content?.end(this.#answer && Buffer.from(JSON.stringify(this.#answer)));
     } finally {
       content?.drop();

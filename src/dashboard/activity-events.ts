@@ -1,4 +1,4 @@
-import { watchesAdmitted } from '../accounts/sessions.ts';
+import { watchesAdmitted } from '../accounts/sign-in/sessions.ts';
 import { callMarks } from '../chat/record.ts';
 import { StreamWriter } from '../chat/stream-writer.ts';
 import type { Db, Queryable } from '../db/database.ts';

@@ -14,7 +14,7 @@ import {
   admin_login_link,
   admin_set_status,
   admin_view,
-} from './admin-accounts.ts';
+} from './admin/accounts.ts';
 import { admin_audit, admin_audit_csv, admin_audit_jsonl, get_audit, get_audit_csv, get_audit_jsonl } from './audit.ts';
 import {
   admin_deliveries,
@@ -23,33 +23,33 @@ import {
   admin_margins,
   admin_margins_file,
   admin_resend,
-} from './admin-lists.ts';
-import { admin_prices } from './admin-prices.ts';
+} from './admin/lists.ts';
+import { admin_prices } from './admin/prices.ts';
 import {
   admin_drain_route,
   admin_models,
   admin_order_routes,
   admin_reset_route,
   admin_switch_model,
-} from './admin-models.ts';
+} from './admin/models.ts';
 import {
   admin_add_models,
   admin_change_added_model,
   admin_provider_offer,
   admin_remove_added_model,
-} from './admin-provider-models.ts';
-import { admin_add_document, admin_read_document } from './admin-provider-documents.ts';
+} from './admin/provider-models.ts';
+import { admin_add_document, admin_read_document } from './admin/provider-documents.ts';
 import {
   admin_add_provider,
   admin_change_provider,
   admin_providers,
   admin_remove_provider,
-} from './admin-providers.ts';
-import { test_call_endpoints } from './admin-test-calls.ts';
-import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin-queue.ts';
-import { admin_alerts, admin_test_alerts } from './admin-alerts.ts';
-import { admin_calls } from './admin-calls.ts';
-import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin.ts';
+} from './admin/providers.ts';
+import { test_call_endpoints } from './admin/test-calls.ts';
+import { admin_fail_task, admin_pause_node, admin_queue, admin_requeue } from './admin/queue.ts';
+import { admin_alerts, admin_test_alerts } from './admin/alerts.ts';
+import { admin_calls } from './admin/calls.ts';
+import { admin_check, admin_configuration, admin_overview, admin_reload } from './admin/overview.ts';
 import { get_alerts, set_alerts, test_alerts } from './alerts.ts';
 import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
@@ -57,13 +57,13 @@ import { change_budget, create_budget, list_budgets, remove_budget } from './bud
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices } from './choices.ts';
 import { admin_open_content, content_accesses, delete_content, get_contents_jsonl, open_content } from './contents.ts';
-import { approve_device_login, deny_device_login, find_device_login } from './device-login.ts';
+import { approve_device_login, deny_device_login, find_device_login } from './sign-in/device-login.ts';
 import { set_feedback } from './feedback.ts';
 import { get_home } from './home.ts';
 import { accept_invitation, get_invitation } from './invitation.ts';
-import { login_endpoints } from './login.ts';
+import { login_endpoints } from './sign-in/login.ts';
 import { passkey_endpoints } from './passkeys.ts';
-import { get_sign_in, list_sign_ins, unlink_sign_in } from './sign-ins.ts';
+import { get_sign_in, list_sign_ins, unlink_sign_in } from './sign-in/sign-ins.ts';
 import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
 import { get_ledger_file, list_ledger } from './ledger.ts';
 import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } from './invoices.ts';
@@ -76,7 +76,7 @@ import { archive_project, create_project, list_projects, rename_project } from '
 import { prompt_endpoints } from './prompts.ts';
 import { list_views, remove_view, save_view } from './saved-views.ts';
 import { admin_search, search_account } from './search.ts';
-import { end_other_sessions, end_session, list_sessions } from './sessions.ts';
+import { end_other_sessions, end_session, list_sessions } from './sign-in/sessions.ts';
 import { cancel_task, get_task, get_task_file, list_tasks } from './tasks.ts';
 import { stripe_webhook } from './stripe-webhook.ts';
 import { admin_speed, get_speed } from './speed.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { admitMember, findInvitation, roleIn, type Invitation } from '../accounts/members.ts';
-import { isMailProof } from '../accounts/email-claims.ts';
+import { isMailProof } from '../accounts/sign-in/email-claims.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { readBodyFields } from './body-fields.ts';

@@ -267,7 +267,7 @@ function readRules(app: RuleParts, body: Record<string, unknown> | undefined, ru
   };
 }
 
-/** Of two sets of rules those that differ, for the audit log. */
+/** Returns the rules that differ between two sets, for the audit log. */
 function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
   const names = ['expires_at', 'scopes', 'addresses', 'models', 'requests_per_minute', 'log_content'] as const;
   const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));

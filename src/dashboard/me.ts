@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts';
 import { membershipsOf } from '../accounts/members.ts';
 import { rights_of } from '../accounts/roles.ts';
-import type { User } from '../accounts/login.ts';
+import type { User } from '../accounts/sign-in/login.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { session_endpoint } from './page.ts';
 import type { Me, MyAccount } from './views/common.ts';

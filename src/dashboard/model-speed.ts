@@ -42,7 +42,7 @@ async function speedsOf(
   return new Map(rows.filter(({ count }) => count >= calls_min).map((row) => [row.names[0] ?? '', row]));
 }
 
-/** Of each service: reading the calls of all accounts takes long where there are many: once for everybody, and again after ten minutes. */
+/** The time after which speeds are read again: reading the calls of all accounts takes long, so everybody gets the same answer. */
 const again_after_ms = 10 * 60_000;
 type Remembered = { at_ms: number; speeds: Promise<Map<string, SpeedRow>> };
 const remembered = new WeakMap<CatalogHolder, Remembered>();

@@ -17,18 +17,18 @@ import {
   removePasskey,
   renamePasskey,
 } from '../accounts/passkeys.ts';
-import { checkFactorChange } from '../accounts/proof.ts';
+import { checkFactorChange } from '../accounts/sign-in/proof.ts';
 import { relyingPartyOf, type RelyingParty } from '../accounts/relying-party.ts';
-import { endOtherSessions, noteTwoFactors, proveSession } from '../accounts/sessions.ts';
-import type { SignInSettings } from '../accounts/sign-in-settings.ts';
+import { endOtherSessions, noteTwoFactors, proveSession } from '../accounts/sign-in/sessions.ts';
+import type { SignInSettings } from '../accounts/sign-in/settings.ts';
 import { ApiError } from '../errors.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
-import { tellByMail } from './security-mail.ts';
-import { usableWays } from './sign-ins.ts';
+import { tellByMail } from './sign-in/security-mail.ts';
+import { usableWays } from './sign-in/sign-ins.ts';
 import type { PasskeysView } from './views/settings.ts';
 
 /** The parts of the app that a challenge takes. */

@@ -1,4 +1,4 @@
-import type { Login } from '../accounts/login.ts';
+import type { Login } from '../accounts/sign-in/login.ts';
 import { lookAtRoutes } from '../api/models.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';

@@ -1,5 +1,5 @@
 import { renameAccount, requireSecondFactor } from '../accounts/accounts.ts';
-import { mailProofOf } from '../accounts/email-claims.ts';
+import { mailProofOf } from '../accounts/sign-in/email-claims.ts';
 import { invitationMail } from '../accounts/mails.ts';
 import { role_names } from '../accounts/roles.ts';
 import {

@@ -44,7 +44,7 @@ export function timelineOf(input: TimelineInput): Moment[] {
   return moments.toSorted((a, b) => a.at.localeCompare(b.at) || rank(a) - rank(b));
 }
 
-/** Of what happened in the same millisecond: in one transaction, as a rule. */
+/** The order of what happened in the same millisecond: in one transaction, as a rule. */
 const order: readonly Moment['kind'][] = [
   'created',
   'held',

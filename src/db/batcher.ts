@@ -20,7 +20,7 @@ export type BatcherOptions<Member, Answer> = {
   groups?: Groups<Member>;
   /** By default 256: larger ones were hardly cheaper (bench/results/money.md) and hold their locks longer. */
   batch_max?: number;
-  /** For writes that nobody waits for: each call waits this long for company, unless it is full already. */
+  /** The time that a call waits for company, for writes that nobody waits for; a full batch goes at once. */
   linger_ms?: number;
   /** One call is under way at a time, and one more for each that has become slow, so many at most; by default 1. */
   calls_max?: number;
@@ -30,7 +30,7 @@ export type BatcherOptions<Member, Answer> = {
 
 /** Resolves or rejects with what became of this member. */
 export type Batcher<Member, Answer> = ((member: Member) => Promise<Answer>) & {
-  /** For how long the oldest call under way has had no answer; 0 without one. */
+  /** Returns how long the oldest call under way has had no answer; 0 without one. */
   oldest_ms(): number;
 };
 

@@ -29,7 +29,7 @@ export type Db = Queryable & {
    * `tries_max` times in all): it must not have effects outside the database.
    */
   tx<T>(work: (tx: Tx) => Promise<T>, patience?: Patience): Promise<T>;
-  /** For parts that need a connection of their own (LISTEN, advisory locks). */
+  /** The connection settings, for parts that need a connection of their own (LISTEN, advisory locks). */
   readonly connection: Connection;
   readonly pool: pg.Pool;
   /** Connections of each patience, and statements that wait for one. */

@@ -13,7 +13,7 @@ const turn_limit_ms = 10_000;
 /** The parts of the app that readers of lists and reports take. */
 export type ReadParts = { readonly db: Db; readonly limits: { readonly reads: Semaphore } };
 
-/** In whose turn it is read, mostly an account; and when nobody waits for it any more. */
+/** The reader of a statement: `key` is mostly an account, `gone` is aborted when nobody waits for it any more. */
 type Reader = { key: string; gone: AbortSignal };
 
 /**

@@ -7,7 +7,7 @@ import type { EndedRange } from '../tasks/speed.ts';
 /** A score that somebody gave to a chat call or a task. */
 export type Feedback = {
   id: string;
-  /** Of the call or the task. */
+  /** The id of the call or the task. */
   reference_id: string;
   /** The metric. */
   name: string;

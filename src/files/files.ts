@@ -26,7 +26,7 @@ export type CallerFile = {
   width: number | null;
   height: number | null;
   duration_ms: number | null;
-  /** Of the bytes, in hex; null of files that are older than this column. */
+  /** The hash of the bytes, in hex; null of files that are older than this column. */
   sha256: string | null;
   created_at: Date;
   expires_at: Date;
@@ -47,7 +47,7 @@ export type FilesParts = { db: Queryable; storage: Storage };
 const no_measures: Pick<Probe, 'width' | 'height' | 'duration'> = {};
 
 export type NewFile = {
-  /** Of a file that may be made again: the same one then. */
+  /** The id of a file that may be made again: the same one then. */
   id?: string;
   account_id: string;
   key_id: string;

@@ -37,7 +37,7 @@ export type NewSession = Pick<UploadSession, 'account_id' | 'key_id' | 'kind' | 
   keep_s: number;
 };
 
-/** For whoever sends nothing more: an hour after it began, or after its last chunk. */
+/** The time after which a session without new chunks ends. */
 const session_ms = 3_600_000;
 
 /** A session of chunks lives as long as they come, but no longer than a day. */
@@ -86,7 +86,7 @@ export type NewPart = {
   path: string;
   skip_bytes: number;
   size_bytes: number;
-  /** Of a chunk: its place in the file. */
+  /** The place of a chunk in the file. */
   start_bytes: number | null;
 };
 

@@ -9,7 +9,7 @@ export function transportSecurity(base_url: string, scope: Settings['hsts']): st
   return `max-age=${hsts_lifetime_s}${scope === 'subdomains' ? '; includeSubDomains' : ''}`;
 }
 
-/** Of every answer that has no policy of its own: what is no page loads and runs nothing, and stands in no frame. */
+/** The policy of every answer that has none of its own: what is no page loads and runs nothing, and stands in no frame. */
 export const closed_policy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 /** Features of browsers that no page of ours uses, so that no script in one can. Copying and full screen stay. */

@@ -23,9 +23,9 @@ export type PublicCall = {
   /** The bytes of the body as they came, until it is released. */
   readonly body_bytes: Buffer;
   headers: IncomingHttpHeaders;
-  /** Of an endpoint with `form` whose body is one: reads it, once. */
+  /** Reads the form of an endpoint with `form`, once. */
   readForm: FormReader | undefined;
-  /** Of an endpoint with `stream`: reads the body, once. */
+  /** Reads the body of an endpoint with `stream`, once. */
   readStream: StreamReader | undefined;
   /** The client's, behind trusted proxies too. */
   address: string;
@@ -67,7 +67,7 @@ export type ParameterDocs = { description: string; schema: Schema; required?: bo
 
 export type ResponseDocs = {
   description: string;
-  /** Of the JSON body; without it the answer has none, or one of `content_type`. */
+  /** The schema of the JSON body; without it the answer has none, or one of `content_type`. */
   schema?: Schema;
   content_type?: string;
   example?: unknown;

@@ -28,13 +28,13 @@ export class Exchange {
   route?: string;
   caller?: Caller;
   person?: Person;
-  /** Of a trace that is recorded. */
+  /** The span of a trace that is recorded. */
   span?: Span;
   params: Record<string, string> = {};
   query: Query = no_query;
   body: Record<string, unknown> | undefined;
   body_bytes: Buffer = no_bytes;
-  /** For the memory of a large body. */
+  /** The permit for the memory of a large body. */
   memory?: Permit;
   /**
    * Number of users of a large body: the writer of the response, and the endpoint, which goes on when a caller
@@ -45,7 +45,7 @@ export class Exchange {
   readStream?: StreamReader;
   /** Stays for the log when the body itself is not kept any more. */
   body_size_bytes = 0;
-  /** Of every answer to this request; an endpoint's own are not among them, as an error may go out in its place. */
+  /** Headers of every answer to this request; those of an endpoint are not among them, as an error may go out in its place. */
   readonly headers: Headers;
   readonly #isTrusted: (address: string) => boolean;
 

@@ -23,7 +23,7 @@ export type PipelineOptions<App> = {
    */
   admitPerson?(request: PersonRequest, use: SessionUse): Promise<Person>;
   windows: Windows;
-  /** Of requests without a key, by their address: each node counts for itself, or strangers would cost the database. */
+  /** The limits of requests without a key, by their address: each node counts for itself, or strangers would cost the database. */
   address_windows: LocalWindows;
   /** Requests per minute and key; asked for each request, so that a reload counts at once. */
   limits(): Record<WindowName, number>;

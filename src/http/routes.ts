@@ -83,7 +83,7 @@ export function isBeta(path: string): boolean {
   return /^\/(?:v1beta|upload\/v1|upload\/v1beta)(?:\/|$)/.test(path);
 }
 
-/** Of the dashboard, whose pages have names such as `/models`, too. */
+/** Tells whether an endpoint is a page of the dashboard, which has names such as `/models`, too. */
 function isPage<App>({ public: is_public, docs }: Endpoint<App>): boolean {
   return is_public === true && docs.hidden === true && docs.tag === 'Dashboard';
 }

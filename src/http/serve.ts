@@ -298,7 +298,7 @@ function checkHead(raw: IncomingMessage): void {
   }
 }
 
-/** Of names and values in turn. */
+/** Counts the `host` headers in a list of names and values in turn. */
 function countHosts(raw_headers: readonly string[]): number {
   let count = 0;
   for (let i = 0; i < raw_headers.length; i += 2) {
@@ -340,7 +340,7 @@ async function readRequest<App>(
   });
 }
 
-/** In whose name memory is taken. */
+/** Returns the one in whose name memory is taken. */
 function senderOf({ caller, person }: Exchange): string {
   return caller?.account.id ?? person?.account?.id ?? person?.user.id ?? 'anybody';
 }

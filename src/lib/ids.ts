@@ -7,7 +7,7 @@ const counter = { ms: 0, low: 0 };
 /** One call of the system's generator for 256 ids: alone it was 8 % of a request's time. */
 const pool = { bytes: Buffer.alloc(16 * 256), at: 16 * 256 };
 
-/** Of the id that is being made. */
+/** The bytes of the id that is being made. */
 const id_bytes = Buffer.alloc(16);
 
 function random16(): Buffer {

@@ -59,7 +59,7 @@ export class JsonShape {
   #members = 0;
   #strings = 0;
   #long_numbers_length = 0;
-  /** Of the object at each depth. */
+  /** The number of members of the object at each depth. */
   readonly #members_at = new Uint32Array(depth_max + 1);
 
   /** `takes_deep`: whoever reads the texts looks at their depth. */

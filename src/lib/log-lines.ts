@@ -9,7 +9,7 @@ const levels: Readonly<Record<number, string>> = {
   60: 'FATAL',
 };
 
-/** Of every line, and shown in another way or of no use to a person. */
+/** Fields of every line, which are shown in another way or of no use to a person. */
 const not_shown = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'err']);
 
 const red = '\u001B[31m';

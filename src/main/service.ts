@@ -1,7 +1,7 @@
 import { watchDisks } from '../alerts/disks.ts';
 import { listAccounts } from '../accounts/accounts.ts';
 import { makeFirstAccount } from '../accounts/first.ts';
-import { makeLoginLink } from '../accounts/login-links.ts';
+import { makeLoginLink } from '../accounts/sign-in/login-links.ts';
 import { firstOperator } from '../accounts/members.ts';
 import { makeApp, type App } from '../app.ts';
 import { reload_channel } from '../app/channels.ts';

@@ -13,7 +13,7 @@ import { useRecord, type UpstreamUse } from './upstream.ts';
 export type HoldRequest = {
   account_id: string;
   key_id: string;
-  /** Of the key whose budget this one shares. */
+  /** The budget of the key whose budget this one shares. */
   budget_id?: string | undefined;
   ref: string;
   /** Never below zero; more than any account can have is refused like more than this one has. */

@@ -334,7 +334,7 @@ export async function bookedCharge(db: Queryable, account_id: string, ref: strin
 export type LostTry = {
   account_id: string;
   ref: string;
-  /** Of the try; noted once. */
+  /** The number of the attempt; noted once. */
   number: number;
   provider: string;
   route: string;

@@ -15,7 +15,7 @@ export type MarginRow = {
   runs: bigint;
   /** Charges of the callers. */
   revenue: Money;
-  /** In the same currency, by the rate that was frozen for each run. */
+  /** The upstream's cost in the same currency, by the rate that was frozen for each run. */
   upstream_cost: Money;
   /** revenue − upstream_cost */
   margin: Money;

@@ -190,7 +190,7 @@ class LeasedHolds implements Holds {
     }
   }
 
-  /** For a cost above all that was kept free: what is leased here is charged for it, but nothing that others have reserved. */
+  /** Makes room for a cost above all that was kept free: what is leased here is charged for it, but nothing that others have reserved. */
   #makeRoom(account: AccountFunds, key: KeyFunds | undefined, reservation: Reservation | undefined): void {
     for (const each of key ? [account, key] : [account]) dropLease(each, this.#time().elapsed_ms);
     this.#writeUnwritten(account, reservation);
@@ -225,7 +225,7 @@ class LeasedHolds implements Holds {
     await this.#lease(account, key, { account_id, key_id: budget_id }, this.#time());
   }
 
-  /** Of a dropped account, or one that was never here. */
+  /** Ends the lease of a dropped account, or of one that was never here. */
   async #endLease(account_id: string, resource: string): Promise<void> {
     const before = this.#ending.get(account_id)?.catch(() => undefined);
     const ending = Promise.all([before, this.#holds.returnLeases(account_id, resource)]).then(() => undefined);

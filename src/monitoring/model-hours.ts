@@ -50,7 +50,7 @@ export type ServedDay = { day: string; served: number | null };
 
 export type Served = {
   days: ServedDay[];
-  /** Of the last 24 hours; null without calls. */
+  /** The share of served calls in the last 24 hours; null without calls. */
   served: number | null;
   first_p50_ms: number | null;
   total_p50_ms: number | null;

@@ -8,7 +8,7 @@ import { ChunkBuffer } from '../lib/chunk-buffer.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
 import { openTunnel, proxyHeaders, secureContextOf, TunnelError, type TlsParts, type Way } from './way.ts';
 
-/** In which phase a guarded request failed. `answer`: the status was not the wanted one. */
+/** The phase in which a guarded request failed. `answer`: the status was not the wanted one. */
 export type GuardCode =
   | 'address_refused'
   | 'dns'
@@ -35,7 +35,7 @@ export class GuardError extends Error {
 
 type Limits = {
   rules: AddressRules;
-  /** For the name, the connection and TLS together. */
+  /** The time for the name, the connection and TLS together. */
   connect_timeout_ms: number;
   /** For all of it. */
   timeout_ms: number;

@@ -7,7 +7,7 @@ import { fragmentAt } from '../lib/json-pointer.ts';
 /** Drafts of models from what providers publish about theirs. */
 
 export class DescriptionError extends Error {
-  /** Of the answer, if it was one that says no. */
+  /** The status of the answer, if it was one that says no. */
   readonly status: number | undefined;
 
   constructor(message: string, status?: number) {

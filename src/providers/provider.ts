@@ -76,7 +76,7 @@ export type TextFile = { text: string; content_type: string };
  */
 export type RemoteFile = {
   url: string;
-  /** For links that want the key: it goes to this origin (`https://api.example.com`) and to no other. */
+  /** Headers for links that need the key: they go to this origin (`https://api.example.com`) and to no other. */
   credentials?: { origin: string; headers: Record<string, string> };
 };
 
@@ -99,7 +99,7 @@ export type RunState =
   | {
       phase: 'failed';
       type: FailureType;
-      /** For the caller. */
+      /** The message for the caller. */
       message: string;
       /** The upstream's own words, without our key: for the operator alone. */
       upstream_words?: string;
@@ -205,7 +205,7 @@ export function mediaForm({ media }: Pick<Provider, 'media'>, options: JsonObjec
 /** One request to an upstream that chats. */
 export type ChatCall = {
   request_id: string;
-  /** Of `body`, of the answer wanted, and of its stream. */
+  /** The style of `body`, of the answer wanted, and of its stream. */
   style: Codec;
   /** `upstream_model` of the route; `body` names it too, where its style has a place for it. */
   model: string;
@@ -252,14 +252,14 @@ export type ChatProvider = {
     readonly is_usual: boolean;
     send(call: Omit<ChatCall, 'stream'>, signal: AbortSignal): Promise<ChatReply>;
   };
-  /** For models of kind embedding; `body` is that of `/v1/embeddings`. Throws as `send` does. */
+  /** Embeds, for models of kind embedding; `body` is that of `/v1/embeddings`. Throws as `send` does. */
   embed?(call: WholeCall, signal: AbortSignal): Promise<ChatReply>;
   /**
    * For models of kind rerank; throws as `send` does. `body` has `query`, `documents` (texts), `top_n` and what else the
    * caller gave. The answer may have any of the forms that `readRanking` knows.
    */
   rerank?(call: WholeCall, signal: AbortSignal): Promise<ChatReply>;
-  /** For models of kind moderation; `body` is that of `/v1/moderations`. Throws as `send` does. */
+  /** Moderates, for models of kind moderation; `body` is that of `/v1/moderations`. Throws as `send` does. */
   moderate?(call: WholeCall, signal: AbortSignal): Promise<ChatReply>;
   close?(): Promise<void>;
 };
@@ -294,8 +294,8 @@ export type Adapter = {
   readonly has_whole_list?: true;
   /** Models that are documents of the operator's. */
   readonly documents?: Documents;
-  /** For models of the kinds image, video and audio. */
+  /** Opens the provider of image, video and audio models. */
   open?(config: ProviderConfig, parts: AdapterParts): Provider;
-  /** For models that answer in the call itself. */
+  /** Opens the provider of models that answer in the call itself. */
   openChat?(config: ProviderConfig, parts: AdapterParts): ChatProvider;
 };

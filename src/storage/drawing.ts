@@ -57,7 +57,7 @@ function scaled(image: Sharp, width: number, height: number, size: number): Shar
   return image.resize(side(width), side(height), { fit: 'cover', position: 'centre' });
 }
 
-/** Of images that are decoded line by line, and of those that are decoded as a whole. */
+/** Limits of images that are decoded line by line, and of those that are decoded as a whole. */
 const pixels_max = 200_000_000;
 const whole_bytes_max = 360_000_000;
 

@@ -30,13 +30,13 @@ export class JournalFull extends Error {
   override name = 'JournalFull';
 }
 
-/** Of what is pending. A thousand bytes an entry: more than sixty thousand ends of calls. */
+/** The size of what is pending. At a thousand bytes an entry it holds more than sixty thousand ends of calls. */
 const size_bytes_max = 64 * 2 ** 20;
 
 /** A process that did not touch its file for so long is dead, or was stopped; then both do what must happen once. */
 const dead_after_ms = 60_000;
 
-/** Of this process: tests have several services in one. */
+/** The open journals of this process: tests have several services in one. */
 const live = new Set<string>();
 
 /** Files get other names while they are read. */

@@ -19,7 +19,7 @@ export type PutOptions = { content_type: string; size_limit_bytes: number };
  * file as a whole, so a step that is repeated after a crash does no harm.
  */
 export type Storage = {
-  /** For people: a folder, or `s3://bucket/prefix`. */
+  /** The place as people read it: a folder, or `s3://bucket/prefix`. */
   readonly place: string;
   /**
    * Keeps `bytes` under `key`; when it returns, the file outlives a power cut. Until then readers

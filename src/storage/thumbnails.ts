@@ -31,7 +31,7 @@ const image_bytes_max = 64 * 2 ** 20;
 /** Far above the largest: what comes out of a process that reads files of others is not believed. */
 const thumbnail_bytes_max = 500_000;
 
-/** Of one account: a page has a hundred at most, and a busy machine should not collect more. */
+/** The thumbnails of one account that may wait: a page has a hundred at most, and a busy machine should not collect more. */
 const waiting_max = 200;
 
 /** A process without work has 100 MB. A page asks for all its thumbnails at once. */

@@ -316,7 +316,7 @@ function checkAudio(parts: Json | undefined, at: string): void {
   }
 }
 
-/** In the part itself, in the `source` of a block, or in the `file` of a part. */
+/** Checks the file of a part: in the part itself, in the `source` of a block, or in the `file` of a part. */
 function checkFile(part: JsonObject, at: string): void {
   if (memberOf(part, 'file_id') !== undefined) throw refusal(`${at}.file_id`, elsewhere);
   for (const holder of ['file', 'source', 'image_url'] as const) {

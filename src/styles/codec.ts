@@ -76,9 +76,9 @@ export type AnswerOptions = {
   tool_names?: ReadonlyMap<string, string>;
   /** Reported to the caller when the upstream counts nothing. */
   input_tokens_estimated: number;
-  /** Of the request that the upstream was sent: input that it writes to its cache is to stay there for an hour. */
+  /** True if the request asks the upstream to keep cached input for an hour. */
   writes_for_an_hour?: boolean;
-  /** Of the request. */
+  /** The fields of the request that the answer repeats. */
   echo?: JsonObject;
   /** The cost of an answer with this usage, for callers that read it there. */
   cost?: (usage: Usage) => number;
@@ -235,7 +235,7 @@ export type CallerHalf = {
   /** The file in place of a link, where the style does not have it as a data URL in the place of the link. */
   replaceLink?(link: BodyLink, file: FetchedFile): Replacement | undefined;
   readonly passthrough: Passthrough;
-  /** For a style whose answers are kept and continued by their ids; absent: it has no such thing. */
+  /** The state of a style whose answers are kept and continued by their ids; absent: it has no such thing. */
   readonly state?: StateHalf;
 };
 

@@ -129,7 +129,7 @@ export type ChatAnswer = {
   finish: { reason: FinishReason; stop_sequence?: string };
   /** As far as the upstream told it. */
   usage?: Partial<Usage> | undefined;
-  /** Of its text; empty and absent if the upstream reports none. */
+  /** The likelihoods of the tokens of its text; empty and absent if the upstream reports none. */
   logprobs?: readonly TokenLikelihood[] | undefined;
 };
 

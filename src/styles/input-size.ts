@@ -188,7 +188,7 @@ function isBase64(text: string): boolean {
   return /^[\w+/-]{64}/.test(text) && !/[^\w+/=\r\n-]/.test(text);
 }
 
-/** Of what is elsewhere nothing is counted; a data URL, or base64 alone, is here. */
+/** Adds a file that is named by a text. Nothing is counted if it is elsewhere; a data URL, or base64 alone, is here. */
 function addLocated(size: InputSize, text: string): number {
   if (/^https?:/i.test(text) && text.length <= link_length_max) return 0;
   const [prefix, type = '', parameters = ''] = data_url.exec(text.slice(0, prefix_length_max)) ?? [];

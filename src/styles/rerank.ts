@@ -86,7 +86,7 @@ export function textOf(document: Json): string {
 
 /** The size of a request, for its hold and where the upstream reports nothing. */
 export type RerankSize = {
-  /** Of all pairs of the query and a document. */
+  /** The size of the text of all pairs of the query and a document. */
   text_size: TextSize;
   search_units_most: number;
   search_units_counted: number;

@@ -33,7 +33,7 @@ export type Reading<Place> = {
 
 const files_max = 16;
 
-/** Of one file, and of all files of a run together: they are twice on the disk while they are stored. */
+/** The size of one file, and of all files of a run together: they are twice on the disk while they are stored. */
 export const file_bytes_max = 1_073_741_824;
 
 /** Ten minutes are a gigabyte at 1.8 MB/s. A link that stops sending is asked for again by the next poll. */

@@ -28,7 +28,7 @@ export type RunMediaParts = InputParts &
 
 /** Files of an input in the form that the provider of a route takes. */
 
-/** Of all files that go into one request together (`input_memory` has eight times as much): base64 and JSON make five times of it while it is sent. */
+/** The size of all files that go into one request together (`input_memory` has eight times as much): base64 and JSON make five times of it while it is sent. */
 export const inline_bytes_max = 32_000_000;
 
 /** Size up to which files go inline if an upstream takes both forms: many refuse or slow down longer requests. */
@@ -39,7 +39,7 @@ const link_extra_ms = 3_600_000;
 
 const fetch_limits = { connect_timeout_ms: 10_000, idle_timeout_ms: 15_000, redirects_max: 3 };
 
-/** For all links of an input together: meanwhile others wait for the room that their files may need. */
+/** The time for all links of an input together: meanwhile others wait for the memory that their files may need. */
 const fetch_ms = 60_000;
 
 /** The input for a route, or why it cannot be had: InputRefused is for the caller, NotStarted for the next route. */

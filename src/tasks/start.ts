@@ -185,7 +185,7 @@ async function submit(
   parts.metrics.route_attempts.add({ route: name, outcome: 'answered' });
   await parts.health.succeeded(name, task.account_id);
   if (state.phase === 'done' || state.phase === 'failed') {
-    return settleAtOnce(parts, task, attempt, state, submitted_at, stopped);
+    return settleAtOnce(parts, task, attempt, { state, submitted_at, stopped });
   }
   return accept(parts, task, attempt, state);
 }
@@ -240,14 +240,14 @@ async function accept(
   return 'done';
 }
 
+type EndedState = RunState & { phase: 'done' | 'failed' };
+
 /** The upstream answered with the result itself: nobody else has it, and mostly it is given only once. */
 async function settleAtOnce(
   parts: StartParts,
   task: Task,
   attempt: RouteAttempt,
-  state: RunState & { phase: 'done' | 'failed' },
-  submitted_at: Date,
-  stopped: AbortSignal,
+  { state, submitted_at, stopped }: { state: EndedState; submitted_at: Date; stopped: AbortSignal },
 ): Promise<Outcome> {
   const begun_at_ms = performance.now();
   for (let pause_ms = result_pause_ms; ; pause_ms = Math.min(2 * pause_ms, storage_pause_ms)) {

@@ -33,7 +33,7 @@ export type OutputItem = {
   width?: number;
   height?: number;
   duration?: number;
-  /** Of texts that are not too long for it. */
+  /** The text itself, if it is not too long. */
   text?: string;
   expires_at: string;
 };

@@ -22,7 +22,7 @@ export type Delivery = DeliveryRef & {
   task_id: string | null;
   event: EventType | AlertEvent;
   url: string;
-  /** Of a delivery to an endpoint of its account, which may be gone. */
+  /** The endpoint of its account that the delivery goes to; null for a `webhook_url`. The endpoint may be gone. */
   endpoint_id: string | null;
   /** The event that is delivered to an endpoint; null for a test. */
   event_id: string | null;

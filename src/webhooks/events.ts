@@ -29,7 +29,7 @@ export type EventData = {
   'model.retiring': { ends_on: string; models: readonly { id: string; replacement: string | null }[] };
 };
 
-/** Of the limit of a key, or of a budget: the other one is null. */
+/** The data of an event about the limit of a key or about a budget; the fields of the other are null. */
 type BudgetData = {
   key_id: string | null;
   key_name: string | null;

@@ -42,15 +42,15 @@ test('an account is created with its balance, a webhook secret of 32 bytes and a
 
 test('accounts are listed oldest first, each with a secret of its own', async () => {
   const { db } = database;
-  const made = [];
+  const accounts = [];
   for (const [i, currency] of ['USD', 'PLN', 'USD'].entries()) {
-    made.push(
+    accounts.push(
       await createAccount(db, { name: `n${i}`, currency, initial_credit: 0n }, new Date(now.getTime() + 1_000 + i)),
     );
   }
-  expect((await listAccounts(db)).slice(-3)).toEqual(made);
-  expect(new Set(made.map((account) => account.webhook_secret)).size).toBe(3);
-  const [first] = made;
+  expect((await listAccounts(db)).slice(-3)).toEqual(accounts);
+  expect(new Set(accounts.map((account) => account.webhook_secret)).size).toBe(3);
+  const [first] = accounts;
   expect(await listEntries(db, { account_id: first?.id ?? '', limit: 10 })).toEqual({ entries: [], has_more: false });
 });
 

@@ -233,11 +233,11 @@ describe('the cache of keys', () => {
     clock.elapsed_ms = 500;
     await authenticator.authenticate({ api_key: text }); // asks in the background, and reads what is so now
     clock.elapsed_ms = 1_500;
-    const asked = authenticator.authenticate({ api_key: text });
+    const answer = authenticator.authenticate({ api_key: text });
     await deleteKey(database.db, key.id, now);
     late = undefined;
     resolve();
-    await expect(asked).rejects.toMatchObject(refused);
+    await expect(answer).rejects.toMatchObject(refused);
   });
 
   test('is emptied by forget', async () => {
@@ -277,9 +277,9 @@ describe('the cache of keys', () => {
     const everybody: Queryable = {
       query: <T>(_: string, [hashes]: readonly unknown[] = []) => {
         if (hashes === undefined) return Promise.resolve([{ version: 0n }] as T[]);
-        const asked = hashes as Buffer[];
-        lookups += asked.length;
-        return Promise.resolve(asked.map((hash) => ({ ...row, hash })) as T[]);
+        const lookup = hashes as Buffer[];
+        lookups += lookup.length;
+        return Promise.resolve(lookup.map((hash) => ({ ...row, hash })) as T[]);
       },
     };
     const authenticator = makeAuthenticator(everybody, () => 0);

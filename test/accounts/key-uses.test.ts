@@ -33,9 +33,9 @@ beforeEach(async () => {
 
 function node() {
   const db: Queryable = {
-    query: (...asked) => {
+    query: (...args) => {
       written += 1;
-      return is_down ? Promise.reject(new Error('down')) : database.db.query(...asked);
+      return is_down ? Promise.reject(new Error('down')) : database.db.query(...args);
     },
   };
   return openKeyUses({ db, clock: { now: () => now_ms }, log: { warn: () => void (warned += 1) } });

@@ -96,24 +96,24 @@ describe('the keys of an account', () => {
   test('each have their own limit', async () => {
     const { db } = database;
     const mine = await createAccount(db, { name: 'b', currency: 'PLN', initial_credit: 0n }, now);
-    const made: ApiKey[] = [];
+    const keys: ApiKey[] = [];
     for (const limit_month of [null, 0n, 5_000_000n, money_max]) {
-      made.push((await createKey(db, { account_id: mine.id, name: `limit ${limit_month}`, limit_month }, now)).key);
+      keys.push((await createKey(db, { account_id: mine.id, name: `limit ${limit_month}`, limit_month }, now)).key);
     }
-    expect(await listKeys(db, mine.id)).toEqual(made);
+    expect(await listKeys(db, mine.id)).toEqual(keys);
     const budgets = await budgetsOf(db, mine.id, now);
     expect(budgets.toSorted((a, b) => (a.key_id < b.key_id ? -1 : 1))).toEqual(
       [null, 0n, 5_000_000n, money_max].map((limit_month, i) => ({
-        key_id: made[i]?.id,
-        budget_id: made[i]?.id,
+        key_id: keys[i]?.id,
+        budget_id: keys[i]?.id,
         limit_month,
         spent: 0n,
         held: 0n,
         project_id: 'default',
       })),
     );
-    expect(await setLimit(db, made[0]?.id ?? '', 7n)).toBe(true);
-    expect(await budgetsOf(db, mine.id, now, made[0]?.id)).toMatchObject([{ limit_month: 7n }]);
+    expect(await setLimit(db, keys[0]?.id ?? '', 7n)).toBe(true);
+    expect(await budgetsOf(db, mine.id, now, keys[0]?.id)).toMatchObject([{ limit_month: 7n }]);
   });
 
   test('are not created with a limit below zero or above the maximum, nor for an unknown account', async () => {

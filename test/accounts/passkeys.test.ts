@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import type { PasskeysView } from '../../src/dashboard/views/settings.ts';
-import { memberOf, ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from '../dashboard/people.ts';
 import type { TestApp } from '../helpers/app.ts';
 import {
   makeAuthenticator,
@@ -36,23 +36,23 @@ beforeEach(() => void (from = { 'x-forwarded-for': `198.18.1.${(place += 1)}` })
 
 async function add(who: Browser, name = 'Key', deviations: Deviations = {}): Promise<[Authenticator, Seen]> {
   const device = makeAuthenticator(test.url);
-  const asked = told<CreationAsked>(await who.post('/dash/passkeys/start'));
-  return [device, await who.post('/dash/passkeys', { name, credential: device.create(asked, deviations) })];
+  const request = okBody<CreationAsked>(await who.post('/dash/passkeys/start'));
+  return [device, await who.post('/dash/passkeys', { name, credential: device.create(request, deviations) })];
 }
 
 /** Somebody who has a password, and a passkey on this device. */
 async function withPasskey(email: string): Promise<[Someone, Authenticator]> {
   const who = await personWith(test, email, from);
   const [device, answer] = await add(who);
-  told(answer);
+  okBody(answer);
   return [who, device];
 }
 
-const start = async (browser: Browser) => told<AssertionAsked>(await browser.post('/auth/passkey/start', {}, from));
+const start = async (browser: Browser) => okBody<AssertionAsked>(await browser.post('/auth/passkey/start', {}, from));
 
 async function signIn(device: Authenticator, deviations: Deviations = {}, browser = browserOf(test.url)) {
-  const asked = await start(browser);
-  const { status } = await browser.post('/auth/sign-in/passkey', device.get(asked, deviations), from);
+  const request = await start(browser);
+  const { status } = await browser.post('/auth/sign-in/passkey', device.get(request, deviations), from);
   return { browser, status };
 }
 
@@ -60,11 +60,11 @@ const isIn = async (browser: Browser) => (await browser.get('/dash/me')).status 
 
 const codeOf = ({ json }: Seen) => (json as { error?: { code?: string } } | undefined)?.error?.code;
 
-const lineOf = async (who: Browser) => told<PasskeysView>(await who.get('/dash/passkeys'));
+const lineOf = async (who: Browser) => okBody<PasskeysView>(await who.get('/dash/passkeys'));
 
 async function byPassword(email: string): Promise<Browser> {
   const browser = browserOf(test.url);
-  told(await browser.post('/auth/sign-in/email', { email, password }, from));
+  okBody(await browser.post('/auth/sign-in/email', { email, password }, from));
   return browser;
 }
 
@@ -88,10 +88,10 @@ describe('a passkey', () => {
     const [line] = (await lineOf(who)).data;
     expect(line).toMatchObject({ name: 'Key', used_at: null, is_synced: false, other_host: null });
     const path = `/dash/passkeys/${line?.id}`;
-    told(await who.send('PATCH', path, { name: 'Blue key' }));
+    okBody(await who.send('PATCH', path, { name: 'Blue key' }));
     expect((await signIn(device)).status).toBe(200);
     expect((await lineOf(who)).data).toMatchObject([{ name: 'Blue key', used_at: expect.any(String) }]);
-    told(await who.send('DELETE', path));
+    okBody(await who.send('DELETE', path));
     await mailTo(email, 'A passkey signs you in to Medley no longer');
     expect((await lineOf(who)).data).toEqual([]);
     expect((await signIn(device)).status).toBe(401);
@@ -108,22 +108,22 @@ describe('a passkey', () => {
 
   it('asks for an authenticator that knows its user, and for no statement about it', async () => {
     const who = await personWith(test, 'bea@example.com', from);
-    const asked = told<Record<string, unknown>>(await who.post('/dash/passkeys/start'));
-    expect(asked).toMatchObject({
+    const request = okBody<Record<string, unknown>>(await who.post('/dash/passkeys/start'));
+    expect(request).toMatchObject({
       rp: { id: 'localhost', name: 'Medley' },
       attestation: 'none',
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     });
-    expect((asked['pubKeyCredParams'] as { alg: number }[]).map(({ alg }) => alg)).toEqual([-8, -7, -257]);
+    expect((request['pubKeyCredParams'] as { alg: number }[]).map(({ alg }) => alg)).toEqual([-8, -7, -257]);
   });
 
   it('is added twenty times at most, and never twice', async () => {
     const [who, device] = await withPasskey('cid@example.com');
-    const asked = told<CreationAsked & { excludeCredentials: { id: string }[] }>(
+    const request = okBody<CreationAsked & { excludeCredentials: { id: string }[] }>(
       await who.post('/dash/passkeys/start'),
     );
-    expect(asked.excludeCredentials.map(({ id }) => id)).toEqual([device.id]);
-    expect((await who.post('/dash/passkeys', { name: 'Again', credential: device.create(asked) })).status).toBe(409);
+    expect(request.excludeCredentials.map(({ id }) => id)).toEqual([device.id]);
+    expect((await who.post('/dash/passkeys', { name: 'Again', credential: device.create(request) })).status).toBe(409);
     await test.app.db.query(
       `insert into passkeys select 'p' || n || $1, user_id, sha256((n || $1)::bytea), public_key, counter, host, transports,
          is_synced, name, created_at from passkeys, generate_series(1, 19) n where user_id = $1`,
@@ -144,13 +144,13 @@ describe('a passkey', () => {
     ];
     for (const deviations of wrong)
       expect([deviations, (await add(who, 'X', deviations))[1].status]).toEqual([deviations, 400]);
-    const { challenge } = told<CreationAsked>(await other.post('/dash/passkeys/start'));
+    const { challenge } = okBody<CreationAsked>(await other.post('/dash/passkeys/start'));
     expect((await add(who, 'X', { challenge }))[1].status).toBe(409);
     for (const credential of [undefined, null, 'x', {}, { type: 'public-key', id: '=', response: {} }])
       expect((await who.post('/dash/passkeys', { name: 'X', credential })).status).toBe(400);
     for (const name of ['', ' ', 'a\0b', 'x'.repeat(61), 1]) {
-      const asked = told<CreationAsked>(await who.post('/dash/passkeys/start'));
-      const credential = makeAuthenticator(test.url).create(asked);
+      const request = okBody<CreationAsked>(await who.post('/dash/passkeys/start'));
+      const credential = makeAuthenticator(test.url).create(request);
       expect((await who.post('/dash/passkeys', { name, credential })).status).toBe(400);
     }
     expect((await lineOf(who)).data).toEqual([]);
@@ -180,8 +180,8 @@ describe('signing in by a passkey', () => {
     const weak = await byPassword('ida@example.com');
     expect(codeOf(await weak.get(`${who.base}/balance`))).toBe('second_factor_required');
     const { browser } = await signIn(device);
-    told(await browser.get(`${who.base}/balance`));
-    expect(told<Me>(await browser.get('/dash/me')).accounts).toMatchObject([{ needs_second_factor: false }]);
+    okBody(await browser.get(`${who.base}/balance`));
+    expect(okBody<Me>(await browser.get('/dash/me')).accounts).toMatchObject([{ needs_second_factor: false }]);
   });
 
   it('asks for no code of an authenticator app, which a password alone does', async () => {
@@ -189,8 +189,8 @@ describe('signing in by a passkey', () => {
     await test.app.db.query('update auth."user" set "twoFactorEnabled" = true where id = $1', [who.user_id]);
     const { browser, status } = await signIn(device);
     expect([status, await isIn(browser)]).toEqual([200, true]);
-    const asked = browserOf(test.url);
-    const answer = await asked.post('/auth/sign-in/email', { email: 'jan@example.com', password }, from);
+    const request = browserOf(test.url);
+    const answer = await request.post('/auth/sign-in/email', { email: 'jan@example.com', password }, from);
     expect(answer.json).toMatchObject({ twoFactorRedirect: true });
   });
 
@@ -227,7 +227,7 @@ describe('signing in by a passkey', () => {
     expect((await stranger.post('/auth/sign-in/passkey', answer, from)).status).toBe(401);
     await start(stranger);
     expect((await stranger.post('/auth/sign-in/passkey', answer, from)).status).toBe(401);
-    told(await browser.post('/auth/sign-in/passkey', answer, from));
+    okBody(await browser.post('/auth/sign-in/passkey', answer, from));
     expect((await browser.post('/auth/sign-in/passkey', answer, from)).status).toBe(401);
     const late = device.get(await start(browser));
     vi.spyOn(test.app.clock, 'now').mockImplementation(() => Date.now() + 5 * 60_000 + 1);
@@ -264,8 +264,8 @@ describe('signing in by a passkey', () => {
 
   it('tells nobody who has one: the question has no names, and every wrong answer has one text', async () => {
     const [, device] = await withPasskey('quin@example.com');
-    const asked = await start(browserOf(test.url));
-    expect(asked).toMatchObject({ allowCredentials: [], rpId: 'localhost', userVerification: 'required' });
+    const request = await start(browserOf(test.url));
+    expect(request).toMatchObject({ allowCredentials: [], rpId: 'localhost', userVerification: 'required' });
     const texts = new Set<string>();
     for (const [key, deviations] of [
       [makeAuthenticator(test.url), {}],
@@ -307,8 +307,8 @@ describe('signing in by a passkey', () => {
 
 describe('a proof by a passkey', () => {
   const prove = async (who: Browser, device: Authenticator, deviations: Deviations = {}) => {
-    const asked = told<AssertionAsked>(await who.post('/dash/passkeys/proof/start'));
-    return who.post('/dash/passkeys/proof', device.get(asked, deviations));
+    const request = okBody<AssertionAsked>(await who.post('/dash/passkeys/proof/start'));
+    return who.post('/dash/passkeys/proof', device.get(request, deviations));
   };
 
   it('lets an act go on, and gives the session its second factor', async () => {
@@ -321,22 +321,22 @@ describe('a proof by a passkey', () => {
     expect((await prove(weak, device, { origin: 'https://evil.example' })).status).toBe(400);
     expect((await prove(weak, device, { is_verified: false })).status).toBe(400);
     expect(codeOf(await makeKey())).toBe('proof_required');
-    told(await prove(weak, device));
+    okBody(await prove(weak, device));
     expect((await makeKey()).status).toBe(201);
     await test.app.db.query('update accounts set second_factor_required = true where id = $1', [who.account_id]);
-    told(await weak.get(`${who.base}/balance`));
+    okBody(await weak.get(`${who.base}/balance`));
   });
 
   it('is of this person and this session alone', async () => {
     const [who, device] = await withPasskey('tom@example.com');
     const [stranger, other_device] = await withPasskey('uta@example.com');
     expect((await prove(who, other_device)).status).toBe(400);
-    const asked = told<AssertionAsked>(await who.post('/dash/passkeys/proof/start'));
-    const answer = device.get(asked);
+    const request = okBody<AssertionAsked>(await who.post('/dash/passkeys/proof/start'));
+    const answer = device.get(request);
     const again = await signInAs(test, who.user_id, who.account_id);
     expect((await stranger.post('/dash/passkeys/proof', answer)).status).toBe(400);
     expect((await again.post('/dash/passkeys/proof', answer)).status).toBe(400);
-    told(await who.post('/dash/passkeys/proof', answer));
+    okBody(await who.post('/dash/passkeys/proof', answer));
     expect((await who.post('/dash/passkeys/proof', answer)).status).toBe(400);
     const signing_in = device.get(await start(browserOf(test.url)));
     expect((await who.post('/dash/passkeys/proof', signing_in)).status).toBe(400);
@@ -358,17 +358,17 @@ describe('somebody with a stolen password of a person with a passkey', () => {
     ];
     for (const answer of await Promise.all(acts()))
       expect([answer.status, codeOf(answer)]).toEqual([403, 'passkey_required']);
-    const asked = told<AssertionAsked>(await thief.post('/dash/passkeys/proof/start'));
-    told(await thief.post('/dash/passkeys/proof', device.get(asked)));
-    told(await thief.send('DELETE', path));
+    const request = okBody<AssertionAsked>(await thief.post('/dash/passkeys/proof/start'));
+    okBody(await thief.post('/dash/passkeys/proof', device.get(request)));
+    okBody(await thief.send('DELETE', path));
   });
 
   it('differs from that person with a link of the operator, which is the way back', async () => {
     const [who] = await withPasskey('wim@example.com');
     const lost = browserOf(test.url);
     const link = await makeLoginLink(test.app.db, test.url, who.user_id, new Date());
-    told(await lost.post('/auth/sign-in/link', { token: new URL(link).searchParams.get('token') }, from));
-    told(await lost.send('DELETE', `/dash/passkeys/${(await lineOf(lost)).data[0]?.id}`));
+    okBody(await lost.post('/auth/sign-in/link', { token: new URL(link).searchParams.get('token') }, from));
+    okBody(await lost.send('DELETE', `/dash/passkeys/${(await lineOf(lost)).data[0]?.id}`));
     expect((await lineOf(lost)).data).toEqual([]);
     expect(await isIn(who)).toBe(false); // whoever has the device may be somebody else
   });
@@ -384,8 +384,8 @@ describe('the last way in', () => {
     );
     const refused = await who.send('DELETE', path);
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('last way to sign in')]);
-    const [linked] = told<{ data: { id: string }[] }>(await who.get('/dash/sign-ins')).data;
-    told(await who.send('DELETE', `/dash/sign-ins/${linked?.id}`));
+    const [linked] = okBody<{ data: { id: string }[] }>(await who.get('/dash/sign-ins')).data;
+    okBody(await who.send('DELETE', `/dash/sign-ins/${linked?.id}`));
     expect((await who.send('DELETE', path)).status).toBe(409);
   });
 
@@ -402,12 +402,12 @@ describe('where there are no passkeys', () => {
     const browser = browserOf(test.url);
     for (const path of ['/auth/passkey/start', '/auth/sign-in/passkey'])
       expect(codeOf(await browser.post(path, {}, from))).toBe('no_passkeys');
-    expect(told<{ passkeys: boolean }>(await browser.get('/dash/sign-in')).passkeys).toBe(false);
+    expect(okBody<{ passkeys: boolean }>(await browser.get('/dash/sign-in')).passkeys).toBe(false);
     expect((await who.post('/dash/passkeys/start')).status).toBe(409);
     const { is_on, data } = await lineOf(who);
     expect([is_on, data.length]).toEqual([false, 1]);
     const again = await byPassword('yan@example.com');
-    told(await again.send('DELETE', `/dash/passkeys/${data[0]?.id}`));
+    okBody(await again.send('DELETE', `/dash/passkeys/${data[0]?.id}`));
     await test.configure(yaml);
     expect((await signIn(device)).status).toBe(401);
   });
@@ -423,10 +423,10 @@ describe('where there are no passkeys', () => {
     const there = browserOf(node.app.local_url());
     const answer = await there.post('/auth/passkey/start', {}, headers);
     expect([answer.status, answer.text]).toEqual([409, expect.stringContaining(reason)]);
-    expect(told<{ passkeys: boolean }>(await there.get('/dash/sign-in')).passkeys).toBe(false);
+    expect(okBody<{ passkeys: boolean }>(await there.get('/dash/sign-in')).passkeys).toBe(false);
     const link = await makeLoginLink(test.app.db, test.url, who.user_id, new Date());
     const token = new URL(link).searchParams.get('token');
-    told(await there.post('/auth/sign-in/link', { token }, headers));
+    okBody(await there.post('/auth/sign-in/link', { token }, headers));
     const view = await lineOf(there);
     expect(view.obstacle).toContain(reason);
     expect(view.data).toMatchObject([{ other_host: 'localhost' }]);
@@ -444,9 +444,9 @@ describe('where there are no passkeys', () => {
 it('a member who has a passkey counts as one with a second factor', async () => {
   const owner = await ownerOfNew(test);
   const member = await memberOf(test, owner, 'viewer');
-  told(await member.post('/auth/set-up', { email: 'zed@example.com', name: 'Zed', password }, from));
-  told((await add(member))[1]);
-  const { members } = told<{ members: { user_id: string; two_factor: boolean }[] }>(
+  okBody(await member.post('/auth/set-up', { email: 'zed@example.com', name: 'Zed', password }, from));
+  okBody((await add(member))[1]);
+  const { members } = okBody<{ members: { user_id: string; two_factor: boolean }[] }>(
     await owner.get(`${owner.base}/team`),
   );
   expect(members.find(({ user_id }) => user_id === member.user_id)?.two_factor).toBe(true);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
-import { openIssuers } from '../../src/accounts/issuers.ts';
-import { openLogin } from '../../src/accounts/login.ts';
-import { no_mail_domain } from '../../src/accounts/login-rules.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
+import { openIssuers } from '../../src/accounts/sign-in/issuers.ts';
+import { openLogin } from '../../src/accounts/sign-in/login.ts';
+import { no_mail_domain } from '../../src/accounts/sign-in/login-rules.ts';
 import type { Mail } from '../../src/accounts/mailer.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { windowsOfOneProcess } from '../helpers/windows.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addProvider } from '../../src/catalog/added/rows.ts';
 import { examineSecret } from '../../src/cli/doctor-secret.ts';
 import { removeAllOld } from '../../src/worker.ts';
-import { told } from '../dashboard/people.ts';
+import { okBody } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
 import { earlierTotp, secretOf, totpOf } from '../helpers/totp.ts';
@@ -36,7 +36,7 @@ const elsewhere = () => ({ 'x-forwarded-for': `198.19.0.${++places}` });
 /** Signs in by password and a code. */
 async function signIn(node: TestApp, email: string, code: string): Promise<number> {
   const browser = browserOf(node.url);
-  told(await browser.post('/auth/sign-in/email', { email, password }, elsewhere()));
+  okBody(await browser.post('/auth/sign-in/email', { email, password }, elsewhere()));
   return (await browser.post('/auth/two-factor/verify-totp', { code }, elsewhere())).status;
 }
 
@@ -48,9 +48,11 @@ describe('a change of the secret', () => {
     const added = { name: 'acme', preset: null, prefix: '', margin: '1', entry, api_key: 'a-secret-key' };
     await addProvider(service.app.db, service.app.content_keys, added, new Date());
     const who = await personWith(service, 'one@example.com', elsewhere());
-    const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }, elsewhere()));
+    const { totpURI } = okBody<{ totpURI: string }>(
+      await who.post('/auth/two-factor/enable', { password }, elsewhere()),
+    );
     const code = (steps: number) => totpOf(secretOf(totpURI), steps);
-    told(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secretOf(totpURI)) }, elsewhere()));
+    okBody(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secretOf(totpURI)) }, elsewhere()));
     expect(await examineSecret(service.app)).toEqual(all_good);
 
     await withSecrets({ MEDLEY_SECRET: second }, async ({ app }) => {
@@ -108,8 +110,10 @@ describe('a service without a secret of the operator’s', () => {
     try {
       const who = await personWith(own, 'two@example.com', elsewhere());
       const enabled = await who.post('/auth/two-factor/enable', { password }, elsewhere());
-      const { totpURI } = told<{ totpURI: string }>(enabled);
-      told(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secretOf(totpURI)) }, elsewhere()));
+      const { totpURI } = okBody<{ totpURI: string }>(enabled);
+      okBody(
+        await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secretOf(totpURI)) }, elsewhere()),
+      );
       expect(await examineSecret(own.app)).toEqual({
         ok: true,
         detail: 'MEDLEY_SECRET is not set: stored content and keys of providers lie as they are',

@@ -1,4 +1,4 @@
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 
@@ -23,7 +23,7 @@ export async function startServiceWithMail(
 /** Sets up the owner of a new account with this proved address, from the address that the headers name. */
 export async function personWith(test: TestApp, email: string, from: Record<string, string>): Promise<Someone> {
   const who = await ownerOfNew(test);
-  told(await who.post('/auth/set-up', { email, name: 'Zoe', password }, from));
+  okBody(await who.post('/auth/set-up', { email, name: 'Zoe', password }, from));
   await test.app.db.query('update auth."user" set email = $2, "emailVerified" = true where id = $1', [
     who.user_id,
     email,

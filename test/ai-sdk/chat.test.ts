@@ -2,7 +2,7 @@ import { APICallError, generateText, stepCountIs, streamText, tool, type ModelMe
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { completion, generated, message, type Stage } from '../chat/setup.ts';
-import { response, responsesStream, said } from '../chat/responses-streams.ts';
+import { response, responsesStream, messageItem } from '../chat/responses-streams.ts';
 import { chunk, completionsStream, event, messageStart, messagesStream } from '../chat/streams.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -31,7 +31,7 @@ beforeEach(async () => {
     },
   });
   sent.length = 0;
-  stage.upstream.asked.length = 0;
+  stage.upstream.requests.length = 0;
 });
 afterEach(() => expectExactBooks(stage.test.app));
 afterAll(async () => {
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 const refusal = (error: unknown) => error;
-const bodies = () => stage.upstream.asked.map(({ body }) => body);
+const bodies = () => stage.upstream.requests.map(({ body }) => body);
 const spent = async () => (await stage.client.call('GET', '/v1/key')).json.spent.exact;
 const look = { look: tool({ inputSchema: z.object({ x: z.number() }), execute: () => 'seen' }) };
 const looped = (id: string) => ({ model: provider(id), prompt: 'Look.', tools: look, stopWhen: stepCountIs(3) });
@@ -114,10 +114,14 @@ describe('thinking over several turns', () => {
       name: 'look',
       arguments: '{"x":1}',
     };
-    stage.upstream.script('native-x', { json: response([reasoning, call]) }, { json: response([said('Done.')]) });
+    stage.upstream.script(
+      'native-x',
+      { json: response([reasoning, call]) },
+      { json: response([messageItem('Done.')]) },
+    );
     expect((await generateText(looped('acme/native'))).text).toBe('Done.');
-    const [asked, second] = bodies();
-    expect(asked).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
+    const [first_body, second] = bodies();
+    expect(first_body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
     expect(JSON.stringify(second)).toContain('"encrypted_content":"sealed=="');
   });
 
@@ -133,7 +137,7 @@ describe('thinking over several turns', () => {
   });
 
   test('of another provider, and its options, stay where they are', async () => {
-    stage.upstream.script('native-x', { json: response([said('Hi')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('Hi')]) });
     const options = { openai: { itemId: 'msg_of_somebody', reasoningEncryptedContent: 'theirs' } };
     const messages: ModelMessage[] = [
       { role: 'user', content: 'Hello' },
@@ -182,7 +186,7 @@ describe('settings', () => {
   });
 
   test('that an upstream of the responses style lacks are left out, and a text to stop at is refused', async () => {
-    stage.upstream.script('native-x', { json: response([said('Hi')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('Hi')]) });
     const model = provider('acme/native');
     const { stopSequences, topK: _, ...others } = settings;
     await generateText({ model, prompt: 'Hi', ...others, presencePenalty: 1, frequencyPenalty: 1 });
@@ -195,7 +199,7 @@ describe('settings', () => {
 
   test.each([
     ['acme/oai', 'gpt-x', { json: completion('Hi') }, { reasoning_effort: 'high' }],
-    ['acme/native', 'native-x', { json: response([said('Hi')]) }, { reasoning: { effort: 'high' } }],
+    ['acme/native', 'native-x', { json: response([messageItem('Hi')]) }, { reasoning: { effort: 'high' } }],
     ['acme/ant', 'claude-x', { json: message('Hi') }, { output_config: { effort: 'high' } }],
   ])('of the effort reach %s', async (id, upstream, script, body) => {
     stage.upstream.script(upstream, script);
@@ -204,7 +208,7 @@ describe('settings', () => {
   });
 
   test('of the effort do not reach a model that does not think, and its thoughts are not asked for', async () => {
-    stage.upstream.script('plain-x', { json: response([said('Hi')]) });
+    stage.upstream.script('plain-x', { json: response([messageItem('Hi')]) });
     await generateText({ model: provider('acme/plain'), prompt: 'Hi', reasoning: 'high' });
     expect(bodies()[0]).toMatchObject({ include: [] });
     expect(bodies()[0]).not.toHaveProperty('reasoning');
@@ -279,7 +283,7 @@ describe('answers', () => {
   test('have sources where the model cites pages', async () => {
     const annotation = { type: 'url_citation', url: 'https://a.example/', title: 'A', start_index: 0, end_index: 2 };
     const cited = {
-      ...said('Hi'),
+      ...messageItem('Hi'),
       content: [{ type: 'output_text', text: 'Hi', annotations: [annotation], logprobs: [] }],
     };
     stage.upstream.script('native-x', { json: response([cited]) });
@@ -317,7 +321,7 @@ describe('answers', () => {
   });
 
   test.each([
-    ['whole', 'acme/native', 'native-x', { json: response([said('Hi')]) }],
+    ['whole', 'acme/native', 'native-x', { json: response([messageItem('Hi')]) }],
     ['streamed', 'acme/native', 'native-x', { stream: responsesStream(['Hi']) }],
     ['whole', 'acme/oai', 'gpt-x', { json: completion('Hi') }],
     ['streamed', 'acme/oai', 'gpt-x', { stream: completionsStream(['Hi'], [10, 5]) }],
@@ -408,7 +412,7 @@ describe('an abort', () => {
   test('ends a call, and its hold is settled', async () => {
     stage.upstream.script('gpt-x', 'hang');
     const result = generateText(request()).catch(refusal);
-    await expect.poll(() => stage.upstream.asked.length).toBe(1);
+    await expect.poll(() => stage.upstream.requests.length).toBe(1);
     controller.abort();
     expect(await result).toMatchObject({ name: 'AbortError' });
     stage.upstream.letGo();

@@ -11,7 +11,7 @@ import type { Task } from '../../clients/typescript/src/index.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { local_clients } from '../helpers/catalog.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
-import { picture, wav } from '../storage/samples.ts';
+import { sampleImage, wav } from '../storage/samples.ts';
 import { startCuttingProxy, type CuttingProxy } from '../typescript-client/cutting-proxy.ts';
 import { loadProvider, startSite, type Sdk } from './stage.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   service = await startTestApp({ yaml: local_clients });
   proxy = await startCuttingProxy(service.url);
   receiver = await startReceiver();
-  png = await picture('png', 32, 32);
+  png = await sampleImage('png', 32, 32);
 });
 afterAll(async () => {
   await receiver?.stop();
@@ -189,9 +189,9 @@ describe('an image', () => {
     const controller = new AbortController();
     const results = [make(controller.signal).catch(refusal), make(), make()];
     controller.abort(new Error('left'));
-    const [left, ...made] = await Promise.all(results);
-    expect([String(left), made.length]).toEqual(['Error: left', 2]);
-    for (const each of made) expect(each).toMatchObject({ warnings: [] });
+    const [left, ...images] = await Promise.all(results);
+    expect([String(left), images.length]).toEqual(['Error: left', 2]);
+    for (const each of images) expect(each).toMatchObject({ warnings: [] });
     await make();
     expect([reads(), (await tasksOf()).length]).toEqual([1, 3]);
   });
@@ -201,8 +201,8 @@ describe('an image', () => {
     const request = { model: provider.image('sandbox/image'), prompt: 'A cat', headers };
     const [first, second] = [await generateImage(request), await generateImage(request)];
     const [{ id } = { id: '' }, ...others] = await tasksOf();
-    const made = [first, second].map(({ providerMetadata }) => providerMetadata['medley']?.images);
-    expect([made, others]).toMatchObject([[[{ taskId: id }], [{ taskId: id }]], []]);
+    const images = [first, second].map(({ providerMetadata }) => providerMetadata['medley']?.images);
+    expect([images, others]).toMatchObject([[[{ taskId: id }], [{ taskId: id }]], []]);
     expect(await spent()).toBe('0.010000');
   });
 

@@ -1,5 +1,5 @@
 import type { Answer } from '../clients/answers.ts';
-import type { Asked } from '../helpers/chat-upstream.ts';
+import type { UpstreamRequest } from '../helpers/chat-upstream.ts';
 
 /** An imitated model: its answer depends on the request alone, as that of a real one does. */
 
@@ -12,7 +12,7 @@ export const pdf_base64 = Buffer.from(
 
 export const audio_base64 = Buffer.from('RIFF\u0000\u0000\u0000\u0000WAVEfmt sound of a recording').toString('base64');
 
-export function modelAnswer({ body }: Asked): Answer {
+export function modelAnswer({ body }: UpstreamRequest): Answer {
   const text = JSON.stringify(body);
   const schema = schemaIn(body);
   if (schema !== undefined) return { text: JSON.stringify(instanceOf(schema)) };
@@ -54,8 +54,8 @@ function schemaIn(value: unknown): Schema | undefined {
   for (const [name, below] of Object.entries(value)) {
     if (name === 'tools') continue;
     if (schema_names.includes(name) && typeof below === 'object') return below as Schema;
-    const found = schemaIn(below);
-    if (found) return found;
+    const schema = schemaIn(below);
+    if (schema) return schema;
   }
   return undefined;
 }

@@ -8,7 +8,7 @@ import type * as Package from '../../clients/ai-sdk/src/index.ts';
 import { setStage, type Stage } from '../chat/setup.ts';
 import { framesOf, wholeAnswer, type Answer, type Style } from '../clients/answers.ts';
 import { installProvider } from '../helpers/built-client.ts';
-import type { Asked, Script } from '../helpers/chat-upstream.ts';
+import type { UpstreamRequest, Script } from '../helpers/chat-upstream.ts';
 
 export type Sdk = typeof Package;
 
@@ -55,7 +55,7 @@ export function setChatStage(tools = ''): Promise<Stage> {
 }
 
 /** Answers in a style, whole or as the stream that was asked for. */
-export function answered(style: Style, answer: Answer, { path, body }: Asked): Script {
+export function answered(style: Style, answer: Answer, { path, body }: UpstreamRequest): Script {
   if (body['stream'] !== true && !path.includes(':streamGenerateContent')) return { json: wholeAnswer(style, answer) };
   const frames = framesOf(style, answer);
   const pieces = 'text' in answer ? answer.text.split(/(?<= )/).map((word) => frames.piece(word)) : [];

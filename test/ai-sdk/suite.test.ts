@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   for (const [, style, upstream] of chat_models) {
-    stage.upstream.script(upstream, (asked) => answered(style, modelAnswer(asked), asked));
+    stage.upstream.script(upstream, (request) => answered(style, modelAnswer(request), request));
   }
 });
 afterEach(() => expectExactBooks(stage.test.app));
@@ -79,8 +79,8 @@ describe.each([...chat_models.map(([id]) => id), 'sandbox/chat'])('text of %s', 
     const { text, usage } = await generateText({ model, instructions: system, prompt: 'A haiku.' });
     expect(text.length).toBeGreaterThan(5);
     expect(usage.totalTokens).toEqual(positive);
-    const asked = JSON.stringify(stage.upstream.asked.at(-1)?.body);
-    expect(id === 'sandbox/chat' || asked.includes(system)).toBe(true);
+    const request = JSON.stringify(stage.upstream.requests.at(-1)?.body);
+    expect(id === 'sandbox/chat' || request.includes(system)).toBe(true);
   });
 
   test('streams in pieces, with its usage', async () => {
@@ -213,7 +213,7 @@ describe.each(chat_models)('tools of %s', (id, style) => {
     const text = form === 'whole' ? (await generateText(request)).text : await streamText(request).text;
     expect(calls).toEqual(['San Francisco', '15']);
     expect(text).toContain('Foggy Morning');
-    expect(stage.upstream.asked.slice(-3).every(({ path }) => path.includes(pathOf(style)))).toBe(true);
+    expect(stage.upstream.requests.slice(-3).every(({ path }) => path.includes(pathOf(style)))).toBe(true);
   });
 });
 
@@ -256,11 +256,11 @@ describe('a recording', () => {
   });
 
   test('is refused before anything is paid where the upstream hears nothing', async () => {
-    const asked = stage.upstream.asked.length;
+    const requests_before = stage.upstream.requests.length;
     const error = await generateText({ model: provider('acme/ant'), messages, maxRetries: 0 }).catch(refusal);
     if (!APICallError.isInstance(error)) throw error;
     expect([error.statusCode, error.isRetryable]).toEqual([400, false]);
-    expect(stage.upstream.asked).toHaveLength(asked);
+    expect(stage.upstream.requests).toHaveLength(requests_before);
   });
 });
 

@@ -40,7 +40,7 @@ afterAll(async () => {
 const forms = chat_models.flatMap(([id, style, upstream]) =>
   [false, true].map((stream) => [id, stream ? 'streamed' : 'whole', style, upstream, stream] as const),
 );
-const lastBody = () => JSON.stringify(stage.upstream.asked.at(-1)?.body);
+const lastBody = () => JSON.stringify(stage.upstream.requests.at(-1)?.body);
 
 describe('a search of the web', () => {
   test.each(forms)(
@@ -74,13 +74,16 @@ describe('a search of the web', () => {
 
 describe('an image in a chat', () => {
   test.each(forms)('by %s is the result of its tool, %s', async (id, _, style, upstream, stream) => {
-    const picture = { name: 'make_image', input: { prompt: 'a red bicycle' } };
-    stage.upstream.script(upstream, calls(style, stream, [picture]), says(style, stream, 'Here it is.'));
+    const image_call = { name: 'make_image', input: { prompt: 'a red bicycle' } };
+    stage.upstream.script(upstream, calls(style, stream, [image_call]), says(style, stream, 'Here it is.'));
     const tools = { image_generation: provider.tools.imageGeneration({ size: '512x512' }) };
     const request = { model: provider(id), prompt: 'Draw a bicycle.', tools };
     const result = stream ? streamText(request) : await generateText(request);
     expect(await result.text).toBe('Here it is.');
-    const [made] = await result.toolResults;
-    expect(made).toMatchObject({ toolName: 'image_generation', output: { result: expect.stringMatching(/^iVBOR/) } });
+    const [tool_result] = await result.toolResults;
+    expect(tool_result).toMatchObject({
+      toolName: 'image_generation',
+      output: { result: expect.stringMatching(/^iVBOR/) },
+    });
   });
 });

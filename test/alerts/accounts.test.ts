@@ -334,9 +334,9 @@ describe('the alert of a budget', () => {
 
   it.each([true, false])('is mailed once at 50, 80 and 100 percent of each period, hard: %s', async (is_hard) => {
     clock.run(is_hard ? '2027-03-01T06:00:00Z' : '2027-03-11T06:00:00Z');
-    const boss = `boss-${is_hard}@example.com`;
+    const owner = `boss-${is_hard}@example.com`;
     const account_id = await world.account('Spenders', {
-      [boss]: 'owner',
+      [owner]: 'owner',
       [`dev-${is_hard}@example.com`]: 'developer',
     });
     await set(account_id, { webhook_url: `${receiver.url}/budgets` });
@@ -344,15 +344,15 @@ describe('the alert of a budget', () => {
     await world.spend(account_id, 490_000n);
     expect(await look()).toEqual([]);
     await world.spend(account_id, 10_000n);
-    const told = (title: string) => [`${title}: Team in Spenders -> ${boss}`];
-    expect(await look()).toEqual(told('Budget at 50 %'));
+    const mailsOf = (title: string) => [`${title}: Team in Spenders -> ${owner}`];
+    expect(await look()).toEqual(mailsOf('Budget at 50 %'));
     expect(server.mails[0]?.text).toContain('The budget "Team" of 1.000000 until 2027-03-');
     const [first, second] = await Promise.all([watchAccounts(test.app, signal), watchAccounts(test.app, signal)]);
     expect([first, second, await look()]).toEqual([undefined, undefined, []]);
     await world.spend(account_id, 310_000n);
-    expect(await look()).toEqual(told('Budget at 80 %'));
+    expect(await look()).toEqual(mailsOf('Budget at 80 %'));
     await world.spend(account_id, 190_000n);
-    expect(await look()).toEqual(told('Budget reached'));
+    expect(await look()).toEqual(mailsOf('Budget reached'));
     const deliveries = await test.app.db.query<{ event: string }>(
       'select event from deliveries where account_id = $1',
       [account_id],

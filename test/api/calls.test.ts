@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AdminCalls } from '../../src/dashboard/views/admin.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
 /** Chat calls and tasks in one list: of an account by its key, and of all accounts for operators. */
@@ -13,7 +13,7 @@ let client: Client;
 let second: Client;
 let other: Client;
 /** In the order in which they were made. */
-const made: string[] = [];
+const created: string[] = [];
 let foreign: string;
 
 const yaml = (by_caller: boolean) => `version: 1\nrouting: { by_caller: ${by_caller} }\n`;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   client = await test.client({ account_id });
   second = await test.client({ account_id });
   other = await test.client({ account_id: (await ownerOfNew(test, 'Other')).account_id });
-  made.push(
+  created.push(
     await generate(client, 'A bay', { user: 'ada', team: 'red', tags: 'night, day' }),
     await chat(client, 'Hello', { user: 'ada', metadata: { team: 'red', tags: 'day' } }),
     await generate(client, '[[fail]]', { team: 'blue' }),
@@ -36,7 +36,8 @@ beforeAll(async () => {
     await chat(second, 'Hello', {}),
   );
   foreign = await chat(other, 'A secret of others', { user: 'ada' });
-  const isThere = async () => (await list()).data.length === made.length && (await list('', other)).data.length === 1;
+  const isThere = async () =>
+    (await list()).data.length === created.length && (await list('', other)).data.length === 1;
   await vi.waitUntil(isThere, { timeout: 60_000 });
 }, 240_000);
 
@@ -62,17 +63,17 @@ const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
 describe('GET /v1/calls', () => {
   it('has chat calls and tasks, newest first, each with its numbers and the path of its details', async () => {
     const page = await list();
-    expect(idsOf(page)).toEqual(made.toReversed());
-    expect(page).toMatchObject({ object: 'list', has_more: false, first_id: made[5], last_id: made[0] });
+    expect(idsOf(page)).toEqual(created.toReversed());
+    expect(page).toMatchObject({ object: 'list', has_more: false, first_id: created[5], last_id: created[0] });
     expect(page.data[2]).toMatchObject({
-      id: made[3],
+      id: created[3],
       status: 'failed',
       http_status: 502,
       error_type: 'upstream_error',
     });
     expect(page.data[4]).toEqual({
       object: 'call',
-      id: made[1],
+      id: created[1],
       kind: 'chat',
       model: 'sandbox/chat',
       route: 'sandbox/chat#sandbox',
@@ -94,10 +95,10 @@ describe('GET /v1/calls', () => {
       metadata: { team: 'red', tags: 'day' },
       tags: ['day'],
       created_at: expect.any(String),
-      path: `/v1/chat/${made[1]}`,
+      path: `/v1/chat/${created[1]}`,
     });
     expect(page.data[5]).toMatchObject({
-      id: made[0],
+      id: created[0],
       kind: 'task',
       route: 'sandbox/image#sandbox',
       style: null,
@@ -109,7 +110,7 @@ describe('GET /v1/calls', () => {
       usage: null,
       user: 'ada',
       tags: ['night', 'day'],
-      path: `/v1/tasks/${made[0]}`,
+      path: `/v1/tasks/${created[0]}`,
     });
     for (const { id, cost, ...call } of page.data) {
       const details = await client.call('GET', 'path' in call ? String(call.path) : '');
@@ -145,15 +146,15 @@ describe('GET /v1/calls', () => {
       [],
     ]),
   ])('with %s has what fits', async (query, places) => {
-    expect(idsOf(await list(query))).toEqual(places.map((place) => made[place]));
+    expect(idsOf(await list(query))).toEqual(places.map((place) => created[place]));
   });
 
   it('has the calls of one key, and those that have not ended', async () => {
-    expect(idsOf(await list(`?key=${second.key_id}`))).toEqual([made[5]]);
+    expect(idsOf(await list(`?key=${second.key_id}`))).toEqual([created[5]]);
     const unfinished = [...idsOf(await list('?status=queued')), ...idsOf(await list('?status=running'))];
-    expect(unfinished).toEqual([made[4]]);
+    expect(unfinished).toEqual([created[4]]);
     const [running] = (await list('?kind=task&limit=1')).data;
-    expect(running).toMatchObject({ id: made[4], total_ms: null, cost: { exact: '0.000000' } });
+    expect(running).toMatchObject({ id: created[4], total_ms: null, cost: { exact: '0.000000' } });
   });
 
   it.each(['', '&kind=task', '&kind=chat', '&tag=day', '&metadata[team]=red', '&user=ada', '&status=failed'])(
@@ -203,19 +204,19 @@ describe('GET /v1/calls', () => {
 
   it('names no routes where callers do not choose among them', async () => {
     await test.configure(yaml(false));
-    expect((await list()).data.map((call) => 'route' in call && call.route)).toEqual(made.map(() => null));
+    expect((await list()).data.map((call) => 'route' in call && call.route)).toEqual(created.map(() => null));
     await test.configure(yaml(true));
   });
 });
 
 describe('the list of operators', () => {
-  const all = async (query = '', who = operator) => told<AdminCalls>(await who.get(`/dash/admin/calls${query}`));
+  const all = async (query = '', who = operator) => okBody<AdminCalls>(await who.get(`/dash/admin/calls${query}`));
 
   it('has the calls of all accounts with their names and routes, and no words', async () => {
     const { data, has_more, from } = await all();
-    expect(data.map(({ id }) => id)).toEqual([foreign, ...made.toReversed()]);
-    expect(data.map(({ account_name }) => account_name)).toEqual(['Other', ...made.map(() => 'Acme')]);
-    expect(data[5]).toMatchObject({ id: made[1], route: 'sandbox/chat#sandbox', status: 'succeeded', kind: 'chat' });
+    expect(data.map(({ id }) => id)).toEqual([foreign, ...created.toReversed()]);
+    expect(data.map(({ account_name }) => account_name)).toEqual(['Other', ...created.map(() => 'Acme')]);
+    expect(data[5]).toMatchObject({ id: created[1], route: 'sandbox/chat#sandbox', status: 'succeeded', kind: 'chat' });
     expect([has_more, Date.now() - Date.parse(from) > 86_000_000]).toEqual([false, true]);
     expect(JSON.stringify(data)).not.toMatch(/secret|A bay|ada/);
   });
@@ -230,15 +231,15 @@ describe('the list of operators', () => {
     ['?to=2020-01-02', []],
   ])('with %s has what fits', async (query, places) => {
     const { data } = await all(query);
-    expect(data.map(({ id }) => id)).toEqual(places.map((place) => made[place]));
+    expect(data.map(({ id }) => id)).toEqual(places.map((place) => created[place]));
   });
 
   it('has the calls of one account, page by page', async () => {
     const { data } = await all(`?account=${owner.account_id}`);
-    expect(data.map(({ id }) => id)).toEqual(made.toReversed());
+    expect(data.map(({ id }) => id)).toEqual(created.toReversed());
     const { id = '', created_at = '' } = data[1] ?? {};
     const rest = await all(`?account=${owner.account_id}&after=${id}&after_time=${created_at}`);
-    expect(rest.data.map((call) => call.id)).toEqual(made.toReversed().slice(2));
+    expect(rest.data.map((call) => call.id)).toEqual(created.toReversed().slice(2));
   });
 
   it.each([

@@ -6,7 +6,7 @@ import type { SpeedView } from '../../src/dashboard/views/speed.ts';
 import { scores_max } from '../../src/feedback/feedback.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { removeAllOld } from '../../src/worker.ts';
-import { memberOf, ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
 let test: TestApp;
@@ -202,7 +202,7 @@ describe('the dashboard', () => {
     const id = await generate();
     await give({ reference_id: id, score: 0.5, user: 'ann', comment: 'Fine' });
     const thumb = async (score: number) =>
-      told<{ feedback: TaskView['feedback'] }>(
+      okBody<{ feedback: TaskView['feedback'] }>(
         await owner.post(`${owner.base}/feedback`, { reference_id: id, score }),
       ).feedback.map((each) => [each.is_own, each.score]);
     expect(await thumb(1)).toEqual([
@@ -213,13 +213,13 @@ describe('the dashboard', () => {
       [true, -1],
       [false, 0.5],
     ]);
-    const view = told<TaskView>(await owner.get(`${owner.base}/tasks/${id}`));
+    const view = okBody<TaskView>(await owner.get(`${owner.base}/tasks/${id}`));
     expect(view.feedback.map(({ user, comment }) => [user, comment])).toEqual([
       [owner.user_id, null],
       ['ann', 'Fine'],
     ]);
     const colleague = await memberOf(test, owner, 'developer');
-    const theirs = told<TaskView>(await colleague.get(`${owner.base}/tasks/${id}`)).feedback;
+    const theirs = okBody<TaskView>(await colleague.get(`${owner.base}/tasks/${id}`)).feedback;
     const { name } =
       (await listMembers(test.app.db, owner.account_id)).find((one) => one.user_id === owner.user_id) ?? {};
     expect(theirs.map((each) => [each.is_own, each.user])).toEqual([
@@ -232,11 +232,11 @@ describe('the dashboard', () => {
 
   it('shows it on the page of a call and in Speed; who may not run anything may not give any', async () => {
     const id = await chat();
-    told(await owner.post(`${owner.base}/feedback`, { reference_id: id, score: 1 }));
-    expect(told<ChatView>(await owner.get(`${owner.base}/chats/${id}`)).feedback).toMatchObject([
+    okBody(await owner.post(`${owner.base}/feedback`, { reference_id: id, score: 1 }));
+    expect(okBody<ChatView>(await owner.get(`${owner.base}/chats/${id}`)).feedback).toMatchObject([
       { score: 1, is_own: true },
     ]);
-    const speed = told<SpeedView>(await owner.get(`${owner.base}/speed`));
+    const speed = okBody<SpeedView>(await owner.get(`${owner.base}/speed`));
     expect(speed.total?.feedback_count).toBeGreaterThan(0);
     const viewer = await memberOf(test, owner, 'viewer');
     const operator_id = await firstOperator(test.app.db, (await ownerOfNew(test, 'Operators')).account_id, new Date());

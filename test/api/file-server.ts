@@ -37,10 +37,10 @@ export async function startFileServer(): Promise<FileServer> {
   const server = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     const key = url.replace(/\?.*$/, '').replace('/files/', '');
-    const asked = { method, key, query: queryOf(url), headers, request_id: 'req_1' };
-    serveFile({ storage, thumbnails: no_thumbnails, secret, now_ms }, asked)
-      .then(async ({ status, headers: said, stream, body }) => {
-        response.writeHead(status, said);
+    const call = { method, key, query: queryOf(url), headers, request_id: 'req_1' };
+    serveFile({ storage, thumbnails: no_thumbnails, secret, now_ms }, call)
+      .then(async ({ status, headers: answer_headers, stream, body }) => {
+        response.writeHead(status, answer_headers);
         if (stream) await pipeline(stream, response);
         else response.end(body);
       })

@@ -11,7 +11,7 @@ import { makeLink } from '../../src/storage/links.ts';
 import type { Extension } from '../../src/storage/media-types.ts';
 import { parseRange } from '../../src/storage/range.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { newKey, picture } from '../storage/samples.ts';
+import { newKey, sampleImage } from '../storage/samples.ts';
 import { expires_at_ms, no_thumbnails, now_ms, secret, startFileServer, type FileServer } from './file-server.ts';
 
 let files: FileServer;
@@ -38,7 +38,7 @@ const digits = Buffer.from('0123456789');
 
 describe('GET /files', () => {
   test('returns 200 and the whole file with the headers that a browser needs', async () => {
-    const bytes = await picture('png', 40, 30);
+    const bytes = await sampleImage('png', 40, 30);
     const { key, url } = await publish(bytes);
     const { status, headers, body } = await call(url);
     expect(status).toBe(200);
@@ -280,11 +280,11 @@ describe('a file that changes meanwhile', () => {
     let puts = 0;
     const changing: Storage = {
       ...storage,
-      open: async (...asked) => {
+      open: async (...args) => {
         // Twice the file is replaced between the two looks.
         if (puts < 2)
           await storage.put(key, versions[++puts % 2] ?? digits, { content_type: '', size_limit_bytes: 100 });
-        return storage.open(...asked);
+        return storage.open(...args);
       },
     };
     const reply = await serveFile(

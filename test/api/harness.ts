@@ -105,7 +105,7 @@ async function send(port: number, method: string, path: string, options: SendOpt
   const { key = 'key_1', json, headers = {} } = options;
   const body = json === undefined ? options.body : JSON.stringify(json);
   const answer = await request(`http://127.0.0.1:${port}${path}`, {
-    method: methods.find((known) => known === method) ?? 'GET',
+    method: methods.find((name) => name === method) ?? 'GET',
     headers: {
       ...(key !== null && { authorization: `Bearer ${key}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),

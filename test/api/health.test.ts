@@ -56,22 +56,22 @@ describe('/readyz', () => {
   });
 
   test('runs its checks at most once a second, and again after that', async () => {
-    let asked = 0;
+    let requests = 0;
     let state = 'ok';
     const { send } = await start({
       database: () => {
-        asked += 1;
+        requests += 1;
         return state;
       },
     });
     await Promise.all(Array.from({ length: 20 }, () => send('GET', '/readyz', { key: null })));
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
     state = 'gone';
     now_ms = 999;
     expect((await send('GET', '/readyz', { key: null })).status).toBe(200);
     now_ms = 1_000;
     expect((await send('GET', '/readyz', { key: null })).status).toBe(503);
-    expect(asked).toBe(2);
+    expect(requests).toBe(2);
   });
 
   test('returns 503 at once when the service is about to stop, while everything else is still served', async () => {

@@ -63,11 +63,11 @@ it.each(refused)(
   'POST %s with %s is 403 for a key for another model, and nothing is held',
   async (path, model, body) => {
     const client = await clientFor(['acme/oai']);
-    const asked = stage.upstream.asked.length;
+    const requests_before = stage.upstream.requests.length;
     const { status, text, headers } = await client.call('POST', path, body);
     expect([status, headers.get('x-should-retry')]).toEqual([403, 'false']);
     expect(text).toContain(`This key may not use ${model}: its rule allows acme/oai.`);
-    expect(stage.upstream.asked).toHaveLength(asked);
+    expect(stage.upstream.requests).toHaveLength(requests_before);
     expect((await client.call('GET', '/v1/balance/transactions?type=hold')).json.data).toEqual([]);
   },
 );

@@ -18,8 +18,8 @@ const now = () => new Date();
 
 async function keyWith(rules: Partial<KeyRules>): Promise<{ id: string; key: string }> {
   const { account_id } = client;
-  const made = { account_id, name: 'ruled', limit_month: null, rules: { ...no_rules, ...rules } };
-  const { key, text } = await createKey(test.app.db, made, now());
+  const fields = { account_id, name: 'ruled', limit_month: null, rules: { ...no_rules, ...rules } };
+  const { key, text } = await createKey(test.app.db, fields, now());
   return { id: key.id, key: text };
 }
 

@@ -135,14 +135,14 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
 });
 
 test('tasks are found by pairs of their metadata however long ago they were, and by all pairs at once', async () => {
-  const found = async (metadata: Record<string, string>) =>
+  const findIds = async (metadata: Record<string, string>) =>
     (await listTasks(database.db, { ...own(), metadata })).bodies.map((body): unknown => JSON.parse(body));
-  expect(await found({ order: '12021' })).toMatchObject([{ metadata: { order: '12021', project: 'p21' } }]);
-  expect(await found({ order: '12021', project: 'p21' })).toHaveLength(1);
-  expect(await found({ order: '12021', project: 'p22' })).toEqual([]);
-  expect(await found({ order: '1202' })).toEqual([]);
+  expect(await findIds({ order: '12021' })).toMatchObject([{ metadata: { order: '12021', project: 'p21' } }]);
+  expect(await findIds({ order: '12021', project: 'p21' })).toHaveLength(1);
+  expect(await findIds({ order: '12021', project: 'p22' })).toEqual([]);
+  expect(await findIds({ order: '1202' })).toEqual([]);
   const of_project = await database.db.query(`select 1 from tasks where metadata like '{"project":"p21",%'`);
-  expect(await found({ project: 'p21' })).toHaveLength(Math.min(20, of_project.length));
+  expect(await findIds({ project: 'p21' })).toHaveLength(Math.min(20, of_project.length));
 });
 
 test.each<[words: string, filter: object, statements: number, pages_max: number, lines: number]>([

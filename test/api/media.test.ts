@@ -6,7 +6,7 @@ import { removeFiles } from '../../src/tasks/files.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel, required_audio } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
-import { mp4, picture, wav } from '../storage/samples.ts';
+import { mp4, sampleImage, wav } from '../storage/samples.ts';
 
 const yaml = `
 version: 1
@@ -39,11 +39,11 @@ let service: TestApp;
 let client: Client;
 let takes: MediaTaker;
 let writes: MediaTaker;
-let film: Buffer;
+let video_bytes: Buffer;
 
 beforeAll(async () => {
-  film = await mp4(64, 48, 10);
-  takes = makeMediaTaker('data', { bytes: film });
+  video_bytes = await mp4(64, 48, 10);
+  takes = makeMediaTaker('data', { bytes: video_bytes });
   writes = makeMediaTaker('data', { text: 'word '.repeat(20_000), content_type: 'text/plain' });
   service = await startTestApp({ yaml, adapters: { takes: takes.adapter, writes: writes.adapter } });
 });
@@ -129,7 +129,7 @@ describe('Idempotency-Key', () => {
 
   it('includes the files of a form and the path', async () => {
     const headers = { 'idempotency-key': newId('req') };
-    const [one, two] = [await picture('png', 20, 20), await picture('png', 20, 20)];
+    const [one, two] = [await sampleImage('png', 20, 20), await sampleImage('png', 20, 20)];
     const edit = (bytes: Buffer) => {
       const parts: [string, Part][] = [
         ['model', 'sandbox/edit'],
@@ -261,7 +261,10 @@ describe('a media file', () => {
         ['model', 'sandbox/transcript'],
         ['file', { bytes }],
       ]);
-    expect(await write(await picture('png', 8, 8))).toMatchObject({ status: 400, json: { error: { param: 'file' } } });
+    expect(await write(await sampleImage('png', 8, 8))).toMatchObject({
+      status: 400,
+      json: { error: { param: 'file' } },
+    });
     expect(await write(Buffer.from('no sound'))).toMatchObject({ status: 400, json: { error: { param: 'file' } } });
     expect(await write(wav(70))).toMatchObject({ status: 413 });
     expect(await send('/v1/audio/transcriptions', [['model', 'sandbox/transcript']])).toMatchObject({
@@ -272,12 +275,12 @@ describe('a media file', () => {
   });
 
   it('in JSON may be a data URL, a link or an upload, and is deleted with its task', async () => {
-    const bytes = await picture('png', 20, 20);
+    const bytes = await sampleImage('png', 20, 20);
     const uploaded = await send('/v1/files', [['file', { bytes, name: 'a.png' }]]);
     const image_url = writeDataUrl({ content_type: 'image/png', bytes });
     const body = { model: 'sandbox/edit', prompt: 'x', size: '32x16' };
-    const asked = [{ images: [{ image_url }] }, { images: [{ file_id: uploaded.json.id }] }, { image: image_url }];
-    for (const more of asked) {
+    const bodies = [{ images: [{ image_url }] }, { images: [{ file_id: uploaded.json.id }] }, { image: image_url }];
+    for (const more of bodies) {
       const answer = await client.call('POST', '/v1/images/edits', { ...body, ...more });
       expect(answer.status, answer.text.slice(0, 300)).toBe(200);
     }
@@ -324,7 +327,7 @@ describe('a video', () => {
   };
 
   it('begins with an image from a form, a link or an upload', async () => {
-    const bytes = await picture('png', 20, 20);
+    const bytes = await sampleImage('png', 20, 20);
     const link = writeDataUrl({ content_type: 'image/png', bytes });
     const fields: [string, Part][] = [
       ['model', 'test/film'],
@@ -359,7 +362,7 @@ describe('a video', () => {
     const part = await content({ range: 'bytes=4-7' });
     expect([part.status, await part.text()]).toEqual([206, 'ftyp']);
     expect(part.headers.get('cache-control')).toBe('no-store');
-    expect(Buffer.from(await (await content({})).arrayBuffer()).equals(film)).toBe(true);
+    expect(Buffer.from(await (await content({})).arrayBuffer()).equals(video_bytes)).toBe(true);
     expect((await content({}, '?variant=thumbnail')).status).toBe(400);
   });
 
@@ -393,8 +396,8 @@ describe('a video', () => {
       });
     }
     expect((await other.call('GET', '/v1/videos')).json.data).toEqual([]);
-    const picture_id = (await generate(image('x'))).headers.get('x-task-id');
-    expect(await client.call('GET', `/v1/videos/${picture_id}`)).toMatchObject({ status: 404 });
+    const task_id = (await generate(image('x'))).headers.get('x-task-id');
+    expect(await client.call('GET', `/v1/videos/${task_id}`)).toMatchObject({ status: 404 });
     expect((await client.call('GET', '/v1/videos')).json.data.map((video) => video.id)).toEqual([id]);
     await removeFiles(service.app, { account_id: client.account_id, id });
     expect(await client.call('GET', `/v1/videos/${id}`)).toMatchObject({ status: 404 });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removeOldDeviceLogins } from '../../src/accounts/device-logins.ts';
+import { removeOldDeviceLogins } from '../../src/accounts/sign-in/device-logins.ts';
 import { isKeyText } from '../../src/accounts/keys.ts';
 import type { DeviceLoginView } from '../../src/dashboard/views/device-login.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock, type TestClock } from '../helpers/clock.ts';
 
@@ -73,9 +73,9 @@ describe('the device authorization grant', () => {
     expect(await poll(codes)).toMatchObject({ status: 400, json: { error: 'authorization_pending' } });
 
     const typed = codes.user_code.toLowerCase().replace('-', ' ');
-    const view = told<DeviceLoginView>(await owner.post('/dash/device-login', { code: typed }));
+    const view = okBody<DeviceLoginView>(await owner.post('/dash/device-login', { code: typed }));
     expect(view).toMatchObject({ client: 'medley', device: 'box', is_same_address: true, scopes: null });
-    told(await approve(typed, { limit: '2.50', expires_at: '7d' }));
+    okBody(await approve(typed, { limit: '2.50', expires_at: '7d' }));
     expect((await approve(codes.user_code)).status).toBe(404);
 
     clock.pass(6_000);
@@ -88,7 +88,7 @@ describe('the device authorization grant', () => {
     expect([await callWith(json.access_token), await callWith(json.access_token, second.url)]).toEqual([200, 200]);
     expect(await poll(codes)).toMatchObject({ status: 400, json: { error: 'invalid_grant' } });
 
-    const keys = told<{ data: { id: string; name: string; limit: { exact: string } }[] }>(
+    const keys = okBody<{ data: { id: string; name: string; limit: { exact: string } }[] }>(
       await owner.get(`${owner.base}/keys`),
     );
     const key = keys.data.find(({ id }) => id === json.key.id);
@@ -139,7 +139,7 @@ describe('the device authorization grant', () => {
 
   it('says access_denied when the person refused', async () => {
     const codes = await begin();
-    told(await owner.post('/dash/device-login/deny', { code: codes.user_code }));
+    okBody(await owner.post('/dash/device-login/deny', { code: codes.user_code }));
     expect((await poll(codes)).json.error).toBe('access_denied');
     expect((await poll(codes)).json.error).toBe('invalid_grant');
   });
@@ -147,7 +147,7 @@ describe('the device authorization grant', () => {
   it('says access_denied when the person has lost the right meanwhile', async () => {
     const developer = await memberOf(test, owner, 'developer');
     const codes = await begin();
-    told(await approve(codes.user_code, {}, developer));
+    okBody(await approve(codes.user_code, {}, developer));
     await test.app.db.query(`update auth.member set role = 'viewer' where "userId" = $1`, [developer.user_id]);
     expect((await poll(codes)).json.error).toBe('access_denied');
   });
@@ -164,7 +164,7 @@ describe('the device authorization grant', () => {
 
   it('gives no more scopes than the program has asked for', async () => {
     const codes = await begin({ scope: 'read chat' });
-    told(await approve(codes.user_code));
+    okBody(await approve(codes.user_code));
     const { json } = await poll(codes);
     expect(json.scope).toBe('chat read');
     const generate = await fetch(`${test.url}/v1/generate`, {
@@ -177,7 +177,7 @@ describe('the device authorization grant', () => {
 
   it('gives one key to a program that asks many times at once', async () => {
     const codes = await begin();
-    told(await approve(codes.user_code));
+    okBody(await approve(codes.user_code));
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => poll(codes, {}, index % 2 === 0 ? test.url : second.url)),
     );
@@ -236,8 +236,8 @@ it('wrong codes are guessed at five times by one person, then slower and slower,
 
 it('twenty programs of one network wait at once, and no more', async () => {
   await test.app.db.query('delete from device_logins');
-  const asked = Array.from({ length: 25 }, () => send('/oauth/device_authorization', { client_id: 'x' }, second.url));
-  const answers = await Promise.all(asked);
+  const calls = Array.from({ length: 25 }, () => send('/oauth/device_authorization', { client_id: 'x' }, second.url));
+  const answers = await Promise.all(calls);
   const refused = answers.filter(({ status }) => status !== 200);
   expect(refused.length).toBeGreaterThan(0); // those that ask at the same moment may pass together
   expect(refused[0]).toMatchObject({ status: 503, json: { error: 'temporarily_unavailable' } });

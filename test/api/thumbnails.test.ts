@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TaskView } from '../../src/dashboard/views/activity.ts';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
 let test: TestApp;
@@ -17,9 +17,9 @@ afterAll(async () => {
   await test.stop();
 });
 
-type Made = { id: string; url: string };
+type MadeImage = { id: string; url: string };
 
-async function make(model: string, input: object): Promise<Made> {
+async function make(model: string, input: object): Promise<MadeImage> {
   const { json } = await client.call('POST', '/v1/generate?wait=60', { model, input });
   expect(json.status).toBe('succeeded');
   return { id: json.id, url: json.output[0]?.url ?? '' };
@@ -98,7 +98,7 @@ describe('the signed link of a file', () => {
 describe('the dashboard', () => {
   it('names thumbnails beside files, opens them by the session alone, and lets the browser keep them', async () => {
     const { id } = await image();
-    const { files } = told<TaskView>(await owner.get(`${owner.base}/tasks/${id}`));
+    const { files } = okBody<TaskView>(await owner.get(`${owner.base}/tasks/${id}`));
     const { url = '', thumbnails } = files[0] ?? {};
     expect(thumbnails).toEqual({ small: `${url}?thumbnail=64`, large: `${url}?thumbnail=320` });
     const { status, headers } = await owner.get(thumbnails?.small ?? '');

@@ -7,7 +7,7 @@ import { removeExpiredFiles } from '../../src/files/files.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { speak } from '../hostile/speak.ts';
-import { mp3, picture, wav } from '../storage/samples.ts';
+import { mp3, sampleImage, wav } from '../storage/samples.ts';
 import { limits } from '../helpers/catalog.ts';
 
 let service: TestApp;
@@ -19,7 +19,7 @@ const yaml = `version: 1\n${limits()}\nfiles: { file_mb_max: 2, account_mb_max: 
 beforeAll(async () => {
   service = await startTestApp({ yaml });
   client = await service.client();
-  png = await picture('png', 40, 30);
+  png = await sampleImage('png', 40, 30);
 });
 afterAll(async () => {
   await expectExactBooks(service.app);
@@ -81,9 +81,9 @@ describe.each([
     expect(await sdk.files.retrieve(created.id)).toEqual(created);
     const second = await sdk.files.create({ file: new File([new Uint8Array(png)], 'b.png'), purpose: 'vision' });
     const ids = async (params: { limit?: number; order?: 'asc' | 'desc'; purpose?: string }) => {
-      const found: string[] = [];
-      for await (const file of sdk.files.list(params)) found.push(file.id);
-      return found;
+      const paths: string[] = [];
+      for await (const file of sdk.files.list(params)) paths.push(file.id);
+      return paths;
     };
     expect(await ids({})).toEqual([second.id, created.id]);
     expect(await ids({ limit: 1 })).toEqual([second.id, created.id]); // two pages
@@ -364,7 +364,7 @@ describe('a hostile form', () => {
         controller.enqueue(Buffer.alloc(500_000, 'a'));
       },
     });
-    const asked = fetch(`${service.url}/v1/files`, {
+    const answer = fetch(`${service.url}/v1/files`, {
       method: 'POST',
       headers: { authorization: `Bearer ${client.key}`, 'content-type': 'multipart/form-data; boundary=x' },
       body: stream,
@@ -373,7 +373,7 @@ describe('a hostile form', () => {
     } as RequestInit);
     await expect.poll(spooled).toHaveLength(1);
     gone.abort();
-    await expect(asked).rejects.toThrow('aborted');
+    await expect(answer).rejects.toThrow('aborted');
     await expect.poll(spooled).toEqual([]);
     expect((await upload(png)).status).toBe(200); // its place is free again
   });

@@ -77,9 +77,9 @@ async function restored(folder: string, env: Record<string, string>) {
   databases.push(database);
   const there = { DATABASE_URL: database.url, MEDLEY_DATA: place.path(`data-${databases.length}`) };
   const commands = commandsOf({ ...there, ...env });
-  const said = await commands.text('restore', folder, '--json');
-  expect(said.code, said.error + said.out).toBe(0);
-  return { there, answer: JSON.parse(said.out) };
+  const result = await commands.text('restore', folder, '--json');
+  expect(result.code, result.error + result.out).toBe(0);
+  return { there, answer: JSON.parse(result.out) };
 }
 
 /** Starts a service on what was restored. */
@@ -105,9 +105,9 @@ async function say(app: App, client: Client, model = 'maker/talker') {
 
 async function expectWorks(app: App, client: Client): Promise<void> {
   expect(app.catalog.current.unused.get('provider router')).toBeUndefined();
-  const said = await say(app, client);
-  expect(said, said.text).toMatchObject({ status: 200, cost: '0.000072' }); // 12 × 3 and 3 × 12 per million
-  expect(router.askedFor('submit').at(-1)?.headers.authorization).toBe(`Bearer ${openrouter_key}`);
+  const spoken = await say(app, client);
+  expect(spoken, spoken.text).toMatchObject({ status: 200, cost: '0.000072' }); // 12 × 3 and 3 × 12 per million
+  expect(router.requestsFor('submit').at(-1)?.headers.authorization).toBe(`Bearer ${openrouter_key}`);
   const dear = await say(app, client, 'maker/dear');
   expect(dear, dear.text).toMatchObject({ status: 200, cost: '0.000060' }); // the price that was typed, without a margin
   await expectExactBooks(app);
@@ -166,9 +166,12 @@ describe('a backup that is restored under other secrets', { timeout: 120_000 }, 
       const database = await testDatabase({ state: 'empty' });
       databases.push(database);
       const data = place.path(`words-${databases.length}`);
-      const said = await commandsOf({ DATABASE_URL: database.url, MEDLEY_DATA: data, ...env }).text('restore', folder);
-      expect(said.out).toMatch(words);
-      expect(said.out + said.error).not.toContain(openrouter_key);
+      const result = await commandsOf({ DATABASE_URL: database.url, MEDLEY_DATA: data, ...env }).text(
+        'restore',
+        folder,
+      );
+      expect(result.out).toMatch(words);
+      expect(result.out + result.error).not.toContain(openrouter_key);
     }
   });
 

@@ -141,9 +141,9 @@ describe('a backup under load', patience, () => {
     );
     const stop = traffic();
     await vi.waitUntil(async () => (await succeeded()) >= 8, { timeout: 120_000, interval: 50 });
-    const said = await commands.text('backup', folder, '--json').finally(stop);
-    expect(said.code, said.error).toBe(0);
-    const { rows, files, size_bytes } = JSON.parse(said.out);
+    const result = await commands.text('backup', folder, '--json').finally(stop);
+    expect(result.code, result.error).toBe(0);
+    const { rows, files, size_bytes } = JSON.parse(result.out);
     expect(Math.min(rows - 50, files - 3, size_bytes - 2_000)).toBeGreaterThan(0);
     await expectExactBooks(service.app);
   });
@@ -157,9 +157,9 @@ describe('a backup under load', patience, () => {
   it('is restored elsewhere by the command with exact books and a report of what will continue', async () => {
     target = await emptyDatabase();
     env = { DATABASE_URL: target.url, MEDLEY_DATA: place.path('elsewhere') };
-    const said = await commandsOf(env).text('restore', folder, '--json');
-    expect(said.code, said.error + said.out).toBe(0);
-    const answer = JSON.parse(said.out);
+    const result = await commandsOf(env).text('restore', folder, '--json');
+    expect(result.code, result.error + result.out).toBe(0);
+    const answer = JSON.parse(result.out);
     expect(answer).toMatchObject({ books: { ok: true }, migrated: [], left_out: [], secret_is_missing: false });
     expect(answer.unfinished_tasks).toBeGreaterThanOrEqual(1);
     expect(answer.waiting_deliveries).toBeGreaterThanOrEqual(1);
@@ -237,14 +237,14 @@ describe('a backup of a quiet service', patience, () => {
     const old = copyBackup(folder, place.path('old-engine'));
     changeManifest(old, ({ schema }) => ({ schema: { ...schema, engine: 1 }, secret_in_environment: true }));
     const { url } = await emptyDatabase();
-    const said = await commandsOf({ DATABASE_URL: url, MEDLEY_DATA: place.path('old') }, medleySoon).text(
+    const result = await commandsOf({ DATABASE_URL: url, MEDLEY_DATA: place.path('old') }, medleySoon).text(
       'restore',
       old,
     );
-    expect(said.code, said.error + said.out).toBe(0);
-    expect(said.out).toContain('The ledger is reconciled.');
-    expect(said.out).toContain('will continue 1 unfinished tasks and send 0 webhooks');
-    expect(said.out).toContain('MEDLEY_SECRET was set where the backup was made');
+    expect(result.code, result.error + result.out).toBe(0);
+    expect(result.out).toContain('The ledger is reconciled.');
+    expect(result.out).toContain('will continue 1 unfinished tasks and send 0 webhooks');
+    expect(result.out).toContain('MEDLEY_SECRET was set where the backup was made');
   });
 
   it('counts the files that the storage has lost', async () => {
@@ -256,9 +256,9 @@ describe('a backup of a quiet service', patience, () => {
   it('that is made where the files are not says so and ends with 1', async () => {
     const { database_url = '' } = service.app.config;
     const elsewhere = commandsOf({ DATABASE_URL: database_url, MEDLEY_DATA: place.path('no-files') }, medleySoon);
-    const said = await elsewhere.text('backup', place.path('files-elsewhere'));
-    expect(said.code).toBe(1);
-    expect(said.out).toMatch(/NONE OF THE \d+ FILES .* is MEDLEY_DATA right\?/);
+    const result = await elsewhere.text('backup', place.path('files-elsewhere'));
+    expect(result.code).toBe(1);
+    expect(result.out).toMatch(/NONE OF THE \d+ FILES .* is MEDLEY_DATA right\?/);
   });
 
   it('leaves nothing behind when it fails, and refuses a folder with contents', async () => {
@@ -380,14 +380,14 @@ it('a backup includes every table of the migrations and uses only types that it 
     .toSorted()
     .map((name) => readFileSync(join(folder, name), 'utf8'))
     .join('\n');
-  const made = [...text.matchAll(/^create (?:unlogged )?table (?:if not exists )?(\S+)/gim)].map(([, name = '']) =>
+  const tables = [...text.matchAll(/^create (?:unlogged )?table (?:if not exists )?(\S+)/gim)].map(([, name = '']) =>
     name.replaceAll('"', ''),
   );
   const dropped = [...text.matchAll(/^drop table (?:if exists )?(\S+?);?$/gim)].map(([, name]) => name);
   const renamed = [...text.matchAll(/^alter table (\S+) rename to (\S+);$/gim)];
   const nameNow = (name: string) => renamed.find(([, before]) => before === name)?.[2] ?? name;
   const left_out = ['leases', 'lessees', 'scheduled_backups', 'disks', ...dropped]; // what running nodes have taken or made, and what is gone
-  const expected = [...made.filter((name) => !left_out.includes(name)), 'migrations'].map((name) =>
+  const expected = [...tables.filter((name) => !left_out.includes(name)), 'migrations'].map((name) =>
     name.includes('.') ? name : `public.${nameNow(name)}`,
   );
   await connected(service.app.config.database_url ?? '', async (connection) => {
@@ -417,10 +417,10 @@ function commandEnvironment(): Record<string, string> {
 async function fileOf(key: string): Promise<{ path: string }> {
   const root = join(service.app.config.data_dir, 'files');
   const [, owner = '', name = ''] = key.split('/');
-  const found = readdirSync(root, { recursive: true, encoding: 'utf8' }).find((path) =>
+  const file_path = readdirSync(root, { recursive: true, encoding: 'utf8' }).find((path) =>
     path.endsWith(join(owner, name)),
   );
-  return { path: join(root, found ?? '') };
+  return { path: join(root, file_path ?? '') };
 }
 
 function firstFile(folder: string): string {

@@ -93,9 +93,9 @@ it('a backup of the version before the baseline is restored row by row, with exa
   const config_file = place.path('medley.yaml');
   writeFileSync(config_file, yaml);
   const env = { DATABASE_URL: url, MEDLEY_DATA: place.path('data'), MEDLEY_CONFIG: config_file, PORT: '0' };
-  const said = await commandsOf(env).text('restore', folder, '--json');
-  expect(said.code, said.error + said.out).toBe(0);
-  expect(JSON.parse(said.out)).toMatchObject({ books: { ok: true }, left_out: [], unfinished_tasks: 1 });
+  const result = await commandsOf(env).text('restore', folder, '--json');
+  expect(result.code, result.error + result.out).toBe(0);
+  expect(JSON.parse(result.out)).toMatchObject({ books: { ok: true }, left_out: [], unfinished_tasks: 1 });
 
   const there = await rowsOf(url);
   const backed_up = rowsIn(folder, await readManifest(folder));

@@ -32,12 +32,12 @@ afterAll(async () => {
   place.remove();
 });
 
-const picture = { prompt: 'Rain', width: 64, height: 64 };
+const input = { prompt: 'Rain', width: 64, height: 64 };
 
 /** A chat call, and a task with a webhook and an Idempotency-Key; answers the task's id. */
 async function work(client: Client, seed: number, prompt = 'Rain'): Promise<string> {
   await chat(client, 'Rain');
-  const body = { model: 'sandbox/image', input: { ...picture, prompt, seed }, webhook_url: `${receiver.url}/rain` };
+  const body = { model: 'sandbox/image', input: { ...input, prompt, seed }, webhook_url: `${receiver.url}/rain` };
   const { status, json } = await client.call('POST', '/v1/generate', body, { 'idempotency-key': `${seed} ${prompt}` });
   expect(status).toBe(202);
   return json.id;

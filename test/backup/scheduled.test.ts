@@ -72,10 +72,10 @@ async function restore(from: string, config: string | undefined) {
     ...(config !== undefined && { MEDLEY_CONFIG: config }),
   };
   // On a busy machine it shows its progress.
-  const said = await medley(['restore', from, '--json'], env);
-  expect(said.code, said.error).toBe(0);
+  const result = await medley(['restore', from, '--json'], env);
+  expect(result.code, result.error).toBe(0);
   const books = await commandsOf(env).ok('books', '--full');
-  return { database, restored: readObject(said.out), books };
+  return { database, restored: readObject(result.out), books };
 }
 
 const countIn = (url: string, table: string) =>
@@ -88,16 +88,16 @@ describe('a backup by schedule', () => {
     try {
       const { db } = other.app;
       await expect.poll(async () => (await listBackups(db))[0]?.state).toBe('done');
-      const [made] = await listBackups(db);
-      await checkBackup(join(to, made?.id ?? ''), quiet);
+      const [backup] = await listBackups(db);
+      await checkBackup(join(to, backup?.id ?? ''), quiet);
     } finally {
       await other.stop();
     }
     // The one with money, tasks and files in it.
     await tick();
-    const [made] = await listBackups(service.app.db);
-    expect(made).toMatchObject({ state: 'done', place: to, error: null });
-    const { database, restored, books } = await restore(join(to, made?.id ?? ''), undefined);
+    const [first_backup] = await listBackups(service.app.db);
+    expect(first_backup).toMatchObject({ state: 'done', place: to, error: null });
+    const { database, restored, books } = await restore(join(to, first_backup?.id ?? ''), undefined);
     expect(restored).toMatchObject({ files_missing: 0 });
     expect(books).toMatchObject({ ok: true, difference: '0.000000' });
     expect(books.entries).toBeGreaterThan(5);
@@ -162,14 +162,14 @@ describe('a backup by schedule', () => {
     await schedule({ keep: 1 });
     clock.stop('2026-03-02T00:00:00Z');
     await tick();
-    const [kept] = await listBackups(service.app.db);
+    const [remaining] = await listBackups(service.app.db);
     clock.stop('2026-03-02T06:00:00Z');
     const removing: ScheduledParts['log'] = {
       info: ({ backup }: { backup?: unknown }) => rmSync(join(to, String(backup)), { recursive: true }),
       error: () => undefined,
     };
     await tick({ log: removing });
-    expect(existsSync(join(to, kept?.id ?? '', 'manifest.json'))).toBe(true);
+    expect(existsSync(join(to, remaining?.id ?? '', 'manifest.json'))).toBe(true);
     expect((await listBackups(service.app.db)).slice(0, 2).map(({ state }) => state)).toEqual(['removed', 'done']);
   });
 });

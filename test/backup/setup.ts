@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import { firstOperator } from '../../src/accounts/members.ts';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import { makeInvoices } from '../../src/billing/invoices.ts';
 import { copyOut, copy_settings } from '../../src/db/copy.ts';
 import type { Db } from '../../src/db/database.ts';
@@ -42,33 +42,33 @@ export async function chat(client: Client, words: string): Promise<void> {
   if (status !== 200) throw new Error(`${status} ${text}`);
 }
 
-const picture = { prompt: 'A harbour', width: 64, height: 64 };
+const image = { prompt: 'A harbour', width: 64, height: 64 };
 
 /** Something of everything that a service keeps: results, inputs, chats, webhooks, people, an invoice. */
 export async function fill({ app }: TestApp, client: Client, webhook_url: string): Promise<void> {
-  const made = await generate(
+  const task = await generate(
     client,
     'sandbox/image',
-    { ...picture, n: 2 },
+    { ...image, n: 2 },
     { webhook_url, metadata: { a: 'b\tc\\n' } },
     60,
   );
   await upload(
     client,
-    new URL('/v1/files', made.output[0]?.url),
-    await (await fetch(made.output[0]?.url ?? '')).blob(),
+    new URL('/v1/files', task.output[0]?.url),
+    await (await fetch(task.output[0]?.url ?? '')).blob(),
   );
-  await generate(client, 'sandbox/image', { ...picture, prompt: '[[fail]]' }, { webhook_url }, 60);
+  await generate(client, 'sandbox/image', { ...image, prompt: '[[fail]]' }, { webhook_url }, 60);
   await chat(client, 'Hello');
   const now = new Date(app.clock.now());
   await makeLoginLink(app.db, app.base_url(), await firstOperator(app.db, client.account_id, now), now);
   await invoiceLastMonth(app.db, now);
 }
 
-async function upload(client: Client, url: URL, picture_bytes: Blob): Promise<void> {
+async function upload(client: Client, url: URL, image_bytes: Blob): Promise<void> {
   const body = new FormData();
   body.set('purpose', 'user_data');
-  body.set('file', picture_bytes, 'żółć.png');
+  body.set('file', image_bytes, 'żółć.png');
   const response = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${client.key}` }, body });
   if (!response.ok) throw new Error(await response.text());
 }

@@ -331,11 +331,11 @@ describe('a batch that is cut short', () => {
 
   it('answers the same for calls whose input file is deleted while others are made', async () => {
     const client = await stage.test.client();
-    const asked_before = stage.upstream.asked.length;
+    const asked_before = stage.upstream.requests.length;
     const { promise: after, resolve } = Promise.withResolvers<void>();
     stage.upstream.script('gpt-x', { json: completion('Hi'), after });
     const batch = await create(client, text(Array.from({ length: 6 }, (_, index) => chat(String(index)))));
-    await expect.poll(() => stage.upstream.asked.length).toBe(asked_before + 4);
+    await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 4);
     await sdkOf(client).files.delete(batch.input_file_id);
     resolve();
     const done = await ended(client, batch.id);

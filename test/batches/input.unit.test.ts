@@ -36,11 +36,11 @@ it('a file has the same lines however it is cut, and each is found again by its 
         const bytes = Buffer.from(has_last_break ? whole : whole.trimEnd());
         const { result, lines } = await read(bytes, sizes);
         expect(result).toEqual({ total: texts.length });
-        const found = lines.map(({ start_bytes, size_bytes }) => {
+        const line_texts = lines.map(({ start_bytes, size_bytes }) => {
           const parsed = parseLine(bytes.subarray(start_bytes, start_bytes + size_bytes));
           return [parsed?.['custom_id'], parsed?.['body']];
         });
-        expect(found).toEqual(texts.map(([words], index) => [`é${index}`, { model: 'a', input: words }]));
+        expect(line_texts).toEqual(texts.map(([words], index) => [`é${index}`, { model: 'a', input: words }]));
       },
     ),
   );

@@ -82,8 +82,8 @@ it('a long invoice has as many pages as it needs, each with its number, the tabl
   expect(pages.length).toBeGreaterThan(3);
   for (const [index, page] of pages.entries()) expect(page).toContain(`Page ${index + 1} of ${pages.length}`);
   for (const page of pages.slice(0, -1)) expect(page).toContain('Amount (PLN)');
-  const found = pages.join('\n').match(/test\/model-\d+/g) ?? [];
-  expect(found).toEqual(lines(100).map(({ model }) => model));
+  const models = pages.join('\n').match(/test\/model-\d+/g) ?? [];
+  expect(models).toEqual(lines(100).map(({ model }) => model));
 });
 
 it('names of any length stay on the page, and an invoice without tax and charges is valid', async () => {

@@ -166,8 +166,8 @@ it('nothing changes an invoice, whatever becomes of the account', async () => {
     [wallet.account_id],
   );
   const now = at('2023-02-01T01:00:00Z');
-  const [made] = (await makeInvoices(db, { issuer: { ...issuer, series: 'D' }, month: '2023-01', now })).created;
-  expect(made?.customer).toEqual({
+  const [invoice] = (await makeInvoices(db, { issuer: { ...issuer, series: 'D' }, month: '2023-01', now })).created;
+  expect(invoice?.customer).toEqual({
     account_id: wallet.account_id,
     name: 'Gęś sp. z o.o.',
     address: ['ul. Źródlana 2', '30-001 Kraków', 'PL'],
@@ -175,7 +175,7 @@ it('nothing changes an invoice, whatever becomes of the account', async () => {
     email: 'faktury@example.com',
   });
   await db.query(`update billing_details set company = 'Other' where account_id = $1`, [wallet.account_id]);
-  expect(await findInvoice(db, wallet.account_id, 'D-2023-0001')).toEqual(made);
+  expect(await findInvoice(db, wallet.account_id, 'D-2023-0001')).toEqual(invoice);
   for (const statement of [
     `update invoices set total = 0`,
     `update invoices set snapshot = '{}'`,

@@ -39,7 +39,7 @@ beforeEach(async () => {
   server.be('take');
 });
 
-const told = () => server.mails.flatMap(({ to }) => to);
+const recipients = () => server.mails.flatMap(({ to }) => to);
 
 let people = 0;
 
@@ -78,7 +78,7 @@ describe('the mail of an invoice', () => {
     await makeInvoices(test.app.db, { issuer, month, now: now() });
   }
 
-  const untold = async () =>
+  const unsent = async () =>
     (await unmailedInvoices(test.app.db, new Date(clock.now() - 24 * hour))).map(({ customer }) => customer.name);
 
   it('without an address waits for one for three days', async () => {
@@ -86,12 +86,12 @@ describe('the mail of an invoice', () => {
     await spend(account_id, 1_000_000n);
     await invoiceAll();
     await mailInvoices(test.app, signal);
-    expect(told()).toEqual([]);
+    expect(recipients()).toEqual([]);
     clock.pass(24 * hour);
     await addOwner(account_id, 'found@example.com');
     await mailInvoices(test.app, signal);
     await mailInvoices(test.app, signal);
-    expect(told()).toEqual(['found@example.com']);
+    expect(recipients()).toEqual(['found@example.com']);
   });
 
   it('goes to the current address of its account', async () => {
@@ -104,7 +104,7 @@ describe('the mail of an invoice', () => {
     await setDetails(test.app.db, account_id, { ...no_details, email: 'new@example.com' }, now());
     server.be('take');
     await mailInvoices(test.app, signal);
-    expect(told()).toEqual(['new@example.com']);
+    expect(recipients()).toEqual(['new@example.com']);
   });
 
   it('is sent, however many before it cannot be', async () => {
@@ -114,7 +114,7 @@ describe('the mail of an invoice', () => {
     await spend(last, 1_000_000n);
     await invoiceAll();
     await mailInvoices(test.app, signal);
-    expect(told()).toEqual(['last@example.com']);
+    expect(recipients()).toEqual(['last@example.com']);
   });
 
   it('is not given up when the server refuses the sender or refuses to relay', async () => {
@@ -125,11 +125,11 @@ describe('the mail of an invoice', () => {
     for (const mood of ['refuse sender', 'refuse relaying'] as const) {
       server.be(mood);
       await mailInvoices(test.app, signal);
-      expect(await untold()).toEqual(['Relayed']);
+      expect(await unsent()).toEqual(['Relayed']);
     }
     server.be('take');
     await mailInvoices(test.app, signal);
-    expect(told()).toEqual(['relayed@example.com']);
+    expect(recipients()).toEqual(['relayed@example.com']);
   });
 
   it('is sent in the same run as one at which the server hangs', async () => {
@@ -143,8 +143,8 @@ describe('the mail of an invoice', () => {
     const { log, catalog } = test.app;
     const impatient = openMailer({ settings: () => catalog.current.settings.mail, log, timeout_ms: 400 });
     await mailInvoices({ ...test.app, mailer: impatient }, signal);
-    expect(told()).toEqual(['quick@example.com']);
-    expect(await untold()).toEqual(['slow']);
+    expect(recipients()).toEqual(['quick@example.com']);
+    expect(await unsent()).toEqual(['slow']);
   });
 
   it('is the same mail when it is sent again because its sending was not recorded', async () => {

@@ -28,7 +28,7 @@ test(
       reducedMotion: 'reduce',
       viewport: { width: 390, height: 800 },
     });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner.user_id, '/settings?tab=team');
     await page.getByLabel('Name of the account').fill('Weiss & Co');
     await page.getByRole('button', { name: 'Rename' }).click();
@@ -43,7 +43,7 @@ test(
     expect(await page.getByLabel('Name of the account').count()).toBe(0);
     await page.goto(`${service.url}/settings?tab=audit`);
     await page.getByRole('heading', { name: 'The audit log is for owners' }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   },
 );

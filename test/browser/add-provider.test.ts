@@ -21,7 +21,7 @@ let images: Imitation;
 let comfy: ComfyUi;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 const limit = { timeout: 300_000 };
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   started_ms = performance.now();
   service = await firstStart(folder);
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  ({ page, complaints } = await watchedPage(context, new URL(service.link).origin));
+  ({ page, problems } = await watchedPage(context, new URL(service.link).origin));
   await page.goto(new URL('/', service.link).href);
   await heading('Sign in').waitFor();
   await page.goto(service.link);
@@ -94,8 +94,8 @@ test('an operator pastes a key, ticks a model and chats with it, without a resta
   await page.getByRole('textbox', { name: /Message/ }).fill('Hello');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('Hello from the router.').waitFor();
-  expect(router.askedFor('submit').at(-1)?.headers.authorization).toBe(`Bearer ${openrouter_key}`);
-  expect(complaints).toEqual([]);
+  expect(router.requestsFor('submit').at(-1)?.headers.authorization).toBe(`Bearer ${openrouter_key}`);
+  expect(problems).toEqual([]);
 });
 
 test('a server of images in the own network makes a picture at a price that was typed', limit, async () => {
@@ -116,10 +116,12 @@ test('a server of images in the own network makes a picture at a price that was 
   await heading('Playground').waitFor();
   await page.getByRole('textbox', { name: /^Prompt/ }).fill('A red bicycle');
   await page.getByRole('button', { name: /^Run · holds/ }).click();
-  const picture = page.getByRole('img', { name: 'Result 1 of localai/stable-diffusion-3.5' });
-  await picture.waitFor();
-  await expect.poll(() => picture.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit).toBe(64);
-  expect(complaints).toEqual([]);
+  const result_image = page.getByRole('img', { name: 'Result 1 of localai/stable-diffusion-3.5' });
+  await result_image.waitFor();
+  await expect
+    .poll(() => result_image.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit)
+    .toBe(64);
+  expect(problems).toEqual([]);
 });
 
 test('a workflow of a ComfyUI becomes a model with a form, and makes a picture', limit, async () => {
@@ -169,16 +171,18 @@ test('a workflow of a ComfyUI becomes a model with a form, and makes a picture',
   await heading('Playground').waitFor();
   await page.getByRole('textbox', { name: /^Prompt/ }).fill('A red bicycle');
   await page.getByRole('button', { name: /^Run/ }).click();
-  const picture = page.getByRole('img', { name: 'Result 1 of comfyui/my-portrait' });
-  await picture.waitFor();
-  await expect.poll(() => picture.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit).toBe(64);
+  const result_image = page.getByRole('img', { name: 'Result 1 of comfyui/my-portrait' });
+  await result_image.waitFor();
+  await expect
+    .poll(() => result_image.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), limit)
+    .toBe(64);
   expect(comfy.machine.accepted.at(-1)?.prompt).toMatchObject({
     '6': { inputs: { text: 'A red bicycle' } },
     '7': { inputs: { text: 'text, watermark' } },
     '3': { inputs: { steps: 20 } },
   });
   expect(performance.now() - started_ms).toBeLessThan(promised_ms);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('prices are changed and providers removed, on a phone too', limit, async () => {
@@ -208,5 +212,5 @@ test('prices are changed and providers removed, on a phone too', limit, async ()
   await dialog().getByRole('button', { name: 'Remove' }).click();
   await dialog().waitFor({ state: 'hidden' });
   await page.getByText('localai/stable-diffusion-3.5').waitFor({ state: 'hidden' });
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });

@@ -42,7 +42,7 @@ async function chat(by: Client, content: string): Promise<string> {
   return headers.get('x-request-id') ?? '';
 }
 
-async function pageOf(path: string, options = {}): Promise<{ page: Page; complaints: string[] }> {
+async function pageOf(path: string, options = {}): Promise<{ page: Page; problems: string[] }> {
   const context = await contextOf(chromium.browser, options);
   const watched = await watchedPage(context, service.url);
   await signIn(watched.page, service.app, operator.user_id, path);
@@ -59,7 +59,7 @@ test(
   'an operator sees the calls of all accounts, narrows them, and opens one, which is written down',
   limit,
   async () => {
-    const { page, complaints } = await pageOf('/admin/calls');
+    const { page, problems } = await pageOf('/admin/calls');
     await expect.poll(() => rowsOf(page).count(), limit).toBe(4);
     await page.getByText('last 24 hours, unless you choose another period').waitFor();
     expect(await page.getByText(/Words/).count()).toBe(0);
@@ -85,7 +85,7 @@ test(
     await expect.poll(() => page.url(), limit).toBe(`${service.url}/chats/${call}`);
     await page.getByText('Output tokens').waitFor();
     expect(await views()).toEqual([{ action: 'account.view' }]);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );
 

@@ -13,7 +13,7 @@ let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 let customer: string;
 
 /** For a machine that has much else to do. */
@@ -29,7 +29,7 @@ beforeAll(async () => {
   customer = (await createAccount(db, { name: 'Northwind', currency: 'EUR', initial_credit: 5_000_000n }, now)).id;
   context = await chromium.browser.newContext({ viewport: { width: 1200, height: 900 } });
   context.setDefaultTimeout(patience_ms);
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   await signIn(page, service.app, await firstOperator(db, own.id, now));
 }, 180_000);
 
@@ -56,13 +56,13 @@ test('an operator finds an account, credits it and sees the new balance', limit,
   await keyboard.isOn('textbox', /^Amount/);
   const dialog = page.getByRole('dialog');
   await keyboard.press('Enter');
-  const complaint = dialog.getByText('Enter an amount such as 1000.00.');
-  await complaint.waitFor();
+  const problem = dialog.getByText('Enter an amount such as 1000.00.');
+  await problem.waitFor();
   await dialog.getByText('Enter a reason').waitFor();
   await keyboard.fill(/^Reason/, 'Paid by transfer');
   await keyboard.fill(/^Amount/, '1,000'); // a thousand, or one?
   await keyboard.press('Enter');
-  await complaint.waitFor();
+  await problem.waitFor();
   await keyboard.fill(/^Amount/, '25,50');
   await keyboard.tabTo('button', 'Book');
   await keyboard.press('Enter', 'Enter');
@@ -117,7 +117,7 @@ test('an operator views an account as its people do, under a banner on every pag
   await page.getByRole('link', { name: 'Audit log of this account' }).click();
   await page.getByRole('cell', { name: 'account.view' }).first().waitFor();
   await page.getByRole('cell', { name: 'account.credit' }).first().waitFor();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('an operator tests a route, drains one and switches a model off, and customers notice', limit, async () => {
@@ -148,7 +148,7 @@ test('an operator tests a route, drains one and switches a model off, and custom
   await takesWork.and(page.locator(':focus')).waitFor();
   await page.keyboard.press('Space');
   await expect.poll(status).toBe('degraded');
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('an operator sees the workers and pauses one', limit, async () => {
@@ -159,7 +159,7 @@ test('an operator sees the workers and pauses one', limit, async () => {
   await page.getByText('Takes jobs').waitFor();
   const limits = page.getByRole('region', { name: 'Limits in this process' });
   expect(await limits.getByRole('row', { name: 'Requests with files 0 0 64 8' }).count()).toBe(1);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('an operator needs no account', limit, async () => {
@@ -185,7 +185,7 @@ test('an operator needs no account', limit, async () => {
   await banner.getByRole('button', { name: 'Leave' }).click();
   await visit.page.getByRole('heading', { level: 1, name: 'Northwind' }).waitFor();
   await banner.waitFor({ state: 'hidden' });
-  expect(visit.complaints).toEqual([]);
+  expect(visit.problems).toEqual([]);
   await other.close();
 });
 

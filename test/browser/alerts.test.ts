@@ -5,7 +5,7 @@ import { watchAccounts } from '../../src/alerts/watch.ts';
 import type { AlertsView } from '../../src/dashboard/views/alerts.ts';
 import type { SpendMailView } from '../../src/dashboard/views/usage.ts';
 import { signal } from '../alerts/setup.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { leave, sidewaysOf, violationsIn, visit } from '../helpers/dashboard.ts';
@@ -43,7 +43,7 @@ afterAll(async () => {
 const pageOf = (options: BrowserContextOptions, { user_id }: Someone, path: string) =>
   visit(chromium.browser, service.app, { ...options, user_id, path });
 
-const settings = async () => told<AlertsView>(await zoe.get(`${zoe.base}/alerts`)).settings;
+const settings = async () => okBody<AlertsView>(await zoe.get(`${zoe.base}/alerts`)).settings;
 
 test('an owner chooses alerts by keyboard, is told what is wrong, and sees that it is saved', limit, async () => {
   const visited = await pageOf({ timezoneId: 'Europe/Warsaw' }, zoe, '/settings?tab=alerts');
@@ -81,8 +81,8 @@ test(
   'an open alert is on the page, on a phone and in the dark too; who may not change it reads why',
   limit,
   async () => {
-    told(await zoe.send('PUT', `${zoe.base}/alerts`, { ...(await settings()), quiet_hours: null }));
-    told(await zoe.send('PUT', `${zoe.base}/billing/alert`, { threshold: '50.00' }));
+    okBody(await zoe.send('PUT', `${zoe.base}/alerts`, { ...(await settings()), quiet_hours: null }));
+    okBody(await zoe.send('PUT', `${zoe.base}/billing/alert`, { threshold: '50.00' }));
     await watchAccounts(service.app, signal);
     const viewer = await memberOf(service, zoe, 'viewer');
     const options = { colorScheme: 'dark', viewport: { width: 360, height: 780 } } as const;
@@ -128,7 +128,7 @@ test('operators see what is wrong, where it goes, and whether a test arrives', l
 });
 
 test('a member asks for the spend by mail on the page of usage, and stops it', limit, async () => {
-  const mail = async () => told<SpendMailView>(await zoe.get(`${zoe.base}/usage/mail`));
+  const mail = async () => okBody<SpendMailView>(await zoe.get(`${zoe.base}/usage/mail`));
   for (const options of [{ colorScheme: 'dark' as const }, { viewport: { width: 390, height: 844 } }]) {
     const visited = await pageOf(options, zoe, '/usage?group=tag');
     const { page } = visited;

@@ -2,7 +2,7 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import { firstOperator } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
@@ -17,16 +17,16 @@ let user_id: string;
 
 beforeAll(async () => {
   let port = 0;
-  proxy = createServer((asked, answered) => {
-    const [, path] = /^\/medley(\/.*)$/.exec(asked.url ?? '') ?? [];
+  proxy = createServer((incoming, answered) => {
+    const [, path] = /^\/medley(\/.*)$/.exec(incoming.url ?? '') ?? [];
     if (path === undefined) return void answered.writeHead(404).end('something else');
-    const { method, headers } = asked;
+    const { method, headers } = incoming;
     const passed = request({ port, host: '127.0.0.1', path, method, headers }, (answer) => {
       answered.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.pipe(answered);
     });
     passed.on('error', () => answered.destroy());
-    asked.pipe(passed);
+    incoming.pipe(passed);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const { port: own } = proxy.address() as AddressInfo;
@@ -54,7 +54,7 @@ async function open(path: string): Promise<Watched> {
 
 describe('the dashboard below a path', () => {
   test('signs in by a link, works on each page, and returns after another sign-in', async () => {
-    const { page, complaints } = await open((await signInLink()).slice(service.url.length));
+    const { page, problems } = await open((await signInLink()).slice(service.url.length));
     const at = (path: string) => page.waitForURL((url) => url.pathname === `/medley${path}`);
     await at('/');
     await page.getByRole('heading', { level: 1 }).waitFor();
@@ -69,7 +69,7 @@ describe('the dashboard below a path', () => {
     await at('/playground');
     await page.reload();
     await page.getByRole('heading', { level: 1 }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().clearCookies();
     await page.goto(`${service.url}/usage?days=7`);
     await at('/sign-in');
@@ -80,7 +80,7 @@ describe('the dashboard below a path', () => {
   });
 
   test('has the guide, whose links and examples have the path', async () => {
-    const { page, complaints } = await open('/guide');
+    const { page, problems } = await open('/guide');
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.getByRole('list', { name: 'Use it' }).getByRole('link', { name: 'Embeddings' }).click();
     await page.waitForURL((url) => url.pathname === '/medley/guide/embeddings');
@@ -91,15 +91,15 @@ describe('the dashboard below a path', () => {
     await page.goto(`${service.url}/docs`);
     await page.getByRole('link', { name: 'Guide', exact: true }).click();
     await page.waitForURL((url) => url.pathname === '/medley/guide');
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 
   test('has the API reference, which loads nothing from elsewhere', async () => {
     for (const path of ['/docs', '/docs/']) {
-      const { page, complaints } = await open(path);
+      const { page, problems } = await open(path);
       await page.getByText('Create a generation task').first().waitFor();
-      expect(complaints).toEqual([]);
+      expect(problems).toEqual([]);
       await page.context().close();
     }
   });

@@ -42,7 +42,7 @@ test(
   { timeout: 180_000 },
   async () => {
     const context = await contextOf(chromium.browser, { viewport: { width: 390, height: 844 } });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id, '/budgets');
     await settled(page);
     expect(await violationsIn(page)).toEqual([]);
@@ -82,7 +82,7 @@ test(
     await page.getByRole('dialog', { name: 'Remove Night runs' }).getByRole('button', { name: 'Remove' }).click();
     await page.getByText('No budgets').waitFor();
     expect(await generate()).toBe(202);
-    expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+    expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
     await context.close();
   },
 );

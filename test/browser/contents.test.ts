@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
   service = await startTestApp();
   chromium = await launchBrowser();
   owner = await ownerOfNew(service);
-  key = told<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Website' }));
+  key = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Website' }));
 }, 120_000);
 
 afterAll(async () => {
@@ -43,7 +43,7 @@ async function chat(): Promise<string> {
 
 test('an owner lets a key store contents, reads a call, and deletes what was said', { timeout: 240_000 }, async () => {
   const context = await contextOf(chromium.browser);
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner.user_id, '/keys');
   await page.getByRole('button', { name: 'Change Website' }).click();
   const form = page.getByRole('dialog');
@@ -73,7 +73,7 @@ test('an owner lets a key store contents, reads a call, and deletes what was sai
   await page.getByRole('button', { name: 'Delete the content' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('What was said is not stored, or not any more.').waitFor();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await context.close();
 });
 

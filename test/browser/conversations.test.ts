@@ -11,7 +11,7 @@ let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 let person: string;
 
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 50_000_000n }, new Date());
   person = await ownerOf(db, account.id, new Date());
   context = await contextOf(chromium.browser);
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   await signIn(page, service.app, person);
 }, 180_000);
 
@@ -107,7 +107,7 @@ test('a hostile answer runs nothing, loads nothing from elsewhere, and leads now
   expect(await log.innerText()).toContain('<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">');
   expect(await log.locator('img, script, iframe, a[href^="javascript"]').count()).toBe(0);
   expect(await page.evaluate('window.hacked')).toBeUndefined();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await page.unroute('**/chat/completions');
 }, 180_000);
 
@@ -290,5 +290,5 @@ test('on a phone a conversation with a wide table and long code needs no scrolli
 }, 180_000);
 
 test('the browser console has no errors after all that', () => {
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });

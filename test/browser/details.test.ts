@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { limits, mediaModel, required_prompt } from '../helpers/catalog.ts';
@@ -53,7 +53,7 @@ beforeAll(async () => {
   chromium = await launchBrowser();
   owner = await ownerOfNew(service, 'Acme Pictures', 12_345_678_900n);
   operator = await firstOperator(service.app.db, owner.account_id, new Date());
-  told(await owner.post(`${owner.base}/keys`, { name: 'Audited' }));
+  okBody(await owner.post(`${owner.base}/keys`, { name: 'Audited' }));
   client = await service.client({ account_id: owner.account_id });
   receiver.answer('/deaf', 500);
   for (const model of ['test/loss', 'test/even', 'test/gain']) await generate(model);
@@ -285,8 +285,8 @@ test(
 );
 
 test('the audit log has the names of projects, not their ids', limit, async () => {
-  const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Window shop' }));
-  told(await owner.post(`${owner.base}/keys`, { name: 'Front', project: project.id }));
+  const project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Window shop' }));
+  okBody(await owner.post(`${owner.base}/keys`, { name: 'Front', project: project.id }));
   const page = await open('/settings?tab=audit');
   const created = page.getByRole('row', { name: /key\.create/ }).filter({ hasText: 'Front' });
   await created.getByText('project: Window shop').waitFor();
@@ -326,7 +326,7 @@ for (const [look, options] of [
 }
 
 test('Activity is filtered by project', limit, async () => {
-  const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Empty' }));
+  const project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Empty' }));
   const page = await open('/activity');
   const keyboard = keyboardOf(page);
   await keyboard.tabTo('combobox', 'Project');
@@ -363,7 +363,7 @@ for (const [look, options] of [
     expect(await violationsIn(page)).toEqual([]);
     expect(await sidewaysOf(page)).toBe(0);
 
-    const { data } = told<{ data: { id: string }[] }>(await owner.get(`${owner.base}/deliveries`));
+    const { data } = okBody<{ data: { id: string }[] }>(await owner.get(`${owner.base}/deliveries`));
     await page.goto(`${service.url}/webhooks/${data.at(-1)?.id}`);
     await page.getByRole('button', { name: 'Request headers of attempt 1' }).click();
     await page.getByText(/x-service-signature: sha256=…/).waitFor();

@@ -25,7 +25,7 @@ test(
       viewport: { width: 390, height: 800 },
       reducedMotion: 'reduce',
     });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     const person = new Person();
     try {
       const login = person.start(['login', service.url]);
@@ -49,7 +49,7 @@ test(
       await page.getByText('Go back to your terminal.').waitFor();
       expect(await login.ended, login.error).toBe(0);
       expect((await person.run(['whoami'])).out).toMatch(/Of the terminal[\s\S]*limit 3\.00 USD/);
-      expect(complaints).toEqual([]);
+      expect(problems).toEqual([]);
     } finally {
       person.remove();
       await context.close();
@@ -59,7 +59,7 @@ test(
 
 test('a wrong code is named, and a program can be refused', limit, async () => {
   const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, zoe.user_id, '/device');
   await page.getByLabel('Code').fill('BCDF-GHJK');
   await page.getByRole('button', { name: 'Continue' }).click();
@@ -72,6 +72,6 @@ test('a wrong code is named, and a program can be refused', limit, async () => {
   await page.getByText('<b>box</b>', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Refuse' }).click();
   await page.getByText('The program was refused').waitFor();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await context.close();
 });

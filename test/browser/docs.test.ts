@@ -16,25 +16,25 @@ afterAll(async () => {
   await service?.stop();
 });
 
-type Opened = { page: Page; asked: string[]; complaints: string[] };
+type Opened = { page: Page; requests: string[]; problems: string[] };
 
 /** Opens a page and collects everything that it asks for and complains about. */
 async function open(path: string): Promise<Opened> {
   const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 900 } });
-  const asked: string[] = [];
-  const complaints: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
+  const requests: string[] = [];
+  const problems: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') problems.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(service.url + path);
-  return { page, asked, complaints };
+  return { page, requests, problems };
 }
 
 describe('/docs', () => {
   test('shows the API reference and loads nothing from elsewhere', async () => {
-    const { page, asked, complaints } = await open('/docs');
+    const { page, requests, problems } = await open('/docs');
     await page.getByRole('heading', { name: 'Medley' }).waitFor();
     await page.getByText('Create a generation task').first().click();
     await page.getByText('sandbox/image').first().waitFor();
@@ -44,15 +44,15 @@ describe('/docs', () => {
     await page.getByText('requests.post(').first().waitFor();
     expect(await page.getByText(/ask ai/i).count()).toBe(0);
     await page.evaluate('new Promise((done) => requestIdleCallback(done))');
-    expect(asked).toContain(`${service.url}/openapi.json`);
-    expect(asked.filter((url) => !url.startsWith(`${service.url}/`) && !/^(data|blob):/.test(url))).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(requests).toContain(`${service.url}/openapi.json`);
+    expect(requests.filter((url) => !url.startsWith(`${service.url}/`) && !/^(data|blob):/.test(url))).toEqual([]);
+    expect(problems).toEqual([]);
     await page.close();
   });
 
   test('sends requests with a key that is typed in', async () => {
     const { key } = await service.client();
-    const { page, complaints } = await open('/docs');
+    const { page, problems } = await open('/docs');
     await page.getByPlaceholder('Token').first().fill(key);
     await page.getByText('Create a generation task').first().click();
     await page
@@ -65,12 +65,12 @@ describe('/docs', () => {
     if (!response) throw new Error('the request failed');
     expect(response.status()).toBe(202);
     expect(await response.json()).toMatchObject({ model: 'sandbox/image', status: 'succeeded' });
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.close();
   });
 
   test('cannot reach another server', async () => {
-    const { page, complaints } = await open('/docs');
+    const { page, problems } = await open('/docs');
     const outcome = await page.evaluate(async () => {
       try {
         await fetch('https://proxy.scalar.com/');
@@ -80,7 +80,7 @@ describe('/docs', () => {
       }
     });
     expect(outcome).toBe('refused');
-    expect(complaints.join('\n')).toContain('Content Security Policy');
+    expect(problems.join('\n')).toContain('Content Security Policy');
     await page.close();
   });
 
@@ -95,13 +95,13 @@ describe('/docs', () => {
 
 describe('/', () => {
   test('links to the API reference', async () => {
-    const { page, asked, complaints } = await open('/');
+    const { page, requests, problems } = await open('/');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await page.evaluate('getComputedStyle(document.body).margin')).toBe('0px'); // its style was let in
     await page.getByRole('link', { name: 'API reference' }).click();
     await page.waitForURL(`${service.url}/guide/reference`);
-    expect(asked[0]).toBe(`${service.url}/`);
-    expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]); // nobody has signed in yet
+    expect(requests[0]).toBe(`${service.url}/`);
+    expect(problems.filter((text) => !/status of 401/.test(text))).toEqual([]); // nobody has signed in yet
     await page.close();
   });
 

@@ -37,7 +37,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function pageOf(person: string, path: string): Promise<{ page: Page; complaints: string[] }> {
+async function pageOf(person: string, path: string): Promise<{ page: Page; problems: string[] }> {
   const context = await contextOf(chromium.browser);
   const watched = await watchedPage(context, service.url);
   await signIn(watched.page, service.app, person, path);
@@ -53,7 +53,7 @@ test(
   'a thumb is given, turned and taken back by the keyboard, on the pages of a call and of a task',
   limit,
   async () => {
-    const { page, complaints } = await pageOf(owner.user_id, `/chats/${call}`);
+    const { page, problems } = await pageOf(owner.user_id, `/chats/${call}`);
     for (const [path, reference_id] of [
       [`/chats/${call}`, call],
       [`/tasks/${task}`, task],
@@ -80,7 +80,7 @@ test(
       await expect.poll(pressed, limit).toEqual(['false', 'false']);
       await expect.poll(own, limit).toEqual([]);
     }
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );
 

@@ -31,12 +31,12 @@ afterAll(async () => {
 });
 
 /** Opens an address as one does by clicking on it, and collects what the browser complains about. */
-async function open(url: string): Promise<{ page: Page; complaints: string[] }> {
+async function open(url: string): Promise<{ page: Page; problems: string[] }> {
   const page = await browser.newPage({ viewport: { width: 400, height: 300 } });
-  const complaints: string[] = [];
-  page.on('console', (message) => complaints.push(message.text()));
+  const problems: string[] = [];
+  page.on('console', (message) => problems.push(message.text()));
   await page.goto(url);
-  return { page, complaints };
+  return { page, problems };
 }
 
 /** The page's own scripts are switched off, so nothing can wait inside it: it is asked from here. */
@@ -53,7 +53,7 @@ describe('a file link in Chromium', () => {
     ['WAV', 'wav', () => samples.wav(1), 1],
   ] as const)('shows a player that plays %s to its end and seeks', async (_, extension, make, duration) => {
     const { url } = await files.publish(await make(), extension);
-    const { page, complaints } = await open(url);
+    const { page, problems } = await open(url);
     await vi.waitFor(async () => expect(await askVideo(page)).toMatchObject({ duration, seconds: 0 }), patience);
     await page.evaluate(`void document.querySelector('video').play()`);
     await vi.waitFor(
@@ -66,16 +66,16 @@ describe('a file link in Chromium', () => {
         expect(await askVideo(page)).toMatchObject({ ended: false, seeking: false, seconds: 0.5, error: null }),
       patience,
     );
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.close();
   });
 
   test('shows an image in the middle of the window', async () => {
-    const { url } = await files.publish(await samples.picture('png', 100, 50));
-    const { page, complaints } = await open(url);
+    const { url } = await files.publish(await samples.sampleImage('png', 100, 50));
+    const { page, problems } = await open(url);
     const box = await page.locator('img').boundingBox();
     expect(box).toEqual({ x: 150, y: 125, width: 100, height: 50 });
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.close();
   });
 
@@ -98,17 +98,17 @@ describe('a file link in Chromium', () => {
   });
 
   test('may be embedded by a page of another site', async () => {
-    const image = await files.publish(await samples.picture('webp', 40, 30), 'webp');
+    const image = await files.publish(await samples.sampleImage('webp', 40, 30), 'webp');
     const video = await files.publish(await samples.mp4(96, 64, 30), 'mp4');
     const site = createServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html', 'cross-origin-embedder-policy': 'require-corp' });
       response.end(`<img src="${image.url}"><video muted autoplay src="${video.url}"></video>`);
     }).listen(0);
     await once(site, 'listening');
-    const { page, complaints } = await open(`http://localhost:${(site.address() as AddressInfo).port}/`);
+    const { page, problems } = await open(`http://localhost:${(site.address() as AddressInfo).port}/`);
     expect(await page.evaluate(`document.querySelector('img').naturalWidth`)).toBe(40);
     await vi.waitFor(async () => expect(await askVideo(page)).toMatchObject({ ended: true, duration: 1.25 }), patience);
-    expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
+    expect(problems.filter((text) => !text.includes('favicon'))).toEqual([]);
     await page.close();
     site.closeAllConnections();
     site.close();

@@ -41,7 +41,7 @@ test.each([
   async ({ colorScheme, width }) => {
     const viewport = { width, height: 800 };
     const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, operator);
     await settled(page);
 
@@ -53,10 +53,10 @@ test.each([
     expect(await violationsIn(page)).toEqual([]);
     expect(await sidewaysOf(page)).toBe(0);
     await page.keyboard.type('bicycle');
-    const found = page.getByRole('group', { name: 'Generations' }).getByRole('option', { name: /red bicycle/ });
-    await found.waitFor();
-    expect(await found.getAttribute('aria-selected')).toBe('true');
-    expect(await field.getAttribute('aria-activedescendant')).toBe(await found.getAttribute('id'));
+    const option = page.getByRole('group', { name: 'Generations' }).getByRole('option', { name: /red bicycle/ });
+    await option.waitFor();
+    expect(await option.getAttribute('aria-selected')).toBe('true');
+    expect(await field.getAttribute('aria-activedescendant')).toBe(await option.getAttribute('id'));
     expect(await violationsIn(page)).toEqual([]);
     await page.keyboard.press('Enter');
     await page.waitForURL(`**/tasks/${bicycle}`);
@@ -84,7 +84,7 @@ test.each([
     await page.keyboard.press('Escape');
     await field.waitFor({ state: 'hidden' });
     await button.and(page.locator(':focus')).waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   },
 );
@@ -100,7 +100,7 @@ test.each([
   async ({ colorScheme, width }) => {
     const viewport = { width, height: 900 };
     const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, operator, '/activity?tab=all');
     await settled(page);
     const rows = page.getByRole('row');
@@ -158,7 +158,7 @@ test.each([
     const download = page.waitForEvent('download');
     await page.getByRole('menuitem', { name: 'JSONL' }).click();
     expect((await download).suggestedFilename()).toBe('medley-all.jsonl');
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   },
 );

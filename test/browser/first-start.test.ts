@@ -27,7 +27,7 @@ test('npm start leads by its one-time link to an image in the playground within 
   const started_ms = performance.now();
   service = await firstStart(folder);
   const { link } = service;
-  const { page, complaints } = await watchedPage(await chromium.browser.newContext(), new URL(link).origin);
+  const { page, problems } = await watchedPage(await chromium.browser.newContext(), new URL(link).origin);
   page.setDefaultTimeout(limit_ms);
   const keyboard = keyboardOf(page);
   await page.goto(link);
@@ -35,13 +35,13 @@ test('npm start leads by its one-time link to an image in the playground within 
   await keyboard.enter('link', 'Open the playground');
   await keyboard.fill(/^Prompt/, 'A red bicycle');
   await keyboard.enter('button', /^Run · holds/);
-  const picture = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
-  await picture.waitFor();
+  const result_image = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
+  await result_image.waitFor();
   await expect
-    .poll(() => picture.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), { timeout: limit_ms })
+    .poll(() => result_image.evaluate((image) => 'naturalWidth' in image && image.naturalWidth), { timeout: limit_ms })
     .toBe(768);
   expect(performance.now() - started_ms).toBeLessThan(limit_ms);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 
   await page.context().clearCookies();
   await page.goto(link);

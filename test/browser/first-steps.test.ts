@@ -11,7 +11,7 @@ let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let empty: Someone;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 const limit = { timeout: 300_000 };
 
@@ -28,12 +28,12 @@ afterAll(async () => {
 
 beforeEach(async () => {
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
 });
 
 afterEach(async () => {
   await context.close();
-  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
 });
 
 test('with 0.00 the first step is to add money, and leads an owner to where that is done', limit, async () => {

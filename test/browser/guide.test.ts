@@ -161,7 +161,7 @@ const phone = { viewport: { width: 360, height: 740 } };
 
 describe('the guide in a browser', () => {
   test('finds a word, leads to its place, and marks it in the navigation', async () => {
-    const { page, complaints } = await open('/guide');
+    const { page, problems } = await open('/guide');
     await page.keyboard.press('Control+k');
     await page.getByRole('searchbox').fill('whsec');
     await page.locator('#results a', { hasText: 'Create an account and a key' }).waitFor();
@@ -174,12 +174,12 @@ describe('the guide in a browser', () => {
     await page.getByRole('button', { name: /^Search/ }).click();
     await page.getByRole('searchbox').fill('qqqzzzxxx');
     await page.getByText('Nothing matches.').waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 
   test('copies an example, and goes to the next page and to the API reference and back', async () => {
-    const { page, complaints } = await open('/guide/embeddings', {
+    const { page, problems } = await open('/guide/embeddings', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     await page.getByRole('button', { name: 'Copy' }).first().click();
@@ -194,7 +194,7 @@ describe('the guide in a browser', () => {
     await page.waitForURL(/\/docs$/);
     await page.getByRole('link', { name: 'Guide', exact: true }).click();
     await page.waitForURL(/\/guide$/);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 
@@ -203,10 +203,10 @@ describe('the guide in a browser', () => {
     const { id } = await createAccount(service.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, now);
     const { text } = await createKey(service.app.db, { account_id: id, name: 'Mine', limit_month: null }, now);
     const user_id = await firstOperator(service.app.db, id, now);
-    const { page, complaints } = await open('/guide');
+    const { page, problems } = await open('/guide');
     await signIn(page, service.app, user_id, '/guide/get-started');
     await page.getByText(`export KEY=${text.slice(0, 8)}`).waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 
@@ -217,7 +217,7 @@ describe('the guide in a browser', () => {
     ['a phone by night', { ...phone, colorScheme: 'dark' }],
   ];
   test.each(shapes)('has no finding of axe and nothing cut off on %s', async (_name, options) => {
-    const { page, complaints } = await open('/guide', options);
+    const { page, problems } = await open('/guide', options);
     const reference = ['/guide/reference', '/guide/reference-tasks', '/guide/reference-webhooks', '/guide/nothing'];
     for (const path of ['/guide', '/guide/get-started', '/guide/chat', '/guide/monitoring', ...reference]) {
       await page.goto(service.url + path);
@@ -227,7 +227,7 @@ describe('the guide in a browser', () => {
     }
     await openSearch(page);
     expect(await violationsIn(page)).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 
@@ -319,7 +319,7 @@ describe('the API reference in the guide', () => {
   });
 
   test('is found by the path of a request, opens at its operation, and leads to where it can be sent', async () => {
-    const { page, complaints } = await open('/guide');
+    const { page, problems } = await open('/guide');
     await page.keyboard.press('Control+k');
     await page.getByRole('searchbox').fill('/v1/tasks/{id}/cancel');
     await page.locator('#results a', { hasText: 'Cancel a task (POST /v1/tasks/{id}/cancel)' }).click();
@@ -327,14 +327,14 @@ describe('the API reference in the guide', () => {
     const heading = page.getByRole('heading', { name: 'Cancel a task' });
     await heading.waitFor();
     expect((await heading.boundingBox())?.y).toBeLessThan(300);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.locator('p', { hasText: '/v1/tasks/{id}/cancel' }).getByRole('link', { name: 'Try it' }).click();
     await page.getByRole('heading', { name: 'Cancel a task' }).waitFor();
     await page.context().close();
   });
 
   test('shows its examples in the language that the reader chose, by the keyboard too, on every page', async () => {
-    const { page, complaints } = await open('/guide/reference-tasks');
+    const { page, problems } = await open('/guide/reference-tasks');
     const shown = () =>
       page.locator('.sample:visible').evaluateAll((all) => all.map((each) => each.getAttribute('data-language')));
     expect(new Set(await shown())).toEqual(new Set(['curl']));
@@ -345,7 +345,7 @@ describe('the API reference in the guide', () => {
     await page.goto(`${service.url}/guide/reference-money#get-usage`);
     await page.getByRole('radio', { name: 'Python' }).first().waitFor();
     expect(new Set(await shown())).toEqual(new Set(['Python']));
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 });

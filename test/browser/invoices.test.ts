@@ -54,7 +54,7 @@ afterAll(async () => {
 
 test('an invoice is downloaded by keyboard, and its total is that of the ledger', async () => {
   const context = await contextOf(chromium.browser);
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner_id, '/billing');
   await settled(page);
   const keyboard = keyboardOf(page);
@@ -73,20 +73,20 @@ test('an invoice is downloaded by keyboard, and its total is that of the ledger'
   expect(total).toBe('3.222224');
   const text = (await pagesOfPdf(await readFile(await download.path()))).join('\n');
   for (const part of ['Żółw', 'Gęś', 'MED-2026-0001', `${total} USD`]) expect(text).toContain(part);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await context.close();
 });
 
 test('the invoice address of mails works in dark mode and on a phone, and passes axe', async () => {
   for (const options of [{}, { colorScheme: 'dark', viewport: { width: 360, height: 780 } }] as const) {
     const context = await contextOf(chromium.browser, options);
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id, '/billing/invoices');
     await page.getByRole('row', { name: /January 2026/ }).waitFor();
     expect(new URL(page.url()).search).toBe('?tab=invoices');
     expect(await violationsIn(page)).toEqual([]);
     expect(await sidewaysOf(page)).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   }
 });

@@ -54,7 +54,7 @@ test(
   { timeout: 180_000 },
   async () => {
     const context = await contextOf(chromium.browser);
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id, '/keys');
     await settled(page);
     expect(await violationsIn(page)).toEqual([]);
@@ -98,14 +98,14 @@ test(
     await old.waitFor({ state: 'hidden' });
     await expect.poll(() => callWith(secret)).toBe(401);
     expect(await callWith(fresh)).toBe('succeeded');
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   },
 );
 
 test('an owner sets an expiry, scopes and addresses of a key, and a wrong address is refused at its field', async () => {
   const context = await contextOf(chromium.browser);
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner_id, '/keys');
   await page.getByRole('button', { name: 'Create a key' }).first().click();
   const form = page.getByRole('dialog', { name: 'Create a key' });
@@ -134,13 +134,13 @@ test('an owner sets an expiry, scopes and addresses of a key, and a wrong addres
   await change.getByText('Read', { exact: true }).click();
   await change.getByRole('button', { name: 'Save' }).click();
   await row.getByText('chat and reading only').waitFor();
-  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
   await context.close();
 });
 
 test('an owner limits a key to models and requests per minute, and a wrong model is refused at its field', async () => {
   const context = await contextOf(chromium.browser);
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner_id, '/keys');
   await page.getByRole('button', { name: 'Create a key' }).first().click();
   const form = page.getByRole('dialog', { name: 'Create a key' });
@@ -170,13 +170,13 @@ test('an owner limits a key to models and requests per minute, and a wrong model
   await change.getByLabel('Requests per minute').fill('');
   await change.getByRole('button', { name: 'Save' }).click();
   await row.getByText('requests per minute').waitFor({ state: 'detached' });
-  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
   await context.close();
 });
 
 test('an owner makes a project, puts a key into it, and sees its keys alone and its spending', async () => {
   const context = await contextOf(chromium.browser, { viewport: { width: 390, height: 844 } });
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner_id, '/keys');
   await settled(page);
   await page.getByRole('button', { name: 'Create a project' }).click();
@@ -212,7 +212,7 @@ test('an owner makes a project, puts a key into it, and sees its keys alone and 
   await page.getByRole('heading', { name: 'By project' }).waitFor();
   await page.getByText('Web shop', { exact: true }).filter({ visible: true }).first().waitFor();
   expect(await violationsIn(page)).toEqual([]);
-  expect(complaints.filter((each) => !each.includes('400'))).toEqual([]);
+  expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
   await context.close();
 });
 
@@ -224,7 +224,7 @@ test('a viewer sees the keys and why creating them is not possible', async () =>
   );
   await addMember(service.app.db, { account_id, user_id, role: 'viewer' }, new Date());
   const context = await contextOf(chromium.browser);
-  const { page, complaints } = await watchedPage(context, service.url);
+  const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, user_id, '/keys');
   await settled(page);
   const create = page.getByRole('button', { name: /Create a key/ }).first();
@@ -235,13 +235,13 @@ test('a viewer sees the keys and why creating them is not possible', async () =>
   await page.getByRole('tooltip').filter({ hasText: 'Your role here (viewer)' }).waitFor();
   await keyboard.press('Enter');
   expect(await page.getByRole('dialog').count()).toBe(0);
-  const asked = await page.request.post(`${service.url}/dash/accounts/${account_id}/keys`, {
+  const answer = await page.request.post(`${service.url}/dash/accounts/${account_id}/keys`, {
     headers: { origin: service.url, 'sec-fetch-site': 'same-origin' },
     data: { name: 'Sly', limit: null },
   });
-  expect(asked.status()).toBe(403);
+  expect(answer.status()).toBe(403);
   expect(await service.app.db.query(`select 1 from api_keys where name = 'Sly'`)).toEqual([]);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await context.close();
 });
 
@@ -250,7 +250,7 @@ test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
   { timeout: 240_000 },
   async (scheme) => {
     const context = await contextOf(chromium.browser, { colorScheme: scheme, viewport: { width: 360, height: 780 } });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner_id);
     // The other pages, and the first tabs of these, are looked at in pages.test.ts.
     const tabs = ['security', 'team', 'alerts', 'appearance'].map((tab) => `/settings?tab=${tab}`);
@@ -260,7 +260,7 @@ test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
       expect([path, await sidewaysOf(page)]).toEqual([path, 0]);
       expect([path, ...(await violationsIn(page))]).toEqual([path]);
     }
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   },
 );

@@ -37,12 +37,12 @@ async function make(model: string, input: object): Promise<string> {
   return json.output[0]?.url ?? '';
 }
 
-type Opened = { page: Page; answers: Response[]; complaints: string[]; elsewhere: string[] };
+type Opened = { page: Page; answers: Response[]; problems: string[]; elsewhere: string[] };
 
 /** Opens an address; every request to an origin that is neither the service's nor the address's own is refused and told. */
 async function open(url: string): Promise<Opened> {
   const page = await chromium.browser.newPage({ viewport: { width: 900, height: 600 } });
-  const opened: Opened = { page, answers: [], complaints: [], elsewhere: [] };
+  const opened: Opened = { page, answers: [], problems: [], elsewhere: [] };
   const ours = [service.url, new URL(url).origin];
   await page.route(
     ({ origin }) => !ours.includes(origin),
@@ -52,9 +52,9 @@ async function open(url: string): Promise<Opened> {
     },
   );
   page.on('response', (response) => opened.answers.push(response));
-  page.on('pageerror', (error) => opened.complaints.push(error.message));
+  page.on('pageerror', (error) => opened.problems.push(error.message));
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') opened.complaints.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') opened.problems.push(message.text());
   });
   await page.goto(url);
   return opened;
@@ -86,7 +86,7 @@ async function seek(page: Page, seconds: number): Promise<void> {
 }
 
 /** Not before what was sought is on the screen. */
-async function pictureAt(page: Page, seconds: number): Promise<Buffer> {
+async function frameAt(page: Page, seconds: number): Promise<Buffer> {
   await seek(page, seconds);
   return page.locator('video').screenshot();
 }
@@ -94,7 +94,7 @@ async function pictureAt(page: Page, seconds: number): Promise<Buffer> {
 describe('a video of the sandbox', () => {
   test('plays to its end and seeks at its link, by ranges, under its own policy', async () => {
     const url = await make('sandbox/video', { prompt: 'Waves on a beach', duration: 2 });
-    const { page, answers, complaints, elsewhere } = await open(url);
+    const { page, answers, problems, elsewhere } = await open(url);
     await expectPlays(page, 2);
     await seek(page, 0.5);
     await seek(page, 1.75);
@@ -103,22 +103,22 @@ describe('a video of the sandbox', () => {
     const ranges = answers.filter((answer) => answer.request().headers()['range'] !== undefined);
     expect(ranges.length).toBeGreaterThan(0);
     expect(ranges.map((answer) => answer.status())).toEqual(ranges.map(() => 206));
-    expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+    expect({ problems, elsewhere }).toEqual({ problems: [], elsewhere: [] });
     await page.close();
   });
 
   test("plays to its end in another site's page, with another image at each time", async () => {
     const url = await make('sandbox/video', { prompt: 'Waves', duration: 1.5, aspect_ratio: '9:16' });
     const { port } = site.address() as AddressInfo;
-    const { page, complaints } = await open(`http://127.0.0.1:${port}/`);
+    const { page, problems } = await open(`http://127.0.0.1:${port}/`);
     await page.setContent(`<video muted src="${url}" height="400"></video>`);
     await expectPlays(page, 1.5);
     expect(await page.evaluate(`document.querySelector('video').videoHeight`)).toBe(854);
-    const early = await pictureAt(page, 0.25);
-    const late = await pictureAt(page, 1.25);
+    const early = await frameAt(page, 0.25);
+    const late = await frameAt(page, 1.25);
     expect(late.equals(early)).toBe(false);
-    expect((await pictureAt(page, 0.25)).equals(early)).toBe(true);
-    expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
+    expect((await frameAt(page, 0.25)).equals(early)).toBe(true);
+    expect(problems.filter((text) => !text.includes('favicon'))).toEqual([]);
     await page.close();
   });
 });
@@ -156,21 +156,21 @@ describe('the time code of a video', () => {
 
 describe('an image of the sandbox', () => {
   test('opens at its link in its size', async () => {
-    const { page, complaints, elsewhere } = await open(
+    const { page, problems, elsewhere } = await open(
       await make('sandbox/image', { prompt: 'Hello', width: 320, height: 200 }),
     );
     expect(await page.locator('img').boundingBox()).toMatchObject({ width: 320, height: 200 });
-    expect({ complaints, elsewhere }).toEqual({ complaints: [], elsewhere: [] });
+    expect({ problems, elsewhere }).toEqual({ problems: [], elsewhere: [] });
     await page.close();
   });
 });
 
 describe('audio of the sandbox', () => {
   test('opens at its link, plays to its end and seeks', async () => {
-    const { page, complaints } = await open(await make('sandbox/audio', { prompt: 'A lullaby', duration: 1.5 }));
+    const { page, problems } = await open(await make('sandbox/audio', { prompt: 'A lullaby', duration: 1.5 }));
     await expectPlays(page, 1.5);
     await seek(page, 0.5);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.close();
   });
 
@@ -194,13 +194,13 @@ describe('audio of the sandbox', () => {
 
 describe('the pages of the service', () => {
   test('lead from / to the API reference at every width and load nothing from elsewhere', async () => {
-    const { page, complaints, elsewhere } = await open(`${service.url}/`);
+    const { page, problems, elsewhere } = await open(`${service.url}/`);
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: 'API reference' }).click();
     await page.getByRole('heading', { name: 'API reference' }).waitFor();
     const wider_px = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     expect(wider_px).toBeLessThanOrEqual(1);
-    const others = complaints.filter((text) => !/status of 401/.test(text)); // nobody has signed in yet
+    const others = problems.filter((text) => !/status of 401/.test(text)); // nobody has signed in yet
     expect({ others, elsewhere }).toEqual({ others: [], elsewhere: [] });
     await page.close();
   });

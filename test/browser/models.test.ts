@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ModelSpeedView } from '../../src/dashboard/views/models.ts';
 import type { SpeedView } from '../../src/dashboard/views/speed.ts';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { limits } from '../helpers/catalog.ts';
@@ -43,7 +43,7 @@ let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let owner: Someone;
 let client: Client;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 const limit = { timeout: 300_000 };
 
@@ -54,7 +54,7 @@ beforeAll(async () => {
   client = await service.client({ account_id: owner.account_id });
   await callOften(await service.client({ credit: '5' }));
   const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   await signIn(page, service.app, owner.user_id, '/models?kind=chat');
 }, 180_000);
 
@@ -122,13 +122,13 @@ test(
     await page.goto(`${service.url}/models?q=small`);
     await table().getByText('all accounts').waitFor();
     await callOften(client);
-    const speedsOf = async () => told<{ data: ModelSpeedView[] }>(await owner.get(`${owner.base}/model-speeds`));
+    const speedsOf = async () => okBody<{ data: ModelSpeedView[] }>(await owner.get(`${owner.base}/model-speeds`));
     await expect.poll(async () => (await speedsOf()).data.map(({ of }) => of)).toEqual(['account']); // records are written after answers
     await page.reload();
     await table().getByText('100 %').waitFor();
     await expect.poll(() => table().getByText('all accounts').count()).toBe(0);
     const speeds = await speedsOf();
-    const report = told<SpeedView>(await owner.get(`${owner.base}/speed?group=model`));
+    const report = okBody<SpeedView>(await owner.get(`${owner.base}/speed?group=model`));
     const { first_p50_ms = 0, total_p50_ms = 0, tokens_per_second = 0 } = report.rows[0] ?? {};
     expect(speeds.data).toEqual([
       { model: 'acme/small', of: 'account', first_p50_ms, total_p50_ms, tokens_per_second },
@@ -167,7 +167,7 @@ test('the calculator of a model asks for what its price depends on', limit, asyn
   await page.getByRole('textbox', { name: 'Seconds' }).fill('10');
   const costs = page.getByRole('status', { name: 'Costs' });
   await costs.getByText('$2.00', { exact: true }).waitFor();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('each model can be tried, and shows its code without leaving the list', limit, async () => {
@@ -177,7 +177,7 @@ test('each model can be tried, and shows its code without leaving the list', lim
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: 'Try it: acme/film' }).click();
   await page.waitForURL((url) => url.pathname === '/playground' && url.searchParams.get('model') === 'acme/film');
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('changes of prices are a feed: what is to come, and what was', limit, async () => {

@@ -67,7 +67,7 @@ const shortened = (exact: string) => `$${exact.replace(/(\.\d\d\d*?)0+$/, '$1')}
 
 describe('the usage page', () => {
   it('has the numbers of the API as bars, as a table and as a file, and its address has its settings', async () => {
-    const { page, complaints } = await open(owner.user_id, '/usage?group=model');
+    const { page, problems } = await open(owner.user_id, '/usage?group=model');
     const sums = page.getByRole('table', { name: 'Sums by model' });
     await sums.waitFor(); // texts of all cells are read as they are: nothing waits for a table
     const { json } = await client.call('GET', '/v1/usage?group_by=model');
@@ -108,7 +108,7 @@ describe('the usage page', () => {
     const [file] = await Promise.all([page.waitForEvent('download'), keyboard.press('Enter')]);
     expect(file.suggestedFilename()).toMatch(/^medley-charges-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
     expect((await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n')).toHaveLength(3);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   it('sorts its sums by each column, and keeps the total at the end', async () => {
@@ -139,7 +139,7 @@ const names: Record<string, string> = { topup: 'Top-up', hold: 'Hold', charge: '
 
 describe('the billing page', () => {
   it('has every transaction with its cause, and a failed generation returned its money', async () => {
-    const { page, complaints } = await open(owner.user_id);
+    const { page, problems } = await open(owner.user_id);
     const keyboard = keyboardOf(page);
     await keyboard.enter('link', 'Billing');
     const rows = page.getByRole('table', { name: /^Movements/ }).getByRole('row');
@@ -163,7 +163,7 @@ describe('the billing page', () => {
     await expect
       .poll(() => page.getByRole('main').innerText())
       .toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.00\s+Released\s+\$0\.01/);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   it('leads to the payment page, and stores details and an alert that Home shows', async () => {
@@ -217,16 +217,16 @@ const looks = [
 it.each(looks.slice(0, depth(1, looks.length)))(
   'both pages are accessible in %s, %d pixels wide, and scroll one way only',
   async (colorScheme, width) => {
-    const { page, complaints } = await open(owner.user_id, '/usage', { colorScheme, viewport: { width, height: 800 } });
+    const { page, problems } = await open(owner.user_id, '/usage', { colorScheme, viewport: { width, height: 800 } });
     for (const path of ['/usage', '/billing', '/billing?tab=details']) {
       if (path !== '/usage') await go(page, path);
       await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
-      expect({ path, found: await violationsIn(page) }).toEqual({ path, found: [] });
+      expect({ path, violations: await violationsIn(page) }).toEqual({ path, violations: [] });
       expect(await sidewaysOf(page)).toBe(0);
     }
     await go(page, '/usage');
     for (const label of await page.getByRole('switch', { name: 'Show as table' }).all()) await label.click();
     expect(await violationsIn(page)).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );

@@ -112,7 +112,7 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
         viewport: { width, height: 900 },
         reducedMotion: 'reduce',
       });
-      const { page, complaints } = await watchedPage(context, service.url);
+      const { page, problems } = await watchedPage(context, service.url);
       await signIn(page, service.app, operator);
       await bringAxe(page);
       const faults: string[] = [];
@@ -132,7 +132,7 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
       }
       await context.close();
       expect(faults).toEqual([]);
-      expect(complaints).toEqual([]);
+      expect(problems).toEqual([]);
     }, 180_000);
   },
 );
@@ -153,7 +153,7 @@ const more_pages = {
 describe('a phone of 390 pixels', () => {
   it('shows every page without sideways scrolling, lists as cards, and nothing that a finger may miss', async () => {
     const context = await chrome.browser.newContext(phone);
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     page.setDefaultTimeout(120_000);
     await signIn(page, service.app, operator);
     const faults: string[] = [];
@@ -166,7 +166,7 @@ describe('a phone of 390 pixels', () => {
         faults.push(...(await faultsIn(page)).map((fault) => `${name}: ${fault}`));
     }
     expect(faults).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   }, 300_000);
 
@@ -211,11 +211,11 @@ describe('the dashboard before sign-in', () => {
   });
 
   it('leads to the sign-in page and from there to the requested page', async () => {
-    const { page, complaints } = await watchedPage(await chrome.browser.newContext(), service.url);
+    const { page, problems } = await watchedPage(await chrome.browser.newContext(), service.url);
     await page.goto(`${service.url}/activity?status=failed&tab=tasks`);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed&tab=tasks')}`);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 
@@ -226,7 +226,7 @@ describe('the dashboard before sign-in', () => {
     async (path) => {
       const viewport = { width: 360, height: 800 };
       const context = await chrome.browser.newContext({ colorScheme: 'light', viewport, reducedMotion: 'reduce' });
-      const { page, complaints } = await watchedPage(context, service.url);
+      const { page, problems } = await watchedPage(context, service.url);
       await page.goto(service.url + path);
       await settled(page);
       expect(await violationsIn(page)).toEqual([]);
@@ -234,7 +234,7 @@ describe('the dashboard before sign-in', () => {
       await page.emulateMedia({ colorScheme: 'dark' });
       await page.locator('[data-mantine-color-scheme=dark]').first().waitFor();
       expect(await violationsIn(page)).toEqual([]);
-      expect(complaints).toEqual([]);
+      expect(problems).toEqual([]);
       await context.close();
     },
     60_000,

@@ -1,6 +1,6 @@
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, signIn, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
@@ -11,7 +11,7 @@ let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 let cdp: CDPSession;
 
 const limit = { timeout: 300_000 };
@@ -29,14 +29,14 @@ afterAll(async () => {
 
 beforeEach(async () => {
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   cdp = await context.newCDPSession(page);
   await cdp.send('WebAuthn.enable', { enableUI: false });
 });
 
 afterEach(async () => {
   await context.close();
-  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
 });
 
 /** A device with a fingerprint, which its person gives at once. */
@@ -58,7 +58,7 @@ const withoutOffers = () => page.addInitScript('delete PublicKeyCredential.isCon
 
 async function personOf(email: string): Promise<Someone> {
   const who = await ownerOfNew(service, `Account of ${email}`);
-  told(await who.post('/auth/set-up', { email, name: 'Zoe', password }));
+  okBody(await who.post('/auth/set-up', { email, name: 'Zoe', password }));
   return who;
 }
 
@@ -152,7 +152,7 @@ test(
   async () => {
     const owner = await ownerOfNew(service, 'Acme');
     const member = await memberOf(service, owner, 'viewer');
-    told(await member.post('/auth/set-up', { email: 'eve@example.com', name: 'Eve', password }));
+    okBody(await member.post('/auth/set-up', { email: 'eve@example.com', name: 'Eve', password }));
     await addDevice();
     await withoutOffers();
     await signIn(page, service.app, member.user_id, '/settings?tab=security');

@@ -12,7 +12,7 @@ import { keyboardOf, type Keyboard } from '../helpers/keyboard.ts';
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 let keyboard: Keyboard;
 
 /** For a machine that has much else to do. */
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 5_000_000n }, new Date());
   const context = await chromium.browser.newContext({ viewport: { width: 1200, height: 900 } });
   context.setDefaultTimeout(patience.timeout);
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   keyboard = keyboardOf(page);
   await signIn(page, service.app, await ownerOf(db, account.id, new Date()));
 }, 180_000);
@@ -43,10 +43,10 @@ test('an image is made by keyboard alone, with its price before and its cost aft
   const run = page.getByRole('button', { name: /^Run/ });
   await expect.poll(() => run.textContent(), patience).toBe('Run · holds $0.01');
   await keyboard.press('Control+Enter');
-  const picture = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
-  await picture.waitFor();
+  const result_image = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
+  await result_image.waitFor();
   await expect
-    .poll(() => picture.evaluate((image) => ('naturalWidth' in image ? image.naturalWidth : 0)), patience)
+    .poll(() => result_image.evaluate((image) => ('naturalWidth' in image ? image.naturalWidth : 0)), patience)
     .toBe(768);
   const facts = page.getByRole('main');
   await expect.poll(() => facts.innerText(), patience).toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.01\s+Released\s+\$0\.00/);
@@ -103,7 +103,7 @@ test('an earlier run returns its parameters, and a link carries them to others',
 }, 180_000);
 
 /** A picture of this size, all of it red. */
-function redPicture(size: number) {
+function redImage(size: number) {
   const image = sharp({ create: { width: size, height: size, channels: 3, background: '#c02020' } });
   return image.png().toBuffer();
 }
@@ -111,7 +111,7 @@ function redPicture(size: number) {
 test('a chat answers word by word in both styles, reads an image, and shows its cost', async () => {
   await open('/playground?model=sandbox%2Fchat');
   await keyboard.fill('Message', 'Good morning');
-  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redPicture(32) };
+  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };
   await page.locator('input[type=file]').setInputFiles(file);
   await page.getByText(/^Holds \$0\.\d+/).waitFor();
   await keyboard.tabTo('textbox', 'Message');
@@ -144,7 +144,7 @@ test('a chat answers word by word in both styles, reads an image, and shows its 
 
 test('an output file becomes the input of another model', async () => {
   await open('/playground?model=sandbox%2Fedit');
-  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redPicture(32) };
+  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };
   await page.locator('input[type=file]').first().setInputFiles(file);
   await page.getByText('red.png').waitFor();
   expect(await violationsIn(page)).toEqual([]);
@@ -188,5 +188,5 @@ test('a text is judged by its categories, free of charge', async () => {
 }, 180_000);
 
 test('the browser console has no errors after all that', () => {
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });

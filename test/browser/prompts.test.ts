@@ -10,7 +10,7 @@ import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../hel
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 /** For a machine that has much else to do. */
 const patience = { timeout: 120_000 };
@@ -20,7 +20,7 @@ beforeAll(async () => {
   chromium = await launchBrowser();
   const { db } = service.app;
   const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 5_000_000n }, new Date());
-  ({ page, complaints } = await watchedPage(await contextOf(chromium.browser), service.url));
+  ({ page, problems } = await watchedPage(await contextOf(chromium.browser), service.url));
   await signIn(page, service.app, await ownerOf(db, account.id, new Date()));
 }, 180_000);
 
@@ -117,5 +117,5 @@ test('a prompt runs on each row of a CSV file, with the price before and the ans
   expect(await violationsIn(page)).toEqual([]);
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await sidewaysOf(page)).toBe(0);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 }, 300_000);

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { contextOf, signIn, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 import { password, startWithZoe, type Stage } from './zoe.ts';
@@ -12,7 +12,7 @@ let chromium: Stage['chromium'];
 let zoe: Stage['zoe'];
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 const limit = { timeout: 300_000 };
 
@@ -25,12 +25,12 @@ afterAll(() => stage?.stop());
 
 beforeEach(async () => {
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
 });
 
 afterEach(async () => {
   await context.close();
-  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
 });
 
 async function anHourLater({ user_id }: Someone): Promise<void> {
@@ -103,7 +103,7 @@ test('who has no password opens another sign-in link, and goes on', limit, async
 test('the dialog fits a phone', limit, async () => {
   await context.close();
   context = await contextOf(chromium.browser, { viewport: { width: 360, height: 700 }, reducedMotion: 'reduce' });
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   await signIn(page, service.app, zoe.user_id, '/keys');
   await fillKeyForm();
   expect(await sidewaysOf(page)).toBe(0);

@@ -14,14 +14,14 @@ let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 beforeAll(async () => {
   service = await startTestApp({ worker: false });
   chromium = await launchBrowser();
   const owner = await ownerOfNew(service);
   context = await contextOf(chromium.browser);
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   await signIn(page, service.app, owner.user_id);
 }, 180_000);
 
@@ -379,5 +379,5 @@ describe('a sentence each names', () => {
 });
 
 it('the browser console has no errors after all that', () => {
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });

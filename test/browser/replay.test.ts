@@ -2,7 +2,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ChatContentView } from '../../src/dashboard/views/activity.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
@@ -15,16 +15,16 @@ let owner: Someone;
 let key: NewKeyView;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 
 beforeAll(async () => {
   service = await startTestApp({ yaml });
   chromium = await launchBrowser();
   owner = await ownerOfNew(service);
   const log_content = { keep_days: 7, redact: ['email'], patterns: [] };
-  key = told<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Website', log_content }));
+  key = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Website', log_content }));
   context = await contextOf(chromium.browser);
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
 }, 180_000);
 
 afterAll(async () => {
@@ -130,7 +130,7 @@ test(
     expect(new URL(page.url()).pathname).toBe(`/chats/${id}`);
     await readers().first().waitFor();
     expect(await readers().count()).toBe(1);
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );
 
@@ -167,7 +167,7 @@ test('a call that failed is opened without an answer, which can be asked for', l
 
 test('contents that are gone are said to be gone, on the page of the call and in the playground', limit, async () => {
   const id = await call({ messages: [{ role: 'user', content: 'Gone soon' }] });
-  told<ChatContentView>(await owner.send('DELETE', `${owner.base}/chats/${id}/content`, {}));
+  okBody<ChatContentView>(await owner.send('DELETE', `${owner.base}/chats/${id}/content`, {}));
   await page.goto(`${service.url}/playground?model=sandbox%2Fchat&call=${id}`);
   await page.getByText('There is no content of this call: its key stores none, or its time is over.').waitFor();
   await page.getByRole('textbox', { name: 'Message', exact: true }).waitFor();

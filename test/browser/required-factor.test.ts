@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { bringAxe, contextOf, signIn, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
@@ -32,7 +32,7 @@ test(
   limit,
   async () => {
     const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-    const { page, complaints } = await watchedPage(context, service.url);
+    const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner.user_id, '/settings?tab=team');
     const required = page.getByRole('switch', { name: 'Members must use a second factor' });
     await required.click();
@@ -47,7 +47,7 @@ test(
     expect(await violationsIn(page)).toEqual([]);
 
     const member = await memberOf(service, owner, 'viewer');
-    told(await member.post('/auth/set-up', { email: 'mia@example.com', name: 'Mia', password }));
+    okBody(await member.post('/auth/set-up', { email: 'mia@example.com', name: 'Mia', password }));
     await context.clearCookies();
     await page.setViewportSize({ width: 390, height: 800 });
     await page.goto(`${service.url}/usage`);
@@ -70,7 +70,7 @@ test(
     await page.getByRole('button', { name: 'I have saved them' }).click();
     await page.goto(`${service.url}/usage`);
     await heading(page, 'Usage').waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
     await context.close();
   },
 );

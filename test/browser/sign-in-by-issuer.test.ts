@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { bringAxe, contextOf, sidewaysOf, violationsIn } from '../helpers/dashboard.ts';
@@ -51,7 +51,7 @@ const button = (name: string) => page.getByRole('button', { name, exact: true })
 
 async function knownPerson(email: string, name: string): Promise<Someone> {
   const who = await ownerOfNew(service, `Account of ${name}`);
-  told(await who.post('/auth/set-up', { email, name, password }));
+  okBody(await who.post('/auth/set-up', { email, name, password }));
   await service.app.db.query('update auth."user" set "emailVerified" = true where id = $1', [who.user_id]);
   return who;
 }
@@ -83,9 +83,9 @@ test('a person who declines reads so and signs in with their password instead', 
 
 test('a person with a second factor gives its code after the issuer', limit, async () => {
   const who = await knownPerson('fay@example.com', 'Fay');
-  const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
+  const { totpURI } = okBody<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
   const secret = secretOf(totpURI);
-  told(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secret) }));
+  okBody(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secret) }));
   issuer.person = { sub: 'f1', email: 'fay@example.com', email_verified: true };
   await page.goto(`${service.url}/usage`);
   await button('Sign in with Example').click();
@@ -135,7 +135,7 @@ test(
     const again = page.getByRole('link', { name: 'Sign in with Example again' });
     const [tab] = await Promise.all([context.waitForEvent('page'), again.click()]);
     await tab.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
-    expect(issuer.asked.at(-1)?.get('prompt')).toBe('login');
+    expect(issuer.authorization_queries.at(-1)?.get('prompt')).toBe('login');
     await button('I have signed in again').click();
     await page.getByText('Is it still you?').waitFor({ state: 'detached' });
     await button('I have copied it').click();

@@ -1,7 +1,7 @@
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
-import { ownerOfNew, signInAs, told, type Someone } from '../dashboard/people.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
+import { ownerOfNew, signInAs, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { contextOf, watchedPage } from '../helpers/dashboard.ts';
@@ -16,7 +16,7 @@ let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let anna: Someone;
 let context: BrowserContext;
 let page: Page;
-let complaints: string[];
+let problems: string[];
 let client = 0;
 
 const password = 'correct horse battery';
@@ -41,20 +41,20 @@ beforeEach(async () => {
   client += 1; // tries are counted by address
   const extraHTTPHeaders = { 'x-forwarded-for': `203.0.113.${client}` };
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce', extraHTTPHeaders });
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
 });
 
 afterEach(async () => {
   await context.close();
-  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
 });
 
 /** An account of its own, named after its owner, who signs in with this address. */
 async function personWith(email: string, name: string): Promise<Someone> {
   const who = await ownerOfNew(service, `Account of ${name}`);
-  told(await who.post('/auth/set-up', { email, name, password }));
+  okBody(await who.post('/auth/set-up', { email, name, password }));
   const token = new URL(await mailedTo(email)).searchParams.get('token');
-  told(await who.post('/auth/confirm-email', { token }));
+  okBody(await who.post('/auth/confirm-email', { token }));
   return who;
 }
 
@@ -150,8 +150,8 @@ byNight(() => {
 
 test('a second factor leads from the address of a page to that page', limit, async () => {
   const two = await personWith('two@example.com', 'Two');
-  const { totpURI } = told<{ totpURI: string }>(await two.post('/auth/two-factor/enable', { password }));
-  told(await two.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
+  const { totpURI } = okBody<{ totpURI: string }>(await two.post('/auth/two-factor/enable', { password }));
+  okBody(await two.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
   await page.goto(`${service.url}/usage?by=key`);
   await givePassword('two@example.com');
   await heading('Second factor').waitFor();
@@ -184,7 +184,7 @@ test('a sign-in link leads to Home once and says so when it is opened again', li
 
 test('an invitation makes a member by the link of its mail', limit, async () => {
   anna = await signInAs(service, anna.user_id, anna.account_id); // tests before this one end her sessions
-  told(await anna.post(`${anna.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' }));
+  okBody(await anna.post(`${anna.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' }));
   const link = await mailedTo('new@example.com');
   await page.goto(service.url);
   await heading('Sign in').waitFor();
@@ -280,9 +280,9 @@ test('a sign-in link by mail: from the sign-in page to the mail, and in, once', 
 byNight(() => {
   test('a sign-in link by mail asks for the second factor', limit, async () => {
     const who = await personWith('mailed.two@example.com', 'Tom');
-    const { totpURI } = told<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
-    told(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secretOf(totpURI)) }));
-    told(await who.post('/auth/sign-in/mail', { email: 'mailed.two@example.com' }));
+    const { totpURI } = okBody<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }));
+    okBody(await who.post('/auth/two-factor/verify-totp', { code: await earlierTotp(secretOf(totpURI)) }));
+    okBody(await who.post('/auth/sign-in/mail', { email: 'mailed.two@example.com' }));
     await page.goto(await mailedTo('mailed.two@example.com', 'by=mail'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await heading('Second factor').waitFor();
@@ -296,8 +296,8 @@ byNight(() => {
   test('a lost app: a backup code lets one in, and the second factor is turned off and on again', limit, async () => {
     const who = await personWith('lost@example.com', 'Lena');
     const enabled = await who.post('/auth/two-factor/enable', { password });
-    const { totpURI, backupCodes } = told<{ totpURI: string; backupCodes: string[] }>(enabled);
-    told(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
+    const { totpURI, backupCodes } = okBody<{ totpURI: string; backupCodes: string[] }>(enabled);
+    okBody(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }));
     await page.goto(`${service.url}/settings?tab=security`);
     await givePassword('lost@example.com');
     await heading('Second factor').waitFor();
@@ -323,7 +323,7 @@ byNight(() => {
 test('an invitation to who has a password: signed in as another, as oneself, and used up', limit, async () => {
   const guest = await personWith('guest@example.com', 'Gus');
   anna = await signInAs(service, anna.user_id, anna.account_id);
-  told(await anna.post(`${anna.base}/team/invitations`, { email: 'guest@example.com', role: 'viewer' }));
+  okBody(await anna.post(`${anna.base}/team/invitations`, { email: 'guest@example.com', role: 'viewer' }));
   const link = await mailedTo('guest@example.com', '/invitation');
   await page.goto(link);
   await page.getByRole('link', { name: 'Already have a password here? Sign in' }).click();
@@ -342,7 +342,7 @@ byNight(() => {
     limit,
     async () => {
       anna = await signInAs(service, anna.user_id, anna.account_id);
-      told(await anna.post(`${anna.base}/team/invitations`, { email: 'weak@example.com', role: 'viewer' }));
+      okBody(await anna.post(`${anna.base}/team/invitations`, { email: 'weak@example.com', role: 'viewer' }));
       await page.goto(await mailedTo('weak@example.com', '/invitation'));
       await page.getByLabel('Your name').fill('Wes');
       await page.locator('input[type=password]').fill('password123');

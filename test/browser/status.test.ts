@@ -43,7 +43,7 @@ test.each([
 ] as const)('the status leads from the models to how each serves ($look)', limit, async ({ colorScheme, width }) => {
   const viewport = { width, height: 900 };
   const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
-  const { page, complaints } = await watchedPage(context, open.url);
+  const { page, problems } = await watchedPage(context, open.url);
   await signIn(page, open.app, owner.user_id, '/models');
   await page.getByRole('link', { name: 'Status' }).click();
   await page.getByRole('heading', { name: 'Status', level: 1 }).waitFor();
@@ -52,16 +52,16 @@ test.each([
   await page.getByRole('img', { name: /The worst of 90 days was .*: 75 % succeeded/ }).waitFor();
   expect(await violationsIn(page)).toEqual([]);
   expect(await sidewaysOf(page)).toBe(0);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await context.close();
 });
 
 test('anybody sees a public status, without signing in', limit, async () => {
   const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
-  const { page, complaints } = await watchedPage(context, open.url);
+  const { page, problems } = await watchedPage(context, open.url);
   await page.goto(`${open.url}/status`);
   await page.getByText('Last 24 hours: 75 % succeeded').waitFor();
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
   await context.close();
 });
 

@@ -20,7 +20,7 @@ let owner: Someone;
 let client: Client;
 let page: Page;
 let keyboard: Keyboard;
-let complaints: string[];
+let problems: string[];
 
 const yaml = `
 version: 1
@@ -40,7 +40,7 @@ beforeAll(async () => {
   client = await service.client({ account_id: owner.account_id });
   const context = await chromium.browser.newContext({ reducedMotion: 'reduce' });
   context.setDefaultTimeout(patience.timeout);
-  ({ page, complaints } = await watchedPage(context, service.url));
+  ({ page, problems } = await watchedPage(context, service.url));
   keyboard = keyboardOf(page);
   await signIn(page, service.app, owner.user_id);
 }, 180_000);
@@ -73,14 +73,14 @@ test('a video is found in the activity and plays in its page', limit, async () =
   await keyboard.enter('link', 'Waves on a beach');
   await heading('Task').waitFor();
   await page.locator('main:focus').waitFor(); // the link is gone with its page
-  const film = page.locator('video[controls]');
-  const secondsOf = () => film.evaluate((video) => ('currentTime' in video ? Number(video.currentTime) : NaN));
-  await keyboard.tabToElement(film);
+  const player = page.locator('video[controls]');
+  const secondsOf = () => player.evaluate((video) => ('currentTime' in video ? Number(video.currentTime) : NaN));
+  await keyboard.tabToElement(player);
   expect(await secondsOf()).toBe(0);
   await keyboard.press('Space');
   await expect.poll(secondsOf, patience).toBeGreaterThan(0.5);
   await expect.poll(secondsOf, patience).toBe(2);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('a webhook that fails is listed with its attempts and sent again', limit, async () => {
@@ -105,32 +105,32 @@ test('a webhook that fails is listed with its attempts and sent again', limit, a
   const bodies = receiver.received.filter(({ path }) => path === '/deaf').map(({ body }) => body.toString());
   expect(bodies).toHaveLength(3);
   expect(new Set(bodies).size).toBe(1);
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 /** Three programs that make pictures, one after the other, until they are stopped; resolves with how many they made. */
 function startTraffic(path: string): { stop(): Promise<number> } {
   let is_over = false;
   const program = async () => {
-    let made = 0;
-    for (; !is_over; made += 1) await generate('[[delay 500ms]] busy', { path });
-    return made;
+    let count = 0;
+    for (; !is_over; count += 1) await generate('[[delay 500ms]] busy', { path });
+    return count;
   };
   const programs = [program(), program(), program()];
   return {
     stop: async () => {
       is_over = true;
-      return (await Promise.all(programs)).reduce((sum, made) => sum + made, 0);
+      return (await Promise.all(programs)).reduce((sum, count) => sum + count, 0);
     },
   };
 }
 
 /** By which of these secrets a delivery is signed, in the way of Standard Webhooks. */
 function signersOf({ body, headers }: Received, secrets: Record<string, string>): string[] {
-  const given = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  const plain_headers = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const verifies = (secret: string) => {
     try {
-      return Boolean(new Webhook(secret).verify(body, given));
+      return Boolean(new Webhook(secret).verify(body, plain_headers));
     } catch {
       return false;
     }
@@ -162,19 +162,19 @@ test(
     } finally {
       await traffic.stop();
     }
-    const made = await traffic.stop();
-    await receiver.nth('/traffic', made);
+    const created = await traffic.stop();
+    await receiver.nth('/traffic', created);
 
     const fresh = await shown('secret');
     expect(fresh).not.toBe(old);
     const signers = of().map((one) => signersOf(one, { fresh, old }).join(' and '));
-    expect(signers).toHaveLength(made);
+    expect(signers).toHaveLength(created);
     expect([...new Set(signers)]).toEqual(['old', 'fresh and old']);
     const plain = of().map(({ body, headers }) => {
       return [fresh, old].filter((secret) => hasSignature(body, String(headers['x-service-signature']), secret)).length;
     });
     expect(plain).toEqual(signers.map(() => 1));
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   },
 );
 
@@ -186,7 +186,7 @@ test('the menu on a phone opens, navigates and closes', limit, async () => {
   await page.getByRole('button', { name: 'Open the menu' }).waitFor();
   expect(await page.getByRole('link', { name: 'Usage', exact: true }).count()).toBe(0);
   await page.setViewportSize({ width: 1280, height: 720 });
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 byNight(() => {
@@ -232,6 +232,6 @@ byNight(() => {
     await keyboard.fill('Code', totpOf(secret));
     await keyboard.press('Enter');
     await heading('Home').waitFor();
-    expect(complaints).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });

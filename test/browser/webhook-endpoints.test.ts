@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKey } from '../../src/accounts/keys.ts';
 import type { EndpointsView, EndpointView } from '../../src/dashboard/views/webhooks.ts';
 import { hasSignature } from '../../src/webhooks/sign.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { leave, sidewaysOf, violationsIn, visit } from '../helpers/dashboard.ts';
@@ -34,7 +34,7 @@ afterAll(async () => {
 const pageOf = (options: BrowserContextOptions, { user_id }: Someone, path: string) =>
   visit(chromium.browser, service.app, { ...options, user_id, path });
 
-const endpoints = async () => told<EndpointsView>(await zoe.get(`${zoe.base}/webhooks/endpoints`)).data;
+const endpoints = async () => okBody<EndpointsView>(await zoe.get(`${zoe.base}/webhooks/endpoints`)).data;
 
 async function runTask(): Promise<void> {
   const key = { account_id: zoe.account_id, name: 'Shop', limit_month: null };
@@ -155,7 +155,7 @@ test.each(looks)(
       events: ['*'],
       filters: { models: ['sandbox/image'] },
     };
-    const { endpoint } = told<{ endpoint: EndpointView }>(await zoe.post(`${zoe.base}/webhooks/endpoints`, body));
+    const { endpoint } = okBody<{ endpoint: EndpointView }>(await zoe.post(`${zoe.base}/webhooks/endpoints`, body));
     receiver.answer(new URL(body.url).pathname, 410);
     await runTask();
     await expect.poll(async () => (await endpoints()).at(-1)?.disabled_reason).toBe('gone');

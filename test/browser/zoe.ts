@@ -1,4 +1,4 @@
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 
@@ -17,7 +17,7 @@ export async function startWithZoe(): Promise<Stage> {
   const service = await startTestApp({ worker: false });
   const chromium = await launchBrowser();
   const zoe = await ownerOfNew(service, 'Acme');
-  told(await zoe.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
+  okBody(await zoe.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
   const stop = async () => {
     await chromium.close();
     await service.stop();

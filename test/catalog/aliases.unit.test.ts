@@ -5,12 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listedAlias, listedModels } from '../../src/catalog/alias.ts';
 import { openCatalog } from '../../src/catalog/catalog.ts';
 import { modelNamed } from '../../src/catalog/names.ts';
-import { cases, said, withModels } from './said.ts';
+import { cases, problemLines, withModels } from './problem-lines.ts';
 
 /** Names of the operator's for several chat models. */
 
 const problemsIn = (text: string) =>
-  said(text, { canServe: () => true }).filter((line) => !line.endsWith('every run is free.'));
+  problemLines(text, { canServe: () => true }).filter((line) => !line.endsWith('every run is free.'));
 const chats = (...models: string[]) =>
   withModels(models.map((facts) => `  - { kind: chat, routes: [{ provider: p }], ${facts} }`).join('\n'));
 const withAliases = (aliases: string) => `${chats('id: a/large', 'id: a/small, aliases: [tiny]')}\naliases: ${aliases}`;

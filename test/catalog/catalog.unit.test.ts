@@ -86,10 +86,10 @@ describe('the catalogue without a file', () => {
     ['sandbox/audio', { prompt: 'x' }, 50_000n],
     ['sandbox/failover', { prompt: 'x' }, 10_000n],
     ['sandbox/down', { prompt: 'x' }, 10_000n],
-  ])('holds the expected amount for %s', async (id, given, expected) => {
+  ])('holds the expected amount for %s', async (id, input, expected) => {
     const { current } = await openCatalog(options);
     const model = current.models.get(id);
-    const checked = model?.validateInput(given);
+    const checked = model?.validateInput(input);
     if (!model || !checked?.ok) throw new Error('the input is fine');
     const pricing = freezePricing(model, checked.input, 'USD', current.settings);
     expect(holdAmount(pricing, estimateUnits(model, checked.input))).toBe(expected);

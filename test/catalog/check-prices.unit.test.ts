@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cases, errorsIn, said, video, withModels } from './said.ts';
+import { cases, errorsIn, problemLines, video, withModels } from './problem-lines.ts';
 
 const wrong_unit = 'is not a unit of video models';
 
@@ -60,8 +60,8 @@ describe('an invalid price or estimate is reported', () => {
       `  - { id: a, kind: audio, ${schema}, price: [{ unit: character, amount: "1" }], estimate: ▸{ request: 1 }, routes: [{ provider: p }] }`,
     );
     const asks = 'is required, since the price counts characters: $input.FIELD, a number, or a list of these.';
-    expect(said(text)).toEqual([`error: ▸models[0].estimate.character: ${asks}`]);
-    expect(said(text.replace('request: 1', 'character: $input.words'))).toEqual([]);
+    expect(problemLines(text)).toEqual([`error: ▸models[0].estimate.character: ${asks}`]);
+    expect(problemLines(text.replace('request: 1', 'character: $input.words'))).toEqual([]);
   });
 });
 
@@ -73,10 +73,10 @@ it('config check warns of an estimate that holds for fewer tokens than the text 
   const warning = (tokens: string) => [
     `warning: ▸models[0].estimate.input_token: holds for 2000 tokens, but prompt may have ${tokens}: the excess is your loss. Write $bytes.prompt.`,
   ];
-  expect(said(model('2000'))).toEqual(warning('32000 tokens'));
-  expect(said(model('2000', ''))).toEqual(warning('any number of tokens'));
-  expect(said(model('32000').replace('▸', ''))).toEqual([]);
-  expect(said(model('$bytes.prompt').replace('▸', ''))).toEqual([]);
+  expect(problemLines(model('2000'))).toEqual(warning('32000 tokens'));
+  expect(problemLines(model('2000', ''))).toEqual(warning('any number of tokens'));
+  expect(problemLines(model('32000').replace('▸', ''))).toEqual([]);
+  expect(problemLines(model('$bytes.prompt').replace('▸', ''))).toEqual([]);
   expect(errorsIn(model('$bytes.promt'))).toEqual([
     'error: ▸models[0].estimate.input_token: the input_schema has no field "promt". Did you mean "prompt"?',
   ]);
@@ -97,7 +97,7 @@ describe('a price or an estimate is valid', () => {
       ),
     ],
   ])('with %s', (_, text) => {
-    expect(said(text)).toEqual([]);
+    expect(problemLines(text)).toEqual([]);
   });
 });
 
@@ -138,14 +138,14 @@ describe('a surprising price or estimate is reported', () => {
       ],
     ]),
   )('as models[0]$expected', ({ marked, expected }) => {
-    expect(said(marked)).toEqual([`warning: ▸models[0]${expected}`]);
+    expect(problemLines(marked)).toEqual([`warning: ▸models[0]${expected}`]);
   });
 
   it('for free tokens', () => {
     const text = withModels(
       '  - { id: a, kind: chat, price: ▸[{ unit: input_token, amount: "1" }], routes: [{ provider: p }] }',
     );
-    expect(said(text)).toContain('warning: ▸models[0].price: has no row for output_token: they are free.');
+    expect(problemLines(text)).toContain('warning: ▸models[0].price: has no row for output_token: they are free.');
   });
 });
 
@@ -155,18 +155,18 @@ describe('price steps by the length of the input', () => {
       `  - { id: a, kind: chat, price: [{ unit: output_token, amount: "1" }, ${rows}], routes: [{ provider: p }] }`,
     );
   const step = 'unit: input_token, amount: "2", above_input_tokens:';
-  const told = (rows: string) => said(chat(rows)).filter((line) => line.includes('▸'));
+  const linesOf = (rows: string) => problemLines(chat(rows)).filter((line) => line.includes('▸'));
 
   it('are valid beside a row for other inputs', () => {
     const rows = `{ unit: input_token, amount: "1" }, { ${step} 1000 }, { ${step} 2000 }`;
-    expect(said(chat(rows)).filter((line) => line.includes('price'))).toEqual([]);
+    expect(problemLines(chat(rows)).filter((line) => line.includes('price'))).toEqual([]);
   });
 
   it('leave shorter inputs free without such a row, and may not be repeated', () => {
-    expect(told(`{ ${step} ▸1000 }`)).toEqual([
+    expect(linesOf(`{ ${step} ▸1000 }`)).toEqual([
       'warning: ▸models[0].price[1].above_input_tokens: shorter inputs are free of input_token: add a row without it.',
     ]);
-    expect(told(`{ unit: input_token, amount: "1" }, { ${step} 1000 }, { ${step} ▸1000 }`)).toEqual([
+    expect(linesOf(`{ unit: input_token, amount: "1" }, { ${step} 1000 }, { ${step} ▸1000 }`)).toEqual([
       'warning: ▸models[0].price[3].above_input_tokens: is never used: an earlier row for input_token has the same.',
     ]);
   });
@@ -182,9 +182,9 @@ it('minutes that follow from the seconds of a file need no estimate of their own
     withModels(
       `  - { id: a, kind: audio, input_schema: { type: object, required: [file], properties: { file: { type: string, x-media: audio } } }, price: [{ unit: minute, amount: "1" }], estimate: ${estimate}, routes: [{ provider: p }] }`,
     );
-  const told = (estimate: string) => errorsIn(audio(estimate)).filter((line) => line.includes('estimate'));
-  expect(told('{ second: $media.file.duration }')).toEqual([]);
-  expect(told('▸{ request: 1 }')).toEqual([
+  const linesOf = (estimate: string) => errorsIn(audio(estimate)).filter((line) => line.includes('estimate'));
+  expect(linesOf('{ second: $media.file.duration }')).toEqual([]);
+  expect(linesOf('▸{ request: 1 }')).toEqual([
     'error: ▸models[0].estimate.minute: is required, since the price counts minutes: $input.FIELD, a number, or a list of these.',
   ]);
 });

@@ -9,7 +9,7 @@ import { commandsBeside, medley } from '../cli/medley.ts';
 
 const with_zloty = 'version: 1\ncurrencies: { USD: "1", PLN: "4" }\n';
 const without_zloty = 'version: 1\nlimits: { generate_per_minute: 60 }\ncurrencies: { USD: "1" }\n';
-const complaint = '3:1 currencies: PLN is missing, and 1 account has it. Add it with its rate.';
+const problem = '3:1 currencies: PLN is missing, and 1 account has it. Add it with its rate.';
 
 let service: TestApp;
 let zloty: Client;
@@ -29,14 +29,14 @@ const order = { model: 'sandbox/image', input: { prompt: 'x' } };
 const estimate = async (client: Client) => client.call('POST', '/v1/estimate', order);
 
 it('a reload that would leave accounts without prices is refused as a whole', async () => {
-  await expect(service.configure(without_zloty)).rejects.toThrow(complaint);
+  await expect(service.configure(without_zloty)).rejects.toThrow(problem);
   expect((await estimate(zloty)).json.estimated_cost).toMatchObject({ exact: '0.040000', currency: 'PLN' });
   await service.configure(with_zloty.replace('"4"', '"5"'));
   expect((await estimate(zloty)).json.estimated_cost.exact).toBe('0.050000');
 });
 
 it('a start is refused with the currency and the number of accounts that have it', async () => {
-  await expect(service.beside({ yaml: without_zloty })).rejects.toThrow(complaint);
+  await expect(service.beside({ yaml: without_zloty })).rejects.toThrow(problem);
   await service.client({ currency: 'EUR' });
   await service.client({ currency: 'EUR' });
   await expect(service.beside()).rejects.toThrow('built-in catalogue:1:1 currencies: EUR is missing, and 2 accounts');
@@ -46,11 +46,11 @@ it('config check and doctor report a currency without prices', async () => {
   const commands = commandsBeside(service);
   const path = join(folder, 'medley.yaml');
   writeFileSync(path, without_zloty);
-  expect((await commands.text('config', 'check', path)).out).toContain(`${path}:${complaint}`);
-  const said = await commands.text('doctor');
-  expect(said.code).toBe(1);
-  expect(said.out).toContain('FAIL  catalogue');
-  expect(said.out).toContain('currencies: EUR is missing, and 2 accounts have it. Add it with its rate.');
+  expect((await commands.text('config', 'check', path)).out).toContain(`${path}:${problem}`);
+  const result = await commands.text('doctor');
+  expect(result.code).toBe(1);
+  expect(result.out).toContain('FAIL  catalogue');
+  expect(result.out).toContain('currencies: EUR is missing, and 2 accounts have it. Add it with its rate.');
 });
 
 it('an account that was created beside the catalogue gets 503, and everything that needs no prices', async () => {

@@ -6,7 +6,7 @@ import { openCatalog, type CatalogHolder } from '../../src/catalog/catalog.ts';
 import { endingSoon } from '../../src/catalog/dated.ts';
 import { unknownModel } from '../../src/catalog/model-errors.ts';
 import { modelRecord } from '../../src/catalog/view.ts';
-import { said, video } from './said.ts';
+import { problemLines, video } from './problem-lines.ts';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'medley-dated-'))));
@@ -71,8 +71,8 @@ describe('a price with a date', () => {
     ],
     ['price: [{ unit: second, amount: "0.1", from: soon }]', ['must be a date such as 2026-01-31 (got "soon").']],
   ])('is checked for each day on which something changes: %s', (price, messages) => {
-    const found = said(video(price, 'price')).filter((line) => line.includes('price'));
-    expect(found.map((line) => messages.some((message) => line.endsWith(message)))).toEqual(messages.map(() => true));
+    const lines = problemLines(video(price, 'price')).filter((line) => line.includes('price'));
+    expect(lines.map((line) => messages.some((message) => line.endsWith(message)))).toEqual(messages.map(() => true));
   });
 });
 
@@ -104,6 +104,6 @@ describe('a model that ends', () => {
     ['▸replaced_by: c/d', 'error: ▸models[0].replaced_by: has no meaning without `retires`.'],
     ['retires: 2027-01-06\n    replaced_by: ▸a/b', 'error: ▸models[0].replaced_by: is the model itself.'],
   ])('has its successor checked: %s', (more, expected) => {
-    expect(said(video(more))).toEqual([expected]);
+    expect(problemLines(video(more))).toEqual([expected]);
   });
 });

@@ -63,8 +63,8 @@ describe('the default catalogue', () => {
   });
 
   it('leaves addresses to the adapters, which recognize the provider itself by that, except for presets without code', () => {
-    const given = Object.entries(defaultProviders()).filter(([, { base_url }]) => base_url !== undefined);
-    const by_adapter = given.filter(([, { adapter }]) => adapter !== 'http-queue');
+    const with_address = Object.entries(defaultProviders()).filter(([, { base_url }]) => base_url !== undefined);
+    const by_adapter = with_address.filter(([, { adapter }]) => adapter !== 'http-queue');
     expect(by_adapter.map(([name]) => name)).toEqual(['luma-dream-machine']);
     for (const [, { adapter, base_url }] of Object.entries(defaultProviders()))
       expect(adapter !== 'http-queue' || base_url !== undefined).toBe(true);
@@ -77,12 +77,12 @@ describe('the default catalogue', () => {
         : [id],
     );
     expect(wrong).toEqual([]);
-    const untold = models.flatMap(({ id, routes }) =>
+    const without_cost = models.flatMap(({ id, routes }) =>
       routes.flatMap(({ provider, cost, cost_source }) =>
         cost.length > 0 === (cost_source !== undefined) ? [] : [`${id} by ${provider}`],
       ),
     );
-    expect(untold).toEqual([]);
+    expect(without_cost).toEqual([]);
   });
 
   it('has no route that costs more than its model', () => {
@@ -218,14 +218,14 @@ describe('the default catalogue beside a file', () => {
     `models: [{ id: ${id}, kind: chat, price: [{ unit: input_token, amount: "1" }, { unit: output_token, amount: "1" }], routes: [{ provider: ${provider} }] }]\n`;
 
   it('is off unless the file switches it on', async () => {
-    const { models, keyed_providers: found } = await open('limits: {}\n', 'OPENAI_API_KEY');
+    const { models, keyed_providers: keyed } = await open('limits: {}\n', 'OPENAI_API_KEY');
     expect([...models.keys()].every((id) => id.startsWith('sandbox/'))).toBe(true);
-    expect(found).toEqual([]);
+    expect(keyed).toEqual([]);
   });
 
   it('is limited by a list to some of its providers', async () => {
-    const { keyed_providers: found, models } = await open('catalog: { default: [fal] }\n', 'OPENAI_API_KEY', 'FAL_KEY');
-    expect(found).toEqual(['fal']);
+    const { keyed_providers: keyed, models } = await open('catalog: { default: [fal] }\n', 'OPENAI_API_KEY', 'FAL_KEY');
+    expect(keyed).toEqual(['fal']);
     expect(models.has('openai/gpt-6-luna')).toBe(false);
     expect(models.get('google/veo-3.1')?.routes.map(({ provider }) => provider)).toEqual(['fal']);
   });

@@ -4,7 +4,7 @@ import { readCatalogFile } from '../../src/catalog/file.ts';
 import { showProblem } from '../../src/catalog/problem.ts';
 import { adapterFacts } from '../../src/providers/facts.ts';
 import { adapters } from '../../src/providers/index.ts';
-import { cases, errorsIn, said, video, withModels } from './said.ts';
+import { cases, errorsIn, problemLines, video, withModels } from './problem-lines.ts';
 
 const plain_url = 'must be an http(s) address without user name, query or fragment';
 const range = 'must be a range of addresses such as 10.0.0.0/8 or fd00::/8';
@@ -160,11 +160,11 @@ describe('a file of the wrong form is reported', () => {
 
   it.each(['a b', 'a//b', '/a', 'a/', 'a/../b', './a', 'ä', 'a#b', 'a'.repeat(129), ''])('for the id %j', (id) => {
     const text = video('').replace('id: a/b', `id: ▸${JSON.stringify(id)}`);
-    expect(said(text)).toEqual([expect.stringMatching(/^error: ▸models\[0\].id: must be 1 to 128 letters/)]);
+    expect(problemLines(text)).toEqual([expect.stringMatching(/^error: ▸models\[0\].id: must be 1 to 128 letters/)]);
   });
 
   it.each(['a', 'a/b/c', 'A-1_2.3:v4', '..a', 'a'.repeat(128)])('but not for the id %j', (id) => {
-    expect(said(video('').replace('id: a/b', `id: ${JSON.stringify(id)}`))).toEqual([]);
+    expect(problemLines(video('').replace('id: a/b', `id: ${JSON.stringify(id)}`))).toEqual([]);
   });
 });
 
@@ -285,11 +285,11 @@ describe('a file whose parts do not fit together is reported', () => {
       ],
     ]),
   )('with the warning: $expected', ({ marked, expected }) => {
-    expect(said(marked)).toEqual([`warning: ▸${expected}`]);
+    expect(problemLines(marked)).toEqual([`warning: ▸${expected}`]);
   });
 
   it('but not for a secret that is set', () => {
-    expect(said('version: 1\nproviders: { p: { adapter: mock, api_key: env:SET } }')).toEqual([]);
+    expect(problemLines('version: 1\nproviders: { p: { adapter: mock, api_key: env:SET } }')).toEqual([]);
   });
 });
 
@@ -459,17 +459,17 @@ describe('the address of a provider', () => {
     'gets a warning as %s without allow_private, because nothing is sent there',
     (base_url) => {
       const host = new URL(base_url).hostname.replace(/^\[|\]$/g, '');
-      expect(said(file(base_url))).toEqual([
+      expect(problemLines(file(base_url))).toEqual([
         `warning: ▸providers.p.base_url: ${host} is not a public address, so nothing is sent there. If this upstream is your own, set allow_private: true for p.`,
       ]);
-      expect(said(file(base_url, ', allow_private: true').replace('▸', ''))).toEqual([]);
+      expect(problemLines(file(base_url, ', allow_private: true').replace('▸', ''))).toEqual([]);
     },
   );
 
   it.each(['https://api.example.com/v1', 'http://8.8.8.8/v1', 'http://ollama:11434/v1'])(
     'gets no warning as %s',
     (base_url) => {
-      expect(said(file(base_url).replace('▸', ''))).toEqual([]);
+      expect(problemLines(file(base_url).replace('▸', ''))).toEqual([]);
     },
   );
 });

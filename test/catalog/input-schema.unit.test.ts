@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldsOf, fillDefaults } from '../../src/catalog/input-schema.ts';
-import { cases, errorsIn, said, withModels } from './said.ts';
+import { cases, errorsIn, problemLines, withModels } from './problem-lines.ts';
 
 const withSchema = (schema: string) =>
   withModels(
@@ -89,8 +89,8 @@ describe('an input schema is valid', () => {
     ['local references', '{ type: object, properties: { a: { $ref: "#/$defs/b" } }, $defs: { b: { enum: [x] } } }'],
     ['references to themselves', '{ type: object, properties: { a: { $ref: "#" } } }'],
   ])('with %s', (_, schema) => {
-    expect(said(withSchema(schema))).toEqual([]);
-    expect(said(withSchema(schema))).toEqual([]);
+    expect(problemLines(withSchema(schema))).toEqual([]);
+    expect(problemLines(withSchema(schema))).toEqual([]);
   });
 });
 

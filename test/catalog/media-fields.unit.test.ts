@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mediaFieldsOf, mediaMistakes, mediaTexts, replaceMedia } from '../../src/catalog/media-fields.ts';
 import type { JsonObject } from '../../src/catalog/model.ts';
 import { estimateUnits, measuredUnits } from '../../src/catalog/price.ts';
-import { said, withModels } from './said.ts';
+import { problemLines, withModels } from './problem-lines.ts';
 
 const schema: JsonObject = {
   type: 'object',
@@ -67,8 +67,8 @@ describe('a model that is priced by the length of its audio input', () => {
     );
 
   it('holds for its seconds', () => {
-    expect(said(model('second: $media.audio.duration'))).toEqual([]);
-    expect(said(model('second: [$media.audio.duration, 2]', 'second'))).toEqual([]);
+    expect(problemLines(model('second: $media.audio.duration'))).toEqual([]);
+    expect(problemLines(model('second: [$media.audio.duration, 2]', 'second'))).toEqual([]);
   });
 
   it.each([
@@ -81,12 +81,12 @@ describe('a model that is priced by the length of its audio input', () => {
       'second: must be $input.FIELD, $media.FIELD.duration, $bytes.FIELD, a number, or a list',
     ],
   ])('cannot be estimated by %s', (estimate, message) => {
-    expect(said(model(estimate)).join('\n')).toContain(`error: ▸models[0].estimate.${message}`);
+    expect(problemLines(model(estimate)).join('\n')).toContain(`error: ▸models[0].estimate.${message}`);
   });
 
   it('makes no images', () => {
     const text = model('second: $media.audio.duration').replace('[text]', '▸[image]');
-    expect(said(text)).toEqual(['error: ▸models[0].output_types: audio models do not make image.']);
+    expect(problemLines(text)).toEqual(['error: ▸models[0].output_types: audio models do not make image.']);
   });
 
   it('measures what others estimate', () => {

@@ -20,8 +20,8 @@ it.each([
   [{ second: '99', minute: '99' }, { second: '2.5' }, { second: '2.5' }],
   [{ second: '99' }, { minute: '1' }, { minute: '1' }],
   [{ minute: '99' }, {}, { minute: '99' }],
-])('seconds and minutes replace each other: %j, %j', (told, measured, units) => {
-  expect(mergeUnits(told, measured)).toEqual(units);
+])('seconds and minutes replace each other: %j, %j', (reported, measured, units) => {
+  expect(mergeUnits(reported, measured)).toEqual(units);
 });
 
 it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cases, errorsIn, said, video } from './said.ts';
+import { cases, errorsIn, problemLines, video } from './problem-lines.ts';
 
 describe('invalid YAML is reported', () => {
   it.each(
@@ -22,11 +22,11 @@ describe('invalid YAML is reported', () => {
   });
 
   it('completely', () => {
-    expect(said('a: 1\na: 2\nb: 1\nb: 2')).toHaveLength(2);
+    expect(problemLines('a: 1\na: 2\nb: 1\nb: 2')).toHaveLength(2);
   });
 
   it('up to a limit', () => {
-    expect(said('a: 1\n'.repeat(1_000))).toHaveLength(20);
+    expect(problemLines('a: 1\n'.repeat(1_000))).toHaveLength(20);
   });
 });
 
@@ -36,17 +36,17 @@ describe('a small text that expands to a huge one', () => {
       const alias = `*${'abcdefghi'.charAt(index)}`;
       return `${name}: &${name} [${Array.from({ length: 10 }, () => alias).join(', ')}]`;
     });
-    expect(said(`▸version: 1\na: &a [x]\n${levels.join('\n')}\n`)).toEqual([
+    expect(problemLines(`▸version: 1\na: &a [x]\n${levels.join('\n')}\n`)).toEqual([
       'error: ▸file: its aliases multiply to more than 1000 copies of one part.',
     ]);
   });
 
   it('ends at the limit of depth', () => {
-    expect(said('['.repeat(10_000))).toEqual([expect.stringContaining('is nested too deeply.')]);
+    expect(problemLines('['.repeat(10_000))).toEqual([expect.stringContaining('is nested too deeply.')]);
   });
 
   it('ends at the limit of size', () => {
-    expect(said(`▸version: 1 #${'x'.repeat(5_000_000)}`)).toEqual(['error: ▸file: is larger than 5 MB.']);
+    expect(problemLines(`▸version: 1 #${'x'.repeat(5_000_000)}`)).toEqual(['error: ▸file: is larger than 5 MB.']);
   });
 });
 
@@ -58,7 +58,7 @@ describe('a valid file', () => {
     ['a byte order mark', '\uFEFFversion: 1'],
     ['Windows line ends', video('').replaceAll('\n', '\r\n')],
   ])('in %s gets no report', (_, text) => {
-    expect(said(text)).toEqual([]);
+    expect(problemLines(text)).toEqual([]);
   });
 
   it('has positions behind an alias where they are written', () => {

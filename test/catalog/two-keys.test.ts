@@ -48,14 +48,14 @@ providers:
     const { json } = await generate();
     expect(json).toMatchObject({ status: 'succeeded', output: [{ type: 'image' }] });
     expect(json.cost.exact).toBe('0.013688'); // 0.00375 × 3.65 = 0.0136875
-    expect([first, second].map((one) => one.askedFor('submit').length)).toEqual([1, 0]);
+    expect([first, second].map((one) => one.requestsFor('submit').length)).toEqual([1, 0]);
   });
 
   it('goes on with the other provider for the same price when one refuses', async () => {
     first.instead('submit', { status: 402, json: { detail: 'Insufficient credit' } });
     const { json } = await generate();
     expect(json).toMatchObject({ status: 'succeeded', cost: { exact: '0.013688' } });
-    expect([first, second].map((one) => one.askedFor('submit').length)).toEqual([2, 1]);
+    expect([first, second].map((one) => one.requestsFor('submit').length)).toEqual([2, 1]);
     await expectExactBooks(service.app);
   });
 });

@@ -17,8 +17,8 @@ const row = (unit: CostRow['unit'], amount: string, more: Partial<CostRow> = {})
   currency: 'USD',
   ...more,
 });
-const grounds = { rows: [], units: {}, held_units: {}, rate: '1' };
-const known = (basis: string, cost: bigint, base: bigint) => ({ basis, cost, base, currency: 'USD' });
+const cost_basis = { rows: [], units: {}, held_units: {}, rate: '1' };
+const costOf = (basis: string, cost: bigint, base: bigint) => ({ basis, cost, base, currency: 'USD' });
 const unknown = { basis: 'unknown' };
 
 type Case = [what: string, given: Partial<CostFacts>];
@@ -39,23 +39,23 @@ const nonsense: Case[] = [
 
 describe('the upstream cost', () => {
   it.each([
-    ['its own word', { reported: { amount: '0.0375', currency: 'USD' } }, known('told', 37_500n, 37_500n)],
+    ['its own word', { reported: { amount: '0.0375', currency: 'USD' } }, costOf('told', 37_500n, 37_500n)],
     [
       'before the rows',
       { reported: { amount: '2', currency: 'USD' }, rows: [row('image', '1')], units: { image: '9' } },
-      known('told', 2_000_000n, 2_000_000n),
+      costOf('told', 2_000_000n, 2_000_000n),
     ],
-    ['in another currency', { reported: { amount: '0.0032', currency: 'EUR' } }, known('told', 3_678n, 3_678n)],
+    ['in another currency', { reported: { amount: '0.0032', currency: 'EUR' } }, costOf('told', 3_678n, 3_678n)],
     [
       'for an account of a third one',
       { reported: { amount: '0.0032', currency: 'EUR' }, rate: '3.65' },
-      known('told', 13_425n, 3_678n),
+      costOf('told', 13_425n, 3_678n),
     ],
-    ['rounded once, half up', { reported: { amount: '0.0000005', currency: 'USD' } }, known('told', 1n, 1n)],
+    ['rounded once, half up', { reported: { amount: '0.0000005', currency: 'USD' } }, costOf('told', 1n, 1n)],
     [
       'by the rows',
       { rows: [row('image', '0.04'), row('request', '0.001')], units: { image: '3', request: '1' } },
-      known('rows', 121_000n, 121_000n),
+      costOf('rows', 121_000n, 121_000n),
     ],
     [
       'rows in several currencies',
@@ -64,29 +64,33 @@ describe('the upstream cost', () => {
         units: { second: '5.04', request: '1' },
         rate: '0.87',
       },
-      known('rows', 939_000n, 1_079_310n),
+      costOf('rows', 939_000n, 1_079_310n),
     ],
     [
       'per million',
       { rows: [row('input_token', '2', { per: 1_000_000 })], units: { input_token: '123457' } },
-      known('rows', 246_914n, 246_914n),
+      costOf('rows', 246_914n, 246_914n),
     ],
-    ['minutes by seconds', { rows: [row('minute', '0.06')], units: { second: '90' } }, known('rows', 90_000n, 90_000n)],
+    [
+      'minutes by seconds',
+      { rows: [row('minute', '0.06')], units: { second: '90' } },
+      costOf('rows', 90_000n, 90_000n),
+    ],
     [
       'as held where nothing was measured',
       { rows: [row('character', '0.00001')], units: {}, held_units: { character: '500' } },
-      known('rows', 5_000n, 5_000n),
+      costOf('rows', 5_000n, 5_000n),
     ],
     [
       'as held where hardly more was measured',
       { rows: [row('second', '0.1')], units: { second: '5.04' }, held_units: { second: '5' } },
-      known('rows', 500_000n, 500_000n),
+      costOf('rows', 500_000n, 500_000n),
     ],
-    ['nothing, in a currency that has no rate', { reported: { amount: '0', currency: 'CNY' } }, known('told', 0n, 0n)],
+    ['nothing, in a currency that has no rate', { reported: { amount: '0', currency: 'CNY' } }, costOf('told', 0n, 0n)],
     [
       'counted here',
       { rows: [row('output_token', '1', { per: 1000 })], units: { output_token: '7' }, is_counted: true },
-      known('counted', 7_000n, 7_000n),
+      costOf('counted', 7_000n, 7_000n),
     ],
     [
       'the step of the whole input',
@@ -94,19 +98,19 @@ describe('the upstream cost', () => {
         rows: [row('input_token', '1', { per: 1000 }), row('input_token', '2', { per: 1000, above_input_tokens: 200 })],
         units: { input_token: '100', cached_input_token: '150' },
       },
-      known('rows', 200_000n, 200_000n),
+      costOf('rows', 200_000n, 200_000n),
     ],
-    ['nothing at all, by its rows', { rows: [row('request', '0')], units: undefined }, known('free', 0n, 0n)],
-  ])('is read from %s', (_what, given, charge) => {
-    expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(charge);
+    ['nothing at all, by its rows', { rows: [row('request', '0')], units: undefined }, costOf('free', 0n, 0n)],
+  ])('is read from %s', (_what, answer, charge) => {
+    expect(upstreamCharge(settings, { ...cost_basis, ...answer })).toEqual(charge);
   });
 
-  it.each(nonsense)('is unknown without breaking anything: %s', (_what, given) => {
-    expect(upstreamCharge(settings, { ...grounds, ...given })).toEqual(unknown);
+  it.each(nonsense)('is unknown without breaking anything: %s', (_what, answer) => {
+    expect(upstreamCharge(settings, { ...cost_basis, ...answer })).toEqual(unknown);
   });
 
   it('may be reported as nothing', () => {
-    expect(freeOfCharge(settings)).toEqual(known('free', 0n, 0n));
+    expect(freeOfCharge(settings)).toEqual(costOf('free', 0n, 0n));
   });
 });
 

@@ -25,7 +25,7 @@ const tries_max = 100;
 
 type Pace = { duration_ms: number; share: () => number; until_ms: number };
 /** `api`: by its number. */
-type Asked = {
+type PlannedCall = {
   account: Account;
   key: Key;
   api: number;
@@ -65,7 +65,7 @@ export class Callers {
 
   async #callOn(i: number, until_ms: number): Promise<void> {
     const random = this.#random;
-    const asked = this.#choose(i);
+    const planned = this.#choose(i);
     for (let tries = 1; tries <= tries_max; tries++) {
       const order: ChatOrder = {
         call: randomUUID(),
@@ -76,8 +76,8 @@ export class Callers {
         pause_ms: random.chance(0.1) ? random.whole(200, 700) : random.whole(5, 60),
       };
       const at_ms = Date.now();
-      const answer = await this.#call(asked, order);
-      const { account, key, api, model, stream, max_tokens } = asked;
+      const answer = await this.#call(planned, order);
+      const { account, key, api, model, stream, max_tokens } = planned;
       const ids = { account_id: account.id, key_id: key.id, api, model, stream, max_tokens };
       this.#journal.add({ at_ms, ended_at_ms: Date.now(), call: order.call, ...ids, ...answer, order });
       if (answer.outcome !== 'unreached' && answer.status !== 503) break;
@@ -88,7 +88,7 @@ export class Callers {
   }
 
   /** Poor accounts have their turn one after the other, until their money is gone. */
-  #choose(i: number): Asked {
+  #choose(i: number): PlannedCall {
     const random = this.#random;
     const [rich, poor] = [false, true].map((is_poor) =>
       this.#place.accounts.filter((each) => each.is_poor === is_poor),
@@ -102,7 +102,7 @@ export class Callers {
     return { account, key, api, model: random.weighted(model_weights), stream: random.chance(0.6), max_tokens };
   }
 
-  #call({ key, api, model, stream, max_tokens }: Asked, order: ChatOrder): Promise<Answer> {
+  #call({ key, api, model, stream, max_tokens }: PlannedCall, order: ChatOrder): Promise<Answer> {
     const is_messages = max_tokens !== undefined && this.#random.chance(0.4);
     const text = `${JSON.stringify(order)}\n${'~'.repeat(this.#random.whole(0, 1_500))}`;
     const body = JSON.stringify({

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { groupBy, none, row, type Ask, type Row } from './findings.ts';
+import { groupBy, none, row, type Query, type Row } from './findings.ts';
 import { readJournal, type BillNote, type ChatNote, type FaultNote, type Place, type SentNote } from './place.ts';
 import { rates, token_prices } from './settings.ts';
 
@@ -26,7 +26,7 @@ type Call = {
 type Evidence = { faults: readonly FaultNote[] };
 
 /** Compares the upstream's bills with the charges of callers, call by call; and checks what nobody may spend. */
-export async function checkChat(ask: Ask, place: Place): Promise<Row[]> {
+export async function checkChat(ask: Query, place: Place): Promise<Row[]> {
   const { folder } = place;
   const entries = await ask<Entry>(
     `select account_id, key_id, ref, type, event, revenue, loss, topup_source from ledger_entries`,

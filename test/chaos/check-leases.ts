@@ -16,8 +16,8 @@ export async function checkLeases({ database_url }: Place): Promise<Row[]> {
          from balances b left join (select account_id, sum(in_use) as in_use from leases
            where resource = 'money' and ends_at > now() - interval '10 min' group by account_id) l using (account_id)`,
     );
-    const kept = await Promise.all(free.filter(({ amount }) => amount > 0n).map((each) => withdraw(db, each)));
-    return [none('leases: accounts whose money nobody can withdraw', kept.flat())];
+    const withdrawals = await Promise.all(free.filter(({ amount }) => amount > 0n).map((each) => withdraw(db, each)));
+    return [none('leases: accounts whose money nobody can withdraw', withdrawals.flat())];
   } finally {
     await db.close();
   }

@@ -1,4 +1,4 @@
-import { groupBy, none, row, type Ask, type Row } from './findings.ts';
+import { groupBy, none, row, type Query, type Row } from './findings.ts';
 
 type Entry = {
   account_id: string;
@@ -18,7 +18,7 @@ type Balance = { account_id: string; amount: string; held: string; entries: stri
 type Charged = { account_id: string; id: string; status: string; cost: string; estimate: string };
 
 /** Adds all money up by its own arithmetic, from the entries alone, and compares it with what the tables say. */
-export async function checkMoney(ask: Ask): Promise<Row[]> {
+export async function checkMoney(ask: Query): Promise<Row[]> {
   const entries = await ask<Entry>('select * from ledger_entries order by account_id, number');
   const balances = await ask<Balance>('select * from balances');
   const tasks = await ask<Charged>('select account_id, id, status, cost, estimate from tasks');
@@ -34,9 +34,9 @@ export async function checkMoney(ask: Ask): Promise<Row[]> {
     difference += off < 0n ? -off : off;
   }
   const booked = sumOf(entries, (e) => BigInt(e.topup_source) + BigInt(e.revenue) + BigInt(e.loss) + BigInt(e.adjust));
-  const kept = sumOf(balances, (b) => BigInt(b.amount));
-  if (booked + kept !== 0n) wrong.push(`all books together differ by ${booked + kept}`);
-  difference += booked + kept < 0n ? -(booked + kept) : booked + kept;
+  const total = sumOf(balances, (b) => BigInt(b.amount));
+  if (booked + total !== 0n) wrong.push(`all books together differ by ${booked + total}`);
+  difference += booked + total < 0n ? -(booked + total) : booked + total;
   const held = sumOf(balances, (b) => BigInt(b.held));
   return [
     row('money: difference after adding it all up again', decimal(difference), wrong),
@@ -83,7 +83,7 @@ function unsettled(tasks: readonly Charged[], entries: readonly Entry[]): string
     const holds = own.filter((entry) => entry.type === 'hold');
     const closes = own.filter((entry) => entry.type === 'settle' || entry.type === 'release');
     const charged = sumOf(closes, (entry) => BigInt(entry.revenue) + BigInt(entry.loss));
-    const complaints = [
+    const problems = [
       ...(holds.length === 1 && holds[0]?.held === task.estimate ? [] : ['not held once at its estimate']),
       ...(closes.length === 1 ? [] : [`closed ${closes.length} times`]),
       ...(charged === BigInt(task.cost) ? [] : [`${charged} charged, costs ${task.cost}`]),
@@ -92,7 +92,7 @@ function unsettled(tasks: readonly Charged[], entries: readonly Entry[]): string
         : []),
       ...(task.status === 'succeeded' && closes[0]?.type !== 'settle' ? ['succeeded, and not settled'] : []),
     ];
-    return complaints.map((complaint) => `${task.id}: ${complaint}`);
+    return problems.map((problem) => `${task.id}: ${problem}`);
   });
 }
 

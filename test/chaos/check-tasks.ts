@@ -1,4 +1,4 @@
-import { groupBy, none, quantile, row, seconds, type Ask, type Row } from './findings.ts';
+import { groupBy, none, quantile, row, seconds, type Query, type Row } from './findings.ts';
 import { readJournal, type CallNote, type FaultNote, type UpstreamNote } from './place.ts';
 
 export type TaskRow = {
@@ -14,7 +14,7 @@ export type TaskRow = {
   completed_ms: number | null;
 };
 
-export function readTasks(ask: Ask): Promise<TaskRow[]> {
+export function readTasks(ask: Query): Promise<TaskRow[]> {
   return ask<TaskRow>(
     `select account_id, id, model, status, body, webhook_url, error_type, metadata::json->>'call' as call,
        (extract(epoch from created_at) * 1000)::float8 as created_ms,
@@ -27,21 +27,21 @@ export function checkCalls(folder: string, tasks: readonly TaskRow[]): Row[] {
   const calls = readJournal<CallNote>(folder, 'calls');
   const by_id = new Map(tasks.map((task) => [task.id, task]));
   const by_call = groupBy(tasks, (task) => task.call);
-  const told = calls.filter((call) => call.outcome === 'ok');
+  const answered = calls.filter((call) => call.outcome === 'ok');
   const is_final = (id: string) => ['succeeded', 'failed'].includes(by_id.get(id)?.status ?? '');
   const twice = [...groupBy(calls, (call) => call.call)].flatMap(([call, notes]) => {
-    const made = by_call.get(call)?.length ?? 0;
+    const count = by_call.get(call)?.length ?? 0;
     const [first] = notes;
     const allowed = first?.idempotent ? 1 : notes.filter((note) => note.outcome !== 'refused').length;
-    return made > allowed ? [`call ${call} was made ${notes.length} times and has ${made} tasks`] : [];
+    return count > allowed ? [`call ${call} was made ${notes.length} times and has ${count} tasks`] : [];
   });
   const refused = calls.filter((call) => call.outcome === 'refused' && (by_call.get(call.call)?.length ?? 0) > 0);
-  const known = new Set(calls.map((call) => call.call));
+  const call_names = new Set(calls.map((call) => call.call));
   return [
-    row('tasks acknowledged', told.length),
+    row('tasks acknowledged', answered.length),
     none(
       'acknowledged tasks that are lost',
-      told.filter((call) => !is_final(call.task_id)).map((call) => call.task_id),
+      answered.filter((call) => !is_final(call.task_id)).map((call) => call.task_id),
     ),
     none(
       'tasks that are not final',
@@ -50,7 +50,7 @@ export function checkCalls(folder: string, tasks: readonly TaskRow[]): Row[] {
     none('tasks made twice by one call', twice),
     none('tasks of calls that were refused, or that nobody made', [
       ...refused.filter((call) => !call.idempotent).map((call) => call.call),
-      ...tasks.filter((task) => !known.has(task.call)).map((task) => task.id),
+      ...tasks.filter((task) => !call_names.has(task.call)).map((task) => task.id),
     ]),
     row(
       'calls refused / without an answer',
@@ -66,7 +66,7 @@ export function checkCalls(folder: string, tasks: readonly TaskRow[]): Row[] {
 type AttemptRow = { task_id: string; number: number; route: string; state: string; created_ms: number };
 
 /** Compares the requests to the upstream with the attempts that were written down. */
-export async function checkUpstream(ask: Ask, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
+export async function checkUpstream(ask: Query, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
   const notes = readJournal<UpstreamNote>(folder, 'upstream');
   const attempts = await ask<AttemptRow>(
     `select task_id, number, route, state, (extract(epoch from created_at) * 1000)::float8 as created_ms from attempts order by number`,

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import { groupBy, none, quantile, row, seconds, type Ask, type Row } from './findings.ts';
+import { groupBy, none, quantile, row, seconds, type Query, type Row } from './findings.ts';
 import type { TaskRow } from './check-tasks.ts';
 import { retry_delays_ms } from './settings.ts';
 import { readJournal, type FaultNote, type ReceiverNote, type SecretNote } from './place.ts';
@@ -23,7 +23,7 @@ type AttemptRow = {
 };
 
 /** Compares the requests to receivers with the tasks and the deliveries of the database. */
-export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
+export async function checkWebhooks(ask: Query, folder: string, tasks: readonly TaskRow[]): Promise<Row[]> {
   const deliveries = await ask<DeliveryRow>(
     'select account_id, id, task_id, event, url, body, state, attempts from deliveries',
   );
@@ -33,7 +33,7 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
     (attempt) => attempt.delivery_id,
   );
   const notes = readJournal<ReceiverNote>(folder, 'receivers');
-  const wanted = tasks.filter((task) => task.webhook_url !== null);
+  const with_webhook = tasks.filter((task) => task.webhook_url !== null);
   const of_task = groupBy(deliveries, (delivery) => delivery.task_id);
   const received = groupBy(notes, (note) => note.task_id);
   const accepted = (id: string) =>
@@ -42,16 +42,16 @@ export async function checkWebhooks(ask: Ask, folder: string, tasks: readonly Ta
     'select delivery_id as id from delivery_slots union all select delivery_id from throttled_deliveries',
   );
   return [
-    row('webhooks wanted', wanted.length),
+    row('webhooks wanted', with_webhook.length),
     row('… attempts written down, webhooks that needed more than one', retried(deliveries)),
     none('webhooks of tasks that have not exactly one', oddOnes(tasks, of_task)),
-    none('webhooks never received', missed(wanted, of_task, attempts, accepted)),
+    none('webhooks never received', missed(with_webhook, of_task, attempts, accepted)),
     row('webhooks dropped after six failed attempts', deliveries.filter(({ state }) => state === 'dropped').length),
     none(
       'webhooks still waiting',
       deliveries
         .filter(({ state }) => state === 'waiting')
-        .map(({ id, attempts: made }) => `${id} after ${made} attempts`),
+        .map(({ id, attempts: count }) => `${id} after ${count} attempts`),
     ),
     none(
       'webhooks received before their task was final',
@@ -115,17 +115,17 @@ function oddOnes(tasks: readonly TaskRow[], of_task: Map<string, DeliveryRow[]>)
 
 /** Dropped is right only after six attempts without a good answer, and then it may have arrived all the same. */
 function missed(
-  wanted: readonly TaskRow[],
+  with_webhook: readonly TaskRow[],
   of_task: Map<string, DeliveryRow[]>,
   attempts: Map<string, AttemptRow[]>,
   accepted: (id: string) => ReceiverNote[],
 ): string[] {
-  return wanted.flatMap(({ id }) => {
+  return with_webhook.flatMap(({ id }) => {
     const [delivery] = of_task.get(id) ?? [];
-    const made = delivery ? (attempts.get(delivery.id) ?? []) : [];
-    if (delivery?.state === 'dropped' && made.length === 6 && !made.some(isGood)) return [];
-    const arrived = delivery?.state === 'delivered' && made.some(isGood) && accepted(id).length > 0;
-    return arrived ? [] : [`${id} ${delivery?.state} after ${made.length} attempts`];
+    const delivery_attempts = delivery ? (attempts.get(delivery.id) ?? []) : [];
+    if (delivery?.state === 'dropped' && delivery_attempts.length === 6 && !delivery_attempts.some(isGood)) return [];
+    const arrived = delivery?.state === 'delivered' && delivery_attempts.some(isGood) && accepted(id).length > 0;
+    return arrived ? [] : [`${id} ${delivery?.state} after ${delivery_attempts.length} attempts`];
   });
 }
 
@@ -165,7 +165,7 @@ const settled_ms = 15_000;
  * rotation is under way either is right.
  */
 async function badSignatures(
-  ask: Ask,
+  ask: Query,
   folder: string,
   notes: readonly ReceiverNote[],
   of_task: Map<string, DeliveryRow[]>,
@@ -189,8 +189,8 @@ async function badSignatures(
       ({ secret }) =>
         note.headers['x-service-signature'] === `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
     );
-    const given = (note.headers['webhook-signature'] ?? '').split(' ');
-    const signs = (secret: string) => given.includes(standardSignature(note.headers, body, secret));
+    const signatures = (note.headers['webhook-signature'] ?? '').split(' ');
+    const signs = (secret: string) => signatures.includes(standardSignature(note.headers, body, secret));
     const quiet = possible.length === 1; // no rotation near: exactly the newest, and the one before it
     const before = quiet && newest > 0 ? secrets[newest - 1]?.secret : undefined;
     const standard = possible.some(({ secret }) => signs(secret)) && (before === undefined || signs(before));

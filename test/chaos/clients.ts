@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { openJournal, type Account, type CallNote, type Journal, type Order, type Place } from './place.ts';
+import { openJournal, type Account, type CallNote, type Journal, type TaskRequest, type Place } from './place.ts';
 import type { Random } from './random.ts';
 
 const way_weights = {
@@ -69,7 +69,7 @@ export class Clients {
     const random = this.#random;
     const account = this.#rich[random.whole(0, this.#rich.length - 1)];
     if (!account) throw new Error('there are accounts');
-    const order: Order = { way: random.weighted(way_weights), run_ms: random.whole(50, 1_500) };
+    const order: TaskRequest = { way: random.weighted(way_weights), run_ms: random.whole(50, 1_500) };
     const model = random.weighted(model_weights);
     const idempotent = random.chance(0.5);
     const cancel = random.chance(0.05);
@@ -97,7 +97,13 @@ export class Clients {
     throw new Error('a client was refused for minutes');
   }
 
-  async #call(account: Account, call: string, idempotent: boolean, order: Order, body: object): Promise<CallNote> {
+  async #call(
+    account: Account,
+    call: string,
+    idempotent: boolean,
+    order: TaskRequest,
+    body: object,
+  ): Promise<CallNote> {
     const at_ms = Date.now();
     const pool = this.#pools[this.#random.whole(0, this.#pools.length - 1)];
     const key = account.keys[this.#random.whole(0, account.keys.length - 1)]?.text;

@@ -4,7 +4,7 @@ import type pg from 'pg';
 export type Row = { what: string; figure: string; wrong: string[] };
 
 /** The checker's access to the database, by statements of its own. */
-export type Ask = <T extends pg.QueryResultRow>(sql: string, values?: unknown[]) => Promise<T[]>;
+export type Query = <T extends pg.QueryResultRow>(sql: string, values?: unknown[]) => Promise<T[]>;
 
 const shown_max = 5;
 

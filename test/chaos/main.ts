@@ -25,7 +25,7 @@ import { checkMoney } from './check-money.ts';
 import { checkCalls, checkUpstream, measureRecovery, readTasks } from './check-tasks.ts';
 import { checkWebhooks } from './check-webhooks.ts';
 import { Clients } from './clients.ts';
-import { groupBy, none, row, seconds, showRows, violationsOf, type Ask, type Row } from './findings.ts';
+import { groupBy, none, row, seconds, showRows, violationsOf, type Query, type Row } from './findings.ts';
 import { startBucket } from './bucket.ts';
 import { checkLeases } from './check-leases.ts';
 import { checkWindows } from './check-windows.ts';
@@ -201,22 +201,22 @@ async function preparePlace(options: Options, embedded: Embedded, proxy: MutePro
     api_ports,
   };
   const db = openDatabase({ connection: { connectionString: embedded.url }, connections_max: 2 });
-  const made: Account[] = [];
+  const accounts: Account[] = [];
   let hasty: Account;
   try {
     await migrate(db);
     hasty = await makeAccount(db, options.accounts);
-    for (let i = 0; i < options.accounts; i++) made.push(await makeAccount(db, i));
+    for (let i = 0; i < options.accounts; i++) accounts.push(await makeAccount(db, i));
     const poor_count = options.poor_accounts ?? Math.ceil(options.chats / chats_of_a_poor_account);
-    for (let i = 0; i < poor_count; i++) made.push(await makeAccount(db, i, options.poor_credit));
+    for (let i = 0; i < poor_count; i++) accounts.push(await makeAccount(db, i, options.poor_credit));
   } finally {
     await db.close();
   }
-  const whole = { ...place, accounts: made, hasty };
+  const whole = { ...place, accounts, hasty };
   writeFileSync(placeFile(options.folder), JSON.stringify(whole));
   writeFileSync(join(options.folder, 'commands.yaml'), commandsYaml);
   const secrets = openJournal<SecretNote>(options.folder, 'secrets');
-  for (const { id } of made) {
+  for (const { id } of accounts) {
     secrets.add({ account_id: id, secret: await currentSecret(whole, id), began_at_ms: 0, done_at_ms: 1 });
   }
   return whole;
@@ -243,7 +243,7 @@ async function makeAccount(db: Db, i: number, poor_credit?: number): Promise<Acc
 async function finalChecks(place: Place, fleet: Fleet): Promise<Row[]> {
   const client = new pg.Client({ connectionString: place.database_url });
   await client.connect();
-  const ask: Ask = async (sql, values) => (await client.query(sql, values)).rows;
+  const ask: Query = async (sql, values) => (await client.query(sql, values)).rows;
   try {
     const tasks = await readTasks(ask);
     return [
@@ -270,8 +270,8 @@ async function checkBooksCommand(place: Place): Promise<Row> {
     const report = JSON.parse(await runCommand(place, ['books', '--full'])) as { difference: string };
     return row(what, report.difference);
   } catch (error) {
-    const said = error instanceof Error && 'stdout' in error ? String(error.stdout).slice(0, 2_000) : String(error);
-    return row(what, 'not exact', [said]);
+    const reason = error instanceof Error && 'stdout' in error ? String(error.stdout).slice(0, 2_000) : String(error);
+    return row(what, 'not exact', [reason]);
   }
 }
 

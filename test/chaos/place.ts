@@ -30,7 +30,7 @@ export function readPlace(folder: string): Place {
 }
 
 /** The request of a client: sent as the prompt, so that the upstream knows what to do. */
-export type Order = {
+export type TaskRequest = {
   /** One of `ways`, and how long the run takes. */
   way: Way;
   run_ms: number;
@@ -49,7 +49,7 @@ export type UpstreamNote = {
   task_id: string;
   route: string;
   job: string;
-  order: Order;
+  order: TaskRequest;
 };
 
 /** Points that an answer has reached when its caller leaves. */
@@ -133,7 +133,7 @@ export type CallNote = {
   outcome: 'ok' | 'refused' | 'unknown';
   status: number;
   task_id: string;
-  order: Order;
+  order: TaskRequest;
 };
 
 /** One request of the hasty caller: 400 is accepted by its window, 429 is not. */

@@ -68,13 +68,13 @@ test.each([
     },
   ],
 ])('a request with %s is refused, reaches no upstream and costs nothing', async (param, ask, model, fields) => {
-  const asked_before = stage.upstream.asked.length;
+  const asked_before = stage.upstream.requests.length;
   const before = (await stage.client.call('GET', '/v1/balance')).json;
   for (const stream of [false, true]) {
     const { status, json } = await ask(model, { ...fields, stream });
     expect([status, json.error]).toMatchObject([400, { type: 'invalid_request', code: 'unsupported_field', param }]);
   }
-  expect(stage.upstream.asked.length).toBe(asked_before);
+  expect(stage.upstream.requests.length).toBe(asked_before);
   const after = (await stage.client.call('GET', '/v1/balance')).json;
   expect([after.balance, after.held]).toEqual([before.balance, before.held]);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
@@ -84,7 +84,7 @@ test('a route that permits a field passes it on, and fields beyond its rules are
   const content = [{ type: 'file', file: { file_id: 'file-1' } }];
   const fields = { service_tier: 'priority', store: true, metadata: { a: 'b' }, messages: [{ role: 'user', content }] };
   expect((await completions('acme/open', fields)).status).toBe(200);
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject(fields);
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject(fields);
   expect(await completions('acme/open', { logprobs: true })).toMatchObject({
     status: 400,
     json: { error: { param: 'logprobs' } },
@@ -106,7 +106,7 @@ test('fields and betas that no SDK defines or that cost extra are not passed on,
       200,
       'api_base, mock_response, chat_template, priority',
     ]);
-    const { body } = stage.upstream.asked.at(-1) ?? {};
+    const { body } = stage.upstream.requests.at(-1) ?? {};
     for (const field of ['api_base', 'mock_response', 'chat_template', 'priority'])
       expect(body).not.toHaveProperty(field);
     expect(body).toMatchObject({ top_k: 3 });
@@ -115,8 +115,8 @@ test('fields and betas that no SDK defines or that cost extra are not passed on,
   const body = { model: 'acme/ant', max_tokens: 100, messages: hello, api_key: 'sk-of-another' };
   const answer = await stage.client.call('POST', '/v1/messages', body, betas);
   expect(answer.headers.get('x-ignored-fields')).toBe('api_key, context-1m-2025-08-07, fast-mode-2026-02-01');
-  expect(stage.upstream.asked.at(-1)?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14');
-  expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('api_key');
+  expect(stage.upstream.requests.at(-1)?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14');
+  expect(stage.upstream.requests.at(-1)?.body).not.toHaveProperty('api_key');
 });
 
 test('a route can name more fields and betas to pass on', async () => {
@@ -124,31 +124,31 @@ test('a route can name more fields and betas to pass on', async () => {
   const body = { model: 'acme/more', max_tokens: 100, messages: hello, chat_template: 'x' };
   const answer = await stage.client.call('POST', '/v1/messages', body, betas);
   expect(answer.headers.get('x-ignored-fields')).toBeNull();
-  expect(stage.upstream.asked.at(-1)?.headers['anthropic-beta']).toBe('context-1m-2025-08-07,unheard-of');
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ chat_template: 'x' });
+  expect(stage.upstream.requests.at(-1)?.headers['anthropic-beta']).toBe('context-1m-2025-08-07,unheard-of');
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ chat_template: 'x' });
 });
 
 test('a request goes to the route that permits its fields', async () => {
   expect((await completions('acme/either', { service_tier: 'priority' })).status).toBe(200);
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ model: 'quick', service_tier: 'priority' });
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ model: 'quick', service_tier: 'priority' });
   expect((await completions('acme/either', { service_tier: 'flex' })).status).toBe(200);
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ model: 'plain', service_tier: 'flex' });
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ model: 'plain', service_tier: 'flex' });
 });
 
 test('nothing is stored upstream, and nothing is cached upstream for longer than is paid', async () => {
   await completions('acme/oai', { store: true, metadata: { a: 'b' } });
-  expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('store');
-  expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('metadata');
+  expect(stage.upstream.requests.at(-1)?.body).not.toHaveProperty('store');
+  expect(stage.upstream.requests.at(-1)?.body).not.toHaveProperty('metadata');
   const system = (ttl: object) => [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ...ttl } }];
   await messages('acme/ant', { system: system({ ttl: '1h' }) });
-  expect(stage.upstream.asked.at(-1)?.body['system']).toEqual(system({}));
+  expect(stage.upstream.requests.at(-1)?.body['system']).toEqual(system({}));
 });
 
 test("a request that refers to files of the upstream's account is not counted there", async () => {
   const content = [{ type: 'document', source: { type: 'file', file_id: 'file_of_another' } }];
-  const asked_before = stage.upstream.asked.length;
+  const asked_before = stage.upstream.requests.length;
   const body = { model: 'acme/ant', messages: [{ role: 'user', content }] };
   const counted = await stage.client.call('POST', '/v1/messages/count_tokens', body);
   expect([counted.status, counted.text]).toEqual([200, expect.stringContaining('input_tokens')]);
-  expect(stage.upstream.asked.length).toBe(asked_before);
+  expect(stage.upstream.requests.length).toBe(asked_before);
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
-import { begun, response, said } from './responses-streams.ts';
+import { begun, response, messageItem } from './responses-streams.ts';
 import { completion, generated, hello, message, setStage, type Stage } from './setup.ts';
 import { completionsStream, event, messagesStream } from './streams.ts';
 
@@ -30,11 +30,11 @@ const upstreams = {
   res: {
     name: 'res-x',
     id: 'resp_1',
-    whole: response([said('Hi')]),
+    whole: response([messageItem('Hi')]),
     stream: [
       ...begun(),
       event({ type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Hi' }),
-      event({ type: 'response.completed', response: response([said('Hi')]) }),
+      event({ type: 'response.completed', response: response([messageItem('Hi')]) }),
     ],
   },
   gem: {
@@ -74,12 +74,12 @@ describe('an answer has an id of our own, and the record the upstream’s', () =
   test.each(rows)('$caller from $upstream, stream: $stream', async ({ caller, upstream, stream }) => {
     const { name, id: upstream_id, whole, stream: parts } = upstreams[upstream];
     const { path, prefix, body } = callers[caller];
-    const wish = stream && caller === 'completions' && { stream_options: { include_usage: true } };
+    const usage_option = stream && caller === 'completions' && { stream_options: { include_usage: true } };
     const seen: unknown[] = [];
     for (let turn = 0; turn < 2; turn++) {
       stage.upstream.script(name, stream ? { stream: [...parts] } : { json: whole });
-      const asked = { model: `acme/${upstream}`, stream, ...body, ...wish };
-      const answer = await stage.client.call('POST', `/v1/${path}`, asked);
+      const request = { model: `acme/${upstream}`, stream, ...body, ...usage_option };
+      const answer = await stage.client.call('POST', `/v1/${path}`, request);
       expect(answer.status, answer.text).toBe(200);
       const request_id = answer.headers.get('x-request-id');
       expect(idsIn(answer.text, stream)).toEqual([prefix + request_id]);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import type { Script } from '../helpers/chat-upstream.ts';
-import { response, said } from './responses-streams.ts';
+import { response, messageItem } from './responses-streams.ts';
 import { completion, generated, message, setStage, type Stage } from './setup.ts';
 import { chunk, done, event, messageStart } from './streams.ts';
 
@@ -60,11 +60,11 @@ const upstreams = {
   },
   res: {
     name: 'res-x',
-    whole: (usage?: object) => withUsage(response([said(text)]), usage),
+    whole: (usage?: object) => withUsage(response([messageItem(text)]), usage),
     stream: (usage?: object) => [
       event({ type: 'response.created', response: response([], { status: 'in_progress', usage: null }) }),
       event({ type: 'response.output_text.delta', ...place, delta: text }),
-      event({ type: 'response.completed', response: withUsage(response([said(text)]), usage) }),
+      event({ type: 'response.completed', response: withUsage(response([messageItem(text)]), usage) }),
     ],
   },
   gem: {
@@ -91,18 +91,18 @@ type UpstreamName = keyof typeof upstreams;
 /** Input and output as a caller of this style reads them. */
 function readUsage(
   caller: CallerName,
-  told: string,
+  usage_json: string,
   is_stream: boolean,
 ): { input: unknown; output: unknown; total?: unknown } {
-  const usage = is_stream ? inStream(caller, told) : ((JSON.parse(told) as { usage?: Fields }).usage ?? {});
+  const usage = is_stream ? inStream(caller, usage_json) : ((JSON.parse(usage_json) as { usage?: Fields }).usage ?? {});
   if (caller === 'messages') return { input: usage['input_tokens'], output: usage['output_tokens'] };
   const [input, output] =
     caller === 'completions' ? ['prompt_tokens', 'completion_tokens'] : ['input_tokens', 'output_tokens'];
   return { input: usage[input], output: usage[output], total: usage['total_tokens'] };
 }
 
-function inStream(caller: CallerName, told: string): Fields {
-  const events = told
+function inStream(caller: CallerName, usage_json: string): Fields {
+  const events = usage_json
     .split('\n')
     .filter((line) => line.startsWith('data: {'))
     .map(
@@ -119,19 +119,19 @@ async function ask(caller: CallerName, upstream: UpstreamName, stream: boolean, 
   const script: Script = stream ? { stream: [...parts(usage)] } : { json: whole(usage) };
   stage.upstream.script(name, script);
   const { path, body } = callers[caller];
-  const wish = stream && caller === 'completions' && { stream_options: { include_usage: true } };
+  const usage_option = stream && caller === 'completions' && { stream_options: { include_usage: true } };
   const answer = await stage.client.call('POST', `/v1/${path}`, {
     model: `acme/${upstream}`,
     stream,
     ...body,
-    ...wish,
+    ...usage_option,
   });
   expect(answer.status, answer.text).toBe(200);
   const record = `/v1/chat/${answer.headers.get('x-request-id')}`;
   await expect.poll(async () => (await stage.client.call('GET', record)).status).toBe(200);
-  const { text: found } = await stage.client.call('GET', record);
-  const { usage: charged, counted_here } = JSON.parse(found) as { usage: Fields; counted_here: boolean };
-  return { told: readUsage(caller, answer.text, stream), charged, counted_here };
+  const { text: record_text } = await stage.client.call('GET', record);
+  const { usage: charged, counted_here } = JSON.parse(record_text) as { usage: Fields; counted_here: boolean };
+  return { reported: readUsage(caller, answer.text, stream), charged, counted_here };
 }
 
 const rows = (Object.keys(callers) as CallerName[]).flatMap((caller) =>
@@ -142,10 +142,10 @@ const rows = (Object.keys(callers) as CallerName[]).flatMap((caller) =>
 
 describe.each(rows)('a $caller caller of a $upstream upstream, stream $stream', ({ caller, upstream, stream }) => {
   test('a response without usage carries the counts that are charged', async () => {
-    const { told, charged, counted_here } = await ask(caller, upstream, stream);
+    const { reported, charged, counted_here } = await ask(caller, upstream, stream);
     expect(counted_here).toBe(true);
     expect(charged).toMatchObject({ input_tokens: 10, output_tokens: 12 });
-    expect(told).toEqual({ input: 10, output: 12, ...(caller !== 'messages' && { total: 22 }) });
+    expect(reported).toEqual({ input: 10, output: 12, ...(caller !== 'messages' && { total: 22 }) });
   });
 
   test('a usage of zero output tokens is neither believed nor passed on when output came', async () => {
@@ -155,9 +155,9 @@ describe.each(rows)('a $caller caller of a $upstream upstream, stream $stream', 
       res: { input_tokens: 7, output_tokens: 0, total_tokens: 7 },
       gem: { promptTokenCount: 7, totalTokenCount: 7 },
     };
-    const { told, charged } = await ask(caller, upstream, stream, none[upstream]);
+    const { reported, charged } = await ask(caller, upstream, stream, none[upstream]);
     expect(charged).toMatchObject({ input_tokens: 7, output_tokens: 12 });
-    expect(told).toEqual({ input: 7, output: 12, ...(caller !== 'messages' && { total: 19 }) });
+    expect(reported).toEqual({ input: 7, output: 12, ...(caller !== 'messages' && { total: 19 }) });
   });
 
   test('tokens that only the total or the number of thoughts shows are charged as output', async () => {
@@ -167,9 +167,9 @@ describe.each(rows)('a $caller caller of a $upstream upstream, stream $stream', 
       res: { input_tokens: 7, output_tokens: 20, total_tokens: 527 },
       gem: { promptTokenCount: 7, candidatesTokenCount: 20, totalTokenCount: 527 },
     };
-    const { told, charged, counted_here } = await ask(caller, upstream, stream, beside[upstream]);
+    const { reported, charged, counted_here } = await ask(caller, upstream, stream, beside[upstream]);
     expect(counted_here).toBe(false);
     expect(charged).toMatchObject({ input_tokens: 7, output_tokens: 520, reasoning_tokens: 500 });
-    expect(told).toEqual({ input: 7, output: 520, ...(caller !== 'messages' && { total: 527 }) });
+    expect(reported).toEqual({ input: 7, output: 520, ...(caller !== 'messages' && { total: 527 }) });
   });
 });

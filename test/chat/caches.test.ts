@@ -56,10 +56,10 @@ const usage = {
   cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 900 },
   output_tokens: 20,
 };
-const { cache_creation: _, ...untold } = usage;
+const { cache_creation: _, ...other_usage } = usage;
 
 /** Millionths: of the tokens above, and with all that was written for an hour, or for five minutes. */
-const costs = { told: 7 + 1 + 125 + 1_800 + 100, hour: 7 + 1 + 2_000 + 100, minutes: 7 + 1 + 1_250 + 100 };
+const costs = { reported: 7 + 1 + 125 + 1_800 + 100, hour: 7 + 1 + 2_000 + 100, minutes: 7 + 1 + 1_250 + 100 };
 
 /** `message_delta` tells of all that was written, but not for how long. */
 const frames = [
@@ -67,7 +67,7 @@ const frames = [
   event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
   event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } }),
   event({ type: 'content_block_stop', index: 0 }),
-  event({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: untold }),
+  event({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: other_usage }),
   event({ type: 'message_stop' }),
 ];
 
@@ -82,7 +82,7 @@ async function call(path: Path, body: object) {
     'select upstream_cost, units from ledger_entries where ref = $1 and units is not null',
     [id],
   );
-  const sent = JSON.stringify(stage.upstream.asked.at(-1)?.body);
+  const sent = JSON.stringify(stage.upstream.requests.at(-1)?.body);
   return { answer, record, cost: Math.round(Number(record.cost.exact) * 1e6), entry, sent };
 }
 
@@ -93,17 +93,17 @@ describe.each(paths)('a mark for an hour in a body of %s', (path) => {
       stage.upstream.script('priced', stream ? { stream: frames } : { json: message('Hi', usage) });
       const { record, cost, entry, sent } = await call(path, bodyOf('priced', hour, { stream }));
       expect(sent).toContain('"cache_control":{"type":"ephemeral","ttl":"1h"}');
-      expect(cost).toBe(costs.told);
+      expect(cost).toBe(costs.reported);
       expect(record).toMatchObject({ usage: { cache_write_tokens: 1_000, cache_write_1h_tokens: 900 } });
       expect(entry).toMatchObject({
-        upstream_cost: BigInt(costs.told),
+        upstream_cost: BigInt(costs.reported),
         units: { cache_write_token: '100', cache_write_1h_token: '900', cached_input_token: '10', input_token: '7' },
       });
     },
   );
 
   test('is one for five minutes where the model has no price for it', async () => {
-    stage.upstream.script('unpriced', { json: message('Hi', untold) });
+    stage.upstream.script('unpriced', { json: message('Hi', other_usage) });
     const { cost, sent } = await call(path, bodyOf('unpriced', hour));
     expect(sent).toContain('"cache_control":{"type":"ephemeral"}');
     expect(sent).not.toContain('1h');
@@ -118,7 +118,7 @@ describe.each(paths)('a mark for an hour in a body of %s', (path) => {
   });
 
   test('costs the price of an hour where the upstream does not tell how long it keeps what it has written', async () => {
-    stage.upstream.script('priced', { json: message('Hi', untold) });
+    stage.upstream.script('priced', { json: message('Hi', other_usage) });
     const { record, cost } = await call(path, bodyOf('priced', hour));
     expect(cost).toBe(costs.hour);
     expect(record).toMatchObject({ usage: { cache_write_tokens: 1_000, cache_write_1h_tokens: 1_000 } });
@@ -127,7 +127,7 @@ describe.each(paths)('a mark for an hour in a body of %s', (path) => {
 });
 
 test('the caller of the messages style reads how many tokens were charged for an hour', async () => {
-  stage.upstream.script('priced', { json: message('Hi', untold) });
+  stage.upstream.script('priced', { json: message('Hi', other_usage) });
   const { answer } = await call('messages', bodyOf('priced', hour));
   const cache_creation = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 1_000 };
   expect(answer.json).toMatchObject({ usage: { cache_creation_input_tokens: 1_000, cache_creation } });
@@ -135,10 +135,15 @@ test('the caller of the messages style reads how many tokens were charged for an
 
 describe('an upstream of completions style', () => {
   const details = { cached_tokens: 10, cache_write_tokens: 1_000 };
-  const told = { prompt_tokens: 1_017, completion_tokens: 20, total_tokens: 1_037, prompt_tokens_details: details };
+  const chat_usage = {
+    prompt_tokens: 1_017,
+    completion_tokens: 20,
+    total_tokens: 1_037,
+    prompt_tokens_details: details,
+  };
 
   test('is sent marks for five minutes, since its usage does not tell of an hour', async () => {
-    stage.upstream.script('elsewhere', { json: completion('Hi', told) });
+    stage.upstream.script('elsewhere', { json: completion('Hi', chat_usage) });
     const { cost, sent } = await call('chat/completions', bodyOf('elsewhere', hour));
     expect(sent).not.toContain('1h');
     expect(cost).toBe(costs.minutes);
@@ -148,14 +153,14 @@ describe('an upstream of completions style', () => {
     ['as a detail of the prompt', { ...details, cache_creation_token_details: usage.cache_creation }, {}],
     ['beside it', details, { cache_creation: usage.cache_creation }],
   ])('may be passed marks for an hour, and is believed what it tells of them %s', async (_name, prompt, beside) => {
-    const counted = { ...told, ...beside, prompt_tokens_details: prompt };
+    const counted = { ...chat_usage, ...beside, prompt_tokens_details: prompt };
     const last = JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'x', choices: [], usage: counted });
     const stream = [chunk({ content: 'Hi' }), chunk({}, {}, 'stop'), `data: ${last}\n\n`, done];
     stage.upstream.script('proxied', { json: completion('Hi', counted) }, { stream });
     const whole = await call('chat/completions', bodyOf('proxied', hour));
     expect(whole.sent).toContain('"ttl":"1h"');
-    expect(whole.cost).toBe(costs.told);
-    expect((await call('chat/completions', bodyOf('proxied', hour, { stream: true }))).cost).toBe(costs.told);
+    expect(whole.cost).toBe(costs.reported);
+    expect((await call('chat/completions', bodyOf('proxied', hour, { stream: true }))).cost).toBe(costs.reported);
   });
 });
 

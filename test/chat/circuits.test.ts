@@ -1,7 +1,7 @@
 // isolated: it moves the monotonic clock of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
-import type { Asked, Script } from '../helpers/chat-upstream.ts';
+import type { UpstreamRequest, Script } from '../helpers/chat-upstream.ts';
 import { elapse } from '../helpers/clock.ts';
 import { completion, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream } from './streams.ts';
@@ -33,7 +33,7 @@ const fine: Script = { json: completion('Hi') };
 
 /** An upstream that answers one account's words in one way, and everybody else's in another. */
 function answer(words: string, script: Script, others: Script = fine): void {
-  stage.upstream.script('gpt-x', ({ body }: Asked) =>
+  stage.upstream.script('gpt-x', ({ body }: UpstreamRequest) =>
     JSON.stringify(body['messages']).includes(words) ? script : others,
   );
 }
@@ -82,13 +82,13 @@ test('one call per account probes the last route, and the next waits two seconds
     }).catch(() => 'left'),
   );
   await expect.poll(() => stage.upstream.open()).toBe(open_before + 2);
-  const asked = stage.upstream.asked.length;
+  const requests_before = stage.upstream.requests.length;
   const begun_ms = performance.now();
   const refused = await ask(one);
   expect(performance.now() - begun_ms).toBeGreaterThan(1_950);
   expect([refused.status, refused.json.error.type]).toEqual([502, 'upstream_error']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(stage.upstream.asked).toHaveLength(asked);
+  expect(stage.upstream.requests).toHaveLength(requests_before);
   leave.abort();
   await Promise.all(hanging);
   stage.upstream.letGo();
@@ -99,9 +99,9 @@ test('a probe of the last route ends with its first content, and calls that wait
   const slow: Script = { stream: [chunk({ content: 'first' }), 2_500, ...completionsStream([' last'])] };
   answer('slow', slow);
   await closeForAll();
-  const asked = stage.upstream.asked.length;
+  const requests_before = stage.upstream.requests.length;
   const first = ask(one, 'slow', true);
-  await expect.poll(() => stage.upstream.asked.length).toBe(asked + 1);
+  await expect.poll(() => stage.upstream.requests.length).toBe(requests_before + 1);
   const others = await Promise.all([ask(one), ask(one), ask(one)]);
   expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
   expect((await first).text).toContain(' last');

@@ -83,33 +83,33 @@ it.each([
 
 it('callers of both styles get streams of Claude on Bedrock, at the price of its tokens and caches', async () => {
   stage.upstream.script(claude, { stream: events.map(chunkFrame) });
-  const asked = { model: 'acme/invoke', max_tokens: 10, messages: hello, stream: true };
-  const same = await stage.client.call('POST', '/v1/messages', asked);
+  const request = { model: 'acme/invoke', max_tokens: 10, messages: hello, stream: true };
+  const same = await stage.client.call('POST', '/v1/messages', request);
   expect(withUpstreamIds(same.text).replaceAll('acme/invoke', 'claude-x')).toBe(
     events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
   );
   expect(await costOf(same.headers.get('x-request-id') ?? '')).toBe(cost);
-  const other = await stage.client.call('POST', '/v1/chat/completions', asked);
+  const other = await stage.client.call('POST', '/v1/chat/completions', request);
   expect(other.text).toContain('"content":"Good day."');
   expect(await costOf(other.headers.get('x-request-id') ?? '')).toBe(cost);
 });
 
 it('an exception in a stream before anything was said is the caller’s mistake, or a failure of the route', async () => {
-  const asked = { model: 'acme/invoke', max_tokens: 10, messages: hello, stream: true };
+  const request = { model: 'acme/invoke', max_tokens: 10, messages: hello, stream: true };
   stage.upstream.script(claude, {
     stream: [exceptionFrame('validationException', 'Input is too long for requested model.')],
   });
-  const long = await stage.client.call('POST', '/v1/chat/completions', asked);
+  const long = await stage.client.call('POST', '/v1/chat/completions', request);
   expect([long.status, long.json.error.code]).toEqual([400, 'context_length_exceeded']);
   stage.upstream.script(claude, { stream: [exceptionFrame('throttlingException', 'Slow down.')] });
-  expect((await stage.client.call('POST', '/v1/messages', asked)).status).toBe(502);
+  expect((await stage.client.call('POST', '/v1/messages', request)).status).toBe(502);
 });
 
 it('a stream with a damaged frame ends with an error, and what came is charged', async () => {
   const frames = events.slice(0, 3).map(chunkFrame);
   stage.upstream.script(claude, { stream: [...frames, chunkFrame({ type: 'ping' }).fill(7, 14, 20)] });
-  const asked = { model: 'acme/invoke', max_tokens: 10, messages: hello, stream: true };
-  const broken = await stage.client.call('POST', '/v1/messages', asked);
+  const request = { model: 'acme/invoke', max_tokens: 10, messages: hello, stream: true };
+  const broken = await stage.client.call('POST', '/v1/messages', request);
   expect(broken.text).toContain('Good day.');
   expect(broken.text).toContain('event: error\n');
   expect(broken.text).not.toContain('message_stop');
@@ -135,7 +135,7 @@ it.each([
     const whole = await stage.client.call('POST', path, body);
     expect([whole.status, whole.text]).toEqual([200, expect.stringContaining('Good day.')]);
     expect(whole.headers.get('x-cost-amount')).toBe(cost);
-    expect(stage.upstream.asked.at(-1)).toMatchObject({ path: '/model/us.amazon.nova-pro-v1%3A0/converse' });
+    expect(stage.upstream.requests.at(-1)).toMatchObject({ path: '/model/us.amazon.nova-pro-v1%3A0/converse' });
     stage.upstream.script('us.amazon.nova-pro-v1:0', {
       stream: eventsOf(answer).map(([name, event]) => eventFrame(name, event)),
     });
@@ -163,7 +163,7 @@ it('a model by Converse gets the files behind links, since it takes none', async
   files.close();
   expect(status).toBe(200);
   const image = { format: 'png', source: { bytes: png.toString('base64') } };
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({
     messages: [{ role: 'user', content: [{ image }, { text: 'What is it?' }] }],
   });
 });

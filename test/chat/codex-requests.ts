@@ -61,16 +61,16 @@ const code = {
   format: grammar('start: /(.|\\n)+/'),
 };
 
-const said = (role: string, content: string): Item => ({
+const message = (role: string, content: string): Item => ({
   type: 'message',
   id: `msg_${role}`,
   role,
   content: [{ type: 'input_text', text: content }],
 });
 const input = [
-  said('developer', 'You are a coding agent running in the Codex CLI.'),
-  said('user', '<environment_context>\n  <cwd>/work</cwd>\n</environment_context>'),
-  said('user', 'Mend the test.'),
+  message('developer', 'You are a coding agent running in the Codex CLI.'),
+  message('user', '<environment_context>\n  <cwd>/work</cwd>\n</environment_context>'),
+  message('user', 'Mend the test.'),
 ];
 const common = {
   tool_choice: 'auto',

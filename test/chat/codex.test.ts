@@ -33,7 +33,7 @@ type Upstream = {
   call(call: Call): Script;
   say(text: string): Script;
   /** The conversation and the tools of a body, as text. */
-  given(body: JsonObject): string;
+  toolOutput(body: JsonObject): string;
 };
 
 /** As models that know functions only call a tool: its text stands in an argument. */
@@ -60,7 +60,7 @@ const chat: Upstream = {
     };
   },
   say: (text) => ({ stream: completionsStream([text], [10, 5]) }),
-  given: (body) => JSON.stringify([body['messages'], body['tools']]),
+  toolOutput: (body) => JSON.stringify([body['messages'], body['tools']]),
 };
 
 const messages: Upstream = {
@@ -81,7 +81,7 @@ const messages: Upstream = {
     };
   },
   say: (text) => ({ stream: messagesStream([text]) }),
-  given: (body) => JSON.stringify([body['messages'], body['tools']]),
+  toolOutput: (body) => JSON.stringify([body['messages'], body['tools']]),
 };
 
 const gemini: Upstream = {
@@ -93,7 +93,7 @@ const gemini: Upstream = {
     return { stream: [`data: ${JSON.stringify(generated([{ functionCall }]))}\n\n`] };
   },
   say: (text) => ({ stream: [`data: ${JSON.stringify(generated([{ text }]))}\n\n`] }),
-  given: (body) => JSON.stringify([body['contents'], body['tools']]),
+  toolOutput: (body) => JSON.stringify([body['contents'], body['tools']]),
 };
 
 const native: Upstream = {
@@ -105,7 +105,7 @@ const native: Upstream = {
   },
   say: (text) =>
     nativeStream({ id: 'm', type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }),
-  given: (body) => JSON.stringify([body['input'], body['tools']]),
+  toolOutput: (body) => JSON.stringify([body['input'], body['tools']]),
 };
 
 function nativeStream(item: object): Script {
@@ -176,10 +176,10 @@ describe.each(upstreams)('Codex on an upstream of style %s', (_, upstream) => {
     expect(called.every((item) => (item['namespace'] ?? 'functions') === 'functions')).toBe(true);
     const { items } = await turn(upstream, { ...body, input: history });
     expect(items).toMatchObject([{ type: 'message', content: [{ type: 'output_text', text: 'Mended.' }] }]);
-    const given = upstream.given(stage.upstream.asked.at(-1)?.body as JsonObject);
+    const tool_output = upstream.toolOutput(stage.upstream.requests.at(-1)?.body as JsonObject);
     for (const text of [...results, '*** Update File: a.ts', editor.name])
-      expect(given).toContain(JSON.stringify(text).slice(1, -1));
-    expect(given).not.toContain('web_search');
+      expect(tool_output).toContain(JSON.stringify(text).slice(1, -1));
+    expect(tool_output).not.toContain('web_search');
   });
 });
 
@@ -202,5 +202,5 @@ test.each(upstreams)('Cline reads a file and answers on an upstream of style %s'
   ];
   const { items } = await turn(upstream, { ...cline, input: history });
   expect(items).toMatchObject([{ type: 'message', content: [{ text: 'Mended.' }] }]);
-  expect(upstream.given(stage.upstream.asked.at(-1)?.body as JsonObject)).toContain('const x = \\\"1\\\"');
+  expect(upstream.toolOutput(stage.upstream.requests.at(-1)?.body as JsonObject)).toContain('const x = \\\"1\\\"');
 });

@@ -46,10 +46,10 @@ test("an upstream's bytes are relayed with only the model renamed, and its token
   expect(answer.headers.get('x-cost-amount')).toBe('0.000020');
   expect(answer.headers.get('x-cost-currency')).toBe('USD');
   expect(answer.headers.get('x-ratelimit-limit-requests')).toBe('1000000'); // the window of the chat paths
-  const asked = stage.upstream.asked.at(-1);
-  expect(asked?.path).toBe('/v1/embeddings');
-  expect(asked?.headers.authorization).toBe('Bearer sk-upstream-secret-0123456789');
-  expect(asked?.body).toEqual({
+  const request = stage.upstream.requests.at(-1);
+  expect(request?.path).toBe('/v1/embeddings');
+  expect(request?.headers.authorization).toBe('Bearer sk-upstream-secret-0123456789');
+  expect(request?.body).toEqual({
     model: 'embed-x',
     input: 'Größe',
     dimensions: 2,
@@ -110,7 +110,7 @@ test('hundreds of vectors that the caller gets as numbers come as base64 from th
   const half = Buffer.from(new Float32Array([0.5]).buffer).toString('base64');
   stage.upstream.script('embed-x', { json: vectors(Array.from({ length: 257 }, () => half)) });
   const answer = bodyOf(await ask({ model: 'acme/vectors', input: Array.from({ length: 257 }, () => 'a') }));
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ encoding_format: 'base64' });
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ encoding_format: 'base64' });
   expect(answer.data.map(({ embedding }) => embedding)).toEqual(Array.from({ length: 257 }, () => [0.5]));
 });
 
@@ -180,11 +180,11 @@ describe('an embeddings call is refused before anything is held', () => {
     ['no dimensions', { model: 'acme/vectors', input: 'a', dimensions: 0 }, 'dimensions'],
     ['half a dimension', { model: 'acme/vectors', input: 'a', dimensions: 1.5 }, 'dimensions'],
   ])('with %s', async (_, body, param) => {
-    const before = stage.upstream.asked.length;
+    const before = stage.upstream.requests.length;
     const answer = await ask(body);
     expect(answer.status).toBe(400);
     expect(answer.json.error).toMatchObject({ type: 'invalid_request', param });
-    expect(stage.upstream.asked).toHaveLength(before);
+    expect(stage.upstream.requests).toHaveLength(before);
   });
 
   test('with a model of another kind, by a 404 that names the right path, as an embedding model is on other paths', async () => {
@@ -237,7 +237,7 @@ test('a key at its monthly limit gets 403', async () => {
 test('a caller who disconnects pays what its upstream bills', async () => {
   const client = await stage.test.client();
   stage.upstream.script('embed-x', { stream: [90, JSON.stringify(vectors([[1]]))] });
-  const before = stage.upstream.asked.length;
+  const before = stage.upstream.requests.length;
   const leave = new AbortController();
   const left = fetch(`${stage.test.url}/v1/embeddings`, {
     method: 'POST',
@@ -245,7 +245,7 @@ test('a caller who disconnects pays what its upstream bills', async () => {
     body: JSON.stringify({ model: 'acme/vectors', input: 'a' }),
     signal: leave.signal,
   }).catch((error: unknown) => error);
-  await expect.poll(() => stage.upstream.asked.length).toBe(before + 1);
+  await expect.poll(() => stage.upstream.requests.length).toBe(before + 1);
   leave.abort();
   await left;
   await expect.poll(() => stage.upstream.open()).toBe(0);
@@ -317,8 +317,8 @@ describe('the model sandbox/embedding', () => {
 
   test('is listed as an embedding model', async () => {
     const list = await stage.client.call('GET', '/v1/models?modality=embedding');
-    const found = list.json.data.find(({ id }) => id === 'sandbox/embedding');
-    expect(found).toMatchObject({ modality: 'embedding', output_types: ['embedding'] });
-    expect(found?.pricing).toEqual([{ unit: 'input_token', amount: '0.10', per: 1_000_000, currency: 'USD' }]);
+    const model = list.json.data.find(({ id }) => id === 'sandbox/embedding');
+    expect(model).toMatchObject({ modality: 'embedding', output_types: ['embedding'] });
+    expect(model?.pricing).toEqual([{ unit: 'input_token', amount: '0.10', per: 1_000_000, currency: 'USD' }]);
   });
 });

@@ -20,7 +20,7 @@ async function sent(path: string, body: object, member: (body: Record<string, un
   for (const client of [...clients, ...clients]) {
     const answer = await client.call('POST', path, { messages: hello, max_tokens: 10, ...body });
     expect(answer.status).toBe(200);
-    values.push(member(stage.upstream.asked.at(-1)?.body ?? {}));
+    values.push(member(stage.upstream.requests.at(-1)?.body ?? {}));
   }
   return values;
 }
@@ -37,7 +37,7 @@ test.each([
   ['metadata.user_id', '/v1/messages', { model: 'acme/ant', metadata: { user_id: 'somebody' } }, 'metadata'],
   ['user, carried to messages', '/v1/chat/completions', { model: 'acme/ant', user: 'somebody' }, 'metadata'],
 ])('the same %s from two accounts becomes two stable values at the upstream', async (_, path, body, member) => {
-  const [one, two, one_again, two_again] = await sent(path, body, (asked) => asked[member]);
+  const [one, two, one_again, two_again] = await sent(path, body, (upstream_body) => upstream_body[member]);
   expect(one).toBeDefined();
   expect(JSON.stringify(one)).not.toContain('somebody');
   expect(one).not.toEqual(two);

@@ -77,12 +77,12 @@ describe('a model that does not answer has fallbacks', () => {
   });
 
   test('which are not asked where it answers', async () => {
-    const { length } = stage.upstream.asked;
+    const { length } = stage.upstream.requests;
     const answer = await ask(both);
     expect(modelOf(answer)).toEqual([200, 'acme/first']);
     expect(routeOf(answer)).toEqual(['acme/first#oai', 'default']);
-    expect(stage.upstream.asked).toHaveLength(length + 1);
-    expect(stage.upstream.asked.at(-1)?.body).not.toHaveProperty('models');
+    expect(stage.upstream.requests).toHaveLength(length + 1);
+    expect(stage.upstream.requests.at(-1)?.body).not.toHaveProperty('models');
     expect(answer.headers.get('x-ignored-fields')).toBeNull();
   });
 
@@ -159,12 +159,12 @@ describe('a model that does not answer has fallbacks', () => {
   test('that are asked first while its circuit is open', async () => {
     stage.upstream.script('first', refusing({ message: 'bad key' }, 401));
     await ask({ model: 'acme/first' });
-    const { length } = stage.upstream.asked;
+    const { length } = stage.upstream.requests;
     expect(routeOf(await ask(both))).toEqual(['acme/second#ant', 'models[0]']);
-    expect(stage.upstream.asked).toHaveLength(length + 1);
+    expect(stage.upstream.requests).toHaveLength(length + 1);
     stage.upstream.script('second', failing);
     expect((await ask(both)).status).toBe(502);
-    expect(stage.upstream.asked).toHaveLength(length + 3);
+    expect(stage.upstream.requests).toHaveLength(length + 3);
   });
 
   test('that take its place where preferences leave it no route', async () => {
@@ -183,7 +183,7 @@ describe('a model that does not answer has fallbacks', () => {
   test('which stay in the body for an upstream that is to have them', async () => {
     const answer = await ask({ model: 'acme/passes', models: ['their/model'] });
     expect(modelOf(answer)).toEqual([200, 'acme/passes']);
-    expect(stage.upstream.asked.at(-1)?.body['models']).toEqual(['their/model']);
+    expect(stage.upstream.requests.at(-1)?.body['models']).toEqual(['their/model']);
   });
 
   test('which are none for the count of tokens', async () => {
@@ -216,11 +216,11 @@ test.each<[body: object, status: number, param: string, words: RegExp]>([
     /model/,
   ],
 ])('fallbacks that cannot be meant are refused by name: %j', async (body, status, param, words) => {
-  const { length } = stage.upstream.asked;
+  const { length } = stage.upstream.requests;
   const { status: got, json } = await ask(body);
   expect([got, json.error.param]).toEqual([status, param]);
   expect(json.error.message).toMatch(words);
-  expect(stage.upstream.asked).toHaveLength(length);
+  expect(stage.upstream.requests).toHaveLength(length);
 });
 
 describe('the money of a call with fallbacks', () => {
@@ -272,7 +272,7 @@ describe('the money of a call with fallbacks', () => {
     const some = await stage.test.client({ credit: '0.09' });
     const answer = await ask({ ...both, max_tokens: 1_000, messages: [{ role: 'user', content: input }] }, some);
     expect(modelOf(answer)).toEqual([200, 'acme/second']);
-    const [first, second] = stage.upstream.asked.slice(-2);
+    const [first, second] = stage.upstream.requests.slice(-2);
     expect(first?.body['max_tokens']).toBeLessThan(500);
     expect(second?.body['max_tokens']).toBe(1_000);
     expect(answer.headers.get('x-max-tokens')).toBeNull();

@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
-const asked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 const post = (path: string, body: object = { contents }) => stage.client.call('POST', path, body);
 
 test.each([
@@ -71,9 +71,12 @@ describe('an upstream of the same style', () => {
     const id = headers.get('x-request-id') ?? '';
     expect(text).toBe(JSON.stringify({ ...answer, modelVersion: 'acme/gem', responseId: id }));
     expect(headers.get('x-ignored-fields')).toBe('new');
-    const { new: _, ...known } = body;
-    expect(asked()?.path).toBe('/v1beta/models/gemini-x:generateContent');
-    expect(asked()?.body).toEqual({ ...known, generationConfig: { ...body.generationConfig, maxOutputTokens: 1000 } });
+    const { new: _, ...fields } = body;
+    expect(lastRequest()?.path).toBe('/v1beta/models/gemini-x:generateContent');
+    expect(lastRequest()?.body).toEqual({
+      ...fields,
+      generationConfig: { ...body.generationConfig, maxOutputTokens: 1000 },
+    });
   });
 
   test('streams its bytes but for the name and the id, as events or as one array', async () => {
@@ -100,7 +103,7 @@ describe('an upstream of the same style', () => {
     await post('/v1beta/models/acme/gem:generateContent', {
       contents: [...contents, { role: 'model', parts: [thought, call] }, { role: 'user', parts: [result] }],
     });
-    expect(asked()?.body['contents']).toEqual([
+    expect(lastRequest()?.body['contents']).toEqual([
       ...contents,
       { role: 'model', parts: [{ ...call, thoughtSignature: 'skip_thought_signature_validator' }] },
       { role: 'user', parts: [result] },
@@ -112,7 +115,7 @@ describe('an upstream of the same style', () => {
     const tools = [{ google_search: {}, functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }];
     const { headers } = await post('/v1beta/models/acme/gem:generateContent', { contents, tools });
     expect(headers.get('x-tools-left-out')).toBe('googleSearch');
-    expect(asked()?.body['tools']).toEqual([{ functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }]);
+    expect(lastRequest()?.body['tools']).toEqual([{ functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }]);
   });
 
   test.each<[string, JsonObject, string]>([
@@ -144,7 +147,7 @@ test('a link is fetched for an upstream that has none, of the same style too', a
   const parts = [{ text: 'What?' }, { fileData: { fileUri: `${files_url}/a.pdf`, mimeType: 'application/pdf' } }];
   const { status } = await post('/v1beta/models/acme/gem:generateContent', { contents: [{ role: 'user', parts }] });
   expect(status).toBe(200);
-  expect(asked()?.body['contents']).toEqual([
+  expect(lastRequest()?.body['contents']).toEqual([
     {
       role: 'user',
       parts: [
@@ -171,7 +174,7 @@ test.each([
       const parts = [{ inline_data: { mime_type: 'image/png', data: sent } }, { text: 'What?' }];
       const { status } = await post(`/v1beta/models/${model}:generateContent`, { contents: [{ role: 'user', parts }] });
       expect(status).toBe(200);
-      expect(JSON.stringify(asked()?.body)).toContain(data);
+      expect(JSON.stringify(lastRequest()?.body)).toContain(data);
     }
   },
 );
@@ -189,7 +192,7 @@ test.each(['ID', 'files/ID', 'http://127.0.0.1:8080/v1beta/files/ID'])(
     const { status } = await post('/v1beta/models/acme/ant:generateContent', { contents: [{ role: 'user', parts }] });
     expect(status).toBe(200);
     const data = Buffer.from('%PDF-1.7\n%%EOF').toString('base64');
-    expect(asked()?.body['messages']).toMatchObject([
+    expect(lastRequest()?.body['messages']).toMatchObject([
       { content: [{ type: 'document', source: { media_type: 'application/pdf', data }, title: 'a.pdf' }] },
     ]);
   },
@@ -210,7 +213,7 @@ test('names with underscores, and one for a list of one, are read as the names o
     tool_config: { function_calling_config: { mode: 'any' } },
   });
   expect(status).toBe(200);
-  expect(asked()?.body).toMatchObject({
+  expect(lastRequest()?.body).toMatchObject({
     messages: [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hello' },
@@ -235,7 +238,7 @@ test('thoughts are shown to those who ask for them, with the signature to be sen
   expect(content.parts).toMatchObject([{ text: 'Hm.', thought: true }, { text: 'A' }]);
   expect(JSON.parse((await post(path)).text).candidates[0].content.parts).toEqual([{ text: 'A' }]);
   await post(path, { contents: [...contents, content, ...contents] });
-  expect(asked()?.body['messages']).toMatchObject([{}, { content: [thinking, { type: 'text', text: 'A' }] }, {}]);
+  expect(lastRequest()?.body['messages']).toMatchObject([{}, { content: [thinking, { type: 'text', text: 'A' }] }, {}]);
 });
 
 describe('an error', () => {
@@ -322,7 +325,7 @@ describe('the key in the query', () => {
       await expect.poll(async () => (await record()).status).toBe(200);
       expect((await record()).text).not.toContain(key);
       expect(lines.join('')).not.toContain(key);
-      expect(JSON.stringify(stage.upstream.asked)).not.toContain(key);
+      expect(JSON.stringify(stage.upstream.requests)).not.toContain(key);
     } finally {
       log.info = write;
     }

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
-import type { Asked } from '../helpers/chat-upstream.ts';
+import type { UpstreamRequest } from '../helpers/chat-upstream.ts';
 import { untilStill } from '../helpers/still.ts';
 import { completion, generated, hello, setStage, type Stage } from './setup.ts';
 
@@ -83,9 +83,9 @@ type Seen = {
   thinking: string;
   finish: string;
   raw: string;
-  error?: Told;
+  error?: ErrorBody;
 };
-type Told = { type: string; message: string; param?: string; code?: string };
+type ErrorBody = { type: string; message: string; param?: string; code?: string };
 
 async function ask(style: Style, stream: boolean, more: object = {}): Promise<Seen> {
   const body = { model: 'acme/gem', messages: hello, max_tokens: 100, ...(stream && { stream }), ...more };
@@ -93,11 +93,11 @@ async function ask(style: Style, stream: boolean, more: object = {}): Promise<Se
   const { status, headers, text: raw } = answer;
   const seen = { status, headers, id: headers.get('x-request-id') ?? '', raw };
   const { error } = answer.json;
-  if (answer.status !== 200) return { ...seen, text: '', thinking: '', finish: '', error: error as Told };
+  if (answer.status !== 200) return { ...seen, text: '', thinking: '', finish: '', error: error as ErrorBody };
   return { ...seen, ...(stream ? streamed(style, answer.text) : whole(style, JSON.parse(answer.text))) };
 }
 
-type Read = { text: string; thinking: string; finish: string; error?: Told };
+type Read = { text: string; thinking: string; finish: string; error?: ErrorBody };
 
 type Block = { type: string; text?: string; thinking?: string };
 type Message = { content?: string; reasoning_content?: string };
@@ -132,7 +132,7 @@ const sse = (...chunks: unknown[]) => chunks.map((chunk) => `data: ${JSON.string
 /** The same answer, whole or in a chunk for each of its parts, as the upstream was asked. */
 const answering =
   (parts: object[], usage?: object, more?: object) =>
-  ({ path }: Asked) => {
+  ({ path }: UpstreamRequest) => {
     const last = generated([{ text: '' }], usage, more);
     const chunks = parts.map((part) => generated([part], { promptTokenCount: 10, totalTokenCount: 10 }, {}));
     if (!path.includes('stream')) return { json: generated(parts, usage, more) };
@@ -160,13 +160,13 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
     expect(seen.finish).toBe(style === 'completions' ? 'stop' : 'end_turn');
     expect(seen.raw).not.toContain('gemini-x');
     expect(await costOf(seen.id)).toBe('0.000880'); // 100 × 2 + 900 × 0.2 + 50 × 10 millionths
-    const asked = stage.upstream.asked.at(-1);
-    expect(asked?.path).toBe(
+    const request = stage.upstream.requests.at(-1);
+    expect(request?.path).toBe(
       stream ? '/v1beta/models/gemini-x:streamGenerateContent?alt=sse' : '/v1beta/models/gemini-x:generateContent',
     );
-    expect(asked?.headers['x-goog-api-key']).toBe('sk-upstream-secret-0123456789');
-    expect(asked?.headers.authorization).toBeUndefined();
-    expect(asked?.body).toEqual({
+    expect(request?.headers['x-goog-api-key']).toBe('sk-upstream-secret-0123456789');
+    expect(request?.headers.authorization).toBeUndefined();
+    expect(request?.body).toEqual({
       contents: [{ role: 'user', parts: [{ text: 'Hello' }] }],
       generationConfig: { maxOutputTokens: 100 },
     });
@@ -175,11 +175,11 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
   test('gets a 400 for a prompt that is blocked with status 200, pays nothing, and no other route is tried', async () => {
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 10 } };
     stage.upstream.script('gemini-y', stream ? { stream: sse(blocked) } : { json: blocked });
-    const asked = stage.upstream.asked.length;
+    const requests_before = stage.upstream.requests.length;
     const seen = await ask(style, stream, { model: 'acme/first-gem' });
     expect(seen).toMatchObject({ status: 400, error: { type: 'invalid_request' } });
     expect(seen.error?.message).toContain('SAFETY');
-    expect(stage.upstream.asked).toHaveLength(asked + 1);
+    expect(stage.upstream.requests).toHaveLength(requests_before + 1);
     expect(await costOf(seen.id)).toBe('0.000000');
   });
 
@@ -273,7 +273,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
             { type: 'document', source: { type: 'url', url: `${files_url}/a.pdf` }, title: 'a.pdf' },
           ];
     expect(await ask(style, stream, { messages: [{ role: 'user', content }] })).toMatchObject({ text: 'a dot' });
-    expect(stage.upstream.asked.at(-1)?.body['contents']).toEqual([
+    expect(stage.upstream.requests.at(-1)?.body['contents']).toEqual([
       {
         role: 'user',
         parts: [
@@ -288,7 +288,7 @@ describe.each(cells)('a caller of %s style, streamed: %s', (style, stream) => {
 });
 
 describe('an image link of a chat request', () => {
-  const picture = (url: string) => [{ role: 'user', content: [image(url)] }];
+  const imageMessage = (url: string) => [{ role: 'user', content: [image(url)] }];
   const param = 'messages[0].content[0].image_url.url';
   /** By a name: no upstream is given an address that is not public. */
   const named_url = () => files_url.replace('127.0.0.1', 'files.example');
@@ -298,16 +298,16 @@ describe('an image link of a chat request', () => {
     ['/page', 'does not lead to an image'],
     ['/large', 'larger than'],
   ])('to %s gets a 400 that names the field', async (path, problem) => {
-    const asked = stage.upstream.asked.length;
-    const seen = await ask('completions', false, { messages: picture(files_url + path) });
+    const requests_before = stage.upstream.requests.length;
+    const seen = await ask('completions', false, { messages: imageMessage(files_url + path) });
     expect(seen).toMatchObject({ status: 400, error: { type: 'invalid_request', param } });
     expect(seen.error?.message).toContain(problem);
-    expect(stage.upstream.asked).toHaveLength(asked);
+    expect(stage.upstream.requests).toHaveLength(requests_before);
   });
 
   test('goes through to a route whose upstream fetches links itself', async () => {
     stage.upstream.script('second', { json: completion('seen') });
-    const messages = picture(`${named_url()}/none`);
+    const messages = imageMessage(`${named_url()}/none`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
   });
 
@@ -316,7 +316,7 @@ describe('an image link of a chat request', () => {
 
   test('that takes too long blames no route: the next one is tried, and a caller who disconnects meanwhile gets a 499 in its record', async () => {
     stage.upstream.script('second', { json: completion('seen') });
-    const messages = picture(`${named_url()}/never`);
+    const messages = imageMessage(`${named_url()}/never`);
     expect(await ask('completions', false, { model: 'acme/first-gem', messages })).toMatchObject({ text: 'seen' });
     const leave = new AbortController();
     const left = fetch(`${stage.test.url}/v1/chat/completions`, {
@@ -336,29 +336,29 @@ describe('an image link of a chat request', () => {
     const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'acme/quick-gem', messages: picture(`${files_url}/never`) }),
+      body: JSON.stringify({ model: 'acme/quick-gem', messages: imageMessage(`${files_url}/never`) }),
     });
     expect(response.status).toBe(504);
     expect(response.headers.get('x-should-retry')).toBeNull();
   });
 
   test('is refused when there are too many of them', async () => {
-    const [picture_part] = picture(`${files_url}/a.png`)[0]?.content ?? [];
-    const content = Array.from({ length: 33 }, () => picture_part);
+    const [image_part] = imageMessage(`${files_url}/a.png`)[0]?.content ?? [];
+    const content = Array.from({ length: 33 }, () => image_part);
     const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
     expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[32].image_url.url' } });
   });
 
   test('is refused when its files are too large together', async () => {
-    const [picture_part] = picture(`${files_url}/medium`)[0]?.content ?? [];
-    const content = Array.from({ length: 4 }, () => picture_part);
+    const [image_part] = imageMessage(`${files_url}/medium`)[0]?.content ?? [];
+    const content = Array.from({ length: 4 }, () => image_part);
     const seen = await ask('completions', false, { messages: [{ role: 'user', content }] });
     expect(seen).toMatchObject({ status: 400, error: { param: 'messages[0].content[3].image_url.url' } });
   });
 
   test('is refused when its address is not permitted', async () => {
     const strict = await setStage();
-    const body = { model: 'acme/gem', messages: picture(`${files_url}/a.png`) };
+    const body = { model: 'acme/gem', messages: imageMessage(`${files_url}/a.png`) };
     const refused = await strict.client.call('POST', '/v1/chat/completions', body);
     expect([refused.status, refused.json.error.param]).toEqual([400, param]);
     expect(refused.json.error.message).toContain('reachable from the internet');
@@ -374,7 +374,7 @@ test('the upstream counts tokens in either style that counts, and links are coun
   };
   stage.upstream.script('gemini-x', { json: { totalTokens: 42 } });
   expect(await count('Hello')).toBe(42);
-  expect(stage.upstream.asked.at(-1)).toMatchObject({
+  expect(stage.upstream.requests.at(-1)).toMatchObject({
     path: '/v1beta/models/gemini-x:countTokens',
     body: {
       generateContentRequest: {
@@ -384,9 +384,9 @@ test('the upstream counts tokens in either style that counts, and links are coun
       },
     },
   });
-  const asked = stage.upstream.asked.length;
+  const requests_before = stage.upstream.requests.length;
   expect(await count([{ type: 'image', source: { type: 'url', url: `${files_url}/a.png` } }])).toBeGreaterThan(1_000);
-  expect(stage.upstream.asked).toHaveLength(asked);
+  expect(stage.upstream.requests).toHaveLength(requests_before);
 });
 
 test('candidates of one response become choices and are counted together', async () => {
@@ -399,7 +399,7 @@ test('candidates of one response become choices and are counted together', async
     { index: 1, message: { content: 'B' } },
   ]);
   expect(answer.headers.get('x-cost-amount')).toBe('0.000080');
-  expect(stage.upstream.asked.at(-1)?.body['generationConfig']).toMatchObject({ candidateCount: 2 });
+  expect(stage.upstream.requests.at(-1)?.body['generationConfig']).toMatchObject({ candidateCount: 2 });
   expect(await ask('completions', true, { n: 2 })).toMatchObject({ status: 400, error: { param: 'n' } });
 });
 
@@ -447,7 +447,7 @@ const image = (url: string) => ({ type: 'image_url', image_url: { url } });
 
 test('linked files share the memory quota until they are sent, and one account leaves half of it to others', async () => {
   stage.upstream.script('gemini-z', 'hang');
-  const reached = () => stage.upstream.asked.filter(({ path }) => path.includes('gemini-z')).length;
+  const reached = () => stage.upstream.requests.filter(({ path }) => path.includes('gemini-z')).length;
   const leave = new AbortController();
   const call = (key: string) => {
     const content = ['?1', '?2', '?3'].map((query) => image(`${files_url}/medium${query}`));

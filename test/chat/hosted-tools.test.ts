@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
-import { begun, response, said } from './responses-streams.ts';
+import { begun, response, messageItem } from './responses-streams.ts';
 import { completion, generated, hello, message, setStage, type Stage } from './setup.ts';
 import { event, messageStart } from './streams.ts';
 
@@ -65,7 +65,7 @@ const messages = (body: object, client = stage.client): Promise<Answered> =>
   client.call('POST', '/v1/messages', { model: 'acme/seek', max_tokens: 100, messages: hello, ...body });
 const responses = (body: object, client = stage.client): Promise<Answered> =>
   client.call('POST', '/v1/responses', { model: 'acme/native', input: 'Hello', ...body });
-const lastBody = () => stage.upstream.asked.at(-1)?.body;
+const lastBody = () => stage.upstream.requests.at(-1)?.body;
 
 /** An answer of messages style after so many searches. */
 const searched = (web_search_requests: number) => ({
@@ -139,12 +139,12 @@ describe('a search of the messages style', () => {
 
   test('is charged in a stream, by the upstream’s count at its end', async () => {
     const search = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} };
-    const found = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
+    const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
     const begin = [
       messageStart({ input_tokens: 100, output_tokens: 1 }),
       event({ type: 'content_block_start', index: 0, content_block: search }),
       event({ type: 'content_block_stop', index: 0 }),
-      event({ type: 'content_block_start', index: 1, content_block: found }),
+      event({ type: 'content_block_start', index: 1, content_block: result }),
       event({ type: 'content_block_stop', index: 1 }),
     ];
     const end = (web_search_requests: number) => [
@@ -177,7 +177,7 @@ describe('the search of Claude Code, a call of its own with the tool alone', () 
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Perform a web search for the query: q' }] }],
     tools: [{ ...web, max_uses: 8 }],
   };
-  const found = [{ type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'x' }];
+  const results = [{ type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'x' }];
   const stream = [
     messageStart({ input_tokens: 100, output_tokens: 1 }),
     event({
@@ -189,7 +189,7 @@ describe('the search of Claude Code, a call of its own with the tool alone', () 
     event({
       type: 'content_block_start',
       index: 1,
-      content_block: { type: 'web_search_tool_result', tool_use_id: 's', content: found },
+      content_block: { type: 'web_search_tool_result', tool_use_id: 's', content: results },
     }),
     event({ type: 'content_block_stop', index: 1 }),
     event({
@@ -204,7 +204,7 @@ describe('the search of Claude Code, a call of its own with the tool alone', () 
     stage.upstream.script('seek-x', { stream });
     const answer = await messages(body);
     expect(lastBody()).toMatchObject({ tools: [{ ...web, max_uses: 8 }] });
-    expect(answer.text).toContain(JSON.stringify(found));
+    expect(answer.text).toContain(JSON.stringify(results));
     expect(await recordOf(answer)).toMatchObject({ cost: { exact: '0.010400' } });
   });
 
@@ -230,7 +230,7 @@ describe('hosted tools of the responses style', () => {
   const search = (type: string) => ({ type: 'web_search_call', id: 'ws', status: 'completed', action: { type } });
   const code = (container_id: string) => ({ type: 'code_interpreter_call', id: 'ci', container_id, code: '1' });
   const tools = [{ type: 'web_search' }, { type: 'code_interpreter', container: { type: 'auto' } }];
-  const output = [search('search'), search('open_page'), search('search'), code('a'), code('a'), said('Found.')];
+  const output = [search('search'), search('open_page'), search('search'), code('a'), code('a'), messageItem('Found.')];
 
   test.each([
     [{}, 5],
@@ -263,7 +263,7 @@ describe('hosted tools of the responses style', () => {
     { type: 'code_interpreter', container: { type: 'auto', file_ids: ['file_of_another'] } },
     { type: 'file_search', vector_store_ids: ['vs_of_another'] },
   ])('that would read what lies in the account are left out: %j', async (tool) => {
-    stage.upstream.script('native-x', { json: response([said('x')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('x')]) });
     const answer = await responses({ tools: [tool] });
     expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, tool.type]);
   });
@@ -280,7 +280,7 @@ describe('searches of Perplexity', () => {
     tool_calls_details: { search_web: { invocation: 3, cost_usd: 0.0075 } },
     cost: { currency: 'USD', input_cost: 0.1, output_cost: 0.1, tool_calls_cost: 0.0075, total_cost: 0.2075 },
   };
-  const done = { ...response([results, said('Found.')]), usage };
+  const done = { ...response([results, messageItem('Found.')]), usage };
   const ask = (body: object) => responses({ model: 'acme/sonar', tools, ...body });
 
   test('are charged as its usage counts them, and its costs stay here', async () => {
@@ -294,24 +294,24 @@ describe('searches of Perplexity', () => {
   });
 
   test('are charged in a stream, and by their items in one that breaks off', async () => {
-    const found = event({ type: 'response.output_item.done', sequence_number: 2, output_index: 0, item: results });
+    const done_event = event({ type: 'response.output_item.done', sequence_number: 2, output_index: 0, item: results });
     const partial = { total_tokens: 3, cost: { total_cost: 0.1 } };
     const half = event({ type: 'response.reasoning.search_results', sequence_number: 1, results: [], usage: partial });
     const ended = event({ type: 'response.completed', sequence_number: 9, response: done });
-    stage.upstream.script('perplexity/sonar', { stream: [...begun(), half, found, ended] });
+    stage.upstream.script('perplexity/sonar', { stream: [...begun(), half, done_event, ended] });
     const whole = await ask({ stream: true });
     expect(whole.text).not.toContain('cost');
     expect(await recordOf(whole)).toMatchObject({ tools: { calls: { web_search: 3 } }, cost: { exact: '0.030110' } });
-    stage.upstream.script('perplexity/sonar', { stream: [...begun(), half, found], then: 'cut' });
+    stage.upstream.script('perplexity/sonar', { stream: [...begun(), half, done_event], then: 'cut' });
     expect(await recordOf(await ask({ stream: true }))).toMatchObject({ tools: { calls: { web_search: 1 } } });
   });
 
   test('are not offered to callers of another style, whose calls reach it all the same', async () => {
-    stage.upstream.script('perplexity/sonar', { json: response([said('Hi')]) });
+    stage.upstream.script('perplexity/sonar', { json: response([messageItem('Hi')]) });
     const body = { model: 'acme/sonar', messages: hello, response_format: { type: 'json_object' } };
     const answer = await stage.client.call('POST', '/v1/chat/completions', body);
     expect(answer.status).toBe(200);
-    expect(stage.upstream.asked.at(-1)?.path).toBe('/v1/responses');
+    expect(stage.upstream.requests.at(-1)?.path).toBe('/v1/responses');
     expect(lastBody()).not.toHaveProperty('text');
     expect(lastBody()).toMatchObject({ instructions: expect.stringContaining('JSON object only'), store: false });
   });
@@ -329,8 +329,8 @@ describe('the hold of a call with hosted tools', () => {
   test('never lets parallel calls spend more than the balance', async () => {
     stage.upstream.script('seek-x', { json: searched(2) });
     const client = await stage.test.client({ credit: '0.300000' });
-    const asked = Array.from({ length: 20 }, () => messages({ tools: [{ ...web, max_uses: 2 }] }, client));
-    const answers = await Promise.all(asked);
+    const calls = Array.from({ length: 20 }, () => messages({ tools: [{ ...web, max_uses: 2 }] }, client));
+    const answers = await Promise.all(calls);
     const paid = answers.filter(({ status }) => status === 200).length;
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 402]));
     const { balance, held } = (await client.call('GET', '/v1/balance')).json;

@@ -32,7 +32,7 @@ const models: { readonly [style in UpstreamStyle]: string } = {
   gemini: 'acme/gem',
   responses: 'acme/native',
 };
-const picture: Called = { name: 'make_image', input: { prompt: 'a red bicycle' } };
+const image_call: Called = { name: 'make_image', input: { prompt: 'a red bicycle' } };
 const tools = [{ type: 'image_generation', size: '512x512', quality: 'auto' }];
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ beforeEach(() => stage.test.configure(yamlOf(stage.upstream, more())));
 afterEach(() => expectExactBooks(stage.test.app));
 afterAll(() => stage.stop());
 
-function script(style: UpstreamStyle, stream: boolean, all: Called[] = [picture]): void {
+function script(style: UpstreamStyle, stream: boolean, all: Called[] = [image_call]): void {
   stage.upstream.script(upstream_models[style], calls(style, stream, all), says(style, stream, 'Here it is.'));
 }
 
@@ -55,7 +55,7 @@ const ask = (
 
 type Item = { type: string; status: string; result?: string | null; revised_prompt?: string; size?: string };
 const outputOf = (answer: Answered) => (JSON.parse(answer.text) as { output: Item[] }).output;
-const lastBody = () => JSON.stringify(stage.upstream.asked.at(-1)?.body);
+const lastBody = () => JSON.stringify(stage.upstream.requests.at(-1)?.body);
 
 type ListedTask = { id: string; status: string; model: string; metadata: object; cost: { exact: string } };
 
@@ -102,7 +102,7 @@ describe('an image', () => {
   });
 
   test('beyond the number of the operator is not made, and the model is told', async () => {
-    script('messages', false, [picture, picture]);
+    script('messages', false, [image_call, image_call]);
     const output = outputOf(await ask('acme/ant'));
     expect(output.map(({ type, status }) => [type, status])).toEqual([
       ['image_generation_call', 'completed'],
@@ -123,7 +123,7 @@ describe('an image', () => {
   });
 
   test('whose run fails costs nothing, and the call goes on', async () => {
-    script('completions', false, [{ ...picture, input: { prompt: '[[fail]]' } }]);
+    script('completions', false, [{ ...image_call, input: { prompt: '[[fail]]' } }]);
     const answer = await ask('acme/oai');
     expect(outputOf(answer)).toMatchObject([{ status: 'failed' }, { type: 'message' }]);
     expect(await lastTask()).toMatchObject({ status: 'failed', cost: { exact: '0.000000' } });
@@ -147,12 +147,12 @@ describe('an image', () => {
   test('is forced where the caller’s choice forces it', async () => {
     script('completions', false);
     await ask('acme/oai', { more: { tool_choice: { type: 'image_generation' } } });
-    expect(stage.upstream.asked.at(-2)?.body['tool_choice']).toMatchObject({ function: { name: 'make_image' } });
+    expect(stage.upstream.requests.at(-2)?.body['tool_choice']).toMatchObject({ function: { name: 'make_image' } });
   });
 
   test('is not made again by another route where the first fails behind it, nor by a client that repeats', async () => {
     const before = await lastTask();
-    stage.upstream.script('first', calls('completions', false, [picture]), { status: 500, json: {} });
+    stage.upstream.script('first', calls('completions', false, [image_call]), { status: 500, json: {} });
     stage.upstream.script('second', says('messages', false, 'Anew.'));
     const answer = await ask('acme/two');
     expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([502, 'false']);
@@ -166,7 +166,7 @@ describe('an image', () => {
 
   test('whose caller leaves goes on as its task, and is found there', async () => {
     const before = (await lastTask())?.id;
-    script('completions', true, [{ ...picture, input: { prompt: '[[delay 1s]]' } }]);
+    script('completions', true, [{ ...image_call, input: { prompt: '[[delay 1s]]' } }]);
     const gone = new AbortController();
     const headers = { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'acme/oai', input: 'Draw', tools, stream: true });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generated } from './setup.ts';
-import { response, said } from './responses-streams.ts';
+import { response, messageItem } from './responses-streams.ts';
 import { chunk, done, event, messageStart } from './streams.ts';
 
 /**
@@ -219,7 +219,7 @@ const frames: { readonly [style in Style]: (plan: Plan) => Frames } = {
     word: (delta) => event({ type: 'response.output_text.delta', ...place, delta }),
     finish: event({
       type: 'response.completed',
-      response: response([said(plan.words.join(''))], { usage: responsesUsage(plan) }),
+      response: response([messageItem(plan.words.join(''))], { usage: responsesUsage(plan) }),
     }),
     usage: '',
     end: '',
@@ -253,6 +253,6 @@ const wholes: { readonly [style in Style]: (plan: Plan) => object } = {
     stop_sequence: null,
     usage: { ...messagesInput(plan), output_tokens: thoughts + words.length },
   }),
-  responses: (plan) => response([said(plan.words.join(''))], { usage: responsesUsage(plan) }),
+  responses: (plan) => response([messageItem(plan.words.join(''))], { usage: responsesUsage(plan) }),
   gemini: (plan) => generated([{ text: plan.words.join('') }], geminiUsage(plan)),
 };

@@ -117,10 +117,10 @@ test.each([true, false])(
     });
     const before = callersGone();
     const messages = [{ role: 'user', content: 'x'.repeat(4_000_000 - 14) }];
-    const asked = left(client, { model: 'acme/oai', stream, messages }, leave.signal).catch(() => 'left');
+    const call = left(client, { model: 'acme/oai', stream, messages }, leave.signal).catch(() => 'left');
     await script.promise;
     leave.abort();
-    expect(await asked).toBe('left');
+    expect(await call).toBe('left');
     await expect.poll(callersGone).toBe(before + 1);
     noticed.resolve();
     const { status, cost } = await recordOf(client);
@@ -142,14 +142,14 @@ test.each<[string, Script]>([
     const begun = Promise.withResolvers<void>();
     stage.upstream.script('first', () => (begun.resolve(), script));
     stage.upstream.script('second', { stream: messagesStream(['paid twice']) });
-    const before = stage.upstream.asked.length;
-    const asked = left(client, { model: 'acme/two', stream: true }, leave.signal).catch(() => 'left');
+    const before = stage.upstream.requests.length;
+    const call = left(client, { model: 'acme/two', stream: true }, leave.signal).catch(() => 'left');
     await begun.promise;
     leave.abort();
-    expect(await asked).toBe('left');
+    expect(await call).toBe('left');
     const record = await recordOf(client);
     expect(record).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
-    expect(stage.upstream.asked).toHaveLength(before + 1);
+    expect(stage.upstream.requests).toHaveLength(before + 1);
     await expect.poll(() => stage.upstream.open()).toBe(0);
   },
 );
@@ -158,10 +158,10 @@ test("a whole response that never comes ends with its route's total time, and ho
   const client = await stage.test.client();
   const leave = new AbortController();
   stage.upstream.script('first', 'hang');
-  const asked = left(client, { model: 'acme/two' }, leave.signal).catch(() => 'left');
+  const call = left(client, { model: 'acme/two' }, leave.signal).catch(() => 'left');
   await expect.poll(() => stage.upstream.open()).toBe(1);
   leave.abort();
-  await asked;
+  await call;
   expect(Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBeGreaterThan(0);
   expect(stage.test.app.limits.chat_calls.state.in_use).toBe(1);
   expect(await recordOf(client)).toMatchObject({ status: 499, cost: 0n, attempts: [{ outcome: 'failed' }] });
@@ -177,10 +177,10 @@ test.each([true, false])(
     stage.upstream.script('thinker', stream ? { stream: [chunk({ content: 'Word' })], then: 'hang' } : 'hang');
     const leave = new AbortController();
     const messages = [{ role: 'user', content: 'x'.repeat(4_000 - 14) }];
-    const asked = left(client, { model: 'acme/thinker', stream, messages }, leave.signal, node.url);
-    asked.catch(() => undefined);
+    const call = left(client, { model: 'acme/thinker', stream, messages }, leave.signal, node.url);
+    call.catch(() => undefined);
     await expect.poll(() => stage.upstream.open()).toBe(1);
-    if (stream) await (await asked).body?.getReader().read();
+    if (stream) await (await call).body?.getReader().read();
     leave.abort();
     await expect.poll(() => node.app.limits.chat_calls.state.in_use).toBe(1);
     const begun_at = performance.now();

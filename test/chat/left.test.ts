@@ -118,13 +118,13 @@ async function leaveAt(client: Client, style: Style, stream: boolean, name: stri
   const journal = upstream.expect(name, plan);
   const leave = new AbortController();
   const model = `left/${name}`;
-  const asked = fetch(`${app.url}/v1/${paths[style]}`, {
+  const call = fetch(`${app.url}/v1/${paths[style]}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(bodyOf(style, model, stream, plan.written_for_an_hour !== undefined)),
     signal: leave.signal,
   });
-  asked.catch(() => undefined);
+  call.catch(() => undefined);
   await journal.reached.promise;
   await sleep(read_ms);
   leave.abort();
@@ -150,8 +150,12 @@ describe.each(rows)('a $style upstream with stream $stream and reasoning $reason
     expect(bill.input).toBe(input_tokens);
     expect(Number(record.cost)).toBe(bill.input + bill.output);
     // The last event of the responses style tells of the end and of the usage.
-    const is_told = stream && style === 'responses' && (point === 'finish reason' || point === 'usage');
-    expect(record).toMatchObject({ status: is_told ? 200 : 499, output_tokens: bill.output, upstream: 'answered' });
+    const ends_in_stream = stream && style === 'responses' && (point === 'finish reason' || point === 'usage');
+    expect(record).toMatchObject({
+      status: ends_in_stream ? 200 : 499,
+      output_tokens: bill.output,
+      upstream: 'answered',
+    });
     const { balance, held } = (await client.call('GET', '/v1/balance')).json;
     expect(held.exact).toBe('0.000000');
     expect(Number(balance.exact)).toBeCloseTo(100 - (bill.input + bill.output) / 1_000_000, 6);

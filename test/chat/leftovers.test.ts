@@ -10,14 +10,14 @@ import { chunk, completionsStream, done, usageChunk } from './streams.ts';
 
 /** The leftovers of a call: its record and its usage stay, its body does not. */
 
-const said_bytes = 4_000_000;
+const answer_bytes = 4_000_000;
 
 let stage: Stage;
 let site: Server;
 
 beforeAll(async () => {
   stage = await setStage({ env: { MEDLEY_ALLOW_PRIVATE: '1' } });
-  const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(said_bytes)]);
+  const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(answer_bytes)]);
   site = createServer((_request, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
 });
@@ -90,17 +90,17 @@ test.each([',"usage":null', ', "usage": null'])(
   'a caller that did not request usage gets none when the upstream sends %s',
   async (sign) => {
     const withSign = (part: string) => part.replace(/\}\n\n$/, `${sign}}\n\n`);
-    const said = chunk({ content: 'they write ,"usage":null' });
+    const text_chunk = chunk({ content: 'they write ,"usage":null' });
     const parts = [
       withSign(chunk({ role: 'assistant', content: '' })),
-      withSign(said),
+      withSign(text_chunk),
       withSign(chunk({}, {}, 'stop')),
     ];
     stage.upstream.script('gpt-x', { stream: [...parts, usageChunk(10, 5), done] });
-    const plain = [chunk({ role: 'assistant', content: '' }), said, chunk({}, {}, 'stop'), done].join('');
+    const plain = [chunk({ role: 'assistant', content: '' }), text_chunk, chunk({}, {}, 'stop'), done].join('');
     expect(withUpstreamIds((await stream({ model: 'acme/oai' })).text)).toBe(plain.replaceAll('gpt-x', 'acme/oai'));
-    const asked = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
-    expect(withUpstreamIds(asked.text)).toBe(
+    const text = await stream({ model: 'acme/oai', stream_options: { include_usage: true } });
+    expect(withUpstreamIds(text.text)).toBe(
       [...parts, usageChunk(10, 5), done].join('').replaceAll('gpt-x', 'acme/oai'),
     );
   },
@@ -108,9 +108,9 @@ test.each([',"usage":null', ', "usage": null'])(
 
 test('a caller that did not request usage gets none from the sandbox', async () => {
   expect((await stream({ model: 'sandbox/chat' })).text).not.toContain('usage');
-  const asked = await stream({ model: 'sandbox/chat', stream_options: { include_usage: true } });
-  expect(asked.text).toContain('"usage":null');
-  expect(lastChunk(asked.text)).toMatchObject({ choices: [], usage: { prompt_tokens: expect.any(Number) } });
+  const text = await stream({ model: 'sandbox/chat', stream_options: { include_usage: true } });
+  expect(text.text).toContain('"usage":null');
+  expect(lastChunk(text.text)).toMatchObject({ choices: [], usage: { prompt_tokens: expect.any(Number) } });
 });
 
 setFlagsFromString('--expose-gc');
@@ -157,15 +157,15 @@ test.each(['acme/oai', 'acme/ant', 'acme/gem'])(
         model,
         stream: true,
         max_tokens: 9,
-        messages: [{ role: 'user', content: model === 'acme/gem' ? [link] : 'a b '.repeat(said_bytes / 4) }],
+        messages: [{ role: 'user', content: model === 'acme/gem' ? [link] : 'a b '.repeat(answer_bytes / 4) }],
       }),
     );
     const first = await ask(body, model); // what is made once is made
-    stage.upstream.asked.length = 0;
+    stage.upstream.requests.length = 0;
     const before = memory();
     const sockets = [first];
     for (let i = 0; i < count; i++) sockets.push(await ask(body, model));
-    stage.upstream.asked.length = 0;
+    stage.upstream.requests.length = 0;
     await expect.poll(() => memory() - before, { timeout: 120_000, interval: 200 }).toBeLessThan(count * 1_000_000);
     for (const socket of sockets) socket.destroy();
     await expect.poll(() => stage.upstream.open()).toBe(0);

@@ -73,15 +73,15 @@ const response = {
   usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
 };
 
-type Ask = (model: string, part: object, more?: object) => Promise<Answered>;
+type SendPart = (model: string, part: object, more?: object) => Promise<Answered>;
 const ask = (path: string, body: object) => stage.client.call('POST', path, body);
-const completions: Ask = (model, part, more) =>
+const completions: SendPart = (model, part, more) =>
   ask('/v1/chat/completions', { model, messages: [{ role: 'user', content: [part] }], ...more });
-const messages: Ask = (model, part, more) =>
+const messages: SendPart = (model, part, more) =>
   ask('/v1/messages', { model, max_tokens: 100, messages: [{ role: 'user', content: [part] }], ...more });
-const responses: Ask = (model, part, more) =>
+const responses: SendPart = (model, part, more) =>
   ask('/v1/responses', { model, input: [{ role: 'user', content: [part] }], ...more });
-const count: Ask = (model, part) =>
+const count: SendPart = (model, part) =>
   ask('/v1/messages/count_tokens', { model, messages: [{ role: 'user', content: [part] }] });
 
 const refused_links = [
@@ -102,7 +102,7 @@ const refused_links = [
 ];
 
 /** Each style with every place that a link may stand in. */
-const places: [name: string, ask: Ask, model: string, part: (url: string) => object, param: string][] = [
+const places: [name: string, ask: SendPart, model: string, part: (url: string) => object, param: string][] = [
   ['completions image', completions, 'far', (url) => ({ type: 'image_url', image_url: { url } }), 'image_url.url'],
   ['completions image as text', completions, 'far', (url) => ({ type: 'image_url', image_url: url }), 'image_url'],
   ['completions video', completions, 'far', (url) => ({ type: 'video_url', video_url: { url } }), 'video_url.url'],
@@ -131,7 +131,7 @@ const places: [name: string, ask: Ask, model: string, part: (url: string) => obj
 ];
 
 test('a list of images beside the words is links as well, and so are servers of tools that a conversation defines', async () => {
-  const before = stage.upstream.asked.length;
+  const before = stage.upstream.requests.length;
   const url = 'http://169.254.169.254/a.png';
   const images = { model: 'acme/far', messages: [{ role: 'user', content: 'Look', images: [url] }] };
   expect((await ask('/v1/chat/completions', images)).json.error.param).toBe('messages[0].images[0]');
@@ -139,16 +139,16 @@ test('a list of images beside the words is links as well, and so are servers of 
   const added = { type: 'tool_addition', tool: { type: 'tool_definition', definition } };
   const { json } = await messages('acme/ant', added);
   expect(json.error.param).toBe('messages[0].content[0].tool.definition.server.url');
-  expect(stage.upstream.asked).toHaveLength(before);
+  expect(stage.upstream.requests).toHaveLength(before);
 });
 
-describe.each(places)('a link in %s', (_, asked, model, part, param) => {
+describe.each(places)('a link in %s', (_, send, model, part, param) => {
   test.each(refused_links)('to %s is refused and reaches no upstream', async (url) => {
     if (param === 'file.file_data' && url === '/etc/passwd') return; // bytes, for all we know
-    const before = stage.upstream.asked.length;
-    const { status, json } = await asked(`acme/${model}`, part(url));
+    const before = stage.upstream.requests.length;
+    const { status, json } = await send(`acme/${model}`, part(url));
     expect([status, json.error.param]).toEqual([400, expect.stringMatching(new RegExp(`content\\[0\\]\\.${param}$`))]);
-    expect(stage.upstream.asked).toHaveLength(before);
+    expect(stage.upstream.requests).toHaveLength(before);
   });
 });
 
@@ -186,18 +186,18 @@ test('the arguments and schemas of tools are not treated as links', async () => 
   };
   expect((await ask('/v1/chat/completions', body)).status).toBe(200);
   const use = { type: 'tool_use', id: 'a', name: 'open', input: { url } };
-  const said = [
+  const turns = [
     { role: 'user', content: 'Open it' },
     { role: 'assistant', content: [use] },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: url }] },
   ];
-  expect((await ask('/v1/messages', { model: 'acme/ant', max_tokens: 10, messages: said })).status).toBe(200);
+  expect((await ask('/v1/messages', { model: 'acme/ant', max_tokens: 10, messages: turns })).status).toBe(200);
 });
 
 test('the setting links: pass sends links to the upstream unchanged unless their address is private', async () => {
   const part = { type: 'image_url', image_url: { url: 'https://example.com/a.png?b=c', detail: 'low' } };
   expect((await completions('acme/far', part)).status).toBe(200);
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ messages: [{ content: [part] }] });
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ messages: [{ content: [part] }] });
   // `net.allow` is what this service may fetch; the upstream is told nothing about it.
   const literal = { type: 'image_url', image_url: { url: files_url.replace('files.example', '127.0.0.1') } };
   expect((await completions('acme/far', literal)).status).toBe(400);
@@ -216,7 +216,7 @@ test('the setting links: refuse accepts no links at all', async () => {
 describe("a provider in the operator's own network gets a file instead of a link", () => {
   const image = png.toString('base64');
   const document = pdf.toString('base64');
-  const fetched: [name: string, ask: Ask, model: string, part: (url: string) => object, sent: object][] = [
+  const fetched: [name: string, ask: SendPart, model: string, part: (url: string) => object, sent: object][] = [
     [
       'an image of completions',
       completions,
@@ -272,21 +272,21 @@ describe("a provider in the operator's own network gets a file instead of a link
     ],
   ];
 
-  test.each(fetched)('for %s', async (_, asked, model, part, sent) => {
-    const { status } = await asked(`acme/${model}`, part(files_url));
+  test.each(fetched)('for %s', async (_, send, model, part, sent) => {
+    const { status } = await send(`acme/${model}`, part(files_url));
     expect(status).toBe(200);
-    const { body } = stage.upstream.asked.at(-1) ?? {};
+    const { body } = stage.upstream.requests.at(-1) ?? {};
     const turns = (body?.['messages'] ?? body?.['input']) as { content: unknown[] }[];
     expect(turns[0]?.content).toEqual([sent]);
   });
 
   test('after the resolved address is checked, too', async () => {
-    const before = stage.upstream.asked.length;
+    const before = stage.upstream.requests.length;
     const part = { type: 'image_url', image_url: { url: 'http://inside.example/a.png' } };
     const { status, json } = await completions('acme/oai', part);
     expect([status, json.error.param]).toEqual([400, 'messages[0].content[0].image_url.url']);
     expect(json.error.message).toContain('reachable from the internet');
-    expect(stage.upstream.asked).toHaveLength(before);
+    expect(stage.upstream.requests).toHaveLength(before);
   });
 
   test('also from an address that net.allow names', async () => {

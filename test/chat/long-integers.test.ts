@@ -139,9 +139,9 @@ test.each(cells)(
     stage.upstream.script(upstream.model, stream ? { stream: upstream.stream } : { json: upstream.whole });
     const answer = await stage.client.call('POST', path, { model, stream, ...body });
     expect(answer.status).toBe(200);
-    expect(new Set(stage.upstream.asked.at(-1)?.digits)).toEqual(new Set([id, bound]));
-    const told = longDigits(answer.text).filter((digits) => digits !== bound); // the responses style tells the tools again
-    expect(new Set(told)).toEqual(new Set([id]));
+    expect(new Set(stage.upstream.requests.at(-1)?.digits)).toEqual(new Set([id, bound]));
+    const long_numbers = longDigits(answer.text).filter((digits) => digits !== bound); // the responses style tells the tools again
+    expect(new Set(long_numbers)).toEqual(new Set([id]));
   },
 );
 
@@ -151,7 +151,7 @@ test('a seed of 64 bits reaches an upstream of the same style unchanged, and a l
   const call = (more: object) =>
     stage.client.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages, ...more });
   expect((await call({ seed: new LongInteger('-9223372036854775808') })).status).toBe(200);
-  expect(stage.upstream.asked.at(-1)?.digits).toEqual(['9223372036854775808']);
+  expect(stage.upstream.requests.at(-1)?.digits).toEqual(['9223372036854775808']);
   const refused = await call({ max_tokens: new LongInteger(bound) });
   expect(refused.status).toBe(400);
   expect(JSON.parse(refused.text).error).toMatchObject({

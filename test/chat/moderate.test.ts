@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
-import { picture } from '../storage/samples.ts';
+import { sampleImage } from '../storage/samples.ts';
 import { setStage, yamlOf, type Stage } from './setup.ts';
 
 const models = `
@@ -36,19 +36,19 @@ const providers = `
   linkless: { adapter: openai, base_url: "URL/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true, links: refuse }
 `;
 
-const png = await picture('png', 8, 8);
+const png = await sampleImage('png', 8, 8);
 
 let stage: Stage;
-let pictures: Server;
+let images: Server;
 
 beforeAll(async () => {
   stage = await setStage({ more: models, providers });
-  pictures = createServer((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
-  await new Promise<void>((resolve) => pictures.listen(0, '127.0.0.1', resolve));
+  images = createServer((_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(png));
+  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
 });
 afterEach(() => expectExactBooks(stage.test.app));
 afterAll(async () => {
-  await new Promise((resolve) => pictures.close(resolve));
+  await new Promise((resolve) => images.close(resolve));
   await stage.stop();
 });
 
@@ -70,9 +70,9 @@ test("an upstream's bytes are relayed with only the model renamed, and a free mo
   expect(answer.text).toBe(json.replace('omni-2024-09-26', 'acme/moderation'));
   expect(answer.headers.get('x-cost-amount')).toBe('0.000000');
   expect(answer.headers.get('x-ratelimit-limit-requests')).toBe('1000000');
-  const asked = stage.upstream.asked.at(-1);
-  expect(asked?.path).toBe('/v1/moderations');
-  expect(asked?.body).toEqual({ model: 'omni', input: 'a fight' });
+  const request = stage.upstream.requests.at(-1);
+  expect(request?.path).toBe('/v1/moderations');
+  expect(request?.body).toEqual({ model: 'omni', input: 'a fight' });
 });
 
 test('a request without a model gets the one that has the name of the usual one', async () => {
@@ -140,7 +140,7 @@ describe('images', () => {
   test('go on with the members that the style has alone', async () => {
     stage.upstream.script('omni', { json: answerOf(false) });
     expect((await ask({ input: parts('https://example.com/a.png') })).status).toBe(200);
-    expect(stage.upstream.asked.at(-1)?.body['input']).toEqual([
+    expect(stage.upstream.requests.at(-1)?.body['input']).toEqual([
       { type: 'text', text: 'look' },
       { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
     ]);
@@ -149,20 +149,20 @@ describe('images', () => {
   test.each(['http://127.0.0.1/a.png', 'http://169.254.169.254/latest', 'file:///etc/passwd', 'https://a@b.example/x'])(
     'are not behind %s',
     async (url) => {
-      const before = stage.upstream.asked.length;
+      const before = stage.upstream.requests.length;
       const answer = await ask({ input: parts(url) });
       expect(answer.json.error).toMatchObject({ param: 'input[1].image_url.url', code: 'link_not_allowed' });
       expect(answer.status).toBe(400);
-      expect(stage.upstream.asked).toHaveLength(before);
+      expect(stage.upstream.requests).toHaveLength(before);
     },
   );
 
   test('are fetched here for an upstream in a private network, which is given no address', async () => {
     await stage.test.configure(`net: { allow: ["127.0.0.1/32"] }\n${yamlOf(stage.upstream, models, providers)}`);
     stage.upstream.script('omni', { json: answerOf(false) });
-    const url = `http://127.0.0.1:${(pictures.address() as AddressInfo).port}/a.png`;
+    const url = `http://127.0.0.1:${(images.address() as AddressInfo).port}/a.png`;
     expect((await ask({ model: 'acme/near', input: parts(url) })).status).toBe(200);
-    expect(stage.upstream.asked.at(-1)?.body['input']).toMatchObject([{}, { image_url: { url: data_url } }]);
+    expect(stage.upstream.requests.at(-1)?.body['input']).toMatchObject([{}, { image_url: { url: data_url } }]);
     await stage.test.configure(yamlOf(stage.upstream, models, providers));
   });
 
@@ -229,11 +229,11 @@ describe('a moderation call is refused before anything is held', () => {
     ['an image without a place', { input: [{ type: 'image_url', image_url: {} }] }, 'input[0].image_url.url'],
     ['too many texts', { input: Array.from({ length: 2_049 }, () => 'a') }, 'input'],
   ])('with %s', async (_, body, param) => {
-    const before = stage.upstream.asked.length;
+    const before = stage.upstream.requests.length;
     const answer = await ask({ model: 'acme/moderation', ...body });
     expect(answer.status).toBe(400);
     expect(answer.json.error).toMatchObject({ type: 'invalid_request', param });
-    expect(stage.upstream.asked).toHaveLength(before);
+    expect(stage.upstream.requests).toHaveLength(before);
   });
 
   test('with a model of another kind, by a 404 that names the right path, as a moderation model is on other paths', async () => {
@@ -251,7 +251,7 @@ test('a caller who disconnects pays what its upstream bills', async () => {
   const client = await stage.test.client();
   const whole = { ...answerOf(false), usage: { prompt_tokens: 10 } };
   stage.upstream.script('paid', { stream: [90, JSON.stringify(whole)] });
-  const before = stage.upstream.asked.length;
+  const before = stage.upstream.requests.length;
   const leave = new AbortController();
   const left = fetch(`${stage.test.url}/v1/moderations`, {
     method: 'POST',
@@ -259,7 +259,7 @@ test('a caller who disconnects pays what its upstream bills', async () => {
     body: JSON.stringify({ model: 'acme/paid', input: 'a' }),
     signal: leave.signal,
   }).catch((error: unknown) => error);
-  await expect.poll(() => stage.upstream.asked.length).toBe(before + 1);
+  await expect.poll(() => stage.upstream.requests.length).toBe(before + 1);
   leave.abort();
   await left;
   await expect.poll(async () => (await client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
@@ -274,19 +274,19 @@ describe('the model sandbox/moderation', () => {
   };
 
   test('flags what a directive says, and nothing else', async () => {
-    const found = await moderate([
+    const answer = await moderate([
       'a cat',
       'a cat [[flag]]',
       'a [[flag HATE]] [[flag self-harm/intent]]',
       '[[flag x]]',
     ]);
-    expect(found.map(({ flagged }) => flagged)).toEqual([false, true, true, false]);
-    expect(found[2]).toMatchObject({
+    expect(answer.map(({ flagged }) => flagged)).toEqual([false, true, true, false]);
+    expect(answer[2]).toMatchObject({
       categories: { hate: true, 'self-harm/intent': true, violence: false },
       category_scores: { hate: 0.99, violence: 0.001 },
       category_applied_input_types: { hate: ['text'] },
     });
-    expect(Object.keys(found[0]?.['categories'] ?? {})).toHaveLength(13);
+    expect(Object.keys(answer[0]?.['categories'] ?? {})).toHaveLength(13);
   });
 
   test('takes the parts of a message as one', async () => {
@@ -295,8 +295,8 @@ describe('the model sandbox/moderation', () => {
       { type: 'text', text: '[[flag sexual]]' },
       { type: 'image_url', image_url: { url } },
     ];
-    const found = await moderate(parts);
-    expect(found).toMatchObject([
+    const answer = await moderate(parts);
+    expect(answer).toMatchObject([
       { flagged: true, category_applied_input_types: { sexual: ['text', 'image'], hate: ['text'] } },
     ]);
   });
@@ -311,7 +311,7 @@ describe('the model sandbox/moderation', () => {
 
   test('is listed as a moderation model that is free', async () => {
     const list = await stage.client.call('GET', '/v1/models?modality=moderation');
-    const found = list.json.data.find(({ id }) => id === 'sandbox/moderation');
-    expect(found?.pricing).toEqual([{ unit: 'request', amount: '0', per: 1, currency: 'USD' }]);
+    const model = list.json.data.find(({ id }) => id === 'sandbox/moderation');
+    expect(model?.pricing).toEqual([{ unit: 'request', amount: '0', per: 1, currency: 'USD' }]);
   });
 });

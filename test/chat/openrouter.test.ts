@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered } from '../helpers/app.ts';
-import { response, responsesStream, said } from './responses-streams.ts';
+import { response, responsesStream, messageItem } from './responses-streams.ts';
 import { completion, generated, hello, message, setStage, type Stage } from './setup.ts';
 import { chunk, done, usageChunk } from './streams.ts';
 
@@ -36,13 +36,13 @@ const ask = (model: string, fields: object, headers: Record<string, string> = {}
   stage.client.call('POST', '/v1/chat/completions', { model, messages: hello, ...fields }, headers);
 type Words = { usage: { cost: number }; choices: { message: Record<string, unknown> }[] };
 const wordsOf = (answer: Answered) => JSON.parse(answer.text) as Words;
-const lastAsked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 
 function scriptAll(): void {
   for (const model of ['gpt-x', 'router-x']) stage.upstream.script(model, { json: completion('Hi') });
   for (const model of ['claude-x', 'thinker-x']) stage.upstream.script(model, { json: message('Hi') });
   stage.upstream.script('gemini-x', { json: generated([{ text: 'Hi' }]) });
-  stage.upstream.script('native-x', { json: response([said('Hi')]) });
+  stage.upstream.script('native-x', { json: response([messageItem('Hi')]) });
 }
 
 const styles = ['acme/oai', 'acme/ant', 'acme/gem', 'acme/native'];
@@ -62,8 +62,8 @@ describe('reasoning', () => {
   ])('of a request to %s is sent in the words of its style: %j', async (model, reasoning, sent) => {
     scriptAll();
     expect((await ask(model, { reasoning, max_tokens: 4000 })).status).toBe(200);
-    expect(lastAsked()?.body).toMatchObject(sent);
-    expect('reasoning' in (lastAsked()?.body ?? {})).toBe('reasoning' in sent);
+    expect(lastRequest()?.body).toMatchObject(sent);
+    expect('reasoning' in (lastRequest()?.body ?? {})).toBe('reasoning' in sent);
   });
 
   test.each(styles)('that says nothing leaves it to the model: %s', async (model) => {
@@ -72,16 +72,16 @@ describe('reasoning', () => {
       const answer = await ask(model, fields);
       expect([answer.status, answer.headers.get('x-ignored-fields')]).toEqual([200, null]);
       for (const field of ['thinking', 'reasoning_effort', 'include_reasoning', 'output_config'])
-        expect(lastAsked()?.body).not.toHaveProperty(field);
+        expect(lastRequest()?.body).not.toHaveProperty(field);
     }
   });
 
   test.each(styles)('with an effort that nobody knows is a mistake, and costs nothing: %s', async (model) => {
     scriptAll();
-    const { length } = stage.upstream.asked;
+    const { length } = stage.upstream.requests;
     const answer = await ask(model, { reasoning: { effort: 'extreme' } });
     expect([answer.status, answer.json.error.param]).toEqual([400, 'reasoning.effort']);
-    expect(stage.upstream.asked).toHaveLength(length);
+    expect(stage.upstream.requests).toHaveLength(length);
   });
 
   const thoughts = {
@@ -101,7 +101,7 @@ describe('reasoning', () => {
     'gemini-x': generated([{ text: 'Hm', thought: true }, { text: 'Hi' }]),
     'native-x': response([
       { type: 'reasoning', id: 'rs', summary: [{ type: 'summary_text', text: 'Hm' }] },
-      said('Hi'),
+      messageItem('Hi'),
     ]),
   };
 
@@ -151,7 +151,7 @@ describe('usage with its cost', () => {
     expect(usage.cost.toFixed(6)).toBe(answer.headers.get('x-cost-amount'));
     expect(usage.cost).toBeGreaterThan(0);
     expect(answer.headers.get('x-ignored-fields')).toBeNull();
-    expect(lastAsked()?.body).not.toHaveProperty('usage');
+    expect(lastRequest()?.body).not.toHaveProperty('usage');
     expect(wordsOf(await ask(model, {})).usage).not.toHaveProperty('cost');
   });
 
@@ -188,7 +188,7 @@ describe('usage with its cost', () => {
     expect(stream.text).toContain('"prompt_tokens":10');
     expect(stream.text).not.toMatch(/0\.95|upstream_inference_cost/);
     const native = { input_tokens: 10, output_tokens: 5, total_tokens: 15, cost_in_usd_ticks: 95_000 };
-    stage.upstream.script('native-x', { json: response([said('Hi')], { usage: native }) });
+    stage.upstream.script('native-x', { json: response([messageItem('Hi')], { usage: native }) });
     const same = await stage.client.call('POST', '/v1/responses', { model: 'acme/native', input: 'Hi' });
     expect(same.text).not.toContain('95000');
     stage.upstream.script('native-x', { stream: responsesStream(['Hi'], { usage: native }) });
@@ -216,11 +216,11 @@ describe('wishes of OpenRouter', () => {
     scriptAll();
     const answer = await ask(model, { ...wishes, ...sampling }, titles);
     expect([answer.status, answer.headers.get('x-ignored-fields')]).toEqual([200, Object.keys(wishes).join(', ')]);
-    const asked = lastAsked();
-    for (const field of Object.keys(wishes)) expect(asked?.body).not.toHaveProperty(field);
-    for (const name of ['http-referer', 'x-title']) expect(asked?.headers).not.toHaveProperty(name);
-    const kept = Object.keys(sampling).filter((field) => field in (asked?.body ?? {}));
-    expect(kept).toEqual(model === 'acme/oai' ? Object.keys(sampling) : []);
+    const request = lastRequest();
+    for (const field of Object.keys(wishes)) expect(request?.body).not.toHaveProperty(field);
+    for (const name of ['http-referer', 'x-title']) expect(request?.headers).not.toHaveProperty(name);
+    const fields = Object.keys(sampling).filter((field) => field in (request?.body ?? {}));
+    expect(fields).toEqual(model === 'acme/oai' ? Object.keys(sampling) : []);
   });
 
   test('for several models begin with the first where none is named alone', async () => {
@@ -234,7 +234,7 @@ describe('wishes of OpenRouter', () => {
   test('for a user go on under a name that belongs to the account', async () => {
     scriptAll();
     await ask('acme/oai', { user: 'jane' });
-    expect(lastAsked()?.body['user']).toMatch(/.+/);
-    expect(lastAsked()?.body['user']).not.toBe('jane');
+    expect(lastRequest()?.body['user']).toMatch(/.+/);
+    expect(lastRequest()?.body['user']).not.toBe('jane');
   });
 });

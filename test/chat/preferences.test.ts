@@ -81,7 +81,7 @@ describe('preferences for providers', () => {
       expect(routeOf(answer)).toEqual([200, 'acme/three#quiet', 'provider.only']);
       expect(answer.headers.get('x-ignored-fields')).toBeNull();
     }
-    for (const { body } of stage.upstream.asked.slice(-answers.length)) expect(body).not.toHaveProperty('provider');
+    for (const { body } of stage.upstream.requests.slice(-answers.length)) expect(body).not.toHaveProperty('provider');
   });
 
   test('name what failed before, in the headers and in the record of the call', async () => {
@@ -98,11 +98,11 @@ describe('preferences for providers', () => {
 
   test('without fallbacks leave the first route alone, or those of the order', async () => {
     scriptAll();
-    const { length } = stage.upstream.asked;
+    const { length } = stage.upstream.requests;
     stage.upstream.script('one', { status: 500, json: { error: { message: 'no' } } });
     expect((await ask({ allow_fallbacks: false })).status).toBe(502);
     expect((await ask({ allow_fallbacks: false, order: ['oai'] })).status).toBe(502);
-    expect(stage.upstream.asked).toHaveLength(length + 2);
+    expect(stage.upstream.requests).toHaveLength(length + 2);
     expect(routeOf(await ask({ order: ['oai', 'gem'], allow_fallbacks: false }))[1]).toBe('acme/three#gem');
   });
 
@@ -129,11 +129,11 @@ describe('preferences for providers', () => {
     [{ quantizations: ['fp8'] }, 'provider.quantizations', /not offered/],
   ])('of %j are a 400 that names %s, and nothing is held or asked', async (provider, param, words) => {
     scriptAll();
-    const { length } = stage.upstream.asked;
+    const { length } = stage.upstream.requests;
     const before = (await stage.client.call('GET', '/v1/balance')).json;
     const answer = await ask(provider);
     expect(refusalOf(answer)).toEqual([400, param, expect.stringMatching(words)]);
-    expect(stage.upstream.asked).toHaveLength(length);
+    expect(stage.upstream.requests).toHaveLength(length);
     expect((await stage.client.call('GET', '/v1/balance')).json.available).toEqual(before.available);
   });
 
@@ -157,7 +157,7 @@ describe('preferences for providers', () => {
     stage.upstream.script('gpt-x', { json: completion('Hi') });
     const provider = { order: ['DeepInfra'] };
     expect((await ask(provider, { model: 'acme/passes' })).status).toBe(200);
-    expect(stage.upstream.asked.at(-1)?.body['provider']).toEqual(provider);
+    expect(stage.upstream.requests.at(-1)?.body['provider']).toEqual(provider);
   });
 });
 

@@ -175,8 +175,8 @@ describe.each(too_long)(
 
 describe('a prompt that is too long is the own exception of', () => {
   const place = () => ({ baseURL: `${stage.test.url}/v1`, apiKey: stage.client.key });
-  const thrown = (asked: PromiseLike<unknown>): Promise<unknown> =>
-    Promise.resolve(asked).then(
+  const thrown = (call: PromiseLike<unknown>): Promise<unknown> =>
+    Promise.resolve(call).then(
       () => 'answered',
       (error: unknown) => error,
     );
@@ -207,8 +207,8 @@ describe('a prompt that is too long is the own exception of', () => {
 
   test.each(models)('the official SDKs: %s', async (model) => {
     const openai = new OpenAI({ ...place(), maxRetries: 0 });
-    const asked = openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] });
-    const error = await thrown(asked);
+    const call = openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] });
+    const error = await thrown(call);
     expect(error).toBeInstanceOf(OpenAI.BadRequestError);
     expect(error).toMatchObject({ status: 400, code: 'context_length_exceeded' });
     const anthropic = new Anthropic({

@@ -39,8 +39,8 @@ test('each value of a record is in the column of its name', async () => {
     prompt_tokens_details: { cached_tokens: 200 },
     completion_tokens_details: { reasoning_tokens: 30 },
   };
-  const told = chunk({}, { usage }).replace(/"choices":\[.*\],"usage"/, '"choices":[],"usage"');
-  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), chunk({}, {}, 'length'), told, done] });
+  const usage_chunk = chunk({}, { usage }).replace(/"choices":\[.*\],"usage"/, '"choices":[],"usage"');
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), chunk({}, {}, 'length'), usage_chunk, done] });
   const before = Date.now();
   const id = await call();
   const { account_id, key_id } = stage.client;

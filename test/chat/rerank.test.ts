@@ -57,7 +57,7 @@ const searched = (search_units: number) => ({ id: 'up-1', results, meta: { bille
 const ask = (body: object, client: Client = stage.client, path = '/v1/rerank') =>
   client.call('POST', path, { query: 'a question', documents, ...body });
 const bodyOf = (answer: Answered): unknown => JSON.parse(answer.text);
-const lastAsked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 
 test('Cohere gets its own words, and its search units are charged', async () => {
   stage.upstream.script('rank-c', { json: searched(3) });
@@ -80,12 +80,12 @@ test('Cohere gets its own words, and its search units are charged', async () => 
   });
   expect(answer.headers.get('x-cost-amount')).toBe('0.006000');
   expect(answer.headers.get('x-ratelimit-limit-requests')).toBe('1000000'); // the window of the chat paths
-  expect(lastAsked()).toMatchObject({
+  expect(lastRequest()).toMatchObject({
     path: '/v2/rerank',
     headers: { authorization: 'Bearer sk-upstream-secret-0123456789' },
     body: { model: 'rank-c', query: 'a question', documents: long, top_n: 3, max_tokens_per_doc: 200_000 },
   });
-  expect(Object.keys(lastAsked()?.body ?? {})).toHaveLength(5);
+  expect(Object.keys(lastRequest()?.body ?? {})).toHaveLength(5);
 });
 
 test('the SDK of Cohere may use its own path', async () => {
@@ -121,8 +121,8 @@ test.each([
     meta: { api_version: { version: '2' }, billed_units: { input_tokens: 26 } },
   });
   expect(answer.headers.get('x-cost-amount')).toBe('0.000052');
-  expect(lastAsked()?.path).toBe('/v1/rerank');
-  expect(lastAsked()?.body).toEqual({
+  expect(lastRequest()?.path).toBe('/v1/rerank');
+  expect(lastRequest()?.body).toEqual({
     model: upstream_model,
     query: 'a question',
     documents: ['one', 'two', 'three'],
@@ -135,7 +135,7 @@ test('text-embeddings-inference gets its own words, and its tokens are counted h
     json: results.map(({ index, relevance_score }) => ({ index, score: relevance_score })),
   });
   const answer = await ask({ model: 'acme/tei' });
-  expect(lastAsked()).toMatchObject({
+  expect(lastRequest()).toMatchObject({
     path: '/v1/rerank',
     body: { query: 'a question', texts: ['one', 'two', 'three'], truncate: true },
   });
@@ -246,11 +246,11 @@ describe('a rerank call is refused before anything is held', () => {
     ['a word in place of true', { model, return_documents: 'yes' }, 'return_documents'],
     ['fields that choose another model', { model, fallbacks: ['other'] }, 'fallbacks'],
   ])('with %s', async (_, body, param) => {
-    const before = stage.upstream.asked.length;
+    const before = stage.upstream.requests.length;
     const answer = await stage.client.call('POST', '/v1/rerank', { query: 'a', documents, ...body });
     expect(answer.status).toBe(400);
     expect(answer.json.error).toMatchObject({ type: 'invalid_request', param });
-    expect(stage.upstream.asked).toHaveLength(before);
+    expect(stage.upstream.requests).toHaveLength(before);
   });
 
   test('with a model of another kind, by a 404 that names the right path, as a rerank model is on other paths', async () => {
@@ -308,7 +308,7 @@ test('a key at its monthly limit gets 403', async () => {
 test('a caller who disconnects pays what its upstream bills', async () => {
   const client = await stage.test.client();
   stage.upstream.script('rank-c', { stream: [90, JSON.stringify(searched(1))] });
-  const before = stage.upstream.asked.length;
+  const before = stage.upstream.requests.length;
   const leave = new AbortController();
   const left = fetch(`${stage.test.url}/v1/rerank`, {
     method: 'POST',
@@ -316,7 +316,7 @@ test('a caller who disconnects pays what its upstream bills', async () => {
     body: JSON.stringify({ model: 'acme/searches', query: 'a', documents }),
     signal: leave.signal,
   }).catch((error: unknown) => error);
-  await expect.poll(() => stage.upstream.asked.length).toBe(before + 1);
+  await expect.poll(() => stage.upstream.requests.length).toBe(before + 1);
   leave.abort();
   await left;
   await expect.poll(async () => (await client.call('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
@@ -368,8 +368,8 @@ describe('the model sandbox/rerank', () => {
 
   test('is listed as a rerank model', async () => {
     const list = await stage.client.call('GET', '/v1/models?modality=rerank');
-    const found = list.json.data.find(({ id }) => id === 'sandbox/rerank');
-    expect(found).toMatchObject({ modality: 'rerank', output_types: ['rerank'] });
-    expect(found?.pricing).toEqual([{ unit: 'search_unit', amount: '1.00', per: 1_000, currency: 'USD' }]);
+    const model = list.json.data.find(({ id }) => id === 'sandbox/rerank');
+    expect(model).toMatchObject({ modality: 'rerank', output_types: ['rerank'] });
+    expect(model?.pricing).toEqual([{ unit: 'search_unit', amount: '1.00', per: 1_000, currency: 'USD' }]);
   });
 });

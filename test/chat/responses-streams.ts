@@ -27,7 +27,7 @@ export function response(output: object[], more: object = {}) {
   };
 }
 
-export function said(text: string, status = 'completed') {
+export function messageItem(text: string, status = 'completed') {
   return {
     id: 'msg_1',
     type: 'message',
@@ -64,12 +64,12 @@ export function delta(text: string): string {
 }
 
 function ended(texts: string[], more: object = {}): string {
-  const whole = response([said(texts.join(''))], more);
+  const whole = response([messageItem(texts.join(''))], more);
   return event({ type: `response.${whole.status}`, sequence_number: 9, response: whole });
 }
 
 export function responsesStream(texts: string[], more: object = {}): string[] {
-  const item = said(texts.join(''));
+  const item = messageItem(texts.join(''));
   return [
     ...begun(),
     ...texts.map(delta),

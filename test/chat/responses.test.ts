@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
-import { begun, delta, response, responsesStream, said, usage } from './responses-streams.ts';
+import { begun, delta, response, responsesStream, messageItem, usage } from './responses-streams.ts';
 import { completion, message, setStage, type Stage, withUpstreamIds } from './setup.ts';
 import { completionsStream, event, messagesStream } from './streams.ts';
 
@@ -42,7 +42,7 @@ afterAll(() => stage.stop());
 const ask = (body: object, client: Client = stage.client) =>
   client.call('POST', '/v1/responses', { input: 'Hello', store: false, ...body });
 
-const lastAsked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 
 type Recorded = {
   status: number;
@@ -62,13 +62,15 @@ async function recordOf(answer: { headers: Headers }, client: Client = stage.cli
 
 describe('an upstream of the responses style', () => {
   test('has its response relayed with only the model renamed, and charged by its usage', async () => {
-    stage.upstream.script('native-x', { json: response([said('Grüße 😀')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('Grüße 😀')]) });
     const answer = await ask({ model: 'acme/native', max_output_tokens: 5_000, unknown_field: [1], user: null });
     expect(answer.status).toBe(200);
-    expect(withUpstreamIds(answer.text)).toBe(JSON.stringify(response([said('Grüße 😀')], { model: 'acme/native' })));
+    expect(withUpstreamIds(answer.text)).toBe(
+      JSON.stringify(response([messageItem('Grüße 😀')], { model: 'acme/native' })),
+    );
     expect(answer.headers.get('x-cost-amount')).toBe('0.000070'); // 10 × 2 + 5 × 10 millionths
-    expect(lastAsked()?.path).toBe('/v1/responses');
-    expect(lastAsked()?.body).toEqual({
+    expect(lastRequest()?.path).toBe('/v1/responses');
+    expect(lastRequest()?.body).toEqual({
       model: 'native-x',
       input: 'Hello',
       user: null,
@@ -79,7 +81,7 @@ describe('an upstream of the responses style', () => {
   });
 
   test('stores nothing itself, whatever the caller requests, and returns its reasoning with the response', async () => {
-    stage.upstream.script('native-x', { json: response([said('x')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('x')]) });
     const reasoning = [
       { type: 'reasoning', id: 'rs_1', summary: [] },
       { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'gAAAA' },
@@ -88,8 +90,8 @@ describe('an upstream of the responses style', () => {
     ];
     const input = [{ role: 'user', content: 'a' }, ...reasoning, { role: 'user', content: 'b' }];
     await ask({ model: 'acme/native', store: true, reasoning: { effort: 'low' }, input });
-    expect(lastAsked()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
-    expect(lastAsked()?.body['input']).toEqual([input[0], reasoning[1], input.at(-1)]);
+    expect(lastRequest()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
+    expect(lastRequest()?.body['input']).toEqual([input[0], reasoning[1], input.at(-1)]);
   });
 
   test('has its cached tokens charged once and its reasoning tokens charged as output', async () => {
@@ -99,14 +101,14 @@ describe('an upstream of the responses style', () => {
       output_tokens: 10,
       output_tokens_details: { reasoning_tokens: 8 },
     };
-    stage.upstream.script('native-x', { json: response([said('x')], { usage: details }) });
+    stage.upstream.script('native-x', { json: response([messageItem('x')], { usage: details }) });
     const answer = await ask({ model: 'acme/native' });
     expect(answer.headers.get('x-cost-amount')).toBe('0.000480'); // 100 × 2 + 900 × 0.2 + 10 × 10
     expect((await recordOf(answer)).usage).toMatchObject({ cached_input_tokens: 900, reasoning_tokens: 8 });
   });
 
   test('has its text counted when it reports no usage', async () => {
-    stage.upstream.script('native-x', { json: response([said('x'.repeat(40))], { usage: null }) });
+    stage.upstream.script('native-x', { json: response([messageItem('x'.repeat(40))], { usage: null }) });
     const answer = await ask({ model: 'acme/native', input: 'y'.repeat(24) });
     expect(answer.headers.get('x-cost-amount')).toBe('0.000112'); // (24 / 4) × 2 + (40 / 4) × 10
   });
@@ -245,7 +247,7 @@ describe('the responses style', () => {
       text,
       max_output_tokens: 50,
     });
-    expect(lastAsked()?.body).toMatchObject({
+    expect(lastRequest()?.body).toMatchObject({
       model: 'gpt-x',
       max_tokens: 50,
       tool_choice: 'required',
@@ -277,7 +279,7 @@ describe('the responses style', () => {
   test('is translated to messages with signed thinking that returns to its upstream', async () => {
     stage.upstream.script('claude-x', { json: message('A cat.') });
     const answer = await ask({ model: 'acme/ant', input: conversation, tools: [tool] });
-    expect(lastAsked()?.body['messages']).toMatchObject([
+    expect(lastRequest()?.body['messages']).toMatchObject([
       { role: 'user', content: [{ type: 'text', text: 'Look.' }] },
       {
         role: 'assistant',
@@ -312,9 +314,9 @@ describe('the responses style', () => {
     ]);
     expect(events.map(({ data }) => data.sequence_number)).toEqual(events.map((_, index) => index));
     expect(events.every(({ name, data }) => name === data.type)).toBe(true);
-    const told = { model: 'acme/ant', instructions: 'Be kind.', temperature: 0.5, store: false };
-    expect(events[0]?.data.response).toMatchObject({ ...told, status: 'in_progress' });
-    expect(events.at(-1)?.data.response).toMatchObject({ ...told, status: 'completed', usage });
+    const request = { model: 'acme/ant', instructions: 'Be kind.', temperature: 0.5, store: false };
+    expect(events[0]?.data.response).toMatchObject({ ...request, status: 'in_progress' });
+    expect(events.at(-1)?.data.response).toMatchObject({ ...request, status: 'completed', usage });
     expect(await recordOf(answer)).toMatchObject({ finish: 'completed', cost: { exact: '0.000070' } });
   });
 
@@ -342,17 +344,17 @@ describe('a model that takes tools in the responses style only', () => {
     stage.client.call('POST', '/v1/chat/completions', { model: 'acme/tools', messages, ...body });
 
   test('serves a tool loop of completions, and its reasoning returns signed', async () => {
-    stage.upstream.script('tools-x', { json: response([sealed, called]) }, { json: response([said('A cat.')]) });
+    stage.upstream.script('tools-x', { json: response([sealed, called]) }, { json: response([messageItem('A cat.')]) });
     const first = await complete({ tools });
-    expect(lastAsked()?.path).toBe('/v1/responses');
-    expect(lastAsked()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
+    expect(lastRequest()?.path).toBe('/v1/responses');
+    expect(lastRequest()?.body).toMatchObject({ store: false, include: ['reasoning.encrypted_content'] });
     expect(first.headers.get('x-cost-amount')).toBe('0.000070');
     const { message: answer } = JSON.parse(first.text).choices[0];
     expect(answer.tool_calls).toMatchObject([{ id: 'call_1', function: { name: 'look', arguments: '{"at":1}' } }]);
     const results = [{ role: 'tool', tool_call_id: 'call_1', content: 'a cat' }];
     const second = await complete({ tools, messages: [...messages, answer, ...results] });
     expect(JSON.parse(second.text).choices[0].message.content).toBe('A cat.');
-    expect(lastAsked()?.body['input']).toMatchObject([
+    expect(lastRequest()?.body['input']).toMatchObject([
       { type: 'message', role: 'user' },
       { type: 'reasoning', encrypted_content: 'gAAA' },
       { type: 'function_call', call_id: 'call_1', arguments: '{"at":1}' },
@@ -391,13 +393,13 @@ describe('a model that takes tools in the responses style only', () => {
     expect(withUpstreamIds((await complete({ tools: [] })).text)).toBe(
       JSON.stringify({ ...completion('Hi'), model: 'acme/tools' }),
     );
-    expect(lastAsked()?.path).toBe('/v1/chat/completions');
+    expect(lastRequest()?.path).toBe('/v1/chat/completions');
   });
 
   test('relays callers of the responses style', async () => {
-    stage.upstream.script('tools-x', { json: response([said('x')]) });
+    stage.upstream.script('tools-x', { json: response([messageItem('x')]) });
     const answer = await ask({ model: 'acme/tools' });
-    expect(withUpstreamIds(answer.text)).toBe(JSON.stringify(response([said('x')], { model: 'acme/tools' })));
+    expect(withUpstreamIds(answer.text)).toBe(JSON.stringify(response([messageItem('x')], { model: 'acme/tools' })));
   });
 
   test("ends a stream that fails after content with the error of the caller's style", async () => {
@@ -445,16 +447,16 @@ describe('the responses endpoint', () => {
     [{ stream_options: {} }, 'stream_options'],
     [{ max_output_tokens: 0 }, 'max_output_tokens'],
   ])('refuses %j at no cost', async (body, param) => {
-    const before = stage.upstream.asked.length;
+    const before = stage.upstream.requests.length;
     const answer = await ask({ model: 'acme/native', ...body });
     expect(answer.status, answer.text).toBe(400);
     expect(answer.json.error).toMatchObject({ type: 'invalid_request', param });
     expect(answer.json.error.message.startsWith(param)).toBe(true);
-    expect(stage.upstream.asked).toHaveLength(before);
+    expect(stage.upstream.requests).toHaveLength(before);
   });
 
   test("passes on the caller's own tools", async () => {
-    stage.upstream.script('native-x', { json: response([said('x')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('x')]) });
     const tools = [
       { type: 'function', name: 'a', parameters: { properties: { file_id: { type: 'string' } } } },
       { type: 'custom', name: 'b' },
@@ -465,7 +467,7 @@ describe('the responses endpoint', () => {
       { type: 'namespace', name: 'n', description: 'N', tools: [{ type: 'function', name: 'c' }] },
     ];
     expect((await ask({ model: 'acme/native', tools })).status).toBe(200);
-    expect(lastAsked()?.body['tools']).toEqual(tools);
+    expect(lastRequest()?.body['tools']).toEqual(tools);
   });
 
   test.each([
@@ -478,7 +480,7 @@ describe('the responses endpoint', () => {
     { type: 'shell', environment: [{ type: 'container_auto' }] },
     { type: 'of_the_future' },
   ])('leaves out a tool that the provider would run: %j', async (tool) => {
-    stage.upstream.script('native-x', { json: response([said('x')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('x')]) });
     const own = { type: 'function', name: 'f' };
     const namespace = { type: 'namespace', name: 'n', description: 'N' };
     const nested = { ...namespace, tools: [tool, own] };
@@ -486,18 +488,18 @@ describe('the responses endpoint', () => {
     const input = [added, { role: 'user', content: 'Hi' }];
     const answer = await ask({ model: 'acme/native', input, tools: [nested, { ...namespace, tools: [tool] }, tool] });
     expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, tool.type]);
-    const { body } = lastAsked() ?? {};
+    const { body } = lastRequest() ?? {};
     expect(body?.['tools']).toEqual([{ ...namespace, tools: [own] }]);
     expect(body?.['input']).toMatchObject([{ type: 'additional_tools', tools: [] }, { role: 'user' }]);
     expect(await recordOf(answer)).toMatchObject({ tools: { left_out: [tool.type] } });
     const alone = await ask({ model: 'acme/native', tools: [tool], tool_choice: 'auto', parallel_tool_calls: true });
     expect([alone.status, alone.headers.get('x-tools-left-out')]).toEqual([200, tool.type]);
     for (const field of ['tools', 'tool_choice', 'parallel_tool_calls'])
-      expect(lastAsked()?.body).not.toHaveProperty(field);
+      expect(lastRequest()?.body).not.toHaveProperty(field);
   });
 
   test('leaves out the tools of an MCP server, also where nobody follows links', async () => {
-    stage.upstream.script('native-x', { json: response([said('x')]) });
+    stage.upstream.script('native-x', { json: response([messageItem('x')]) });
     const mcp = { type: 'mcp', server_label: 'x', server_url: 'https://x.example' };
     const answer = await ask({ model: 'acme/native', tools: [mcp] });
     expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, 'mcp']);
@@ -528,7 +530,7 @@ describe('the responses endpoint', () => {
 
 test('parallel calls never spend more than the balance', async () => {
   const client = await stage.test.client({ credit: '0.026000' }); // a hold: 2 × 2 + 1,000 × 10 millionths at most
-  stage.upstream.script('native-x', { json: response([said('x')]) });
+  stage.upstream.script('native-x', { json: response([messageItem('x')]) });
   const answers = await Promise.all(Array.from({ length: 30 }, () => ask({ model: 'acme/native' }, client)));
   const statuses = answers.map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([200, 402]));

@@ -1,5 +1,5 @@
 import type { Script } from '../helpers/chat-upstream.ts';
-import { begun, delta, response, said } from './responses-streams.ts';
+import { begun, delta, response, messageItem } from './responses-streams.ts';
 import { completion, generated, message } from './setup.ts';
 import { chunk, done, event, messagesStream, messageStart, usageChunk } from './streams.ts';
 
@@ -36,13 +36,13 @@ export function says(style: UpstreamStyle, stream: boolean, text: string): Scrip
     case 'gemini':
       return stream ? { stream: [geminiFrame([{ text }])] } : { json: generated([{ text }]) };
     case 'responses':
-      if (!stream) return { json: response([said(text)]) };
+      if (!stream) return { json: response([messageItem(text)]) };
       return {
         stream: [
           ...begun(),
           delta(text),
-          event({ type: 'response.output_item.done', sequence_number: 8, output_index: 0, item: said(text) }),
-          event({ type: 'response.completed', sequence_number: 9, response: response([said(text)]) }),
+          event({ type: 'response.output_item.done', sequence_number: 8, output_index: 0, item: messageItem(text) }),
+          event({ type: 'response.completed', sequence_number: 9, response: response([messageItem(text)]) }),
         ],
       };
   }
@@ -76,7 +76,7 @@ function callAnswer(style: UpstreamStyle, all: Called[], before: string): object
     case 'gemini':
       return generated([{ text: before }, ...all.map(geminiCall)]);
     case 'responses':
-      return response([...(before === '' ? [] : [said(before)]), ...all.map(callItem)]);
+      return response([...(before === '' ? [] : [messageItem(before)]), ...all.map(callItem)]);
   }
 }
 
@@ -145,7 +145,7 @@ function messagesCalls(all: Called[], before: string): string[] {
 function responsesCalls(all: Called[], before: string): string[] {
   const first = before === '' ? 0 : 1;
   const items = all.map(callItem);
-  const whole = [...(before === '' ? [] : [said(before)]), ...items];
+  const whole = [...(before === '' ? [] : [messageItem(before)]), ...items];
   return [
     ...(before === '' ? begun().slice(0, 2) : [...begun(), delta(before)]),
     ...items.flatMap((item, index) => {

@@ -1,7 +1,7 @@
 // isolated: it moves the monotonic clock of its process
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
-import type { Asked, Script } from '../helpers/chat-upstream.ts';
+import type { UpstreamRequest, Script } from '../helpers/chat-upstream.ts';
 import { elapse } from '../helpers/clock.ts';
 import { completion, hello, message, setStage, type Stage } from './setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart } from './streams.ts';
@@ -44,11 +44,11 @@ const ask = (model: string, content = 'Hello', client = stage.client, stream = f
 const messages = (model: string): Promise<Answered> =>
   stage.client.call('POST', '/v1/messages', { model, max_tokens: 100, messages: hello, stream: true });
 
-const isHeavy = ({ body }: Asked) => JSON.stringify(body['messages']).includes('heavy');
+const isHeavy = ({ body }: UpstreamRequest) => JSON.stringify(body['messages']).includes('heavy');
 const byWeight =
   (slow: Script, fast: Script) =>
-  (asked: Asked): Script =>
-    isHeavy(asked) ? slow : fast;
+  (request: UpstreamRequest): Script =>
+    isHeavy(request) ? slow : fast;
 
 const routesOpen = () => stage.test.app.db.query(`select from route_health where account_id = ''`);
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SpeedView } from '../../src/dashboard/views/speed.ts';
 import { firstIdSince } from '../../src/lib/ids.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
-import { memberOf, ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { completion, hello, setStage, type Stage } from './setup.ts';
 
 /** Reports of speed, over records of which every number is known, and over real calls and tasks. */
@@ -151,19 +151,19 @@ test('real calls and tasks are in it within their time', async () => {
 
 test('pages have the same numbers: of an account without routes, and of all accounts for operators', async () => {
   const viewer = await memberOf(stage.test, owner, 'viewer');
-  const view = told<SpeedView>(await viewer.get(`${viewer.base}/speed?${range}`));
+  const view = okBody<SpeedView>(await viewer.get(`${viewer.base}/speed?${range}`));
   expect(view).toMatchObject({ step: 'hour', group: 'model', total: { count: 104, failed: 3 }, pairs: ['team'] });
   expect(view.points.map(({ count }) => count)).toEqual([103, 1]);
   expect(view.rows.map(({ id, name }) => [id, name])).toEqual([
     ['a/one', 'a/one'],
     ['b/two', 'b/two'],
   ]);
-  const by_key = told<SpeedView>(await viewer.get(`${viewer.base}/speed?${range}&group=key`));
+  const by_key = okBody<SpeedView>(await viewer.get(`${viewer.base}/speed?${range}&group=key`));
   expect(by_key.rows[0]?.name).not.toMatch(/^key_/);
   expect((await viewer.get(`${viewer.base}/speed?${range}&group=route`)).status).toBe(400);
   const operator = await ownerOfNew(stage.test, 'Operating');
   await stage.test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
-  const all = told<SpeedView>(await operator.get(`/dash/admin/speed?${range}&group=route`));
+  const all = okBody<SpeedView>(await operator.get(`/dash/admin/speed?${range}&group=route`));
   expect(all.rows.map(({ id, count }) => [id, count])).toEqual([
     ['a/one#oai', 104],
     ['b/two#ant', 1],

@@ -149,8 +149,8 @@ describe('the max_tokens that an upstream is sent', () => {
     ['gemini', 'chat/completions', 'gemini', { max_tokens: 50_000 }],
   ])('is what the money buys of a long response, and the caller is informed: %s', async (_style, path, id, body) => {
     const client = await stage.test.client({ credit: '0.05' });
-    const [sent, told] = await boundOf(client, { model: `greedy/${id}`, ...body }, path);
-    expect(told).toBe(String(sent));
+    const [sent, bound] = await boundOf(client, { model: `greedy/${id}`, ...body }, path);
+    expect(bound).toBe(String(sent));
     expect(sent).toBeGreaterThan(1_950);
     expect(sent).toBeLessThan(2_000);
     expect(await standing(client)).toMatchObject({ lost: 0 });
@@ -181,7 +181,7 @@ describe('the max_tokens that an upstream is sent', () => {
     const answer = await ask(enough, body, 'messages');
     expect(answer.status).toBe(200);
     expect(bills[0]?.max_tokens).toBeGreaterThanOrEqual(2_256);
-    expect(stage.upstream.asked.at(-1)?.body['thinking']).toEqual(thinking);
+    expect(stage.upstream.requests.at(-1)?.body['thinking']).toEqual(thinking);
   });
 
   it('is at least 256 tokens or the requested number for each of n choices', async () => {
@@ -238,7 +238,7 @@ it.each([{ credit: '0.126' }, { limit: '0.126' }])(
   },
 );
 
-type Asked = {
+type Spending = {
   id: string;
   path: 'chat/completions' | 'messages';
   key: number;
@@ -252,7 +252,7 @@ type Asked = {
   cached: 'no' | '5m' | '1h';
 };
 
-const asked = fc.record<Asked>({
+const spending = fc.record<Spending>({
   id: fc.constantFrom(...names),
   path: fc.constantFrom('chat/completions', 'messages'),
   key: fc.nat({ max: 2 }),
@@ -267,7 +267,7 @@ const asked = fc.record<Asked>({
   cached: fc.constantFrom('no', '5m', '1h'),
 });
 
-function bodyOf({ id, path, bytes, text, stream, max_tokens, n, budget, cached }: Asked): object {
+function bodyOf({ id, path, bytes, text, stream, max_tokens, n, budget, cached }: Spending): object {
   const part = { type: 'text', text: text.repeat(1 + bytes / Buffer.byteLength(text)) };
   const content = [{ ...part, ...(cached !== 'no' && { cache_control: { type: 'ephemeral', ttl: cached } }) }];
   const thinking = budget > 0 && { thinking: { type: 'enabled', budget_tokens: budget } };
@@ -279,7 +279,7 @@ function bodyOf({ id, path, bytes, text, stream, max_tokens, n, budget, cached }
   return { ...common, ...(takes_several && { n }), stream: streams, ...(max_tokens !== undefined && { max_tokens }) };
 }
 
-const long_lived: Asked = {
+const long_lived: Spending = {
   id: 'messages',
   path: 'messages',
   key: 0,
@@ -293,7 +293,7 @@ const long_lived: Asked = {
 };
 
 /** Begun with, so that these are in every run: with little money, and with plenty. */
-const written_for_an_hour: [number, (number | null)[], Asked[]][] = [
+const written_for_an_hour: [number, (number | null)[], Spending[]][] = [
   [500_000, [null, 200_000, null], [0, 1, 2, 0, 1].map((key) => ({ ...long_lived, key, stream: key === 2 }))],
   [60_000_000, [null, null, null], [long_lived, { ...long_lived, path: 'chat/completions' }]],
 ];
@@ -318,7 +318,7 @@ it.each([
       fc.asyncProperty(
         money,
         fc.array(fc.option(money), { minLength: 3, maxLength: 3 }),
-        fc.array(asked, { minLength: 1, maxLength: 30 }),
+        fc.array(spending, { minLength: 1, maxLength: 30 }),
         async (balance, limits, calls) => {
           let turn = 0;
           const bills: Bill[] = playGreedy(place.upstream, names, () => pauses[turn++ % pauses.length] ?? 0);
@@ -330,7 +330,8 @@ it.each([
           const keys = [owner];
           for (const limit of others) keys.push(await place.test.client({ account_id, ...options(limit) }));
           const answers = await Promise.all(calls.map((each) => ask(keys[each.key] ?? owner, bodyOf(each), each.path)));
-          for (const { status, text: told } of answers) expect([200, 400, 402, 403], told).toContain(status);
+          for (const { status, text: answer_text } of answers)
+            expect([200, 400, 402, 403], answer_text).toContain(status);
           served += answers.filter(({ status }) => status === 200).length;
           for_an_hour += bills.filter((bill) => bill.for_an_hour).length;
           const standings: Awaited<ReturnType<typeof standing>>[] = [];

@@ -182,10 +182,10 @@ describe('an alias', () => {
   test('has its summary written by the model of the conversation', async () => {
     const input = [user(await textFor('acme/small')), { role: 'assistant', content: 'x' }, user('And then?')];
     stage.upstream.script('small', { json: message('A summary.') });
-    const { length } = stage.upstream.asked;
+    const { length } = stage.upstream.requests;
     const compacted = await client.call('POST', '/v1/responses/compact', { model: 'smart', input });
     expect(compacted.status).toBe(200);
-    expect(stage.upstream.asked.slice(length).map(({ body }) => body['model'])).toEqual(['small']);
+    expect(stage.upstream.requests.slice(length).map(({ body }) => body['model'])).toEqual(['small']);
   });
 
   test('moves conversations when a reload changes its weights', async () => {

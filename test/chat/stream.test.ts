@@ -64,7 +64,7 @@ test('a completions stream of the same style is relayed with only the model rena
   const { status, text, type, id } = await whole('chat/completions', { model: 'acme/oai' });
   expect([status, type]).toEqual([200, 'text/event-stream; charset=utf-8']);
   expect(withUpstreamIds(text)).toBe(completionsStream(texts).join('').replaceAll('gpt-x', 'acme/oai'));
-  expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+  expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
   expect(await recordOf(id)).toMatchObject({ status: 200, cost: { exact: '0.000070' }, counted_here: false });
 });
 

@@ -27,7 +27,7 @@ const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
 type Answer = { choices: { index: number; text: string; finish_reason: string | null }[]; usage: object };
 
 const ask = (body: object) => stage.client.call('POST', '/v1/completions', { model: 'acme/oai', prompt, ...body });
-const asked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 
 function eventsOf(text: string): Answer[] {
   return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => JSON.parse(data));
@@ -53,12 +53,18 @@ test('a prompt is a chat for an upstream of chat completions, and its answer a t
     { id, object: 'text_completion', model: 'acme/oai', choices: [choice], usage },
   ]);
   expect(headers.get('x-cost-amount')).toBe(cost);
-  expect(asked()?.path).toBe('/v1/chat/completions');
+  expect(lastRequest()?.path).toBe('/v1/chat/completions');
   const messages = [
     { role: 'system', content: expect.stringContaining('continue texts') },
     { role: 'user', content: prompt },
   ];
-  expect(asked()?.body).toMatchObject({ model: 'gpt-x', messages, max_tokens: 20, stop: ['END'], temperature: 0.5 });
+  expect(lastRequest()?.body).toMatchObject({
+    model: 'gpt-x',
+    messages,
+    max_tokens: 20,
+    stop: ['END'],
+    temperature: 0.5,
+  });
 });
 
 test('echo repeats the prompt, a suffix makes a gap, n makes several texts', async () => {
@@ -74,7 +80,7 @@ test('echo repeats the prompt, a suffix makes a gap, n makes several texts', asy
     [0, `${prompt}A`],
     [1, `${prompt}B`],
   ]);
-  expect(asked()?.body).toMatchObject({
+  expect(lastRequest()?.body).toMatchObject({
     n: 2,
     messages: [
       { content: expect.stringContaining('gap') },
@@ -120,7 +126,7 @@ test('logprobs are those of a chat, in the lists of this style, of each text', a
   }));
   stage.upstream.script('gpt-x', { json: { ...answer, choices } });
   const { json } = await ask({ logprobs: 2, n: 2 });
-  expect(asked()?.body).toMatchObject({ logprobs: true, top_logprobs: 2, n: 2 });
+  expect(lastRequest()?.body).toMatchObject({ logprobs: true, top_logprobs: 2, n: 2 });
   expect(json).toMatchObject({
     choices: [
       {
@@ -139,10 +145,10 @@ test('logprobs are those of a chat, in the lists of this style, of each text', a
     ],
   });
   await ask({ logprobs: 0 });
-  expect(asked()?.body).toMatchObject({ logprobs: true });
-  expect(asked()?.body).not.toHaveProperty('top_logprobs');
+  expect(lastRequest()?.body).toMatchObject({ logprobs: true });
+  expect(lastRequest()?.body).not.toHaveProperty('top_logprobs');
   expect(choicesOf((await ask({})).text)).toMatchObject([{ logprobs: null }, { logprobs: null }]); // unasked
-  expect(asked()?.body).not.toHaveProperty('logprobs');
+  expect(lastRequest()?.body).not.toHaveProperty('logprobs');
 });
 
 test.each<[string, unknown]>([
@@ -187,8 +193,8 @@ test('an upstream that has the path gets the body as it is, several prompts and 
   expect(json).toEqual({ ...natively, id: `cmpl-${headers.get('x-request-id')}`, model: 'acme/base', choices, usage });
   expect(headers.get('x-cost-amount')).toBe(cost);
   expect(headers.get('x-ignored-fields')).toBe('unheard_of');
-  expect(asked()?.path).toBe('/v1/completions');
-  expect(asked()?.body).toEqual({ model: 'base-x', prompt: [[1, 2], [3]], logprobs: 1, max_tokens: 1 });
+  expect(lastRequest()?.path).toBe('/v1/completions');
+  expect(lastRequest()?.body).toEqual({ model: 'base-x', prompt: [[1, 2], [3]], logprobs: 1, max_tokens: 1 });
 });
 
 test('its callers who leave pay for what it wrote, not for the prompt that it repeats', async () => {
@@ -213,7 +219,7 @@ test('a chat of a model whose upstream has the path is still a chat', async () =
     model: 'acme/base',
     messages: [{ role: 'user', content: 'Hello' }],
   });
-  expect([status, asked()?.path]).toEqual([200, '/v1/chat/completions']);
+  expect([status, lastRequest()?.path]).toEqual([200, '/v1/chat/completions']);
 });
 
 test.each<[string, object]>([

@@ -106,7 +106,7 @@ test('a stream that ends while the database refuses is charged once with its rec
   if (child) await once(child, 'exit');
 
   proxy.refuse(false);
-  expect(await journalSaid(env)).toContain('2 entries wait to be booked, the oldest since');
+  expect(await journalOutput(env)).toContain('2 entries wait to be booked, the oldest since');
 
   await start();
   await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 120_000, interval: 50 });
@@ -124,12 +124,12 @@ test('a stream that ends while the database refuses is charged once with its rec
 });
 
 /** Returns the line of `medley doctor` about the journal. */
-async function journalSaid(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+async function journalOutput(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const doctor = spawn(process.execPath, [cli, 'doctor', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
-  let said = '';
-  doctor.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()));
+  let output = '';
+  doctor.stdout.on('data', (bytes: Buffer) => (output += bytes.toString()));
   await once(doctor, 'close');
-  const { checks }: { checks: { name: string; detail: string }[] } = JSON.parse(said);
+  const { checks }: { checks: { name: string; detail: string }[] } = JSON.parse(output);
   return checks.find(({ name }) => name === 'journal')?.detail;
 }
 
@@ -174,7 +174,7 @@ test('a call that fails while the database is away is in the journal, and gives 
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'acme/oai', max_tokens: 500, messages: hello }),
   });
-  await vi.waitFor(() => expect(upstream.asked.length).toBe(1), { timeout: 120_000, interval: 5 });
+  await vi.waitFor(() => expect(upstream.requests.length).toBe(1), { timeout: 120_000, interval: 5 });
   proxy.refuse(true);
   const response = await failing;
   expect(response.status).toBe(502);

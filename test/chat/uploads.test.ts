@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { completion, generated, message, setStage, type Stage } from './setup.ts';
-import { response, said } from './responses-streams.ts';
+import { response, messageItem } from './responses-streams.ts';
 import { completionsStream } from './streams.ts';
 
 /** Files that callers upload once and name in chat by their ids, in every style and for every upstream. */
@@ -37,7 +37,7 @@ beforeAll(async () => {
   stage.upstream.script('gpt-x', { json: completion('Hi') });
   stage.upstream.script('claude-x', { json: message('Hi') });
   stage.upstream.script('gemini-x', { json: generated([{ text: 'Hi' }]) });
-  stage.upstream.script('res-x', { json: response([said('Hi')]) });
+  stage.upstream.script('res-x', { json: response([messageItem('Hi')]) });
 });
 afterEach(async () => {
   await expectFreeMemory();
@@ -95,7 +95,7 @@ const cells = paths.flatMap((path) => upstreams.map((model) => [path, model] as 
 test.each(cells)('%s gives the bytes of uploaded files to the upstream of %s', async (path, model) => {
   const answer = await stage.client.call('POST', `/v1/${path}`, { model, ...bodies[path]() });
   expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('Hi')]);
-  const sent = JSON.stringify(stage.upstream.asked.at(-1)?.body);
+  const sent = JSON.stringify(stage.upstream.requests.at(-1)?.body);
   expect(sent).toContain(png.toString('base64'));
   expect(sent).toContain(pdf.toString('base64'));
   expect(sent.includes(text) || sent.includes(Buffer.from(text).toString('base64'))).toBe(true);
@@ -217,7 +217,7 @@ test('the beta of files in a call of the messages SDK goes no further, and its f
     betas: ['files-api-2025-04-14', 'interleaved-thinking-2025-05-14', 'unheard-of-2030-01-01'],
   });
   expect(answer.content[0]).toMatchObject({ type: 'text', text: 'Hi' });
-  expect(stage.upstream.asked.at(-1)?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14');
+  expect(stage.upstream.requests.at(-1)?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14');
 });
 
 test.each([

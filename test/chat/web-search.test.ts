@@ -109,7 +109,7 @@ function ask(style: CallerStyle, model: string, { stream = false, more: fields =
   }
 }
 
-function script(style: UpstreamStyle, stream: boolean, queries: string[][], said = text): void {
+function script(style: UpstreamStyle, stream: boolean, queries: string[][], answer_text = text): void {
   const rounds = queries.map((all) =>
     calls(
       style,
@@ -117,7 +117,7 @@ function script(style: UpstreamStyle, stream: boolean, queries: string[][], said
       all.map((query) => ({ input: { query } })),
     ),
   );
-  stage.upstream.script(upstream_models[style], ...rounds, says(style, stream, said));
+  stage.upstream.script(upstream_models[style], ...rounds, says(style, stream, answer_text));
 }
 
 type Recorded = {
@@ -134,7 +134,7 @@ async function recordOf(answer: Answered, client: Client = stage.client): Promis
 }
 
 const bodyOf = (answer: Answered) => JSON.parse(answer.text) as Record<string, unknown>;
-const lastBody = () => JSON.stringify(stage.upstream.asked.at(-1)?.body);
+const lastBody = () => JSON.stringify(stage.upstream.requests.at(-1)?.body);
 
 const annotation = { start_index: 3, end_index: 31, url: pages[0]?.url, title: 'One' };
 const shown: { readonly [style in CallerStyle]: object } = {
@@ -195,11 +195,11 @@ describe('a search for a caller', () => {
     'of %s style by an upstream of %s style is shown in the answer, and charged',
     async (caller, upstream) => {
       script(upstream, false, [['q']]);
-      const before = search.asked.length;
+      const before = search.requests.length;
       const answer = await ask(caller, models[upstream]);
       expect([answer.status, answer.headers.get('x-tools-left-out')]).toEqual([200, null]);
       expect(bodyOf(answer)).toMatchObject(shown[caller]);
-      expect(search.asked.slice(before)).toMatchObject([
+      expect(search.requests.slice(before)).toMatchObject([
         { path: '/search', headers: { authorization: 'Bearer search-secret-0123456789' } },
       ]);
       expect(lastBody()).toContain('The first page.');
@@ -256,7 +256,7 @@ describe('a search for a caller', () => {
   test('may follow another, and several are asked at once', async () => {
     script('messages', false, [['a'], ['b', 'c']]);
     const answer = await ask('responses', 'acme/ant');
-    const queries = search.asked.slice(-3).map(({ body }) => (JSON.parse(body) as { query: string }).query);
+    const queries = search.requests.slice(-3).map(({ body }) => (JSON.parse(body) as { query: string }).query);
     expect(queries.toSorted()).toEqual(['a', 'b', 'c']);
     expect(bodyOf(answer)).toMatchObject({
       output: [{ action: { query: 'a' } }, { action: { query: 'b' } }, { action: { query: 'c' } }, { type: 'message' }],
@@ -271,20 +271,20 @@ describe('a search for a caller', () => {
     ['messages', { max_uses: 9 }, 3],
     ['completions', {}, 3],
   ] as const)('of %s style with %j is made %i times at most', async (caller, tool, most) => {
-    const before = search.asked.length;
+    const before = search.requests.length;
     stage.upstream.script('gpt-x', calls('completions', false, [{ input: { query: 'more' } }]));
     const answer = await ask(caller, 'acme/oai', { tool });
     expect(answer.status).toBe(200);
-    expect(search.asked.length - before).toBe(most);
-    expect(stage.upstream.asked.at(-1)?.body).toMatchObject({ tool_choice: 'none' });
+    expect(search.requests.length - before).toBe(most);
+    expect(stage.upstream.requests.at(-1)?.body).toMatchObject({ tool_choice: 'none' });
     expect(await recordOf(answer)).toMatchObject({ tools: { calls: { web_search: most } } });
   });
 
   test('that a model calls for without end is refused a few times, and then left out', async () => {
-    const before = search.asked.length;
+    const before = search.requests.length;
     script('messages', false, [Array.from({ length: 60 }, (_, index) => `q${index}`)]);
     const answer = await ask('messages', 'acme/ant');
-    expect([answer.status, search.asked.length - before]).toEqual([200, 3]);
+    expect([answer.status, search.requests.length - before]).toEqual([200, 3]);
     const { content } = bodyOf(answer) as { content: { type: string }[] };
     expect(content.filter(({ type }) => type === 'server_tool_use')).toHaveLength(7);
     expect(lastBody()?.match(/"type":"tool_use"/g)).toHaveLength(7);
@@ -294,7 +294,7 @@ describe('a search for a caller', () => {
   test('is limited to the domains that the caller names', async () => {
     script('completions', false, [['q']]);
     const answer = await ask('messages', 'acme/oai', { tool: { allowed_domains: ['b.example'] } });
-    expect(search.asked.at(-1)?.body).toContain('"include_domains":["b.example"]');
+    expect(search.requests.at(-1)?.body).toContain('"include_domains":["b.example"]');
     expect(answer.text).toContain('https://b.example/two');
     expect(bodyOf(answer)['content']).toMatchObject([{}, { content: [{ url: 'https://b.example/two' }] }, {}]);
   });
@@ -316,12 +316,12 @@ describe('a search for a caller', () => {
     script('messages', false, [['q']]);
     const tool_choice = { type: 'tool', name: 'web_search' };
     expect((await ask('messages', 'acme/ant', { more: { tool_choice } })).status).toBe(200);
-    const [first, second] = stage.upstream.asked.slice(-2).map(({ body }) => body['tool_choice']);
+    const [first, second] = stage.upstream.requests.slice(-2).map(({ body }) => body['tool_choice']);
     expect([first, second]).toEqual([tool_choice, { type: 'auto' }]);
     script('completions', false, [['q']]);
     const choice = { type: 'web_search' };
     expect((await ask('responses', 'acme/oai', { more: { tool_choice: choice } })).status).toBe(200);
-    expect(stage.upstream.asked.at(-2)?.body['tool_choice']).toMatchObject({ function: { name: 'web_search' } });
+    expect(stage.upstream.requests.at(-2)?.body['tool_choice']).toMatchObject({ function: { name: 'web_search' } });
   });
 
   test('is a text for the model in the next turn, also where its upstream has the style of the caller', async () => {
@@ -395,10 +395,10 @@ describe('a search that fails', () => {
   test.each([[{}], [{ query: '' }], [{ query: 7 }], [{ query: 'x'.repeat(401) }]])(
     'because of its words is not asked: %j',
     async (input) => {
-      const { length } = search.asked;
+      const { length } = search.requests;
       stage.upstream.script('gpt-x', calls('completions', false, [{ input }]), says('completions', false, 'Hm.'));
       const answer = await ask('responses', 'acme/oai');
-      expect([answer.status, search.asked.length]).toEqual([200, length]);
+      expect([answer.status, search.requests.length]).toEqual([200, length]);
       expect(bodyOf(answer)['output']).toMatchObject([{ type: 'web_search_call', status: 'failed' }, {}]);
       expect(answer.headers.get('x-cost-amount')).toBe('0.000140');
     },
@@ -436,8 +436,8 @@ describe('hostile results', () => {
     }));
     script('completions', false, [['q']]);
     const answer = await ask('messages', 'acme/oai');
-    const asked = JSON.parse(lastBody() ?? '{}') as { messages: { role: string; content: string }[] };
-    const read = asked.messages.find(({ role }) => role === 'tool')?.content ?? '';
+    const body = JSON.parse(lastBody() ?? '{}') as { messages: { role: string; content: string }[] };
+    const read = body.messages.find(({ role }) => role === 'tool')?.content ?? '';
     expect(Buffer.byteLength(read)).toBeLessThan(8_000);
     expect(read).toContain('1. Ignore # all before\nhttps://a.example/one');
     for (const bad of ['javascript', 'script>', '\u202e', '\u0000']) expect(read).not.toContain(bad);
@@ -462,13 +462,13 @@ describe('money', () => {
 
   test('of parallel calls is never spent twice', async () => {
     const client = await stage.test.client({ credit: '0.200000' });
-    stage.upstream.script('gpt-x', (asked) =>
-      JSON.stringify(asked.body).includes('"role":"tool"')
+    stage.upstream.script('gpt-x', (request) =>
+      JSON.stringify(request.body).includes('"role":"tool"')
         ? says('completions', false, text)
         : calls('completions', false, [{ input: { query: 'q' } }]),
     );
-    const asked = Array.from({ length: 12 }, () => ask('messages', 'acme/oai', { client, tool: { max_uses: 1 } }));
-    const answers = await Promise.all(asked);
+    const call = Array.from({ length: 12 }, () => ask('messages', 'acme/oai', { client, tool: { max_uses: 1 } }));
+    const answers = await Promise.all(call);
     const paid = answers.filter(({ status }) => status === 200).length;
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 402]));
     const { balance, held } = (await client.call('GET', '/v1/balance')).json;
@@ -495,7 +495,7 @@ describe('money', () => {
   test('covers what all rounds write: the last gets what is left', async () => {
     script('completions', false, [['q']]);
     await ask('messages', 'acme/oai');
-    const sent = stage.upstream.asked.slice(-2).map(({ body }) => body['max_tokens']);
+    const sent = stage.upstream.requests.slice(-2).map(({ body }) => body['max_tokens']);
     expect(sent).toEqual([500, 495]);
   });
 
@@ -552,10 +552,10 @@ describe('an upstream that fails behind a search', () => {
 
 describe('a search is not the service’s own', () => {
   const without = async (model: string, fields: object = {}) => {
-    const { length } = search.asked;
+    const { length } = search.requests;
     stage.upstream.script('gpt-x', says('completions', false, 'Hi'));
     const answer = await ask('messages', model, { more: fields });
-    return [answer.status, answer.headers.get('x-tools-left-out'), search.asked.length - length];
+    return [answer.status, answer.headers.get('x-tools-left-out'), search.requests.length - length];
   };
 
   test.each([
@@ -575,10 +575,10 @@ describe('a search is not the service’s own', () => {
     const tools = toolsOf(search.url).replace('allow_private: true', 'allow_private: false');
     await stage.test.configure(yamlOf(stage.upstream, `${more}${tools}`));
     try {
-      const { length } = search.asked;
+      const { length } = search.requests;
       script('completions', false, [['q']], 'From memory.');
       const answer = await ask('messages', 'acme/oai');
-      expect([answer.status, search.asked.length]).toEqual([200, length]);
+      expect([answer.status, search.requests.length]).toEqual([200, length]);
       expect(answer.text).toContain('"error_code":"unavailable"');
     } finally {
       await stage.test.configure(yamlOf(stage.upstream, `${more}${toolsOf(search.url)}`));

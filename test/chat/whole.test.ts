@@ -22,11 +22,11 @@ test('a completions response of the same style is relayed with only the model re
   expect(withUpstreamIds(answer.text)).toBe(JSON.stringify({ ...completion('Grüße 😀'), model: 'acme/oai' }));
   expect(answer.headers.get('x-cost-amount')).toBe('0.000070'); // 10 × 2 + 5 × 10 millionths
   expect(answer.headers.get('x-cost-currency')).toBe('USD');
-  const asked = stage.upstream.asked.at(-1);
-  expect(asked?.path).toBe('/v1/chat/completions');
-  expect(asked?.headers.authorization).toBe('Bearer sk-upstream-secret-0123456789');
-  expect(asked?.body).toMatchObject({ model: 'gpt-x', temperature: 0.5, messages: hello });
-  expect(asked?.body).not.toHaveProperty('unknown_field');
+  const request = stage.upstream.requests.at(-1);
+  expect(request?.path).toBe('/v1/chat/completions');
+  expect(request?.headers.authorization).toBe('Bearer sk-upstream-secret-0123456789');
+  expect(request?.body).toMatchObject({ model: 'gpt-x', temperature: 0.5, messages: hello });
+  expect(request?.body).not.toHaveProperty('unknown_field');
 });
 
 test("a messages call to an upstream of the same style carries the caller's version and betas", async () => {
@@ -36,10 +36,10 @@ test("a messages call to an upstream of the same style carries the caller's vers
   const answer = await stage.client.call('POST', '/v1/messages?beta=true', body, headers);
   expect(answer.status).toBe(200);
   expect(withUpstreamIds(answer.text)).toBe(JSON.stringify({ ...message('Hi'), model: 'acme/ant' }));
-  const asked = stage.upstream.asked.at(-1);
-  expect(asked?.path).toBe('/v1/messages');
-  expect(asked?.headers).toMatchObject({ ...headers, 'x-api-key': 'sk-upstream-secret-0123456789' });
-  expect(asked?.body).toMatchObject({ model: 'claude-x', max_tokens: 1_000 }); // the model's maximum
+  const request = stage.upstream.requests.at(-1);
+  expect(request?.path).toBe('/v1/messages');
+  expect(request?.headers).toMatchObject({ ...headers, 'x-api-key': 'sk-upstream-secret-0123456789' });
+  expect(request?.body).toMatchObject({ model: 'claude-x', max_tokens: 1_000 }); // the model's maximum
 });
 
 test('each style reaches an upstream of the other style', async () => {
@@ -129,7 +129,7 @@ test('a call whose routes all fail gets 502, or 504 when the last timed out, cos
 
 test("a mistake of the caller is reported in the upstream's words, goes to no other route and opens no circuit", async () => {
   await stage.test.app.db.query('delete from route_health');
-  const asked_before = stage.upstream.asked.length;
+  const asked_before = stage.upstream.requests.length;
   for (let i = 0; i < 8; i++) {
     stage.upstream.script('first', {
       status: 400,
@@ -142,7 +142,7 @@ test("a mistake of the caller is reported in the upstream's words, goes to no ot
       message: 'messages.3: image too large, see [link] key [key]',
     });
   }
-  expect(stage.upstream.asked.length - asked_before).toBe(8);
+  expect(stage.upstream.requests.length - asked_before).toBe(8);
   stage.upstream.script('first', { json: completion('fine') });
   expect((await completions('acme/two')).status).toBe(200);
 });
@@ -158,9 +158,9 @@ test("a call without money for 256 tokens gets 402, one at its key's limit gets 
   expect((await call(poor, { max_tokens: 50 })).status).toBe(200); // needs no more than that
   const enough = await stage.test.client({ credit: '0.003' }); // for 300 tokens of 1,000
   expect((await call(enough)).status).toBe(200);
-  const asked = stage.upstream.asked.at(-1)?.body; // and no longer an answer than that buys
-  expect(asked?.['max_tokens']).toBeGreaterThanOrEqual(256);
-  expect(asked?.['max_tokens']).toBeLessThan(300);
+  const body = stage.upstream.requests.at(-1)?.body; // and no longer an answer than that buys
+  expect(body?.['max_tokens']).toBeGreaterThanOrEqual(256);
+  expect(body?.['max_tokens']).toBeLessThan(300);
   const limited = await stage.test.client({ limit: '0.001' });
   const stopped = await call(limited);
   expect([stopped.status, stopped.json.error.type]).toEqual([403, 'permission_error']);
@@ -193,7 +193,7 @@ test('count_tokens asks an upstream that counts, else estimates, and costs nothi
   stage.upstream.script('claude-x', { json: { input_tokens: 42 } });
   const counted = await stage.client.call('POST', '/v1/messages/count_tokens', { model: 'acme/ant', messages: hello });
   expect(JSON.parse(counted.text)).toEqual({ input_tokens: 42 });
-  expect(stage.upstream.asked.at(-1)?.path).toBe('/v1/messages/count_tokens');
+  expect(stage.upstream.requests.at(-1)?.path).toBe('/v1/messages/count_tokens');
   const own = await stage.client.call('POST', '/v1/messages/count_tokens', { model: 'acme/oai', messages: hello });
   expect(JSON.parse(own.text).input_tokens).toBeGreaterThan(0);
 });

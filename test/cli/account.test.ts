@@ -28,14 +28,14 @@ const image = { model: 'sandbox/image', input: { prompt: 'x' } };
 
 describe('account create', () => {
   it('creates an account with a first top-up in one of the currencies', async () => {
-    const made = await commands.ok('account', 'create', '--name', 'Żółw', '--currency', 'PLN', '--credit', '25.00');
-    expect(Object.keys(made)).toEqual(
+    const account = await commands.ok('account', 'create', '--name', 'Żółw', '--currency', 'PLN', '--credit', '25.00');
+    expect(Object.keys(account)).toEqual(
       expect.arrayContaining(['id', 'name', 'currency', 'balance', 'webhook_secret', 'status']),
     );
-    expect(made).toMatchObject({ name: 'Żółw', currency: 'PLN', balance: '25.000000', status: 'active' });
-    expect(made.id).toMatch(/^acct_/);
-    expect(made.webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    const client = await service.client({ account_id: made.id });
+    expect(account).toMatchObject({ name: 'Żółw', currency: 'PLN', balance: '25.000000', status: 'active' });
+    expect(account.id).toMatch(/^acct_/);
+    expect(account.webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const client = await service.client({ account_id: account.id });
     expect((await client.call('GET', '/v1/balance')).json.balance).toEqual({
       amount: '25.00',
       currency: 'PLN',
@@ -240,11 +240,15 @@ describe('account export', () => {
     ]);
     expect(JSON.stringify(all)).not.toContain('whsec_');
     const lines = all.slice(0, -4);
-    const said = (text: string) => [{ role: 'user', content: [{ type: 'input_text', text }] }];
+    const userMessage = (text: string) => [{ role: 'user', content: [{ type: 'input_text', text }] }];
     expect(lines).toMatchObject([
-      { type: 'response', id: whole.id, content: { response: whole, input: said('My words') } },
+      { type: 'response', id: whole.id, content: { response: whole, input: userMessage('My words') } },
       { type: 'response', id: inside.id, content: { response: { output: inside.output } } },
-      { type: 'response', id: failed.id, content: { response: { status: 'failed' }, input: said('[[cut]] Hello') } },
+      {
+        type: 'response',
+        id: failed.id,
+        content: { response: { status: 'failed' }, input: userMessage('[[cut]] Hello') },
+      },
       { type: 'conversation', id: conversation.id, metadata: { topic: 'weather' } },
       { type: 'conversation_item', conversation_id: conversation.id, content: { role: 'user' } },
       { type: 'conversation_item', conversation_id: conversation.id, content: { role: 'assistant' } },

@@ -47,20 +47,20 @@ describe('a command without a running service', () => {
   });
 
   it('ends with 1 as doctor when something is wrong', async () => {
-    const said = await medleySoon(['doctor', '--json'], {
+    const result = await medleySoon(['doctor', '--json'], {
       MEDLEY_DATA: join(folder, 'data'),
       MEDLEY_CONFIG: join(import.meta.dirname, '../../medley.example.yaml'), // models without a usable route
     });
-    expect(said).toMatchObject({ code: 1, error: '' });
-    const { ok, checks } = readObject(said.out);
+    expect(result).toMatchObject({ code: 1, error: '' });
+    const { ok, checks } = readObject(result.out);
     expect(ok).toBe(false);
     expect(checks.filter((check) => !check.ok).map((check) => check.name)).toEqual(['catalogue']);
   });
 
   it('names a data folder that it creates once, and not with --json', async () => {
     const data = join(folder, 'another');
-    const made = await medley(['account', 'list'], { MEDLEY_DATA: data });
-    expect(made).toMatchObject({
+    const result = await medley(['account', 'list'], { MEDLEY_DATA: data });
+    expect(result).toMatchObject({
       code: 0,
       error: `The data folder ${data} was created now. If your service uses another one, set MEDLEY_DATA to it.\n`,
     });

@@ -24,12 +24,12 @@ describe('the command books', () => {
     );
 
     await service.app.db.query('update balances set amount = amount + 1 where account_id = $1', [account_id]);
-    const said = await medley(['books', '--json'], {
+    const result = await medley(['books', '--json'], {
       DATABASE_URL: service.app.config.database_url ?? '',
       MEDLEY_DATA: service.app.config.data_dir,
     });
-    expect(said).toMatchObject({ code: 1, error: '' });
-    const report = readObject(said.out);
+    expect(result).toMatchObject({ code: 1, error: '' });
+    const report = readObject(result.out);
     expect(report.ok).toBe(false);
     expect(report.difference).not.toBe('0.000000');
     expect(report.findings).toContainEqual(

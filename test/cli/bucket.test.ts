@@ -35,9 +35,9 @@ const place = 's3://files-of-tests/prod/';
 const checkOf = async (words: string[] = []) => {
   const { config_file = '', data_dir, database_url = '' } = service.app.config;
   const env = { MEDLEY_CONFIG: config_file, MEDLEY_DATA: data_dir, DATABASE_URL: database_url };
-  const said = await medleySoon(['config', 'check', ...words, '--json'], env);
-  const { ok, errors, warnings } = readObject(said.out);
-  return { code: said.code, ok, errors, warnings };
+  const result = await medleySoon(['config', 'check', ...words, '--json'], env);
+  const { ok, errors, warnings } = readObject(result.out);
+  return { code: result.code, ok, errors, warnings };
 };
 
 describe('commands of an installation with a bucket', () => {
@@ -56,8 +56,8 @@ describe('commands of an installation with a bucket', () => {
     const away = await checkOf();
     expect(away).toMatchObject({ code: 0, ok: true, errors: [] });
     expect(away.warnings).toEqual([expect.stringMatching(/^storage\.s3: s3:\/\/\S+ cannot be reached: /)]);
-    const said = await commands.text('doctor');
-    expect([said.code, said.out]).toEqual([1, expect.stringMatching(/FAIL {2}storage: s3:/)]);
+    const result = await commands.text('doctor');
+    expect([result.code, result.out]).toEqual([1, expect.stringMatching(/FAIL {2}storage: s3:/)]);
   });
 
   it('do not look at it with --offline', async () => {
@@ -72,9 +72,9 @@ describe('commands of an installation with a bucket', () => {
     const { json: task } = await client.call('POST', '/v1/generate?wait=30', input);
     const dir = join(folder, 'backup');
     const before = imitation.operations.length;
-    const said = await commands.text('backup', dir);
-    expect(said.out).toContain('a list of 1 file,');
-    expect(said.out).toContain(`The files stay in ${place}`);
+    const result = await commands.text('backup', dir);
+    expect(result.out).toContain('a list of 1 file,');
+    expect(result.out).toContain(`The files stay in ${place}`);
     // The service beside it may look for unfinished uploads at any time.
     expect(imitation.operations.slice(before).filter((name) => name !== 'ListMultipartUploads')).toEqual([]);
     expect(readFileSync(join(dir, 'files.keys'), 'utf8')).toBe(`${client.account_id}/${task.id}/0.png\n`);

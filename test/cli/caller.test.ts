@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Call, Task } from '../../clients/typescript/src/index.ts';
-import { ownerOfNew, told, type Someone } from '../dashboard/people.ts';
+import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { as_terminal, Person } from './caller.ts';
@@ -44,7 +44,7 @@ describe('medley login', () => {
     await expect.poll(() => login.error, { timeout: 120_000 }).toMatch(/Code +[A-Z]{4}-[A-Z]{4}/);
     const [, code = ''] = /Code +(\S+)/.exec(login.error) ?? [];
     expect(login.error).toContain(`${test.url}/device?code=${code}`);
-    told(await owner.post(`${owner.base}/device-login`, { code, name: 'my laptop' }));
+    okBody(await owner.post(`${owner.base}/device-login`, { code, name: 'my laptop' }));
     expect(await login.ended, login.error).toBe(0);
     expect(JSON.parse(login.out.toString())).toMatchObject({ url: test.url, key: { name: 'my laptop' } });
     const stored = readFileSync(credentials(), 'utf8');
@@ -68,7 +68,7 @@ describe('medley login', () => {
     const login = person.start(['login', test.url]);
     await expect.poll(() => login.error, { timeout: 120_000 }).toMatch(/Code +[A-Z]{4}-/);
     const [, code = ''] = /Code +(\S+)/.exec(login.error) ?? [];
-    told(await owner.post('/dash/device-login/deny', { code }));
+    okBody(await owner.post('/dash/device-login/deny', { code }));
     expect(await login.ended).toBe(3);
     expect(login.error).toContain('refused');
     expect(existsSync(credentials())).toBe(false);

@@ -77,22 +77,22 @@ it('another shell is named', async () => {
 /** A service that lists models, and how often it was asked. */
 async function startLister(
   ids: readonly [string, string][],
-): Promise<{ url: string; server: Server; asked: string[] }> {
-  const asked: string[] = [];
+): Promise<{ url: string; server: Server; requests: string[] }> {
+  const requests: string[] = [];
   const data = ids.map(([id, modality]) => ({ id, modality }));
   const server = createServer(({ url = '' }, response) => {
-    asked.push(url);
+    requests.push(url);
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ object: 'list', data, has_more: false }));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('the server has a port');
-  return { url: `http://127.0.0.1:${address.port}`, server, asked };
+  return { url: `http://127.0.0.1:${address.port}`, server, requests };
 }
 
 it('the models of a key are offered by kind and asked for once, also when the service is gone, but nothing that a shell would run', async () => {
-  const { url, server, asked } = await startLister([
+  const { url, server, requests } = await startLister([
     ['acme/image', 'image'],
     ['acme/film:fast', 'video'],
     ['acme/smart', 'chat'],
@@ -103,7 +103,7 @@ it('the models of a key are offered by kind and asked for once, also when the se
   const models = (command: string) => caller.run(['completion', '--models', command]);
   expect(await models('run')).toEqual({ code: 0, out: 'acme/image\nacme/film:fast\n', error: '' });
   expect(await models('chat')).toEqual({ code: 0, out: 'acme/smart\n', error: '' });
-  expect(asked).toEqual([expect.stringMatching(/^\/v1\/models\?/)]);
+  expect(requests).toEqual([expect.stringMatching(/^\/v1\/models\?/)]);
   server.close();
   server.closeAllConnections();
   expect(await models('run')).toMatchObject({ out: 'acme/image\nacme/film:fast\n' });

@@ -42,9 +42,9 @@ describe('config check', () => {
 
   it('prints every mistake as file:line:col path: message and ends with 2', async () => {
     const path = write('bad.yaml', with_mistakes);
-    const said = await medley(['config', 'check', path, '--json'], {});
-    expect(said.code).toBe(2);
-    const { ok, errors } = readObject(said.out);
+    const result = await medley(['config', 'check', path, '--json'], {});
+    expect(result.code).toBe(2);
+    const { ok, errors } = readObject(result.out);
     expect(ok).toBe(false);
     expect(errors.map((line) => line.replace(`${path}:`, ''))).toEqual([
       expect.stringMatching(/^9:32 limits\.generate_per_minute: /),
@@ -57,9 +57,9 @@ describe('config check', () => {
   it('checks the file of MEDLEY_CONFIG by default, and says when there is none', async () => {
     const path = write('named.yaml', poster('Poster'));
     expect(await commandsOf({ MEDLEY_CONFIG: path }, medleySoon).ok('config', 'check')).toMatchObject({ file: path });
-    const said = await medley(['config', 'check', join(folder, 'none.yaml'), '--json'], {});
-    expect(said.code).toBe(2);
-    expect(readObject(said.out).errors[0]).toContain('none.yaml:1:1 file: cannot be read');
+    const result = await medley(['config', 'check', join(folder, 'none.yaml'), '--json'], {});
+    expect(result.code).toBe(2);
+    expect(readObject(result.out).errors[0]).toContain('none.yaml:1:1 file: cannot be read');
   });
 });
 
@@ -85,12 +85,12 @@ describe('reload', () => {
 
     writeFileSync(config_file, with_mistakes);
     // The command itself reads no configuration: it would not get as far as asking.
-    const said = await medley(['reload', '--json'], {
+    const result = await medley(['reload', '--json'], {
       DATABASE_URL: service.app.config.database_url ?? '',
       MEDLEY_DATA: service.app.config.data_dir,
     });
-    expect(said.code).toBe(1);
-    const { nodes } = readObject(said.out);
+    expect(result.code).toBe(1);
+    const { nodes } = readObject(result.out);
     expect(nodes[0]?.message).toMatch(/^rejected, the old configuration stays:\n.*:9:32 limits\.generate_per_minute: /);
     expect(await name()).toBe('Second');
   });

@@ -15,9 +15,9 @@ async function deedsOf(account_id: string | null) {
 
 test('changes by commands to accounts, keys and secrets are in the audit log like those of the dashboard', async () => {
   const { id } = await file.commands.ok('account', 'create', '--name', 'Studio', '--credit', '3');
-  const made = await file.commands.ok('key', 'create', '--account', id, '--name', 'CI', '--monthly-limit', '5');
-  await file.commands.ok('key', 'limit', made.id, 'none');
-  const rotated = await file.commands.ok('key', 'rotate', made.id, '--overlap', '0');
+  const key = await file.commands.ok('key', 'create', '--account', id, '--name', 'CI', '--monthly-limit', '5');
+  await file.commands.ok('key', 'limit', key.id, 'none');
+  const rotated = await file.commands.ok('key', 'rotate', key.id, '--overlap', '0');
   await file.commands.ok('key', 'delete', rotated.id);
   await file.commands.ok('account', 'block', id);
   await file.commands.ok('account', 'unblock', id);
@@ -27,9 +27,9 @@ test('changes by commands to accounts, keys and secrets are in the audit log lik
   const owner = expect.stringMatching(/^user_/);
   expect(await deedsOf(id)).toEqual([
     { action: 'account.create', subject: id, details: { name: 'Studio', currency: 'USD', credit: '3.000000' } },
-    { action: 'key.create', subject: made.id, details: { name: 'CI', limit: '5.000000', project: 'default' } },
-    { action: 'key.change', subject: made.id, details: { limit: null } },
-    { action: 'key.rotate', subject: made.id, details: { new_key: rotated.id, overlap_hours: 0 } },
+    { action: 'key.create', subject: key.id, details: { name: 'CI', limit: '5.000000', project: 'default' } },
+    { action: 'key.change', subject: key.id, details: { limit: null } },
+    { action: 'key.rotate', subject: key.id, details: { new_key: rotated.id, overlap_hours: 0 } },
     { action: 'key.delete', subject: rotated.id, details: { name: 'CI' } },
     { action: 'account.block', subject: id, details: null },
     { action: 'account.unblock', subject: id, details: null },

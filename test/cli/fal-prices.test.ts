@@ -15,7 +15,7 @@ const prices: { [endpoint: string]: object } = {
   'acme/film': { unit_price: 0.1, unit: 'seconds', currency: 'USD' },
   'acme/farm': { unit_price: 0.00007, unit: 'compute_seconds', currency: 'USD' },
 };
-let asked: string[][] = [];
+let queries: string[][] = [];
 let folder = '';
 let url = '';
 
@@ -26,13 +26,13 @@ function answerTo(path: string, authorization: string | undefined): [status: num
   if (authorization !== `Key ${key}`) return [401, error('authorization_error', 'Authentication required')];
   if (pathname !== '/v1/models/pricing') return [404, error('not_found', 'Resource not found')];
   const endpoints = searchParams.getAll('endpoint_id').flatMap((ids) => ids.split(','));
-  asked.push(endpoints);
+  queries.push(endpoints);
   if (endpoints.length === 0 || endpoints.length > 50) return [400, error('validation_error', '1-50 endpoint IDs')];
   if (endpoints.some((endpoint) => endpoint.includes('unknown'))) return [404, error('not_found', 'No such model')];
-  const found = endpoints.map((endpoint_id) => ({ endpoint_id, ...(prices[endpoint_id] ?? prices['acme/paint']) }));
+  const rows = endpoints.map((endpoint_id) => ({ endpoint_id, ...(prices[endpoint_id] ?? prices['acme/paint']) }));
   const has_more = endpoints.length > 1 && searchParams.get('cursor') === null; // a page for each half
-  const half = Math.ceil(found.length / 2);
-  const page = has_more ? found.slice(0, half) : endpoints.length > 1 ? found.slice(half) : found;
+  const half = Math.ceil(rows.length / 2);
+  const page = has_more ? rows.slice(0, half) : endpoints.length > 1 ? rows.slice(half) : rows;
   return [200, { prices: page, next_cursor: has_more ? 'second' : null, has_more }];
 }
 
@@ -50,7 +50,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() => {
-  asked = [];
+  queries = [];
 });
 
 const image = (id: string, more: string) =>
@@ -114,7 +114,7 @@ describe('medley models import fal-prices', () => {
       changes: [{ id: 'acme/paint', kind: 'changed' }],
       left: [],
     });
-    expect(asked).toEqual([['acme/paint']]);
+    expect(queries).toEqual([['acme/paint']]);
   });
 
   it('asks for fifty endpoints at once, and for those beside an unknown one alone', async () => {
@@ -124,7 +124,7 @@ describe('medley models import fal-prices', () => {
     const { run } = stage('many.yaml', `version: 1\nmodels:\n${models.join('')}${lost}`);
     const { out } = await run();
     expect(out).toContain('60 models changed, 0 unchanged, 1 left alone.');
-    expect(Math.max(...asked.map((endpoints) => endpoints.length))).toBe(50);
+    expect(Math.max(...queries.map((endpoints) => endpoints.length))).toBe(50);
   });
 
   it.each([
@@ -140,10 +140,10 @@ describe('medley models import fal-prices', () => {
     ['with a margin that is none', ['--markup', 'much'], { FAL_KEY: key }, '--markup must be a percentage such as 20%'],
   ])('says what is wrong %s, and changes nothing', async (_, words, env, message) => {
     const { run, read } = stage('wrong.yaml');
-    const { code, error: said } = await run(['--write', ...words], env);
+    const { code, error: error_text } = await run(['--write', ...words], env);
     expect(code).not.toBe(0);
-    expect(said).toContain(message);
-    expect(said).not.toContain(key);
+    expect(error_text).toContain(message);
+    expect(error_text).not.toContain(key);
     expect(read()).toBe(text);
   });
 });

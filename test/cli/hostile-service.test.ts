@@ -64,20 +64,20 @@ it('an answer of a model does not drive the terminal, and reaches a pipe as it c
 });
 
 it('a replay asks again until the service has sent all events of the span', async () => {
-  const asked: { from: string }[] = [];
+  const requests: { from: string }[] = [];
   answer = async (request, response) => {
-    asked.push(JSON.parse(await textOf(request)));
-    const next_from = asked.length < 3 ? `2026-01-31T12:0${asked.length}:00.000Z` : null;
-    response.end(json({ object: 'webhook_replay', events: asked.length < 3 ? 1000 : 7, next_from, dry_run: false }));
+    requests.push(JSON.parse(await textOf(request)));
+    const next_from = requests.length < 3 ? `2026-01-31T12:0${requests.length}:00.000Z` : null;
+    response.end(json({ object: 'webhook_replay', events: requests.length < 3 ? 1000 : 7, next_from, dry_run: false }));
   };
   const words = ['webhooks', 'replay', 'whe_x', '--from', '2026-01-31T12:00:00Z', '--all', '--json'];
   const { out } = await person.run(words);
   expect(JSON.parse(out)).toEqual({ id: 'whe_x', events: 2007, has_more: false, dry_run: false });
-  const minutes = asked.map(({ from }) => from.slice(14, 16));
+  const minutes = requests.map(({ from }) => from.slice(14, 16));
   expect(minutes).toEqual(['00', '01', '02']);
-  asked.length = 0;
+  requests.length = 0;
   const counted = await person.run([...words.slice(0, -1), '--dry-run']);
-  expect([counted.out, asked.length]).toEqual(['Events to send again: 1000, and more\n', 1]);
+  expect([counted.out, requests.length]).toEqual(['Events to send again: 1000, and more\n', 1]);
 });
 
 it('neither does the text of an error', async () => {

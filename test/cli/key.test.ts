@@ -31,7 +31,7 @@ const audio = { model: 'sandbox/audio', input: { prompt: 'x', duration: 5 } };
 describe('the rules of a key', () => {
   it('are set and removed: expiry, scopes and addresses', async () => {
     const { account_id } = await service.client();
-    const made = await commands.ok(
+    const key = await commands.ok(
       'key',
       'create',
       '--account',
@@ -41,11 +41,11 @@ describe('the rules of a key', () => {
       '--expires',
       '90d',
     );
-    expect(made).toMatchObject({ scopes: ['chat', 'read'], addresses: null, expires_at: expect.stringMatching(/Z$/) });
-    expect((await withKey(made.key, '/v1/generate', audio)).status).toBe(403);
+    expect(key).toMatchObject({ scopes: ['chat', 'read'], addresses: null, expires_at: expect.stringMatching(/Z$/) });
+    expect((await withKey(key.key, '/v1/generate', audio)).status).toBe(403);
     const words = ['--scopes', 'all', '--expires', 'never', '--addresses', '203.0.113.0/24'];
-    expect(await commands.ok('key', 'rules', made.id, ...words)).toEqual({
-      id: made.id,
+    expect(await commands.ok('key', 'rules', key.id, ...words)).toEqual({
+      id: key.id,
       expires_at: null,
       scopes: null,
       addresses: ['203.0.113.0/24'],
@@ -53,7 +53,7 @@ describe('the rules of a key', () => {
       requests_per_minute: null,
       log_content: null,
     });
-    await expect.poll(async () => (await withKey(made.key, '/v1/balance')).status).toBe(403);
+    await expect.poll(async () => (await withKey(key.key, '/v1/balance')).status).toBe(403);
   });
 
   it.each([
@@ -75,14 +75,14 @@ describe('models and requests per minute of a key', () => {
   it('are set, shown and removed', async () => {
     const { account_id } = await service.client();
     const words = ['--models', 'audio, sandbox/*', '--per-minute', '2'];
-    const made = await commands.ok('key', 'create', '--account', account_id, ...words);
-    expect(made).toMatchObject({ models: ['sandbox/audio', 'sandbox/*'], requests_per_minute: 2 });
-    const { out: text } = await commands.text('key', 'rules', made.id, '--models', 'sandbox/image');
+    const key = await commands.ok('key', 'create', '--account', account_id, ...words);
+    expect(key).toMatchObject({ models: ['sandbox/audio', 'sandbox/*'], requests_per_minute: 2 });
+    const { out: text } = await commands.text('key', 'rules', key.id, '--models', 'sandbox/image');
     expect(text).toContain('with sandbox/image, at most 2 requests per minute of each kind, from anywhere');
-    await expect.poll(async () => (await withKey(made.key, '/v1/estimate', audio)).status).toBe(403);
-    const off = await commands.ok('key', 'rules', made.id, '--models', 'all', '--per-minute', 'none');
+    await expect.poll(async () => (await withKey(key.key, '/v1/estimate', audio)).status).toBe(403);
+    const off = await commands.ok('key', 'rules', key.id, '--models', 'all', '--per-minute', 'none');
     expect(off).toMatchObject({ models: null, requests_per_minute: null });
-    await expect.poll(async () => (await withKey(made.key, '/v1/estimate', audio)).status).toBe(200);
+    await expect.poll(async () => (await withKey(key.key, '/v1/estimate', audio)).status).toBe(200);
   });
 });
 
@@ -154,21 +154,21 @@ describe('key create', () => {
   it('creates a key that works at once with its limit, and shows it only now', async () => {
     const { account_id } = await service.client();
     const words = ['--account', account_id, '--name', 'CI', '--monthly-limit', '5.00'];
-    const made = await commands.ok('key', 'create', ...words);
-    expect(made).toMatchObject({ name: 'CI', monthly_limit: '5.000000' });
-    expect(made.id).toMatch(/^key_/);
-    expect(made.key).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
-    const answer = await withKey(made.key, '/v1/balance');
+    const new_key = await commands.ok('key', 'create', ...words);
+    expect(new_key).toMatchObject({ name: 'CI', monthly_limit: '5.000000' });
+    expect(new_key.id).toMatch(/^key_/);
+    expect(new_key.key).toMatch(/^mdl_[0-9A-Za-z]{36}$/);
+    const answer = await withKey(new_key.key, '/v1/balance');
     expect(await answer.json()).toMatchObject({ key: { spend_limit: { amount: '5.00' } } });
     const { keys } = await commands.ok('key', 'list', '--account', account_id);
-    expect(keys.find((key) => key.id === made.id)).toMatchObject({
-      key: `${made.key.slice(0, 8)}…${made.key.slice(-4)}`,
+    expect(keys.find((key) => key.id === new_key.id)).toMatchObject({
+      key: `${new_key.key.slice(0, 8)}…${new_key.key.slice(-4)}`,
       monthly_limit: '5.000000',
       spent: '0.000000',
       held: '0.000000',
       deleted_at: null,
     });
-    expect(JSON.stringify(keys)).not.toContain(made.key);
+    expect(JSON.stringify(keys)).not.toContain(new_key.key);
   });
 
   it('prints the key first for a person', async () => {
@@ -226,13 +226,13 @@ describe('key rotate', () => {
   it('creates another key of the same name and limit, and the old one works for a day or ends at once', async () => {
     const { key, key_id } = await service.client({ limit: '3' });
     const status = async (text: string) => (await withKey(text, '/v1/key')).status;
-    const made = await commands.ok('key', 'rotate', key_id);
-    expect(made).toMatchObject({ name: 'Test', old: { id: key_id } });
-    expect([await status(key), await status(made.key)]).toEqual([200, 200]);
-    expect(await (await withKey(made.key, '/v1/key')).json()).toMatchObject({ spend_limit: { amount: '3.00' } });
+    const rotated = await commands.ok('key', 'rotate', key_id);
+    expect(rotated).toMatchObject({ name: 'Test', old: { id: key_id } });
+    expect([await status(key), await status(rotated.key)]).toEqual([200, 200]);
+    expect(await (await withKey(rotated.key, '/v1/key')).json()).toMatchObject({ spend_limit: { amount: '3.00' } });
     expect(await commands.fails(1, 'key', 'rotate', key_id)).toBe(`There is no active key "${key_id}" to rotate.`);
-    expect(await commands.fails(2, 'key', 'rotate', made.id, '--overlap', '5')).toBe('--overlap must be 0 or 24.');
-    await commands.ok('key', 'rotate', made.id, '--overlap', '0');
-    await expect.poll(() => status(made.key), { timeout: 2_000, interval: 20 }).toBe(401);
+    expect(await commands.fails(2, 'key', 'rotate', rotated.id, '--overlap', '5')).toBe('--overlap must be 0 or 24.');
+    await commands.ok('key', 'rotate', rotated.id, '--overlap', '0');
+    await expect.poll(() => status(rotated.key), { timeout: 2_000, interval: 20 }).toBe(401);
   });
 });

@@ -123,9 +123,9 @@ describe('medley provider add and models import', () => {
   ])('say what is wrong: %j', async (words, message) => {
     const file = join(folder, 'none.yaml');
     const provider = words.includes('--provider') || words[0] !== 'litellm' ? [] : ['--provider', 'groq'];
-    const said = await medleySoon(['models', 'import', ...words, ...provider, '--into', file, '--write'], {});
-    expect(said.code).not.toBe(0);
-    expect(said.error).toContain(message);
+    const result = await medleySoon(['models', 'import', ...words, ...provider, '--into', file, '--write'], {});
+    expect(result.code).not.toBe(0);
+    expect(result.error).toContain(message);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -155,9 +155,9 @@ describe('medley models check', () => {
         '  - { id: o/five, kind: chat, retires: 2026-12-11, price: [{ unit: output_token, amount: "1" }], routes: [{ provider: openai, upstream_model: gpt-5,\n' +
         '      cost: [{ unit: input_token, per: 1000000, amount: "1.25" }, { unit: output_token, per: 1000, amount: "0.02" }] }] }\n',
     );
-    const said = await medleySoon(['models', 'check', 'litellm', litellm], { MEDLEY_CONFIG: file });
-    expect(said.code).toBe(1);
-    expect(said.out.split('\n').slice(0, 3)).toEqual([
+    const result = await medleySoon(['models', 'check', 'litellm', litellm], { MEDLEY_CONFIG: file });
+    expect(result.code).toBe(1);
+    expect(result.out.split('\n').slice(0, 3)).toEqual([
       'o/five (openai) output_token: 20 here, 10 in the list',
       'o/five (openai) cached_input_token: nothing here, 0.125 in the list',
       '1 route compared, 2 differences.',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { TestApp } from '../helpers/app.ts';
 import { depth } from '../helpers/depth.ts';
-import { runInResident, type Said } from './resident.ts';
+import { runInResident, type CommandResult } from './resident.ts';
 
 const script = join(import.meta.dirname, '../../scripts/medley.mjs');
 
@@ -13,24 +13,24 @@ export async function medley(
   words: string[],
   env: Record<string, string>,
   onStart: (kill: (signal?: NodeJS.Signals) => void) => void = () => undefined,
-): Promise<Said> {
+): Promise<CommandResult> {
   const child = spawn(process.execPath, [script, ...words], {
     env: environment(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onStart((signal = 'SIGKILL') => child.kill(signal));
-  const said: Said = { code: null, out: '', error: '' };
-  child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+  const result: CommandResult = { code: null, out: '', error: '' };
+  child.stdout.on('data', (chunk: Buffer) => (result.out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (result.error += chunk.toString()));
   await once(child, 'close');
-  return { ...said, code: child.exitCode };
+  return { ...result, code: child.exitCode };
 }
 
 /**
  * The same in one process with those before it, since to load the commands takes 0.3 s of a core. `npm run test:nightly`
  * gives each a process of its own, and so does a command that comes beside another.
  */
-export async function medleySoon(words: string[], env: Record<string, string>): Promise<Said> {
+export async function medleySoon(words: string[], env: Record<string, string>): Promise<CommandResult> {
   const answer = depth(true, false) ? runInResident({ words, env: environment(env) }) : undefined;
   return answer ?? medley(words, env);
 }
@@ -51,7 +51,7 @@ export type Commands = {
   /** Expects this exit code, the reason on stderr, and one JSON object on stdout that tells it too. */
   fails(code: number, ...words: string[]): Promise<string>;
   /** Without `--json`: what a person reads. */
-  text(...words: string[]): Promise<Said>;
+  text(...words: string[]): Promise<CommandResult>;
 };
 
 /** Every key that an answer may have. */
@@ -93,16 +93,16 @@ export type Answer = {
 export function commandsOf(env: Record<string, string>, run: typeof medleySoon = medley): Commands {
   return {
     ok: async (...words) => {
-      const said = await run([...words, '--json'], env);
-      expect(said, said.error).toMatchObject({ code: 0, error: '' });
-      return readObject(said.out);
+      const result = await run([...words, '--json'], env);
+      expect(result, result.error).toMatchObject({ code: 0, error: '' });
+      return readObject(result.out);
     },
     fails: async (code, ...words) => {
-      const said = await run([...words, '--json'], env);
-      expect(said.code, said.error).toBe(code);
-      const { message } = readObject(said.out).error;
+      const result = await run([...words, '--json'], env);
+      expect(result.code, result.error).toBe(code);
+      const { message } = readObject(result.out).error;
       expect(message).not.toBe('');
-      expect(said.error).toContain(message);
+      expect(result.error).toContain(message);
       return message;
     },
     text: (...words) => run(words, env),

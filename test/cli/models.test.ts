@@ -21,9 +21,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Returns the `--json` output of any command. */
 async function json(words: string[], env: Record<string, string> = {}, code = 0) {
-  const said = await medleySoon([...words, '--json'], env);
-  expect(said.code, said.error + said.out).toBe(code);
-  return JSON.parse(said.out);
+  const result = await medleySoon([...words, '--json'], env);
+  expect(result.code, result.error + result.out).toBe(code);
+  return JSON.parse(result.out);
 }
 
 describe('medley models', () => {
@@ -93,8 +93,8 @@ describe('medley models', () => {
   });
 
   it('finds the default catalogue valid', async () => {
-    const said = await json(['config', 'check', '--default']);
-    expect(said).toEqual({ ok: true, file: 'The default catalogue', errors: [], warnings: [] });
+    const output = await json(['config', 'check', '--default']);
+    expect(output).toEqual({ ok: true, file: 'The default catalogue', errors: [], warnings: [] });
   });
 });
 
@@ -116,30 +116,30 @@ catalog: { default: [fal] }
   afterAll(() => upstream.stop());
 
   it('sends nothing without --real, and prints what it would send and what it would cost', async () => {
-    const said = await json(['models', 'test', 'black-forest-labs/flux-2-pro'], env);
-    expect(said).toMatchObject({
+    const output = await json(['models', 'test', 'black-forest-labs/flux-2-pro'], env);
+    expect(output).toMatchObject({
       real: false,
       route: 'fal',
       sent: { image_size: { width: 1024, height: 1024 } },
       estimated_cost: '0.030000',
     });
-    expect(upstream.asked).toEqual([]);
+    expect(upstream.requests).toEqual([]);
   });
 
   it('makes one run with --real and writes its files', async () => {
     const words = ['models', 'test', 'black-forest-labs/flux-2-pro', '--real', '--out', join(folder, 'out')];
     const input = JSON.stringify({ prompt: 'Blue hour', resolution: '2 MP' });
-    const said = await json([...words, '--input', input, '--route', 'fal'], env);
-    expect(said).toMatchObject({
+    const output = await json([...words, '--input', input, '--route', 'fal'], env);
+    expect(output).toMatchObject({
       real: true,
       outcome: 'done',
       cost: '0.045000',
       units: { image: '1' },
       files: [{ path: join(folder, 'out', 'black-forest-labs-flux-2-pro-1.png'), content_type: 'image/png' }],
     });
-    expect(readFileSync(said.files[0].path).length).toBe(said.files[0].size_bytes);
-    expect(said.steps.map(({ phase }: { phase: string }) => phase)).toEqual(['submit', 'waiting', 'running', 'done']);
-    const [submit] = upstream.askedFor('submit');
+    expect(readFileSync(output.files[0].path).length).toBe(output.files[0].size_bytes);
+    expect(output.steps.map(({ phase }: { phase: string }) => phase)).toEqual(['submit', 'waiting', 'running', 'done']);
+    const [submit] = upstream.requestsFor('submit');
     expect(submit?.json).toMatchObject({ prompt: 'Blue hour', image_size: { width: 1408, height: 1408 } });
   });
 
@@ -158,7 +158,7 @@ catalog: { default: [fal] }
       await json(['models', 'test', id, '--real'], { MEDLEY_CONFIG: path });
     }
     await chat.stop();
-    expect(chat.asked.map(({ body }) => body)).toMatchObject([{ max_tokens: 4096 }, { max_tokens: 300 }]);
+    expect(chat.requests.map(({ body }) => body)).toMatchObject([{ max_tokens: 4096 }, { max_tokens: 300 }]);
   });
 
   it('sends a given file in a form, and wants a file where the upstream takes no links', async () => {
@@ -172,8 +172,8 @@ catalog: { default: [fal] }
     const own = { MEDLEY_CONFIG: path, IDEOGRAM_API_KEY: 'the-key' };
     const words = ['models', 'test', 'ideogram/ideogram-3-remix', '--real', '--out', join(folder, 'remix'), '--input'];
     const image = `data:image/png;base64,${(await sampleFile('image')).toString('base64')}`;
-    const made = await json([...words, JSON.stringify({ prompt: 'Snow', image })], own);
-    expect(made).toMatchObject({ outcome: 'done', cost: '0.060000', files: [{ content_type: 'image/png' }] });
+    const output = await json([...words, JSON.stringify({ prompt: 'Snow', image })], own);
+    expect(output).toMatchObject({ outcome: 'done', cost: '0.060000', files: [{ content_type: 'image/png' }] });
     const linked = JSON.stringify({ prompt: 'Snow', image: 'https://files.example/a.png' });
     expect(await commandsOf(own, medleySoon).fails(1, ...words, linked)).toContain('takes a data URL in image');
     await ideogram.stop();
@@ -184,9 +184,9 @@ catalog: { default: [fal] }
       status: 401,
       json: { detail: 'Cannot access application. Authentication is required' },
     });
-    const said = await json(['models', 'test', 'black-forest-labs/flux-schnell', '--real'], env, 1);
-    expect(said).toMatchObject({ outcome: 'not started', message: expect.stringMatching(/^rejected_credentials: /) });
-    expect(JSON.stringify(said)).not.toContain('the-key');
+    const output = await json(['models', 'test', 'black-forest-labs/flux-schnell', '--real'], env, 1);
+    expect(output).toMatchObject({ outcome: 'not started', message: expect.stringMatching(/^rejected_credentials: /) });
+    expect(JSON.stringify(output)).not.toContain('the-key');
   });
 
   it.each([
@@ -230,10 +230,10 @@ catalog: { default: [fal] }
 });
 
 describe('medley models import', () => {
-  const asked: IncomingMessage[] = [];
+  const requests: IncomingMessage[] = [];
   const answers = new Map<string, { status?: number; json: unknown }>();
   const server = createServer((request, response) => {
-    asked.push(request);
+    requests.push(request);
     const { status = 200, json: body } = answers.get(request.url ?? '') ?? { status: 404, json: { detail: 'no' } };
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
@@ -283,10 +283,10 @@ describe('medley models import', () => {
     const env = { REPLICATE_API_TOKEN: 'the-token' };
     const words = ['models', 'import', 'replicate', 'acme/painter', '--base-url', `${url}/v1`];
     const out = join(folder, 'painter.yaml');
-    const said = await json([...words, '--out', out], env);
-    expect(asked.at(-1)?.headers.authorization).toBe('Bearer the-token');
-    expect(said).toMatchObject({ id: 'acme/painter', kind: 'image', file: out });
-    expect(said.input_schema).toEqual({
+    const output = await json([...words, '--out', out], env);
+    expect(requests.at(-1)?.headers.authorization).toBe('Bearer the-token');
+    expect(output).toMatchObject({ id: 'acme/painter', kind: 'image', file: out });
+    expect(output.input_schema).toEqual({
       type: 'object',
       required: ['prompt'],
       additionalProperties: false,

@@ -1,25 +1,25 @@
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { runCommand } from '../../src/cli/program.ts';
-import type { Asked } from './resident.ts';
+import type { CommandCall } from './resident.ts';
 
 /** Runs the commands that it is sent, a line each, one after the other. What one said goes to descriptor 3. */
 
-const said = { out: '', error: '' };
+const result = { out: '', error: '' };
 process.stdout.write = (chunk: string | Uint8Array) => {
-  said.out += chunk.toString();
+  result.out += chunk.toString();
   return true;
 };
 process.stderr.write = (chunk: string | Uint8Array) => {
-  said.error += chunk.toString();
+  result.error += chunk.toString();
   return true;
 };
 process.setMaxListeners(0); // each command listens for the end of its process, which is usually its own
 
 /** For a command that ends the process, too. */
 function answer(code: number): void {
-  writeSync(3, `${JSON.stringify({ ...said, code })}\n`);
-  said.out = said.error = '';
+  writeSync(3, `${JSON.stringify({ ...result, code })}\n`);
+  result.out = result.error = '';
 }
 
 let is_asked = false;
@@ -28,7 +28,7 @@ process.on('exit', (code) => {
 });
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { words, env }: Asked = JSON.parse(line);
+  const { words, env }: CommandCall = JSON.parse(line);
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   is_asked = true;

@@ -5,9 +5,9 @@ import { createInterface, type Interface } from 'node:readline';
 import { Readable } from 'node:stream';
 
 /** The output of a command, and its exit code. */
-export type Said = { code: number | null; out: string; error: string };
+export type CommandResult = { code: number | null; out: string; error: string };
 
-export type Asked = { words: string[]; env: NodeJS.ProcessEnv };
+export type CommandCall = { words: string[]; env: NodeJS.ProcessEnv };
 
 type Resident = { child: ChildProcess; answers: Interface; is_busy: boolean };
 
@@ -16,15 +16,15 @@ const program = join(import.meta.dirname, 'resident-child.ts');
 let resident: Resident | undefined;
 
 /** Runs a command in the process that ran those before it; undefined while another one is at work there. */
-export function runInResident(asked: Asked): Promise<Said> | undefined {
+export function runInResident(call: CommandCall): Promise<CommandResult> | undefined {
   resident ??= start();
-  return resident.is_busy ? undefined : ask(resident, asked);
+  return resident.is_busy ? undefined : ask(resident, call);
 }
 
-async function ask(of: Resident, asked: Asked): Promise<Said> {
+async function ask(of: Resident, call: CommandCall): Promise<CommandResult> {
   of.is_busy = true;
   const answer = once(of.answers, 'line');
-  of.child.stdin?.write(`${JSON.stringify(asked)}\n`);
+  of.child.stdin?.write(`${JSON.stringify(call)}\n`);
   const [line] = await answer;
   of.is_busy = false;
   return JSON.parse(line);

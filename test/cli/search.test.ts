@@ -25,12 +25,12 @@ it('doctor asks a search API that costs only with --search, and fails when it re
   const commands = commandsBeside(service);
   const { out } = await commands.text('doctor');
   expect(out).toMatch(/^ok {4}search: brave: not asked, since a search costs; doctor --search asks once$/m);
-  expect(server.asked).toEqual([]);
+  expect(server.requests).toEqual([]);
   server.play((_, response) => void response.writeHead(401).end('{}'));
   const refused = await commands.text('doctor', '--search');
   expect([refused.code, refused.out]).toEqual([
     1,
     expect.stringMatching(/^FAIL {2}search: brave: the search API answered 401; /m),
   ]);
-  expect(server.asked).toHaveLength(1);
+  expect(server.requests).toHaveLength(1);
 });

@@ -4,16 +4,16 @@ import { commandsBeside, type Commands } from './medley.ts';
 
 /** A service with a receiver, and its commands, for all tests of a file. */
 export function stageOfFile(): { readonly stage: Stage; readonly commands: Commands } {
-  let made: { stage: Stage; commands: Commands } | undefined;
+  let shared: { stage: Stage; commands: Commands } | undefined;
   const now = () => {
-    if (!made) throw new Error('the stage is set before the first test');
-    return made;
+    if (!shared) throw new Error('the stage is set before the first test');
+    return shared;
   };
   beforeAll(async () => {
     const stage = await setStage();
-    made = { stage, commands: commandsBeside(stage.test) };
+    shared = { stage, commands: commandsBeside(stage.test) };
   });
-  afterAll(() => made?.stage.stop());
+  afterAll(() => shared?.stage.stop());
   return {
     get stage() {
       return now().stage;

@@ -39,10 +39,10 @@ it.each([
   ['SIGHUP', 129],
 ] as const)('a command that %s ends stops its PostgreSQL', async (signal, code) => {
   let stop: (signal: NodeJS.Signals) => void = () => undefined;
-  const said = medley(['books'], { MEDLEY_DATA: data_dir }, (kill) => (stop = kill));
+  const command = medley(['books'], { MEDLEY_DATA: data_dir }, (kill) => (stop = kill));
   await vi.waitUntil(() => postmaster() !== undefined, { interval: 5, timeout: 120_000 });
   stop(signal);
-  expect(await said).toEqual({ code, out: '', error: '' });
+  expect(await command).toEqual({ code, out: '', error: '' });
   expect(postmaster()).toBeUndefined();
   // Nothing is in the way of the next one.
   expect((await medley(['books'], { MEDLEY_DATA: data_dir })).code).toBe(0);

@@ -53,12 +53,12 @@ afterAll(() => database.drop());
 
 /** Runs the command against the database of the test. */
 async function check(env: Record<string, string> = {}) {
-  const said = await medleySoon(['upgrade', '--check', '--json'], {
+  const result = await medleySoon(['upgrade', '--check', '--json'], {
     DATABASE_URL: database.url,
     MEDLEY_DATA: data,
     ...env,
   });
-  return { code: said.code, report: Value.Parse(report_type, JSON.parse(said.out)), error: said.error };
+  return { code: result.code, report: Value.Parse(report_type, JSON.parse(result.out)), error: result.error };
 }
 
 describe('medley upgrade --check', () => {
@@ -127,8 +127,8 @@ describe('medley upgrade --check', () => {
   });
 
   it('without --check says what an upgrade is, and ends with 2', async () => {
-    const said = await medleySoon(['upgrade'], { DATABASE_URL: database.url, MEDLEY_DATA: data });
-    expect(said).toMatchObject({ code: 2, out: '' });
-    expect(said.error).toContain('`upgrade --check` tells what that would change');
+    const result = await medleySoon(['upgrade'], { DATABASE_URL: database.url, MEDLEY_DATA: data });
+    expect(result).toMatchObject({ code: 2, out: '' });
+    expect(result.error).toContain('`upgrade --check` tells what that would change');
   });
 });

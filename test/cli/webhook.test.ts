@@ -24,7 +24,7 @@ test('webhook test sends a signed payload and prints how the receiver answered',
     status: 'succeeded',
   });
   receiver.answer('/cli', 500);
-  const said = await file.commands.text(
+  const result = await file.commands.text(
     'webhook',
     'test',
     '--account',
@@ -32,8 +32,8 @@ test('webhook test sends a signed payload and prints how the receiver answered',
     '--url',
     `${receiver.url}/cli`,
   );
-  expect(said.code).toBe(1);
-  expect(said.out).toMatch(/^Not delivered: \S+ answered 500 after \d+ ms\n\nanswer 500\n$/);
+  expect(result.code).toBe(1);
+  expect(result.out).toMatch(/^Not delivered: \S+ answered 500 after \d+ ms\n\nanswer 500\n$/);
 });
 
 test('webhook test refuses a forbidden address and an unknown account', async () => {
@@ -68,9 +68,9 @@ test('webhook resend sends a delivery again, and task show prints its attempts',
   expect(await file.commands.ok('task', 'show', task)).toMatchObject({
     webhook: { id: delivery.id, state: 'delivered', attempts: [{ status: 204 }, { status: 204 }] },
   });
-  const said = await file.commands.text('task', 'show', task);
-  expect(said.out).toMatch(/webhook +dlv_\S+ delivered: http/);
-  expect(said.out).toMatch(/attempt 2 +204 after \d+ ms/);
+  const result = await file.commands.text('task', 'show', task);
+  expect(result.out).toMatch(/webhook +dlv_\S+ delivered: http/);
+  expect(result.out).toMatch(/attempt 2 +204 after \d+ ms/);
 });
 
 test('webhook rotate prints the new secret', async () => {
@@ -96,9 +96,9 @@ test('webhook listen receives webhooks, verifies them with the secret of the acc
   );
   await sendHalf(port);
   const task = await finishTask(client, url);
-  const said = await listening;
-  expect(said.code, said.error).toBe(0);
-  expect(JSON.parse(said.out)).toMatchObject({
+  const output = await listening;
+  expect(output.code, output.error).toBe(0);
+  expect(JSON.parse(output.out)).toMatchObject({
     received: [
       { verified: false, body: 'forged' },
       { verified: true, event: 'task.failed', body: { id: task, status: 'failed' } },

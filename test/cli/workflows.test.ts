@@ -63,9 +63,12 @@ describe('medley models import workflow', () => {
     [['--provider', 'comfyui', '--id', '..'], 'The id must have letters'],
   ])('says what is wrong: %j', async (words, message) => {
     const file = join(folder, 'none.yaml');
-    const said = await medleySoon(['models', 'import', 'workflow', workflow, ...words, '--into', file, '--write'], {});
-    expect(said.code).not.toBe(0);
-    expect(said.error).toContain(message);
+    const result = await medleySoon(
+      ['models', 'import', 'workflow', workflow, ...words, '--into', file, '--write'],
+      {},
+    );
+    expect(result.code).not.toBe(0);
+    expect(result.error).toContain(message);
     expect(existsSync(file)).toBe(false);
   });
 

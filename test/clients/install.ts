@@ -63,7 +63,7 @@ export async function drive(
   folder: string,
   { url, key, programme, time_ms_max }: Place,
   hold: (child: ChildProcess) => void,
-): Promise<{ lines: Line[]; said: string }> {
+): Promise<{ lines: Line[]; output: string }> {
   const home = join(folder, 'home');
   mkdirSync(home, { recursive: true });
   const program = client.from === 'npm' ? process.execPath : join(folder, 'venv/bin/python');
@@ -74,8 +74,8 @@ export async function drive(
   });
   hold(child);
   const timer = setTimeout(() => child.kill('SIGKILL'), time_ms_max);
-  let said = '';
-  child.stderr.on('data', (chunk) => (said = `${said}${String(chunk)}`.slice(-4_000)));
+  let output = '';
+  child.stderr.on('data', (chunk) => (output = `${output}${String(chunk)}`.slice(-4_000)));
   const lines: Line[] = [];
   createInterface({ input: child.stdout }).on('line', (text) => {
     const value = parse(text);
@@ -83,7 +83,7 @@ export async function drive(
   });
   await new Promise((resolve) => child.once('close', resolve));
   clearTimeout(timer);
-  return { lines, said };
+  return { lines, output };
 }
 
 function parse(text: string): unknown {

@@ -1,15 +1,15 @@
 import { styles, type Style } from './answers.ts';
 import { hello, results, steps, words_of_image, type Line, type Step } from './programme.ts';
-import type { Asked } from './upstream.ts';
+import type { ServedRequest } from './upstream.ts';
 
 export type Verdict = { style: Style; step: Step; result: 'ok' | 'absent' | { failed: string }; raised?: string };
 
 /** A verdict on each step with each upstream style: what the client said, beside what the upstream saw of it. */
-export function judge(lines: readonly Line[], asked: readonly Asked[], is_agent = false): Verdict[] {
+export function judge(lines: readonly Line[], requests: readonly ServedRequest[], is_agent = false): Verdict[] {
   return styles.flatMap((style) =>
     steps.map((step) => {
       const line = lines.find((one) => one.model === modelOf(style) && one.step === step);
-      const seen = asked.filter((one) => one.style === style && one.step === step);
+      const seen = requests.filter((one) => one.style === style && one.step === step);
       return { style, step, ...verdictOf(step, line, seen, is_agent) };
     }),
   );
@@ -23,7 +23,7 @@ export function modelOf(style: Style): string {
 function verdictOf(
   step: Step,
   line: Line | undefined,
-  seen: readonly Asked[],
+  seen: readonly ServedRequest[],
   is_agent: boolean,
 ): Pick<Verdict, 'result' | 'raised'> {
   if (!line) return { result: { failed: 'the driver ended before' } };
@@ -41,7 +41,7 @@ function verdictOf(
 function faultOf(
   step: Step,
   { text, pieces }: { text: string; pieces: number },
-  seen: readonly Asked[],
+  seen: readonly ServedRequest[],
   is_agent: boolean,
 ): string | undefined {
   if (step === 'leave') {

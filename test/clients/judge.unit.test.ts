@@ -3,7 +3,7 @@ import { documentOf } from './document.ts';
 import { judge, modelOf, type Verdict } from './judge.ts';
 import { clients } from './list.ts';
 import { hello, results, words_of_image, type Line } from './programme.ts';
-import type { Asked } from './upstream.ts';
+import type { ServedRequest } from './upstream.ts';
 
 const model = modelOf('completions');
 const style = 'completions';
@@ -17,23 +17,27 @@ const good_lines: Line[] = [
   { model, step: 'leave', text: 'and so on ', pieces: 3 },
   { model, step: 'overflow', error: { class: 'BadRequestError', message: 'too long' } },
 ];
-const good_asked: Asked[] = [
+const good_requests: ServedRequest[] = [
   { ...complete, step: 'plain' },
   { ...complete, step: 'stream' },
-  ...[...results, 'the answer'].map((): Asked => ({ ...complete, step: 'tools' })),
+  ...[...results, 'the answer'].map((): ServedRequest => ({ ...complete, step: 'tools' })),
   { ...complete, step: 'image' },
   { style, step: 'leave', answer: 'left' },
   { style, step: 'overflow', answer: 'refused' },
 ];
 
-function resultOf(step: Line['step'], line: Line, asked: readonly Asked[] = good_asked): Verdict['result'] | undefined {
+function resultOf(
+  step: Line['step'],
+  line: Line,
+  requests: readonly ServedRequest[] = good_requests,
+): Verdict['result'] | undefined {
   const lines = good_lines.map((one) => (one.step === step ? line : one));
-  return judge(lines, asked).find((one) => one.style === style && one.step === step)?.result;
+  return judge(lines, requests).find((one) => one.style === style && one.step === step)?.result;
 }
 
 describe('a client of the suite', () => {
   it('passes when each step came back whole', () => {
-    const verdicts = judge(good_lines, good_asked).filter((one) => one.style === style);
+    const verdicts = judge(good_lines, good_requests).filter((one) => one.style === style);
     expect(verdicts.map(({ result }) => result)).toEqual(good_lines.map(() => 'ok'));
     expect(verdicts.at(-1)?.raised).toBe('BadRequestError');
   });
@@ -50,24 +54,27 @@ describe('a client of the suite', () => {
   });
 
   it('fails when the upstream goes on after the client has left', () => {
-    const asked = good_asked.map((one) => (one.step === 'leave' ? ({ ...one, answer: 'complete' } as const) : one));
-    expect(resultOf('leave', { model, step: 'leave', text: 'and', pieces: 1 }, asked)).toEqual({
+    const requests = good_requests.map((one) =>
+      one.step === 'leave' ? ({ ...one, answer: 'complete' } as const) : one,
+    );
+    expect(resultOf('leave', { model, step: 'leave', text: 'and', pieces: 1 }, requests)).toEqual({
       failed: 'the upstream went on after the client had left',
     });
   });
 
   it('passes when the upstream goes on after an agent, which asks for thinking', () => {
-    const asked = good_asked.map((one) => {
+    const requests = good_requests.map((one) => {
       return one.step === 'leave' ? ({ ...one, answer: 'complete' } as const) : one;
     });
-    const verdicts = judge(good_lines, asked, true).filter((one) => one.style === style);
+    const verdicts = judge(good_lines, requests, true).filter((one) => one.style === style);
     expect(verdicts.map(({ result }) => result)).toEqual(good_lines.map(() => 'ok'));
   });
 
   it('lets an agent ask more than a loop of tools needs, but not less', () => {
-    const asks = (count: number): Asked[] => Array.from({ length: count }, () => ({ ...complete, step: 'tools' }));
-    const verdict = (asked: Asked[], is_agent: boolean) =>
-      judge(good_lines, asked, is_agent).find((one) => one.style === style && one.step === 'tools')?.result;
+    const asks = (count: number): ServedRequest[] =>
+      Array.from({ length: count }, () => ({ ...complete, step: 'tools' }));
+    const verdict = (requests: ServedRequest[], is_agent: boolean) =>
+      judge(good_lines, requests, is_agent).find((one) => one.style === style && one.step === 'tools')?.result;
     expect([verdict(asks(6), true), verdict(asks(4), true)]).toEqual(['ok', 'ok']);
     expect([verdict(asks(6), false), verdict(asks(3), true)]).toEqual([
       { failed: '6 requests instead of 4' },
@@ -78,7 +85,7 @@ describe('a client of the suite', () => {
   it('is a row of the page, with the reason of what fails below the table', () => {
     const [client] = clients;
     if (!client) throw new Error('the list is empty');
-    const page = documentOf([{ client, verdicts: judge(good_lines, good_asked), books: 'right' }], '2026-11-25');
+    const page = documentOf([{ client, verdicts: judge(good_lines, good_requests), books: 'right' }], '2026-11-25');
     expect(page).toContain('✓ 6 of 6');
     expect(page).toContain('`BadRequestError`');
     expect(page).toContain(

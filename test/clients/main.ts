@@ -70,14 +70,14 @@ async function runClient(suite: Suite, client: Client): Promise<Report> {
     if (!(await reaches(client.from))) return { client, not_run: `${client.from} cannot be reached from here` };
     return { client, not_run: `its packages do not install here: ${lastWords(String(error))}` };
   }
-  suite.upstream.asked.length = 0;
+  suite.upstream.requests.length = 0;
   const { account_id, key } = await makeKey(suite.db, client.name);
   const programme = programmeFor(styles.map(modelOf));
   const place = { url: suite.url, key, programme, time_ms_max: driver_ms_max };
-  const { lines, said } = await drive(client, folder, place, suite.home.leash.hold);
-  if (lines.length === 0) return { client, not_run: `its driver does not start: ${lastWords(said)}` };
+  const { lines, output } = await drive(client, folder, place, suite.home.leash.hold);
+  if (lines.length === 0) return { client, not_run: `its driver does not start: ${lastWords(output)}` };
   const books = await booksOf(suite, account_id);
-  return { client, verdicts: judge(lines, suite.upstream.asked, client.is_agent), books };
+  return { client, verdicts: judge(lines, suite.upstream.requests, client.is_agent), books };
 }
 
 async function makeKey(db: Db, name: string): Promise<{ account_id: string; key: string }> {
@@ -90,11 +90,11 @@ async function makeKey(db: Db, name: string): Promise<{ account_id: string; key:
 /** 'right', or what is wrong: an open hold, an answer with another price than its usage has, a difference. */
 async function booksOf({ db, upstream }: Suite, account_id: string): Promise<string> {
   const until_ms = performance.now() + settle_ms_max;
-  while (upstream.asked.some(({ answer }) => answer === 'open') || (await openHolds(db, account_id)) > 0) {
+  while (upstream.requests.some(({ answer }) => answer === 'open') || (await openHolds(db, account_id)) > 0) {
     if (performance.now() > until_ms) return `${await openHolds(db, account_id)} holds stay open`;
     await sleep(100);
   }
-  const complete = upstream.asked.filter(({ answer }) => answer === 'complete').length;
+  const complete = upstream.requests.filter(({ answer }) => answer === 'complete').length;
   while ((await callsAtTheirPrice(db, account_id)) !== complete) {
     if (performance.now() > until_ms)
       return `${await callsAtTheirPrice(db, account_id)} calls have the price of ${complete} answers`;

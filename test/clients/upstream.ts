@@ -6,9 +6,9 @@ import { framesOf, overflowOf, wholeAnswer, type Answer, type Style } from './an
 import { hello, image_base64, results, steps, tool_name, words_of_image, type Step } from './programme.ts';
 
 /** One request of the service, and what became of its answer. */
-export type Asked = { style: Style; step: Step; answer: 'open' | 'complete' | 'left' | 'refused' };
+export type ServedRequest = { style: Style; step: Step; answer: 'open' | 'complete' | 'left' | 'refused' };
 
-export type Upstream = { url: string; asked: Asked[]; stop(): Promise<void> };
+export type Upstream = { url: string; requests: ServedRequest[]; stop(): Promise<void> };
 
 /** A stream that is meant to be left ends by itself after this time, which is then a finding. */
 const endless_ms = 12_000;
@@ -22,14 +22,14 @@ const requests_max = 12;
  * its text, and which part of a tool loop it is, the results in it.
  */
 export async function startUpstream(): Promise<Upstream> {
-  const asked: Asked[] = [];
+  const requests: ServedRequest[] = [];
   const server = createServer((request, response) => {
-    void answerRequest(request, response, asked).catch(() => response.destroy());
+    void answerRequest(request, response, requests).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requests,
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -37,14 +37,18 @@ export async function startUpstream(): Promise<Upstream> {
   };
 }
 
-async function answerRequest(request: IncomingMessage, response: ServerResponse, asked: Asked[]): Promise<void> {
+async function answerRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requests: ServedRequest[],
+): Promise<void> {
   const body = await readText(request);
   const path = request.url ?? '';
   const style = styleOf(path);
   const step = steps.find((name) => body.includes(`Step: ${name}.`));
   if (!style || !step) return void response.writeHead(404).end('{"error":{"message":"no such step"}}');
-  const one: Asked = { style, step, answer: 'open' };
-  asked.push(one);
+  const one: ServedRequest = { style, step, answer: 'open' };
+  requests.push(one);
   response.once('close', () => {
     if (one.answer === 'open') one.answer = response.writableFinished ? 'complete' : 'left';
   });
@@ -53,7 +57,7 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
     response.writeHead(400, { 'content-type': 'application/json' });
     return void response.end(JSON.stringify(overflowOf(style)));
   }
-  const times = asked.filter((each) => each.style === style && each.step === step).length;
+  const times = requests.filter((each) => each.style === style && each.step === step).length;
   const answer = times > requests_max ? { text: 'This loop has no end.' } : answerOf(style, step, body);
   if (!wantsStream(path, body)) {
     response.writeHead(200, { 'content-type': 'application/json' });

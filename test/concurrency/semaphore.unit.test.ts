@@ -392,12 +392,12 @@ describe('after any requests, cancellations and releases', () => {
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),
         fc.array(fc.constantFrom(...keys), { maxLength: 40 }),
-        async (bound, asked) => {
+        async (bound, requests) => {
           const { semaphore, order, take } = watched({ name: 'x', bound });
-          const permits = asked.map((key) => take(key));
+          const permits = requests.map((key) => take(key));
           for (const permit of permits) void permit.then(({ release }) => setImmediate(release));
           await Promise.all(permits);
-          const left = [...asked];
+          const left = [...requests];
           for (const [at, key] of order.map((name) => name.slice(0, 1)).entries()) {
             left.splice(left.indexOf(key), 1);
             for (const other of new Set(left)) {

@@ -126,12 +126,12 @@ describe('the content of a chat call', () => {
       messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
       answers: [{ role: 'assistant', content: 'Ahoy' }],
     });
-    for (const [id, said] of [
+    for (const [id, words] of [
       [responses, 'Hello'],
       [texts, 'Once'],
     ] as const)
       expect((await contentOf(id)).content).toMatchObject({
-        messages: [{ role: 'user', content: said }],
+        messages: [{ role: 'user', content: words }],
         answers: [{ role: 'assistant', content: expect.stringMatching(/\w/) }],
       });
   });
@@ -294,8 +294,8 @@ describe('contents go', () => {
     const [after] = await rows();
     expect(after?.key_id).toBe(keys.current?.id);
     expect(after?.key_id).not.toBe(before?.key_id);
-    const found = await findContent({ db, content_keys: keys }, { account_id: client.account_id, id }, new Date());
-    expect(found?.content).toMatchObject({ answers: [{ content: 'Hi' }] });
+    const content = await findContent({ db, content_keys: keys }, { account_id: client.account_id, id }, new Date());
+    expect(content?.content).toMatchObject({ answers: [{ content: 'Hi' }] });
     await encryptAgain({
       db,
       log,

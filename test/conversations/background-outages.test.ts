@@ -176,7 +176,7 @@ describe('a response that no worker begins', () => {
       0,
       'No worker began this response in time.',
     ],
-  ] as const)('%s', async (_, passed_ms, status, entries, asked, words) => {
+  ] as const)('%s', async (_, passed_ms, status, entries, request_count, words) => {
     await withoutWorker(async (own_clock) => {
       stage.upstream.script('gpt-x', { stream: completionsStream(['Hello'], [10, 5]) });
       const id = await create(stage.client, { model: 'acme/oai' });
@@ -186,7 +186,7 @@ describe('a response that no worker begins', () => {
       expect(body.status).toBe(status);
       expect(body.error?.message ?? '').toContain(words);
       expect(await entriesOf(id)).toEqual(entries);
-      expect(stage.upstream.asked).toHaveLength(asked);
+      expect(stage.upstream.requests).toHaveLength(request_count);
     });
   });
 });
@@ -214,7 +214,7 @@ describe('an input of 20 MB', () => {
     stage.upstream.script('gpt-x', { stream: completionsStream(['Read.'], [10, 5]) });
     const id = await create(big, { model: 'acme/oai', input });
     expect(await ended(big, id)).toMatchObject({ error: null, status: 'completed' });
-    const messages = stage.upstream.asked.at(-1)?.body['messages'];
+    const messages = stage.upstream.requests.at(-1)?.body['messages'];
     expect(JSON.stringify(messages).length).toBe(JSON.stringify([{ role: 'user', content: input }]).length);
     expect(await entriesOf(id)).toEqual(settled);
     await expect.poll(() => stage.test.app.limits.body_memory.inUse(big.account_id)).toBe(0);
@@ -227,7 +227,7 @@ describe('preferences for providers', () => {
     stage.upstream.script('first', { stream: completionsStream(['Hello'], [10, 5]) });
     stage.upstream.script('second', { stream: messagesStream(['Hello']) });
   };
-  const askedSince = (from: number) => stage.upstream.asked.slice(from).map(({ body }) => body['model']);
+  const askedSince = (from: number) => stage.upstream.requests.slice(from).map(({ body }) => body['model']);
 
   test.each<[provider: object | undefined, asked: string]>([
     [undefined, 'first'],
@@ -235,13 +235,13 @@ describe('preferences for providers', () => {
     [{ only: ['ant'] }, 'second'],
     [{ ignore: ['oai'] }, 'second'],
     [{ order: ['oai'], allow_fallbacks: false }, 'first'],
-  ])('%j are those of the call when a worker makes it', async (provider, asked) => {
+  ])('%j are those of the call when a worker makes it', async (provider, rules) => {
     scriptBoth();
     const client = await stage.test.client();
-    const from = stage.upstream.asked.length;
+    const from = stage.upstream.requests.length;
     const id = await create(client, { model: 'acme/two', ...(provider && { provider }) });
     expect((await ended(client, id)).status).toBe('completed');
-    expect(askedSince(from)).toEqual([asked]);
+    expect(askedSince(from)).toEqual([rules]);
     expect(await entriesOf(id)).toEqual(settled);
   });
 
@@ -249,7 +249,7 @@ describe('preferences for providers', () => {
     scriptBoth();
     stage.upstream.script('second', unavailable);
     const client = await stage.test.client();
-    const from = stage.upstream.asked.length;
+    const from = stage.upstream.requests.length;
     const id = await create(client, { model: 'acme/two', provider: { only: ['ant'] } });
     expect((await ended(client, id)).status).toBe('failed');
     expect(new Set(askedSince(from))).toEqual(new Set(['second']));
@@ -265,7 +265,7 @@ describe('preferences for providers', () => {
       const { status, error } = await ended(stage.client, id);
       expect([status, error?.message]).toEqual(['failed', expect.stringMatching(/^provider is not offered here/)]);
       expect(await entriesOf(id)).toEqual(released);
-      expect(stage.upstream.asked).toEqual([]);
+      expect(stage.upstream.requests).toEqual([]);
     });
   });
 

@@ -184,8 +184,8 @@ test('content and metadata are encrypted, and encrypted again after a change of 
   const rotated = contentKeys({ secret: second, secret_before: secret });
   await encryptAgain({ db, log, content_keys: rotated });
   expect(await encryptAgain({ db, log, content_keys: rotated })).toBe(0);
-  const [kept, ...none] = await itemRows(id);
-  expect([kept?.id, kept?.key_id, none]).toEqual([rows[0]?.id, rotated.current?.id, []]);
+  const [item, ...none] = await itemRows(id);
+  expect([item?.id, item?.key_id, none]).toEqual([rows[0]?.id, rotated.current?.id, []]);
   await expectRightSums(id);
   expect((await client.call('GET', `/v1/conversations/${id}`)).json).toMatchObject({ metadata: {} }); // the old secret
   await encryptAgain({ db, log, content_keys: contentKeys({ secret, secret_before: second }) });

@@ -14,7 +14,7 @@ export function testComparisons(title: string, all: readonly Comparison[], reaso
   });
 
   test(`${title}: no reason is stated without need`, () => {
-    const found = all.flatMap(differencesOf);
-    expect(reasons.filter(({ where }) => !found.some((each) => where.test(each)))).toEqual([]);
+    const differences = all.flatMap(differencesOf);
+    expect(reasons.filter(({ where }) => !differences.some((each) => where.test(each)))).toEqual([]);
   });
 }

@@ -4,14 +4,14 @@ import type { ActivityLine, ActivityPage, Page } from '../../src/dashboard/views
 import { newId } from '../../src/lib/ids.ts';
 import { dearestTaskLines } from '../../src/tasks/list.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 let owner: Someone;
 let other: Someone;
 let client: Client;
 /** Tasks and calls in the order in which they were made. */
-const made: string[] = [];
+const task_ids: string[] = [];
 
 beforeAll(async () => {
   test = await startTestApp();
@@ -19,9 +19,9 @@ beforeAll(async () => {
   other = await ownerOfNew(test, 'Other');
   client = await test.client({ account_id: owner.account_id });
   for (const prompt of ['=HYPERLINK("x") first', '[[fail]] second', 'third, with "quotes"']) {
-    made.push(await generate(client, prompt), await chat(client));
+    task_ids.push(await generate(client, prompt), await chat(client));
   }
-  await vi.waitUntil(async () => (await list('')).data.length === made.length, { timeout: 120_000 });
+  await vi.waitUntil(async () => (await list('')).data.length === task_ids.length, { timeout: 120_000 });
 }, 240_000);
 
 afterAll(async () => {
@@ -41,24 +41,24 @@ async function chat(by: Client): Promise<string> {
 }
 
 async function list(query: string, who = owner): Promise<Page<ActivityLine>> {
-  return told<Page<ActivityLine>>(await who.get(`${who.base}/activity${query}`));
+  return okBody<Page<ActivityLine>>(await who.get(`${who.base}/activity${query}`));
 }
 
 const idsOf = ({ data }: Page<ActivityLine>) => data.map(({ id }) => id);
 
 describe('the list of both', () => {
   it('has tasks and calls in the order of their making, the newest first or the oldest first', async () => {
-    expect(idsOf(await list(''))).toEqual(made.toReversed());
-    expect(idsOf(await list('?sort=oldest'))).toEqual(made);
+    expect(idsOf(await list(''))).toEqual(task_ids.toReversed());
+    expect(idsOf(await list('?sort=oldest'))).toEqual(task_ids);
     expect((await list('')).data.map(({ what }) => what)).toEqual(['chat', 'task', 'chat', 'task', 'chat', 'task']);
   });
 
   it.each([
-    ['', () => made.toReversed()],
-    ['&sort=oldest', () => made],
-    ['&of=tasks', () => made.toReversed().filter((id) => id.startsWith('task_'))],
-    ['&of=chats&sort=oldest', () => made.filter((id) => id.startsWith('req_'))],
-    ['&q=o7&sort=oldest', () => made.filter((id) => id.startsWith('task_'))],
+    ['', () => task_ids.toReversed()],
+    ['&sort=oldest', () => task_ids],
+    ['&of=tasks', () => task_ids.toReversed().filter((id) => id.startsWith('task_'))],
+    ['&of=chats&sort=oldest', () => task_ids.filter((id) => id.startsWith('req_'))],
+    ['&q=o7&sort=oldest', () => task_ids.filter((id) => id.startsWith('task_'))],
   ])('is read page by page without a gap or a line twice (%s)', async (query, expected) => {
     const seen: string[] = [];
     for (let pages = 0, after = ''; pages < 10; pages += 1) {
@@ -82,29 +82,31 @@ describe('the list of both', () => {
     ['?model=sandbox/chat', [5, 3, 1]],
     ['?to=2020-01-01', []],
   ])('with %s has what fits', async (query, places) => {
-    expect(idsOf(await list(query))).toEqual(places.map((place) => made[place]));
+    expect(idsOf(await list(query))).toEqual(places.map((place) => task_ids[place]));
   });
 
   it('finds a line of each kind by its id, and none of another account', async () => {
-    expect(idsOf(await list(`?q=${made[0]}`))).toEqual([made[0]]);
-    expect(idsOf(await list(`?q=${made[1]}`))).toEqual([made[1]]);
+    expect(idsOf(await list(`?q=${task_ids[0]}`))).toEqual([task_ids[0]]);
+    expect(idsOf(await list(`?q=${task_ids[1]}`))).toEqual([task_ids[1]]);
     expect(idsOf(await list(`?q=${newId('req')}`))).toEqual([]);
-    for (const query of ['', `?q=${made[0]}`, `?q=${made[1]}`, '?q=third', `?after=${newId('task')}`])
+    for (const query of ['', `?q=${task_ids[0]}`, `?q=${task_ids[1]}`, '?q=third', `?after=${newId('task')}`])
       expect(idsOf(await list(query, other))).toEqual([]);
   });
 
   it('has the highest costs first, of what the filters leave and of the time that is asked for', async () => {
     const costOf = (page: Page<ActivityLine>) => page.data.map(({ cost }) => Number(cost.exact));
-    const page = told<ActivityPage>(await owner.get(`${owner.base}/activity?sort=cost`));
-    expect(idsOf(page).toSorted()).toEqual(made.toSorted());
+    const page = okBody<ActivityPage>(await owner.get(`${owner.base}/activity?sort=cost`));
+    expect(idsOf(page).toSorted()).toEqual(task_ids.toSorted());
     expect(costOf(page)).toEqual(costOf(page).toSorted((a, b) => b - a));
     expect(costOf(page)[0]).toBe(0.01);
     expect(costOf(page).at(-1)).toBe(0); // the failed one
     expect(page).toMatchObject({ has_more: false, compared: { cut_since: null } });
     expect(Date.now() - Date.parse(page.compared?.from ?? '')).toBeGreaterThan(29 * 86_400_000);
     expect(idsOf(await list('?sort=cost&of=chats&model=sandbox/chat'))).toHaveLength(3);
-    expect(idsOf(await list('?sort=cost&outcome=failed'))).toEqual([made[2]]);
-    expect(idsOf(await list('?sort=cost&of=tasks&status=succeeded')).toSorted()).toEqual([made[0], made[4]].toSorted());
+    expect(idsOf(await list('?sort=cost&outcome=failed'))).toEqual([task_ids[2]]);
+    expect(idsOf(await list('?sort=cost&of=tasks&status=succeeded')).toSorted()).toEqual(
+      [task_ids[0], task_ids[4]].toSorted(),
+    );
     expect(idsOf(await list('?sort=cost&to=2020-01-01'))).toEqual([]);
     expect(idsOf(await list('?sort=cost', other))).toEqual([]);
     expect(idsOf(await list('?sort=cost&model=%00'))).toEqual([]);
@@ -115,8 +117,8 @@ describe('the list of both', () => {
     const time = { created_after: new Date(0), created_before: new Date(Date.now() + 60_000) };
     const filter = { account_id: owner.account_id, limit: 10, ...time };
     const [tasks, calls] = [await dearestTaskLines(db, filter, 2), await dearestRecords(db, filter, 2)];
-    expect(tasks.lines.map(({ id }) => id)).toEqual([made[4], made[2]]);
-    expect(calls.lines.map(({ id }) => id).toSorted()).toEqual([made[3], made[5]].toSorted());
+    expect(tasks.lines.map(({ id }) => id)).toEqual([task_ids[4], task_ids[2]]);
+    expect(calls.lines.map(({ id }) => id).toSorted()).toEqual([task_ids[3], task_ids[5]].toSorted());
     for (const { compared, since, lines } of [tasks, calls]) {
       expect(compared).toBe(2);
       expect(since).toEqual(lines.map(({ created_at }) => created_at).toSorted((a, b) => a.getTime() - b.getTime())[0]);
@@ -124,15 +126,15 @@ describe('the list of both', () => {
   });
 
   it('has the calls and tasks of the keys that are in a project', async () => {
-    const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shop' }));
+    const project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shop' }));
     expect(idsOf(await list(`?project=${project.id}`))).toEqual([]);
-    expect(idsOf(await list('?project=default'))).toEqual(made.toReversed());
-    told(await owner.send('PATCH', `${owner.base}/keys/${client.key_id}`, { project: project.id }));
+    expect(idsOf(await list('?project=default'))).toEqual(task_ids.toReversed());
+    okBody(await owner.send('PATCH', `${owner.base}/keys/${client.key_id}`, { project: project.id }));
     for (const query of ['', '&sort=cost', '&of=tasks', '&sort=oldest&of=chats'])
       expect(idsOf(await list(`?project=${project.id}${query}`)).length, query).toBeGreaterThan(2);
     expect(idsOf(await list('?project=default&sort=cost'))).toEqual([]);
     expect(idsOf(await list(`?project=${project.id}`, other))).toEqual([]);
-    told(await owner.send('PATCH', `${owner.base}/keys/${client.key_id}`, { project: 'default' }));
+    okBody(await owner.send('PATCH', `${owner.base}/keys/${client.key_id}`, { project: 'default' }));
   });
 
   it.each([
@@ -158,8 +160,8 @@ describe('the files', () => {
     const lines = text.split('\r\n');
     expect(lines[0]).toBe('type,id,prompt,cost');
     expect(lines).toHaveLength(5);
-    expect(lines[1]).toMatch(new RegExp(`^task,${made[0]},"'=HYPERLINK\\(""x""\\) first",0\\.\\d{6}$`)); // no formula
-    expect(lines[2]).toBe(`task,${made[2]},[[fail]] second,0.000000`);
+    expect(lines[1]).toMatch(new RegExp(`^task,${task_ids[0]},"'=HYPERLINK\\(""x""\\) first",0\\.\\d{6}$`)); // no formula
+    expect(lines[2]).toBe(`task,${task_ids[2]},[[fail]] second,0.000000`);
   });
 
   it('are JSON lines, too, with every column', async () => {
@@ -170,19 +172,26 @@ describe('the files', () => {
       .split('\n')
       .map((line): unknown => JSON.parse(line));
     expect(rows).toMatchObject([
-      { type: 'task', id: made[0], prompt: '=HYPERLINK("x") first', status: 'succeeded', files: 1, input_tokens: null },
+      {
+        type: 'task',
+        id: task_ids[0],
+        prompt: '=HYPERLINK("x") first',
+        status: 'succeeded',
+        files: 1,
+        input_tokens: null,
+      },
       {
         type: 'chat',
-        id: made[1],
+        id: task_ids[1],
         prompt: null,
         status: 'succeeded',
         currency: 'USD',
         input_tokens: expect.any(Number),
       },
-      { type: 'task', id: made[2], status: 'failed', error_type: 'upstream_error', cost: '0.000000' },
-      { type: 'chat', id: made[3] },
-      { type: 'task', id: made[4], prompt: 'third, with "quotes"' },
-      { type: 'chat', id: made[5] },
+      { type: 'task', id: task_ids[2], status: 'failed', error_type: 'upstream_error', cost: '0.000000' },
+      { type: 'chat', id: task_ids[3] },
+      { type: 'task', id: task_ids[4], prompt: 'third, with "quotes"' },
+      { type: 'chat', id: task_ids[5] },
     ]);
     expect((await owner.get(`${owner.base}/activity.jsonl?q=nothinghasit`)).text).toBe('');
   });
@@ -227,7 +236,7 @@ describe('the events', () => {
   });
 
   it.each([
-    ['their session is signed out', async (who: Someone) => void told(await who.post('/auth/sign-out', {}))],
+    ['their session is signed out', async (who: Someone) => void okBody(await who.post('/auth/sign-out', {}))],
     [
       'their person belongs to the account no more',
       async ({ user_id }: Someone) =>

@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { genuine, secretOf, signal } from '../alerts/setup.ts';
-import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 let server: MailServer;
 let receiver: Receiver;
@@ -47,7 +47,7 @@ const usual = {
   per_hour_max: 5,
 };
 
-const read = async (who = owner) => told<AlertsView>(await who.get(`${who.base}/alerts`));
+const read = async (who = owner) => okBody<AlertsView>(await who.get(`${who.base}/alerts`));
 const set = (change: object, who = owner) => who.send('PUT', `${who.base}/alerts`, { ...usual, ...change });
 
 describe('the settings of alerts', () => {
@@ -57,7 +57,7 @@ describe('the settings of alerts', () => {
       error_percent: null,
       roles: ['owner', 'billing'],
     });
-    const view = told<AlertsView>(await set({ webhook_url: `${receiver.url}/alerts` }, developer));
+    const view = okBody<AlertsView>(await set({ webhook_url: `${receiver.url}/alerts` }, developer));
     expect(view.settings).toEqual({ ...usual, webhook_url: `${receiver.url}/alerts` });
     expect(view.recipients).toEqual(['boss@example.com']); // nobody has proved the developer's address
     expect((await read(viewer)).settings).toEqual(view.settings);
@@ -91,10 +91,10 @@ describe('the settings of alerts', () => {
 });
 
 it('a test goes out at once by every way, and says how it arrived; more than three in a minute are refused', async () => {
-  told(await set({ webhook_url: `${receiver.url}/tested` }));
+  okBody(await set({ webhook_url: `${receiver.url}/tested` }));
   const send = (who = owner) => who.post(`${who.base}/alerts/test`);
   expect((await send(viewer)).status).toBe(403);
-  expect(told<AlertTestView>(await send())).toEqual({
+  expect(okBody<AlertTestView>(await send())).toEqual({
     mail: { to: ['boss@example.com'], error: null },
     webhook: { delivered: true, status: 204, error: null },
   });
@@ -103,18 +103,18 @@ it('a test goes out at once by every way, and says how it arrived; more than thr
   expect(alert.event).toBe('test');
   receiver.answer('/tested', 500);
   server.be('fail');
-  expect(told<AlertTestView>(await send())).toEqual({
+  expect(okBody<AlertTestView>(await send())).toEqual({
     mail: { to: ['boss@example.com'], error: 'The mail server did not take it.' },
     webhook: { delivered: false, status: 500, error: null },
   });
-  told(await send(developer));
+  okBody(await send(developer));
   const refused = await send();
   expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
 });
 
 it('the open alerts of the account are on the page, with the time of the last message', async () => {
-  told(await owner.send('PUT', `${owner.base}/billing/alert`, { threshold: '50.00' }));
-  told(await set({ quiet_hours: null }));
+  okBody(await owner.send('PUT', `${owner.base}/billing/alert`, { threshold: '50.00' }));
+  okBody(await set({ quiet_hours: null }));
   await watchAccounts(test.app, signal);
   const { alerts, threshold } = await read(viewer);
   expect(threshold).toMatchObject({ amount: '50.00' });
@@ -127,7 +127,7 @@ it('the page of operators has their alerts and where they go, and a test; for ot
   expect((await stranger.get('/dash/admin/alerts')).status).toBe(404);
   expect((await stranger.post('/dash/admin/alerts/test')).status).toBe(404);
   await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
-  const view = told<AdminAlerts>(await owner.get('/dash/admin/alerts'));
+  const view = okBody<AdminAlerts>(await owner.get('/dash/admin/alerts'));
   expect(view).toEqual({
     alerts: [],
     recipients: ['boss@example.com'],
@@ -136,7 +136,7 @@ it('the page of operators has their alerts and where they go, and a test; for ot
     quiet_hours: null,
     per_hour_max: 20,
   });
-  const tested = told<AlertTestView>(await owner.post('/dash/admin/alerts/test'));
+  const tested = okBody<AlertTestView>(await owner.post('/dash/admin/alerts/test'));
   expect(tested).toEqual({ mail: { to: ['boss@example.com'], error: null }, webhook: null });
   expect(server.mails[0]?.subject).toMatch(/^Test of alerts in /);
 });

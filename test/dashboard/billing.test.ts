@@ -224,8 +224,8 @@ describe('a top-up', () => {
     expect(await change(() => tell(session))).toBe(0n); // not paid yet
     stripe.pay(session);
     const answers: unknown[] = [];
-    const told = () => tell(session).then((answer) => answers.push(answer));
-    expect(await change(() => Promise.all([told(), told(), told()]))).toBe(25_500_000n);
+    const deliver = () => tell(session).then((answer) => answers.push(answer));
+    expect(await change(() => Promise.all([deliver(), deliver(), deliver()]))).toBe(25_500_000n);
     expect(await change(() => tell(session, 'checkout.session.async_payment_succeeded'))).toBe(0n);
     const credited = { status: 200, json: { received: true, credited: true } };
     expect(answers).toEqual([credited, credited, credited]);

@@ -3,7 +3,7 @@ import type { BudgetsView, BudgetView } from '../../src/dashboard/views/budgets.
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { commandsBeside } from '../cli/medley.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 let owner: Someone;
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 async function viewOf(who: Someone): Promise<BudgetsView> {
-  return told<BudgetsView>(await who.get(`${who.base}/budgets`));
+  return okBody<BudgetsView>(await who.get(`${who.base}/budgets`));
 }
 
 async function budgetOf(who: Someone, id: string): Promise<BudgetView> {
@@ -30,12 +30,12 @@ async function budgetOf(who: Someone, id: string): Promise<BudgetView> {
 }
 
 const create = async (body: object, who = owner) =>
-  told<{ id: string }>(
+  okBody<{ id: string }>(
     await who.post(`${who.base}/budgets`, { name: 'All', scope: 'account', period: 'month', ...body }),
   ).id;
 
 async function keyOf(who: Someone): Promise<NewKeyView> {
-  return told<NewKeyView>(await who.post(`${who.base}/keys`, { name: 'Worker' }));
+  return okBody<NewKeyView>(await who.post(`${who.base}/keys`, { name: 'Worker' }));
 }
 
 async function call(secret: string, path: string, body: object): Promise<{ status: number; json: unknown }> {
@@ -82,13 +82,13 @@ it('a hard budget lets what it pays for through, and refuses the rest with its n
     subject: null,
   });
 
-  told(await who.send('PATCH', `${who.base}/budgets/${id}`, { amount: '0.15' }));
+  okBody(await who.send('PATCH', `${who.base}/budgets/${id}`, { amount: '0.15' }));
   expect((await call(secret, '/v1/generate?wait=20', audio)).status).toBe(202);
   expect((await call(secret, '/v1/generate', audio)).status).toBe(403);
-  told(await who.send('PATCH', `${who.base}/budgets/${id}`, { kind: 'soft' }));
+  okBody(await who.send('PATCH', `${who.base}/budgets/${id}`, { kind: 'soft' }));
   expect((await call(secret, '/v1/generate?wait=20', audio)).status).toBe(202);
   expect(await budgetOf(who, id)).toMatchObject({ spent: { exact: '0.200000' }, used_percent: 133, is_hard: false });
-  told(await who.send('DELETE', `${who.base}/budgets/${id}`));
+  okBody(await who.send('DELETE', `${who.base}/budgets/${id}`));
   expect((await viewOf(who)).data).toEqual([]);
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ChargeView, ChatView, TaskView } from '../../src/dashboard/views/activity.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel, required_prompt } from '../helpers/catalog.ts';
-import { ownerOfNew, told, type Someone } from './people.ts';
+import { ownerOfNew, okBody, type Someone } from './people.ts';
 
 /** Charges of calls and tasks taken apart, from the prices of the time at which they were made. */
 
@@ -54,10 +54,10 @@ async function generate(by: Client, prompt: string, query = '?wait=60'): Promise
 async function callOf(id: string, who = owner): Promise<ChatView> {
   const read = () => who.get(`${who.base}/chats/${id}`);
   await expect.poll(async () => (await read()).status).toBe(200);
-  return told<ChatView>(await read());
+  return okBody<ChatView>(await read());
 }
 
-const taskOf = async (id: string, who = owner) => told<TaskView>(await who.get(`${who.base}/tasks/${id}`));
+const taskOf = async (id: string, who = owner) => okBody<TaskView>(await who.get(`${who.base}/tasks/${id}`));
 
 /** In millionths of a millionth. */
 function picos(text: string): bigint {
@@ -116,7 +116,7 @@ it('in another currency each row has the rate, and the rows add up in that curre
   const operator = await ownerOfNew(test, 'Operating');
   await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
   const who = { ...operator, base: `/dash/accounts/${zloty.account_id}` };
-  told(await operator.post(`/dash/admin/accounts/${zloty.account_id}/view`));
+  okBody(await operator.post(`/dash/admin/accounts/${zloty.account_id}/view`));
   const [call, task] = [await callOf(await chat(zloty), who), await taskOf(await generate(zloty, 'a lake'), who)];
   for (const { charge, cost } of [call, task]) {
     expect(charge).toMatchObject({ rate: '3.6543', charged: cost });

@@ -3,7 +3,7 @@ import { listAudit } from '../../src/accounts/audit.ts';
 import type { ChatContentView, ChatView } from '../../src/dashboard/views/activity.ts';
 import type { KeysView, NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 /** Contents of chat calls in the dashboard: switched on with a key, and read by those who may. */
 
@@ -16,7 +16,7 @@ const log_content = { keep_days: 14, redact: ['email'], patterns: ['EMP-####'] }
 beforeAll(async () => {
   test = await startTestApp();
   owner = await ownerOfNew(test);
-  key = told<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Logs', log_content }));
+  key = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Logs', log_content }));
 });
 afterAll(async () => {
   await expectExactBooks(test.app);
@@ -38,7 +38,7 @@ const open = (someone: Someone, id: string) => someone.post(`${owner.base}/chats
 
 it('a key says what is stored of its chats, and a mistake names its place', async () => {
   expect(key.key.log_content).toEqual(log_content);
-  const { data, content_days_max } = told<KeysView>(await owner.get(`${owner.base}/keys`));
+  const { data, content_days_max } = okBody<KeysView>(await owner.get(`${owner.base}/keys`));
   expect(content_days_max).toBe(90);
   expect(data.find(({ id }) => id === key.key.id)?.log_content).toEqual(log_content);
   const wrong = { log_content: { ...log_content, patterns: ['fine', 'a*'] } };
@@ -49,9 +49,9 @@ it('a key says what is stored of its chats, and a mistake names its place', asyn
 
 it('owners and developers read what was said, which the audit log says; viewers and billing do not', async () => {
   const id = await chat('I am ada@example.com, EMP-1234');
-  expect(told<ChatView>(await owner.get(`${owner.base}/chats/${id}`)).has_content).toBe(true);
+  expect(okBody<ChatView>(await owner.get(`${owner.base}/chats/${id}`)).has_content).toBe(true);
   const developer = await memberOf(test, owner, 'developer');
-  const view = told<ChatContentView>(await open(developer, id));
+  const view = okBody<ChatContentView>(await open(developer, id));
   expect(view).toMatchObject({
     model: 'sandbox/chat',
     messages: [{ role: 'user', content: 'I am [email], [redacted]' }],
@@ -77,7 +77,7 @@ it('an operator reads it only with a reason, which the account reads', async () 
   expect((await operator.post(path, {})).status).toBe(400);
   expect((await operator.post(path, { reason: 'because' })).text).toContain('at least 10 characters');
   const reason = 'Ticket 4711: wrong answers';
-  expect(told<ChatContentView>(await operator.post(path, { reason })).messages).toHaveLength(1);
+  expect(okBody<ChatContentView>(await operator.post(path, { reason })).messages).toHaveLength(1);
   const { entries } = await listAudit(test.app.db, { account_id: owner.account_id, action: 'content.read', limit: 1 });
   expect(entries).toMatchObject([{ user_id: operator.user_id, subject: id, details: { reason, operator: true } }]);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => test.stop());
 
-const made = ({ status, json }: Seen): NewKeyView => {
+const newKeyIn = ({ status, json }: Seen): NewKeyView => {
   expect(status).toBe(201);
   return json as NewKeyView;
 };
@@ -27,7 +27,7 @@ async function listed(who: Someone = owner): Promise<KeyView[]> {
   return (json as KeysView).data;
 }
 
-const create = async (body: object, who = owner) => made(await who.post(`${who.base}/keys`, body));
+const create = async (body: object, who = owner) => newKeyIn(await who.post(`${who.base}/keys`, body));
 
 async function opens(secret: string): Promise<boolean> {
   const { status } = await fetch(`${test.url}/v1/balance`, { headers: { authorization: `Bearer ${secret}` } });
@@ -111,7 +111,7 @@ it('a rotated key works beside the new one for a day, if requested', async () =>
   const { key, secret } = await create({ name: 'Worker', limit: '12' });
   const path = `${owner.base}/keys/${key.id}/rotate`;
   expect((await owner.post(path, { overlap_hours: 1 })).status).toBe(400);
-  const fresh = made(await owner.post(path, { overlap_hours: 24 }));
+  const fresh = newKeyIn(await owner.post(path, { overlap_hours: 24 }));
   expect(fresh.key).toMatchObject({ name: 'Worker', limit: { amount: '12.00' }, state: 'active' });
   expect([await opens(secret), await opens(fresh.secret)]).toEqual([true, true]);
   const old = (await listed()).find(({ id }) => id === key.id);
@@ -175,7 +175,7 @@ it('a key gets its rules when it is created or changed, keeps them when it is ro
   const { key } = await create({ name: 'Ruled', ...rules });
   expect(key).toMatchObject({ scopes: ['chat', 'read'], addresses: ['127.0.0.1/32', '10.0.0.0/8'], state: 'active' });
   expect(Date.parse(key.expires_at ?? '') - Date.now()).toBeGreaterThan(29 * 86_400_000);
-  const rotated = made(await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 0 }));
+  const rotated = newKeyIn(await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 0 }));
   const { scopes, addresses, expires_at } = key;
   expect(rotated.key).toMatchObject({ scopes, addresses, expires_at });
   const path = `${owner.base}/keys/${rotated.key.id}`;
@@ -195,7 +195,7 @@ it('a key gets models and requests per minute, keeps them when it is rotated, an
   const { key } = await create({ name: 'Narrow', models: ['image', 'sandbox/*'], requests_per_minute: 7 });
   const rules = { models: ['sandbox/image', 'sandbox/*'], requests_per_minute: 7 };
   expect(key).toMatchObject(rules);
-  const rotated = made(await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 0 }));
+  const rotated = newKeyIn(await owner.post(`${owner.base}/keys/${key.id}/rotate`, { overlap_hours: 0 }));
   expect(rotated.key).toMatchObject(rules);
   const path = `${owner.base}/keys/${rotated.key.id}`;
   for (const [name, wrong] of [

@@ -57,8 +57,8 @@ async function nextMail(): Promise<Received> {
 it('the mailed link of a forgotten password sets a new one, once', async () => {
   const somebody = browserOf(test.url);
   const unknown = await somebody.post('/auth/request-password-reset', { email: 'nobody@example.com' });
-  const known = await somebody.post('/auth/request-password-reset', { email: 'anna@example.com' });
-  expect([known.status, known.text]).toEqual([unknown.status, unknown.text]);
+  const registered = await somebody.post('/auth/request-password-reset', { email: 'anna@example.com' });
+  expect([registered.status, registered.text]).toEqual([unknown.status, unknown.text]);
   const mail = await nextMail();
   expect(mail).toMatchObject({ to: ['anna@example.com'], subject: 'A new password for Medley' });
   expect(server.mails).toEqual([]);
@@ -114,9 +114,9 @@ it('an invoice is created and mailed when its month has ended, and so is the not
   await setThreshold(db, account_id, 2_000_000n, now);
   await startWorker(test.app);
   const toAnna = () => server.mails.filter(({ to }) => to.includes('anna@example.com') && to.length === 1);
-  const told = () => toAnna().filter(({ subject }) => !subject.includes('password'));
-  await expect.poll(() => told().length).toBe(2);
-  const mails = told().toSorted((a, b) => a.subject.localeCompare(b.subject));
+  const notices = () => toAnna().filter(({ subject }) => !subject.includes('password'));
+  await expect.poll(() => notices().length).toBe(2);
+  const mails = notices().toSorted((a, b) => a.subject.localeCompare(b.subject));
   expect(mails.map(({ subject }) => subject)).toEqual([
     'Low balance in Gęś',
     expect.stringMatching(/^Your invoice MED-\d{4}-0001$/),

@@ -32,11 +32,11 @@ async function paceOf(id: string) {
 describe('models in the dashboard', () => {
   it('are those of the API in the same words and order', async () => {
     const { json } = await client.call('GET', '/v1/models');
-    const told = json.data.map(({ id, display_name, input_schema, pricing, status }) => {
+    const models = json.data.map(({ id, display_name, input_schema, pricing, status }) => {
       return { id, display_name, input_schema, pricing, status };
     });
-    expect(await listed()).toMatchObject(told);
-    expect(told.length).toBeGreaterThan(5);
+    expect(await listed()).toMatchObject(models);
+    expect(models.length).toBeGreaterThan(5);
   });
 
   it('have a page each, whose address has slashes', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import type { Role } from '../../src/accounts/roles.ts';
 import { retryWhileUnavailable } from '../../src/db/retry-while-unavailable.ts';
@@ -49,7 +49,7 @@ export async function signInAs(test: TestApp, user_id: string, account_id: strin
 const tries_max = 5;
 
 /** The answer of an endpoint that worked. */
-export function told<T>({ status, json, text }: Seen): T {
+export function okBody<T>({ status, json, text }: Seen): T {
   expect(status, text).toBeLessThan(300);
   return json as T;
 }

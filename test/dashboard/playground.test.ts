@@ -23,7 +23,7 @@ afterAll(async () => {
   await test.stop();
 });
 
-const picture = { model: 'sandbox/image', input: { prompt: 'A red bicycle', width: 64, height: 64, n: 2 } };
+const image_request = { model: 'sandbox/image', input: { prompt: 'A red bicycle', width: 64, height: 64, n: 2 } };
 const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 };
 
 async function playgroundKeys(account_id: string) {
@@ -47,8 +47,8 @@ async function final({ json }: Seen): Promise<TaskView> {
 describe('an estimate of the playground', () => {
   it('is that of the API', async () => {
     const { call } = await test.client({ account_id: owner.account_id });
-    const { json } = await call('POST', '/v1/estimate', picture);
-    const answer = await owner.post(`${base}/estimate`, picture);
+    const { json } = await call('POST', '/v1/estimate', image_request);
+    const answer = await owner.post(`${base}/estimate`, image_request);
     expect(answer.json).toEqual({
       ok: true,
       estimated_cost: json.estimated_cost,
@@ -70,20 +70,20 @@ describe('an estimate of the playground', () => {
 
   it('reports too little money or the limit of the key', async () => {
     const [poor, rich] = await Promise.all([ownerOfNew(test, 'Poor', 10_000n), ownerOfNew(test, 'Rich')]);
-    const obstacleFor = async (who: Someone) => (await who.post(`${who.base}/estimate`, picture)).json;
+    const obstacleFor = async (who: Someone) => (await who.post(`${who.base}/estimate`, image_request)).json;
     expect(await obstacleFor(poor)).toMatchObject({ ok: true, obstacle: 'insufficient_balance' });
-    expect((await poor.post(`${poor.base}/generate`, picture)).status).toBe(402);
+    expect((await poor.post(`${poor.base}/generate`, image_request)).status).toBe(402);
     expect(await obstacleFor(rich)).toMatchObject({ ok: true, obstacle: null });
     const [key] = await playgroundKeys(rich.account_id);
     await test.app.db.query('update budgets set limit_month = 10000 where key_id = $1', [key?.id]);
     expect(await obstacleFor(rich)).toMatchObject({ ok: true, obstacle: 'spend_limit' });
-    expect((await rich.post(`${rich.base}/generate`, picture)).status).toBe(403);
+    expect((await rich.post(`${rich.base}/generate`, image_request)).status).toBe(403);
   });
 });
 
 describe('a run of the playground', () => {
   it('holds its estimate, then costs what was made, by a key with its own limit', async () => {
-    const task = await final(await owner.post(`${base}/generate`, picture));
+    const task = await final(await owner.post(`${base}/generate`, image_request));
     expect(task).toMatchObject({ status: 'succeeded', key: { name: 'Playground' } });
     expect(task.estimated_cost.exact).toBe('0.020000');
     expect(task.cost.exact).toBe('0.020000');
@@ -112,9 +112,9 @@ describe('a run of the playground', () => {
   });
 
   it('takes files that were uploaded here', async () => {
-    const made = await final(await owner.post(`${base}/generate`, picture));
+    const task = await final(await owner.post(`${base}/generate`, image_request));
     const cookie = owner.set_cookies.map((one) => one.split(';')[0]).join('; ');
-    const bytes = await (await fetch(test.url + (made.files[0]?.url ?? ''), { headers: { cookie } })).arrayBuffer();
+    const bytes = await (await fetch(test.url + (task.files[0]?.url ?? ''), { headers: { cookie } })).arrayBuffer();
     const form = new FormData();
     form.set('file', new Blob([bytes]), 'bicycle.png');
     const headers = { cookie, origin: test.url };
@@ -128,9 +128,9 @@ describe('a run of the playground', () => {
 
   it('leaves another key alone that is called Playground, too', async () => {
     const person = await ownerOfNew(test);
-    const made = await person.post(`${person.base}/keys`, { name: 'Playground', limit: '0' });
-    const own = (made.json as NewKeyView).key;
-    const task = await person.post(`${person.base}/generate`, picture);
+    const created_key = await person.post(`${person.base}/keys`, { name: 'Playground', limit: '0' });
+    const own = (created_key.json as NewKeyView).key;
+    const task = await person.post(`${person.base}/generate`, image_request);
     expect(task.status).toBe(202); // the limit of their own key is used up
     const [key, ...more] = await playgroundKeys(person.account_id);
     expect(more).toEqual([]);
@@ -151,15 +151,17 @@ describe('a run of the playground', () => {
       ((await person.get(`${person.base}/tasks?source=playground`)).json as Page<TaskLineView>).data;
     expect(await runs()).toEqual([]);
     const { call } = await test.client({ account_id: person.account_id });
-    await call('POST', '/v1/generate', picture);
+    await call('POST', '/v1/generate', image_request);
     expect(await runs()).toEqual([]);
-    const { json } = await person.post(`${person.base}/generate`, picture);
+    const { json } = await person.post(`${person.base}/generate`, image_request);
     expect((await runs()).map(({ id }) => id)).toEqual([(json as { id: string }).id]);
   });
 
   it('creates one key, however many start at once', async () => {
     const person = await memberOf(test, await ownerOfNew(test), 'developer');
-    const answers = await Promise.all(Array.from({ length: 8 }, () => person.post(`${person.base}/estimate`, picture)));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => person.post(`${person.base}/estimate`, image_request)),
+    );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(await playgroundKeys(person.account_id)).toHaveLength(1);
   });
@@ -233,8 +235,8 @@ describe.each([
 });
 
 const calls: [string, object][] = [
-  ['estimate', picture],
-  ['generate', picture],
+  ['estimate', image_request],
+  ['generate', image_request],
   ['chat/completions', chat],
   ['chat/messages', chat],
   ['chat/completions/estimate', chat],
@@ -267,8 +269,8 @@ describe('the rights in the playground', () => {
     const person = await ownerOfNew(test);
     await test.app.db.query(`update accounts set status = 'blocked' where id = $1`, [person.account_id]);
     const at = person.base;
-    expect((await person.post(`${at}/estimate`, picture)).json).toMatchObject({ obstacle: 'account_blocked' });
-    expect((await person.post(`${at}/generate`, picture)).status).toBe(403);
+    expect((await person.post(`${at}/estimate`, image_request)).json).toMatchObject({ obstacle: 'account_blocked' });
+    expect((await person.post(`${at}/generate`, image_request)).status).toBe(403);
     expect((await person.post(`${at}/chat/completions`, chat)).status).toBe(403);
     expect((await person.post(`${at}/rerank`, ranking)).status).toBe(403);
     expect((await person.post(`${at}/moderations`, judging)).status).toBe(403);

@@ -3,7 +3,7 @@ import type { KeysView, NewKeyView, ProjectsView } from '../../src/dashboard/vie
 import type { UsageView } from '../../src/dashboard/views/usage.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { commandsBeside } from '../cli/medley.ts';
-import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 let owner: Someone;
@@ -19,13 +19,13 @@ afterAll(async () => {
   await test.stop();
 });
 
-const projectsOf = async (who: Someone) => told<ProjectsView>(await who.get(`${who.base}/projects`)).data;
+const projectsOf = async (who: Someone) => okBody<ProjectsView>(await who.get(`${who.base}/projects`)).data;
 
 async function create(name: string, who = owner): Promise<string> {
-  return told<{ id: string }>(await who.post(`${who.base}/projects`, { name })).id;
+  return okBody<{ id: string }>(await who.post(`${who.base}/projects`, { name })).id;
 }
 
-const createKey = async (body: object) => told<NewKeyView>(await owner.post(`${owner.base}/keys`, body));
+const createKey = async (body: object) => okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, body));
 
 function generate(secret: string): Promise<Response> {
   return fetch(`${test.url}/v1/generate?wait=20`, {
@@ -37,7 +37,7 @@ function generate(secret: string): Promise<Response> {
 
 it('every account has the project Default, and its keys are there', async () => {
   const other = await ownerOfNew(test, 'Without projects');
-  const { key } = told<NewKeyView>(await other.post(`${other.base}/keys`, { name: 'First' }));
+  const { key } = okBody<NewKeyView>(await other.post(`${other.base}/keys`, { name: 'First' }));
   expect(key.project).toEqual({ id: 'default', name: 'Default' });
   expect(await projectsOf(other)).toMatchObject([
     { id: 'default', is_default: true, keys: 1, spent: { exact: '0.000000' } },
@@ -49,18 +49,20 @@ it('a key is made in a project and moved to another, and its spending stays wher
   const { key, secret } = await createKey({ name: 'Web', project: shop });
   expect(key.project).toEqual({ id: shop, name: 'Shop' });
   expect((await generate(secret)).status).toBe(202);
-  const moved = told<{ project: object }>(await owner.send('PATCH', `${owner.base}/keys/${key.id}`, { project: lab }));
+  const moved = okBody<{ project: object }>(
+    await owner.send('PATCH', `${owner.base}/keys/${key.id}`, { project: lab }),
+  );
   expect(moved.project).toEqual({ id: lab, name: 'Lab' });
-  expect(told<KeysView>(await owner.get(`${owner.base}/keys`)).data[0]?.project.name).toBe('Lab');
+  expect(okBody<KeysView>(await owner.get(`${owner.base}/keys`)).data[0]?.project.name).toBe('Lab');
   expect((await generate(secret)).status).toBe(202);
   expect((await generate(secret)).status).toBe(202);
 
-  const usage = told<UsageView>(await owner.get(`${owner.base}/usage?group=project`));
+  const usage = okBody<UsageView>(await owner.get(`${owner.base}/usage?group=project`));
   expect(usage.rows).toMatchObject([
     { id: lab, name: 'Lab', count: 2, cost: { exact: '0.100000' } },
     { id: shop, name: 'Shop', count: 1, cost: { exact: '0.050000' } },
   ]);
-  const only = told<UsageView>(await owner.get(`${owner.base}/usage?group=model&project=${shop}`));
+  const only = okBody<UsageView>(await owner.get(`${owner.base}/usage?group=model&project=${shop}`));
   expect(only.total).toMatchObject({ count: 1, cost: { exact: '0.050000' } });
   const charges = await owner.get(`${owner.base}/usage/charges.csv?project=${shop}`);
   expect(charges.text.trimEnd().split('\r\n')).toHaveLength(2);
@@ -87,8 +89,8 @@ it('a name is taken once, in any case, but again when its project is archived; e
   expect([again.status, again.json]).toMatchObject([400, { error: { param: 'name' } }]);
   expect((await owner.post(`${owner.base}/projects`, { name: 'default' })).status).toBe(400);
   expect((await owner.post(`${owner.base}/projects`, { name: ' ' })).status).toBe(400);
-  told(await owner.send('PATCH', `${owner.base}/projects/${id}`, { name: 'once' })); // its own
-  told(await owner.post(`${owner.base}/projects/${id}/archive`, {}));
+  okBody(await owner.send('PATCH', `${owner.base}/projects/${id}`, { name: 'once' })); // its own
+  okBody(await owner.post(`${owner.base}/projects/${id}/archive`, {}));
   const second = await create('Once');
   expect((await owner.send('PATCH', `${owner.base}/projects/${id}`, { name: 'Late' })).status).toBe(404);
   expect((await owner.send('PATCH', `${owner.base}/projects/default`, { name: 'Mine' })).status).toBe(409);
@@ -97,8 +99,8 @@ it('a name is taken once, in any case, but again when its project is archived; e
   expect([wrong.status, wrong.json]).toMatchObject([400, { error: { param: 'project' } }]);
   const { key } = await createKey({ name: 'Busy', project: second });
   expect((await owner.post(`${owner.base}/projects/${second}/archive`, {})).status).toBe(409);
-  told(await owner.send('DELETE', `${owner.base}/keys/${key.id}`));
-  told(await owner.post(`${owner.base}/projects/${second}/archive`, {}));
+  okBody(await owner.send('DELETE', `${owner.base}/keys/${key.id}`));
+  okBody(await owner.post(`${owner.base}/projects/${second}/archive`, {}));
 });
 
 it('projects of other accounts are not there, and a viewer changes none', async () => {

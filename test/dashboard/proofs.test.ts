@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import type { Seen } from '../helpers/person.ts';
-import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
+import { ownerOfNew, signInAs, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 let owner: Someone;
@@ -11,7 +11,7 @@ const password = 'correct horse battery';
 beforeAll(async () => {
   test = await startTestApp({ worker: false });
   owner = await ownerOfNew(test);
-  told(await owner.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
+  okBody(await owner.post('/auth/set-up', { email: 'zoe@example.com', name: 'Zoe', password }));
   await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [owner.user_id]);
 });
 
@@ -71,8 +71,8 @@ const addressOf = (path: string) =>
 
 describe('an act that a stolen session must not be good for', () => {
   it('is one of this list, and no other act is', () => {
-    const found = dashboardEndpoints().filter((endpoint) => endpoint.session !== undefined && endpoint.needs_proof);
-    const named = found.map(({ method, path }) => `${method} ${path}`);
+    const endpoints = dashboardEndpoints().filter((endpoint) => endpoint.session !== undefined && endpoint.needs_proof);
+    const named = endpoints.map(({ method, path }) => `${method} ${path}`);
     expect(named.toSorted()).toEqual(acts.map(([method, path]) => `${method} ${path}`).toSorted());
   });
 
@@ -102,14 +102,14 @@ describe('a proof', () => {
     expect((await makeKey()).status).toBe(403);
     expect((await owner.post('/auth/prove', { password: 'not my password' })).status).toBe(400);
     expect((await makeKey()).status).toBe(403);
-    told(await owner.post('/auth/prove', { password }));
+    okBody(await owner.post('/auth/prove', { password }));
     expect((await makeKey()).status).toBe(201);
   });
 
   it('is of one session: another one of the same person has its own', async () => {
     const other = await signInAs(test, owner.user_id, owner.account_id);
     await proved(owner, 60);
-    told(await other.post('/auth/prove', { password }));
+    okBody(await other.post('/auth/prove', { password }));
     expect((await makeKey()).status).toBe(403);
     expect((await other.post(`${owner.base}/keys`, { name: 'Of the other' })).status).toBe(201);
   });
@@ -126,7 +126,7 @@ describe('a proof', () => {
   it('is a first password', async () => {
     const otto = await ownerOfNew(test, 'Old');
     await proved(otto, 60);
-    told(await otto.post('/auth/set-up', { email: 'otto@example.com', name: 'Otto', password }));
+    okBody(await otto.post('/auth/set-up', { email: 'otto@example.com', name: 'Otto', password }));
     expect((await otto.post(`${otto.base}/keys`, { name: 'A key' })).status).toBe(201);
   });
 

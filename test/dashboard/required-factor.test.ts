@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import type { AuditView } from '../../src/dashboard/views/settings.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { memberOf, ownerOfNew, signInAs, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 
@@ -23,7 +23,7 @@ const require = (who: Someone, required: unknown) => who.send('PUT', `${who.base
 const codeOf = ({ json }: { json: unknown }) => (json as { error?: { code?: string } }).error?.code;
 
 const lockedIn = async (who: Someone) => {
-  const { accounts } = told<Me>(await who.get('/dash/me'));
+  const { accounts } = okBody<Me>(await who.get('/dash/me'));
   return accounts.filter(({ needs_second_factor }) => needs_second_factor).map(({ id }) => id);
 };
 
@@ -33,10 +33,10 @@ describe('a second factor for all members of an account', () => {
     expect((await require(owner, true)).status).toBe(409);
     const secured = await withFactor(owner);
     for (const wrong of [undefined, 'true', 1]) expect((await require(secured, wrong)).status).toBe(400);
-    told(await require(secured, true));
+    okBody(await require(secured, true));
     const developer = await withFactor(await memberOf(test, owner, 'developer'));
     expect((await require(developer, false)).status).toBe(403);
-    const [entry] = told<{ data: AuditView[] }>(await secured.get(`${owner.base}/audit`)).data;
+    const [entry] = okBody<{ data: AuditView[] }>(await secured.get(`${owner.base}/audit`)).data;
     expect(entry).toMatchObject({ action: 'account.require_second_factor', details: { required: true } });
   });
 
@@ -49,25 +49,25 @@ describe('a second factor for all members of an account', () => {
       `insert into auth.member (id, "organizationId", "userId", role, "createdAt") values ('m2', $1, $2, 'owner', now())`,
       [other.account_id, member.user_id],
     );
-    told(await member.get(`${owner.base}/balance`));
-    told(await require(owner, true));
+    okBody(await member.get(`${owner.base}/balance`));
+    okBody(await require(owner, true));
     for (const path of ['/balance', '/team', '/keys']) {
       const refused = await member.get(owner.base + path);
       expect([refused.status, codeOf(refused)]).toEqual([403, 'second_factor_required']);
     }
     expect(await lockedIn(member)).toEqual([owner.account_id]);
-    told(await member.get(`${other.base}/balance`));
+    okBody(await member.get(`${other.base}/balance`));
     expect((await call('GET', '/v1/balance')).status).toBe(200);
     const secured = await withFactor(member);
-    told(await secured.get(`${owner.base}/balance`));
+    okBody(await secured.get(`${owner.base}/balance`));
     expect(await lockedIn(secured)).toEqual([]);
-    told(await require(owner, false));
+    okBody(await require(owner, false));
   });
 
   it('is also that of an issuer which the operator trusts with it', async () => {
     const owner = await withFactor(await ownerOfNew(test));
     const member = await memberOf(test, owner, 'viewer');
-    told(await require(owner, true));
+    okBody(await require(owner, true));
     expect((await member.get(`${owner.base}/balance`)).status).toBe(403);
     await test.app.db.query('update auth.session set "hasTwoFactors" = true where "userId" = $1', [member.user_id]);
     expect((await member.get(`${owner.base}/balance`)).status).toBe(200);
@@ -78,25 +78,25 @@ it('operators may be asked for a second factor, too, and their own accounts stay
   const operator = await ownerOfNew(test);
   const other = await ownerOfNew(test);
   await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
-  told(await operator.get('/dash/admin/audit'));
+  okBody(await operator.get('/dash/admin/audit'));
   await test.configure('version: 1\nsign_in: { operators_need_second_factor: true }\n');
   for (const path of ['/dash/admin/audit', `${other.base}/balance`])
     expect(codeOf(await operator.get(path))).toBe('second_factor_required');
-  expect(told<Me>(await operator.get(`/dash/me?view=${other.account_id}`))).toMatchObject({
+  expect(okBody<Me>(await operator.get(`/dash/me?view=${other.account_id}`))).toMatchObject({
     operator_needs_second_factor: true,
     accounts: [{ id: operator.account_id }],
   });
-  told(await operator.get(`${operator.base}/balance`));
+  okBody(await operator.get(`${operator.base}/balance`));
   const secured = await withFactor(operator);
-  told(await secured.get('/dash/admin/audit'));
-  told(await secured.get(`${other.base}/balance`));
+  okBody(await secured.get('/dash/admin/audit'));
+  okBody(await secured.get(`${other.base}/balance`));
 });
 
 describe('the audit log of an account', () => {
   it('is for its owners: as a page, as CSV and as JSON lines, of the days that are asked for', async () => {
     const owner = await ownerOfNew(test);
     const name = 'A, "key"';
-    told(await owner.post(`${owner.base}/keys`, { name }));
+    okBody(await owner.post(`${owner.base}/keys`, { name }));
     const viewer = await memberOf(test, owner, 'developer');
     for (const path of ['/audit', '/audit.csv', '/audit.jsonl'])
       expect((await viewer.get(owner.base + path)).status).toBe(403);

@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function complaintsAbout({ name, text }: Sample): string[] {
+function problemsIn({ name, text }: Sample): string[] {
   const checker = checkers[name];
   if (!checker) return parseSync('call.ts', text).errors.map(({ message }) => message);
   if (spawnSync(checker.command, ['--version']).error !== undefined) return [];
@@ -71,7 +71,7 @@ describe.each(all)('the programs of $kind', ({ samples }) => {
   });
 
   it('are accepted by the tools of their language', () => {
-    expect(samples.flatMap((sample) => complaintsAbout(sample))).toEqual([]);
+    expect(samples.flatMap((sample) => problemsIn(sample))).toEqual([]);
   }, 60_000);
 
   it('send what the form has: the request of each is the same JSON', () => {

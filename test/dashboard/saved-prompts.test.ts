@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PromptList, PromptView } from '../../src/dashboard/views/playground.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
-import { memberOf, ownerOfNew, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 /** Prompts that an account saves in the playground, with their versions. */
 let test: TestApp;
@@ -19,11 +19,11 @@ afterAll(() => test.stop());
 const prompt = { model: 'sandbox/chat', system: 'Be {{tone}}.', text: 'Hello {{name}}', fields: { max_tokens: 5 } };
 
 async function savedBy(who: Someone, name: string, body: object = prompt): Promise<string> {
-  return told<{ id: string }>(await who.post(`${who.base}/prompts`, { name, prompt: body })).id;
+  return okBody<{ id: string }>(await who.post(`${who.base}/prompts`, { name, prompt: body })).id;
 }
 
 const read = async (who: Someone, id: string, query = '') =>
-  told<PromptView>(await who.get(`${who.base}/prompts/${id}${query}`));
+  okBody<PromptView>(await who.get(`${who.base}/prompts/${id}${query}`));
 
 describe('a saved prompt', () => {
   it('is read by everybody in the account, and changed by who may run models', async () => {
@@ -31,14 +31,14 @@ describe('a saved prompt', () => {
     const viewer = await memberOf(test, owner, 'viewer');
     const developer = await memberOf(test, owner, 'developer');
     expect(await read(viewer, id)).toMatchObject({ id, name: 'Greeting', version: 1, latest: 1, body: prompt });
-    const { data } = told<PromptList>(await viewer.get(`${viewer.base}/prompts`));
+    const { data } = okBody<PromptList>(await viewer.get(`${viewer.base}/prompts`));
     expect(data).toMatchObject([{ id, name: 'Greeting', version: 1 }]);
     const changed = { prompt: { ...prompt, text: 'Good day {{name}}' } };
     expect((await viewer.post(`${viewer.base}/prompts/${id}`, changed)).status).toBe(403);
     expect((await viewer.post(`${viewer.base}/prompts`, { name: 'x', prompt })).status).toBe(403);
     expect((await viewer.post(`${viewer.base}/prompts/${id}/remove`)).status).toBe(403);
-    expect(told(await developer.post(`${developer.base}/prompts/${id}`, changed))).toEqual({ id, version: 2 });
-    expect(told(await developer.post(`${developer.base}/prompts/${id}`, changed))).toEqual({ id, version: 2 });
+    expect(okBody(await developer.post(`${developer.base}/prompts/${id}`, changed))).toEqual({ id, version: 2 });
+    expect(okBody(await developer.post(`${developer.base}/prompts/${id}`, changed))).toEqual({ id, version: 2 });
     const now = await read(owner, id);
     expect(now).toMatchObject({ version: 2, latest: 2, body: changed.prompt });
     expect(now.versions.map(({ version, author }) => [version, author])).toEqual([
@@ -68,14 +68,14 @@ describe('a saved prompt', () => {
     expect([again.status, again.json]).toMatchObject([400, { error: { param: 'name' } }]);
     const taken = await owner.post(`${owner.base}/prompts/${id}`, { name: 'Second' });
     expect([taken.status, taken.json]).toMatchObject([400, { error: { param: 'name' } }]);
-    expect(told(await owner.post(`${owner.base}/prompts/${id}`, { name: 'Third' }))).toEqual({ id, version: 1 });
+    expect(okBody(await owner.post(`${owner.base}/prompts/${id}`, { name: 'Third' }))).toEqual({ id, version: 1 });
     expect((await read(owner, id)).name).toBe('Third');
   });
 
   it('keeps its last 100 versions', async () => {
     const id = await savedBy(owner, 'Often changed');
     for (let number = 2; number <= 103; number += 1)
-      told(await owner.post(`${owner.base}/prompts/${id}`, { prompt: { ...prompt, text: `Text ${number}` } }));
+      okBody(await owner.post(`${owner.base}/prompts/${id}`, { prompt: { ...prompt, text: `Text ${number}` } }));
     const { version, versions } = await read(owner, id);
     expect([version, versions.length, versions.at(-1)?.version]).toEqual([103, 100, 4]);
     expect((await owner.get(`${owner.base}/prompts/${id}?version=3`)).status).toBe(404);

@@ -3,7 +3,7 @@ import type { AdminAccounts } from '../../src/dashboard/views/admin.ts';
 import type { SearchView } from '../../src/dashboard/views/search.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
-import { ownerOfNew, told, type Someone } from './people.ts';
+import { ownerOfNew, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 let owner: Someone;
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 async function search(who: Someone, text: string): Promise<SearchView> {
-  return told<SearchView>(await who.get(`${who.base}/search?q=${encodeURIComponent(text)}`));
+  return okBody<SearchView>(await who.get(`${who.base}/search?q=${encodeURIComponent(text)}`));
 }
 
 async function tasksFor(text: string, who = owner): Promise<string[]> {
@@ -141,10 +141,10 @@ describe('a search for an id', () => {
       json.id,
     ]);
     await vi.waitUntil(async () => (await search(owner, request_id)).data.length === 1, { timeout: 120_000 });
-    const found = await Promise.all(
+    const results = await Promise.all(
       [` ${json.id} `, request_id, client.key_id, delivery?.id ?? ''].map((id) => search(owner, id)),
     );
-    expect(found.map(({ data }) => data.map(({ kind, id }) => [kind, id]))).toEqual([
+    expect(results.map(({ data }) => data.map(({ kind, id }) => [kind, id]))).toEqual([
       [['task', json.id]],
       [['chat', request_id]],
       [['key', client.key_id]],
@@ -180,13 +180,13 @@ describe('a search of operators', () => {
     ]);
     for (const text of ['zebra', owner.account_id, 'ada.love', client.key_id, key?.last_four ?? 'no key']) {
       const path = `/dash/admin/accounts?search=${encodeURIComponent(text)}`;
-      expect(told<AdminAccounts>(await operator.get(path)).data.map(({ id }) => id)).toEqual([owner.account_id]);
-      const { data } = told<SearchView>(await operator.get(`/dash/admin/search?q=${encodeURIComponent(text)}`));
+      expect(okBody<AdminAccounts>(await operator.get(path)).data.map(({ id }) => id)).toEqual([owner.account_id]);
+      const { data } = okBody<SearchView>(await operator.get(`/dash/admin/search?q=${encodeURIComponent(text)}`));
       expect(data.map(({ kind, id, title }) => [kind, id, title])).toEqual([
         ['account', owner.account_id, 'Zebra works'],
       ]);
     }
-    const none = told<SearchView>(await operator.get('/dash/admin/search?q=nobody-of-this-name'));
+    const none = okBody<SearchView>(await operator.get('/dash/admin/search?q=nobody-of-this-name'));
     expect(none.data).toEqual([]);
   });
 });

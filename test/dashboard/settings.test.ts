@@ -10,7 +10,7 @@ import type {
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf } from '../helpers/person.ts';
 import { secretOf, totpOf } from '../helpers/totp.ts';
-import { memberOf, ownerOfNew, signInAs, told, type Someone } from './people.ts';
+import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
 
@@ -43,13 +43,13 @@ describe('the name of an account', () => {
       expect((await rename(owner, wrong)).status).toBe(400);
     expect((await rename(developer, 'Mine')).status).toBe(403);
     expect(await rename(owner, ' Weiss & Co ')).toMatchObject({ status: 200, json: { name: 'Weiss & Co' } });
-    const me = told<Me>(await developer.get('/dash/me'));
+    const me = okBody<Me>(await developer.get('/dash/me'));
     expect(me.accounts.map(({ name }) => name)).toEqual(['Weiss & Co']);
     const invited = await owner.post(`${owner.base}/team/invitations`, { email: 'new@example.com', role: 'viewer' });
-    const id = new URL(told<InvitedView>(invited).link).searchParams.get('id');
+    const id = new URL(okBody<InvitedView>(invited).link).searchParams.get('id');
     const shown = await browserOf(test.url).get(`/dash/invitations/${id}`);
     expect(shown.json).toMatchObject({ account_name: 'Weiss & Co' });
-    const entries = told<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
+    const entries = okBody<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
     expect(entries.find(({ action }) => action === 'account.rename')).toMatchObject({
       subject: owner.account_id,
       details: { name: 'Weiss & Co', name_before: 'Own' },
@@ -61,12 +61,12 @@ describe('the names of the audit log', () => {
   it('are those that projects, keys and members have now, and only those of the account', async () => {
     const [owner, other] = [await ownerOfNew(test), await ownerOfNew(test)];
     const viewer = await memberOf(test, owner, 'viewer');
-    const foreign = told<{ id: string }>(await other.post(`${other.base}/projects`, { name: 'Theirs' }));
-    const project = told<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shop' }));
-    told(await owner.send('PATCH', `${owner.base}/projects/${project.id}`, { name: 'Bakery' }));
-    const key = told<{ id: string }>(await owner.post(`${owner.base}/keys`, { name: 'Site', project: project.id }));
-    told(await owner.send('PATCH', `${owner.base}/team/${viewer.user_id}`, { role: 'billing' }));
-    const { data } = told<{ data: AuditLineView[] }>(await owner.get(`${owner.base}/audit`));
+    const foreign = okBody<{ id: string }>(await other.post(`${other.base}/projects`, { name: 'Theirs' }));
+    const project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shop' }));
+    okBody(await owner.send('PATCH', `${owner.base}/projects/${project.id}`, { name: 'Bakery' }));
+    const key = okBody<{ id: string }>(await owner.post(`${owner.base}/keys`, { name: 'Site', project: project.id }));
+    okBody(await owner.send('PATCH', `${owner.base}/team/${viewer.user_id}`, { role: 'billing' }));
+    const { data } = okBody<{ data: AuditLineView[] }>(await owner.get(`${owner.base}/audit`));
     const namesOf = (action: string) => data.find((entry) => entry.action === action)?.names;
     expect(namesOf('project.create')).toEqual({ [project.id]: 'Bakery' });
     expect(namesOf('key.create')).toMatchObject({ [project.id]: 'Bakery' });
@@ -142,10 +142,13 @@ describe('the team', () => {
       expect((await owner.send('PATCH', `${owner.base}/team/${id}`, { role: 'viewer' })).status).toBe(404);
       expect((await owner.send('DELETE', `${owner.base}/team/${id}`)).status).toBe(404);
     }
-    const made = await stranger.post(`${stranger.base}/team/invitations`, { email: 'a@example.com', role: 'viewer' });
-    const id = new URL((made.json as InvitedView).link).searchParams.get('id');
-    for (const wanted of [id, 'unknown', '%00'])
-      expect((await owner.send('DELETE', `${owner.base}/team/invitations/${wanted}`)).status).toBe(404);
+    const invited = await stranger.post(`${stranger.base}/team/invitations`, {
+      email: 'a@example.com',
+      role: 'viewer',
+    });
+    const id = new URL((invited.json as InvitedView).link).searchParams.get('id');
+    for (const token of [id, 'unknown', '%00'])
+      expect((await owner.send('DELETE', `${owner.base}/team/invitations/${token}`)).status).toBe(404);
     expect((await teamOf(stranger)).invitations).toHaveLength(1);
     expect((await owner.get('/dash/invitations/%00')).status).toBe(404);
     expect((await owner.get('/dash/accounts/%00/team')).status).toBe(404);
@@ -173,7 +176,7 @@ describe('an invitation', () => {
     const team = await teamOf(owner);
     expect(team.members.map(({ email }) => email)).toContain('ada@example.com');
     expect(team.invitations).toEqual([]);
-    const [entry] = told<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
+    const [entry] = okBody<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
     expect(entry).toMatchObject({
       action: 'member.join',
       actor: 'ada@example.com',
@@ -187,12 +190,14 @@ describe('an invitation', () => {
   it('that somebody with a sign-in accepts is in the audit log of its account, once', async () => {
     const owner = await ownerOfNew(test);
     const ben = await ownerOfNew(test, 'Of Ben');
-    told(await ben.post('/auth/set-up', { email: 'ben@example.com', name: 'Ben', password: 'correct horse battery' }));
+    okBody(
+      await ben.post('/auth/set-up', { email: 'ben@example.com', name: 'Ben', password: 'correct horse battery' }),
+    );
     const { link } = await inviteBy(owner, 'ben@example.com');
     const accept = () => ben.post(`/dash/invitations/${idOf(link)}/accept`, {});
-    told(await accept());
+    okBody(await accept());
     expect((await accept()).status).toBe(404);
-    const entries = told<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
+    const entries = okBody<{ data: AuditView[] }>(await owner.get(`${owner.base}/audit`)).data;
     expect(entries.filter(({ action }) => action === 'member.join')).toMatchObject([
       { actor: 'ben@example.com', subject: ben.user_id, details: { role: 'developer' } },
     ]);

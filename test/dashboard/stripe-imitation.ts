@@ -20,7 +20,7 @@ export type StripeImitation = {
 export async function startStripe(secret_key: string): Promise<StripeImitation> {
   const sessions: Session[] = [];
   const forms: URLSearchParams[] = [];
-  const made = new Map<string, Session>();
+  const stripe_sessions = new Map<string, Session>();
   let failing: number | undefined;
   const server = createServer((request, response) => {
     void (async () => {
@@ -36,19 +36,19 @@ export async function startStripe(secret_key: string): Promise<StripeImitation> 
         return answer(401, { error: { type: 'invalid_request_error', message: 'Invalid API Key' } });
       }
       if (request.method === 'GET') {
-        const found = sessions.find(({ id }) => request.url === `/v1/checkout/sessions/${id}`);
-        return found
-          ? answer(200, found)
+        const paid_session = sessions.find(({ id }) => request.url === `/v1/checkout/sessions/${id}`);
+        return paid_session
+          ? answer(200, paid_session)
           : answer(404, { error: { type: 'invalid_request_error', code: 'resource_missing' } });
       }
       const key = String(request.headers['idempotency-key'] ?? '');
       const form = new URLSearchParams(text);
       forms.push(form);
-      const wrong = complaintAbout(form, request);
+      const wrong = problemWith(form, request);
       if (wrong !== undefined) return answer(400, { error: { type: 'invalid_request_error', param: wrong } });
-      const session = made.get(key) ?? sessionOf(form, sessions.length);
-      if (!made.has(key)) sessions.push(session);
-      made.set(key, session);
+      const session = stripe_sessions.get(key) ?? sessionOf(form, sessions.length);
+      if (!stripe_sessions.has(key)) sessions.push(session);
+      stripe_sessions.set(key, session);
       return answer(200, session);
     })();
   });
@@ -74,7 +74,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-function complaintAbout(form: URLSearchParams, { url, headers }: IncomingMessage): string | undefined {
+function problemWith(form: URLSearchParams, { url, headers }: IncomingMessage): string | undefined {
   if (url !== '/v1/checkout/sessions') return 'url';
   if (headers['content-type'] !== 'application/x-www-form-urlencoded') return 'content-type';
   if (form.get('mode') !== 'payment') return 'mode';

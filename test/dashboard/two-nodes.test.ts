@@ -5,7 +5,7 @@ import type { AdminTestCall } from '../../src/dashboard/views/admin.ts';
 import { reload_channel } from '../../src/app/channels.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf, type Seen } from '../helpers/person.ts';
-import { ownerOfNew, signInAs, told, type Someone } from './people.ts';
+import { ownerOfNew, signInAs, okBody, type Someone } from './people.ts';
 
 /** The dashboard of two nodes behind a balancer that gives each request to the other one than the request before. */
 
@@ -62,16 +62,16 @@ const withoutId = (answer: string) => answer.replaceAll(/req_\w+/g, 'req');
 
 it('wrong passwords have to wait on both nodes after five, and of an address that nobody has just the same', async () => {
   const who = { email: 'known@example.com', password };
-  told(await owner.post('/auth/set-up', { ...who, name: 'Known' }));
+  okBody(await owner.post('/auth/set-up', { ...who, name: 'Known' }));
   const textOf = ({ status, text }: Seen) => withoutId(`${status} ${text.replace(/again in \d+ s/, 'again')}`);
   const answersOf = async (email: string) => {
     const { free, more } = await guesses(email);
     return [free.map(textOf), [...new Set(more.map(textOf).filter((text) => text.startsWith('429')))]];
   };
-  const known = await answersOf(who.email);
-  expect(known[0]?.map((answer) => answer.slice(0, 3)).join(' ')).toBe('401 401 401 401 401');
-  expect(known[1]).toEqual([expect.stringContaining('Too many attempts. Try again.')]);
-  expect(await answersOf('nobody@example.com')).toEqual(known);
+  const answers = await answersOf(who.email);
+  expect(answers[0]?.map((answer) => answer.slice(0, 3)).join(' ')).toBe('401 401 401 401 401');
+  expect(answers[1]).toEqual([expect.stringContaining('Too many attempts. Try again.')]);
+  expect(await answersOf('nobody@example.com')).toEqual(answers);
   const elsewhere = await browserOf(front.url).post('/auth/sign-in/email', who, { 'x-forwarded-for': '203.0.113.7' });
   expect(elsewhere.status).toBe(200);
 });
@@ -87,7 +87,7 @@ const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello
 
 it('a chat of the playground is estimated, streamed and read again on whichever node the balancer chooses', async () => {
   for (let turn = 0; turn < 3; turn++) {
-    expect(told(await owner.post(`${owner.base}/chat/completions/estimate`, chat))).toMatchObject({ ok: true });
+    expect(okBody(await owner.post(`${owner.base}/chat/completions/estimate`, chat))).toMatchObject({ ok: true });
     const streamed = await owner.post(`${owner.base}/chat/completions`, { ...chat, stream: true });
     expect(streamed.text).toContain('data: [DONE]');
     const id = streamed.headers.get('x-request-id') ?? '';
@@ -99,12 +99,14 @@ it('a chat of the playground is estimated, streamed and read again on whichever 
 it('a run of the playground is started on one node, seen on both, and canceled on either', async () => {
   for (let turn = 0; turn < 2; turn++) {
     const input = { prompt: 'Slow [[delay 60s]]', width: 64, height: 64 };
-    const { id } = told<{ id: string }>(await owner.post(`${owner.base}/generate`, { model: 'sandbox/image', input }));
+    const { id } = okBody<{ id: string }>(
+      await owner.post(`${owner.base}/generate`, { model: 'sandbox/image', input }),
+    );
     const task = () => owner.get(`${owner.base}/tasks/${id}`);
     if (turn === 0) await task(); // the next request goes to the other node than in the other turn
     const cancel = async () => (await owner.post(`${owner.base}/tasks/${id}/cancel`)).status;
     await expect.poll(cancel).toBe(200);
-    for (let look = 0; look < 2; look++) expect(told(await task())).toMatchObject({ error: { type: 'canceled' } });
+    for (let look = 0; look < 2; look++) expect(okBody(await task())).toMatchObject({ error: { type: 'canceled' } });
   }
 });
 
@@ -128,10 +130,10 @@ it('a test call of a route that one node makes is followed on both, and its file
   const operator = await signInAs(front, owner.user_id, owner.account_id);
   const route = { model: 'sandbox/image', route: 'sandbox', real: true };
   const input = '{"prompt": "[[delay 4s]] A test", "width": 64, "height": 64}';
-  const { id } = told<AdminTestCall>(await operator.post('/dash/admin/routes/test', { ...route, input }));
+  const { id } = okBody<AdminTestCall>(await operator.post('/dash/admin/routes/test', { ...route, input }));
   for (let again = 0; again < 2; again++)
     expect((await operator.post('/dash/admin/routes/test', { ...route, input })).status).toBe(409);
-  const now = async () => told<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
+  const now = async () => okBody<AdminTestCall>(await operator.get(`/dash/admin/test-calls/${id}`));
   await expect.poll(async () => (await now()).is_running).toBe(false);
   for (let look = 0; look < 2; look++) {
     const { outcome, files } = await now();

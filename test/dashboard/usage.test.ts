@@ -69,9 +69,9 @@ describe('the usage page', () => {
     ] as const) {
       const view = await usage(`${query}&group=${group}`);
       const { json } = await client.call('GET', `/v1/usage${query}&group_by=${name}`);
-      const told = json.data.map((row) => [row[name as 'model'], row.cost.exact, row.count, row.units]);
+      const rows = json.data.map((row) => [row[name as 'model'], row.cost.exact, row.count, row.units]);
       expect(view.rows.map(({ id, cost, count, units }) => [id, cost.exact, count, units]).toSorted()).toEqual(
-        told.toSorted(),
+        rows.toSorted(),
       );
       expect(view.total.cost).toEqual(json.total);
       const days = await client.call('GET', `/v1/usage${query}&group_by=day`);
@@ -122,8 +122,8 @@ describe('the usage page', () => {
       const foreign = await stranger.get(`${owner.base}/${path}`);
       const unknown = await stranger.get(`/dash/accounts/acct_00000000000000000000000000/${path}`);
       expect([foreign.status, unknown.status]).toEqual([404, 404]);
-      const told = ({ json }: typeof foreign) => (json as { error: { message: string } }).error.message;
-      expect(told(foreign)).toBe(told(unknown));
+      const messageOf = ({ json }: typeof foreign) => (json as { error: { message: string } }).error.message;
+      expect(messageOf(foreign)).toBe(messageOf(unknown));
       expect(
         (await fetch(test.url + owner.base + `/${path}`, { headers: { authorization: `Bearer ${client.key}` } }))
           .status,

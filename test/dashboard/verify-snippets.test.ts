@@ -35,9 +35,9 @@ const expected = cases.map(([, , fits]) => fits);
 writeFileSync(join(folder, 'cases.json'), JSON.stringify(cases));
 
 function textOf(name: string): string {
-  const found = verify_snippets.find((snippet) => snippet.name === name);
-  if (!found) throw new Error(`there is no snippet for ${name}`);
-  return found.text;
+  const match = verify_snippets.find((snippet) => snippet.name === name);
+  if (!match) throw new Error(`there is no snippet for ${name}`);
+  return match.text;
 }
 
 async function isThere(program: string, ...words: string[]): Promise<boolean> {
@@ -53,10 +53,10 @@ it('there is a verification snippet for each of four languages', () => {
 
 const secret = JSON.stringify(secrets[0]);
 
-type Trial = { language: string; file: string; rest: string; program: string; words: string[]; check: string[] };
+type SnippetRun = { language: string; file: string; rest: string; program: string; words: string[]; check: string[] };
 
 /** Programs that answer for each case whether the snippet takes it. */
-const trials: Trial[] = [
+const runs: SnippetRun[] = [
   {
     language: 'Node',
     file: 'verify.mjs',
@@ -95,9 +95,9 @@ echo json_encode(array_map(fn ($case) => verify($case[0], $case[1], ${secret}), 
   },
 ];
 
-const is_there = await Promise.all(trials.map(({ program, check }) => isThere(program, ...check)));
+const is_there = await Promise.all(runs.map(({ program, check }) => isThere(program, ...check)));
 
-it.each(trials.filter((_, index) => is_there[index]))(
+it.each(runs.filter((_, index) => is_there[index]))(
   'the snippet for $language accepts what is signed and nothing else',
   async ({ language, file, rest, program, words }) => {
     writeFileSync(join(folder, file), textOf(language) + rest);

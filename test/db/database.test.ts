@@ -17,13 +17,13 @@ afterAll(async () => {
 });
 
 it('a server that stops while the pool is closed logs no error', async () => {
-  const told: string[] = [];
-  const db = openDatabase({ connection: server.connection, onError: (error) => told.push(error.message) });
+  const messages: string[] = [];
+  const db = openDatabase({ connection: server.connection, onError: (error) => messages.push(error.message) });
   await Promise.all([db.query('select 1'), db.query('select 1')]);
   const gone = new Promise((resolve) => db.pool.on('remove', resolve));
   await db.close();
   await gone;
-  expect([server.farewells(), told]).toEqual([2, []]);
+  expect([server.farewells(), messages]).toEqual([2, []]);
 });
 
 it('a server that stops while a connection of its own is closed does not end the process', async () => {

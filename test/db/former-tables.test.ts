@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 afterEach(() => database.drop());
 
-const add = (id: string, lane: string, host: string) =>
+const add = (id: string, endpoint: string, host: string) =>
   db.query('select queue_delivery($1, $2, $3, null, $4, $5, $6, $7, $8)', [
     now,
     account_id,
@@ -45,7 +45,7 @@ const add = (id: string, lane: string, host: string) =>
     'task.failed',
     `http://${host}/`,
     '{}',
-    lane,
+    endpoint,
     host,
   ]);
 
@@ -74,9 +74,9 @@ const addTest = (id: string, host: string) =>
   ]);
 
 /** Four deliveries in flight, and two that wait for their slots. Returns the answers of begin_deliveries. */
-async function fill(lane: string, host: string): Promise<string[]> {
-  const ids = [1, 2, 3, 4, 5, 6].map((i) => `${lane}${i}`);
-  for (const id of ids) await add(id, lane, host);
+async function fill(endpoint: string, host: string): Promise<string[]> {
+  const ids = [1, 2, 3, 4, 5, 6].map((i) => `${endpoint}${i}`);
+  for (const id of ids) await add(id, endpoint, host);
   return begin(...ids);
 }
 
@@ -84,13 +84,13 @@ async function names(sql: string): Promise<string[]> {
   return (await db.query<{ name: string }>(sql)).map(({ name }) => name);
 }
 
-const throttled = (lane: string) =>
+const throttled = (endpoint: string) =>
   names(
-    `select delivery_id || ' ' || queue_for as name from throttled_deliveries where endpoint = '${lane}' order by 1`,
+    `select delivery_id || ' ' || queue_for as name from throttled_deliveries where endpoint = '${endpoint}' order by 1`,
   );
 
-const handedOn = (lane: string) =>
-  names(`select delivery_id as name from delivery_slots where endpoint = '${lane}' and claim is null order by 1`);
+const handedOn = (endpoint: string) =>
+  names(`select delivery_id as name from delivery_slots where endpoint = '${endpoint}' and claim is null order by 1`);
 
 /** Statements of nodes of the version before, under names, as the driver prepares them. */
 const direct = {
@@ -144,7 +144,7 @@ it('the functions of the version before work as before on the renamed tables, by
 });
 
 it('calls that began before the tables are renamed, and wait for that, end as if nothing had happened', async () => {
-  for (const lane of ['a', 'b', 'c', 'd']) await fill(lane, `${lane}.test`);
+  for (const endpoint of ['a', 'b', 'c', 'd']) await fill(endpoint, `${endpoint}.test`);
   await add('e', 'e', 'e.test');
   await add('f', 'e', 'e.test');
   await add('d7', 'd', 'd.test');

@@ -35,15 +35,15 @@ async function startPgBouncer(mode: { pool_mode: string; server_round_robin?: nu
   for (const path of [folder, file]) if (process.getuid?.() === 0) chownSync(path, uid, gid);
   const child = spawn('pgbouncer', [file], { stdio: ['ignore', 'inherit', 'pipe'], uid, gid });
   const exited = once(child, 'exit');
-  let said = '';
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  let output = '';
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   onTestFinished(async () => {
     child.kill('SIGKILL');
     await exited;
     rmSync(folder, { recursive: true });
     await database.drop();
   });
-  await expect.poll(() => said).toContain('process up');
+  await expect.poll(() => output).toContain('process up');
   return `postgres://${user}@127.0.0.1:${own_port}/${database.name}?sslmode=disable`;
 }
 

@@ -61,12 +61,12 @@ export class Checkout {
       env: this.#environment(),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const said = { out: '', error: '' };
-    child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+    const output = { out: '', error: '' };
+    child.stdout.on('data', (chunk: Buffer) => (output.out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (output.error += chunk.toString()));
     await once(child, 'close');
-    if (child.exitCode !== 0) throw new Error(`ended with ${child.exitCode}:\n${text}\n${said.out}${said.error}`);
-    return this.#remember(said.out);
+    if (child.exitCode !== 0) throw new Error(`ended with ${child.exitCode}:\n${text}\n${output.out}${output.error}`);
+    return this.#remember(output.out);
   }
 
   /** Starts the service by a line such as `X=y npm start` and waits until it is ready; answers what it prints. */
@@ -167,15 +167,15 @@ const ready_ms_max = 150_000;
 /** Returns the output of the service once it says how to make an image. Throws when it ends before, or hangs. */
 function untilReady(service: Service): Promise<string> {
   return new Promise((resolve, reject) => {
-    const said = { out: '', error: '' };
-    const fail = () => reject(new Error(`the service did not start:\n${said.out}${said.error}`));
+    const output = { out: '', error: '' };
+    const fail = () => reject(new Error(`the service did not start:\n${output.out}${output.error}`));
     const timer = setTimeout(fail, ready_ms_max);
-    service.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+    service.stderr.on('data', (chunk: Buffer) => (output.error += chunk.toString()));
     service.stdout.on('data', (chunk: Buffer) => {
-      said.out += chunk.toString();
-      if (!said.out.endsWith('echo hello.png\n\n')) return;
+      output.out += chunk.toString();
+      if (!output.out.endsWith('echo hello.png\n\n')) return;
       clearTimeout(timer);
-      resolve(said.out);
+      resolve(output.out);
     });
     service.once('close', fail);
   });

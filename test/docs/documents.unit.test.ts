@@ -78,8 +78,8 @@ describe.each(documentPaths())('%s', (path) => {
     const named = [...document.text.matchAll(/(?:^|`)npm (?:run (?:-s )?)?([a-z]+(?:[:-][a-z0-9]+)*)/gm)].map(
       ([, script = '']) => script,
     );
-    const known = ['run', 'ci', 'install', 'pack', 'publish', ...Object.keys(package_json.scripts)];
-    expect(named.filter((script) => !known.includes(script))).toEqual([]);
+    const commands = ['run', 'ci', 'install', 'pack', 'publish', ...Object.keys(package_json.scripts)];
+    expect(named.filter((script) => !commands.includes(script))).toEqual([]);
   });
 
   it('names files that there are', () => {

@@ -100,14 +100,14 @@ function startLine(text: string): string {
 async function expectImage({ checkout, printed }: Session): Promise<void> {
   const line = printed.split('\n').find((each) => each.startsWith('  curl '));
   expect(await checkout.run(line ?? '')).toBe('hello.png\n');
-  const [made, shown] = await Promise.all(
+  const [created, shown] = await Promise.all(
     [checkout.folder, join(repository, 'docs')].map((folder) =>
       sharp(join(folder, 'hello.png')).removeAlpha().raw().toBuffer({ resolveWithObject: true }),
     ),
   );
-  expect(made?.info).toEqual(shown?.info);
+  expect(created?.info).toEqual(shown?.info);
   // Another processor may round differently while it draws; a wrong letter changes thousands of pixels by 200.
-  const differences = made?.data.map((value, i) => Math.abs(value - (shown?.data[i] ?? 0))) ?? [];
+  const differences = created?.data.map((value, i) => Math.abs(value - (shown?.data[i] ?? 0))) ?? [];
   expect(differences.filter((difference) => difference > 8).length).toBeLessThan(500);
 }
 

@@ -80,22 +80,22 @@ describe('npm run sbom', () => {
 /** A registry that knows these advisories, or answers no audits at all. */
 async function startRegistry(
   advisories: object | undefined,
-): Promise<{ server: Server; url: string; asked: string[] }> {
-  const asked: string[] = [];
+): Promise<{ server: Server; url: string; requests: string[] }> {
+  const requests: string[] = [];
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (chunk: Buffer) => parts.push(chunk));
     request.on('end', () => {
       const is_audit = request.method === 'POST' && request.url?.endsWith('/advisories/bulk');
       if (!is_audit || !advisories) return response.writeHead(is_audit ? 405 : 404).end('{}');
-      asked.push(gunzipSync(Buffer.concat(parts)).toString('utf8'));
+      requests.push(gunzipSync(Buffer.concat(parts)).toString('utf8'));
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(advisories));
     });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return { server, url: `http://127.0.0.1:${port}/`, asked };
+  return { server, url: `http://127.0.0.1:${port}/`, requests };
 }
 
 describe('npm run audit', () => {
@@ -124,13 +124,15 @@ describe('npm run audit', () => {
   ])(
     '%s',
     async (_, advisories, expected, text) => {
-      const { server, url, asked } = await startRegistry(advisories);
+      const { server, url, requests } = await startRegistry(advisories);
       try {
         const { code, output } = await runScript('audit', [], { npm_config_registry: url });
         expect(output).toMatch(text);
         expect(code).toBe(expected);
-        expect(asked.every((question) => /"(?:fastify|react|vitest|@portkey-ai\/gateway)"/.test(question))).toBe(true);
-        expect(asked).toHaveLength(advisories ? 4 : 0);
+        expect(requests.every((question) => /"(?:fastify|react|vitest|@portkey-ai\/gateway)"/.test(question))).toBe(
+          true,
+        );
+        expect(requests).toHaveLength(advisories ? 4 : 0);
       } finally {
         server.close();
       }

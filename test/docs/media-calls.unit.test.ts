@@ -30,9 +30,9 @@ function offer(properties: JsonObject): Offer {
   return { model: 'acme/model', kind: 'image', fields: fieldsOf({ type: 'object', properties }), media: [] };
 }
 
-function carried(call: string, of: JsonObject, given: JsonObject): JsonObject | 'refused' {
+function carried(call: string, of: JsonObject, parameters_sent: JsonObject): JsonObject | 'refused' {
   try {
-    return tables.mapParameter(offer(of), parameters_of[call] ?? {}, given).input;
+    return tables.mapParameter(offer(of), parameters_of[call] ?? {}, parameters_sent).input;
   } catch (error) {
     if (error instanceof ApiError) return 'refused';
     throw error;
@@ -43,9 +43,9 @@ describe('docs/media-calls.md', () => {
   it('has every parameter in its table, and no other', () => {
     const everywhere = new Set(['user', 'safety_identifier', 'translate']);
     for (const [call, parameters] of Object.entries(parameters_of)) {
-      const told = rows.filter((row) => row.call === call || (call === 'edits' && row.call === 'images'));
-      const known = Object.keys(parameters).filter((name) => !everywhere.has(name));
-      expect(told.flatMap(({ names }) => names).toSorted(), call).toEqual(known.toSorted());
+      const documented = rows.filter((row) => row.call === call || (call === 'edits' && row.call === 'images'));
+      const own_names = Object.keys(parameters).filter((name) => !everywhere.has(name));
+      expect(documented.flatMap(({ names }) => names).toSorted(), call).toEqual(own_names.toSorted());
     }
   });
 

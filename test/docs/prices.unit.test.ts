@@ -33,21 +33,21 @@ function modelOf(id: string): Model {
   return model;
 }
 
-function inputOf(model: Model, given: JsonObject): JsonObject {
-  const checked = model.validateInput(given);
+function inputOf(model: Model, fields: JsonObject): JsonObject {
+  const checked = model.validateInput(fields);
   if (!checked.ok) throw new Error(JSON.stringify(checked.errors));
   return checked.input;
 }
 
-function task(id: string, given: JsonObject, told: Units, seconds?: number): Example {
+function task(id: string, fields: JsonObject, units: Units, seconds?: number): Example {
   const model = modelOf(id);
-  const input = inputOf(model, given);
+  const input = inputOf(model, fields);
   const durations = new Map(model.media.map(({ name }) => [name, String(seconds)] as const));
-  return charge(freezePricing(model, input, usd.currency, usd), estimateUnits(model, input, durations), told);
+  return charge(freezePricing(model, input, usd.currency, usd), estimateUnits(model, input, durations), units);
 }
 
-function charge(pricing: Pricing, held_units: Units, told: Units): Example {
-  return { held: exact(holdAmount(pricing, held_units)), charged: exact(chargeAmount(pricing, told, held_units)) };
+function charge(pricing: Pricing, held_units: Units, reported: Units): Example {
+  return { held: exact(holdAmount(pricing, held_units)), charged: exact(chargeAmount(pricing, reported, held_units)) };
 }
 
 type Called = { input: number; cached: number; written?: number; for_an_hour?: number; output: number };
@@ -76,15 +76,15 @@ function ranking(id: string, documents: number): Example {
 }
 
 const haiku = { input: 40_000, cached: 60_000, written: 20_000, for_an_hour: 10_000, output: 2_000 };
-const film = (duration: number) => unitsOfOutputs([{ type: 'video', width: 1920, height: 1080, duration }]);
+const video = (duration: number) => unitsOfOutputs([{ type: 'video', width: 1920, height: 1080, duration }]);
 const prompt = 'x'.repeat(200);
 
 function megapixels(): Example {
   const price: PriceRow[] = [{ unit: 'megapixel', amount: '0.012', per: 1 }];
-  const pictures = unitsOfOutputs(
+  const images = unitsOfOutputs(
     Array.from({ length: 3 }, () => ({ type: 'image' as const, width: 1536, height: 1024 })),
   );
-  return charge(freezePricing({ price }, {}, 'USD', usd), { megapixel: '6' }, pictures);
+  return charge(freezePricing({ price }, {}, 'USD', usd), { megapixel: '6' }, images);
 }
 
 function withMarginInZloty(): Example {
@@ -105,8 +105,8 @@ function withMarginInZloty(): Example {
 const examples: (() => Example)[] = [
   () => call('openai/gpt-6.1-terra', { input: 4_000, cached: 8_000, output: 1_500 }),
   () => call('anthropic/claude-haiku-5-5', haiku),
-  () => task('kwaivgi/kling-v3', { prompt, resolution: '1080p', sound: true }, film(5.04)),
-  () => task('runway/gen4.5', { prompt, duration: 10 }, film(9.875)),
+  () => task('kwaivgi/kling-v3', { prompt, resolution: '1080p', sound: true }, video(5.04)),
+  () => task('runway/gen4.5', { prompt, duration: 10 }, video(9.875)),
   () => task('elevenlabs/eleven-flash-v2.5', { text: 'ż'.repeat(1_233) + '🚲' }, {}),
   () =>
     task(
@@ -119,7 +119,7 @@ const examples: (() => Example)[] = [
   () => call('openai/text-embedding-3-small', { input: 8_191, cached: 0, output: 0 }),
   withMarginInZloty,
   () => task('elevenlabs/scribe-v2', { audio: 'https://example.com/beep.mp3' }, {}, 1),
-  () => task('minimax/hailuo-2.3', { prompt, duration: 10 }, film(10.1)),
+  () => task('minimax/hailuo-2.3', { prompt, duration: 10 }, video(10.1)),
   () => ranking('cohere/rerank-v4.0-pro', 250),
 ];
 

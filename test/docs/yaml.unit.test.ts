@@ -29,7 +29,7 @@ function secretIn(reference: string): string {
 }
 
 /** `files`: the JSON files of the same document, by name. */
-function complaints(text: string, name: string, files: ReadonlyMap<string, string> = new Map()): string[] {
+function problemsIn(text: string, name: string, files: ReadonlyMap<string, string> = new Map()): string[] {
   const readOptionFile = (path: string): Json => JSON.parse(files.get(path) ?? '');
   const reading = readCatalogFile(text, name, { ...surroundings, readOptionFile });
   return (reading.ok ? reading.warnings : reading.problems).map(showProblem);
@@ -56,10 +56,10 @@ describe('configurations in documents', () => {
   });
 
   it.each(blocks)('$name is in order', ({ name, text, files }) => {
-    expect(complaints(text, name, files)).toEqual([]);
+    expect(problemsIn(text, name, files)).toEqual([]);
   });
 
   it('medley.example.yaml is in order', () => {
-    expect(complaints(readFileSync(join(repository, 'medley.example.yaml'), 'utf8'), 'example')).toEqual([]);
+    expect(problemsIn(readFileSync(join(repository, 'medley.example.yaml'), 'utf8'), 'example')).toEqual([]);
   });
 });

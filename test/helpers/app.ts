@@ -133,7 +133,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
   return {
     app,
     url,
-    client: (wanted) => makeClient(app, url, wanted ?? {}),
+    client: (client_options) => makeClient(app, url, client_options ?? {}),
     configure: async (yaml) => {
       writeFileSync(config_file, yaml);
       const result = await app.catalog.reload();

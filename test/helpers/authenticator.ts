@@ -23,8 +23,8 @@ export type Authenticator = {
   /** Id of the passkey, base64url. */
   readonly id: string;
   counter: number;
-  create(asked: CreationAsked, deviations?: Deviations): Json;
-  get(asked: AssertionAsked, deviations?: Deviations): Json;
+  create(request: CreationAsked, deviations?: Deviations): Json;
+  get(request: AssertionAsked, deviations?: Deviations): Json;
 };
 
 /** A security key in software (Web Authentication, 6 and 7): one ES256 passkey, which can also sign what no browser would. */
@@ -40,13 +40,13 @@ export function makeAuthenticator(page_origin: string): Authenticator {
   const self: Authenticator = {
     id,
     counter: 0,
-    create: (asked, deviations = {}) => {
-      user_handle = asked.user.id;
-      const client = clientData('webauthn.create', asked.challenge, deviations);
+    create: (request, deviations = {}) => {
+      user_handle = request.user.id;
+      const client = clientData('webauthn.create', request.challenge, deviations);
       const size = Buffer.alloc(2);
       size.writeUInt16BE(raw_id.length);
       const credential = Buffer.concat([Buffer.alloc(16), size, raw_id, coseOf(publicKey)]);
-      const data = authData(deviations.rp_id ?? asked.rp.id, 0x40 | flagsOf(deviations), self.counter, credential);
+      const data = authData(deviations.rp_id ?? request.rp.id, 0x40 | flagsOf(deviations), self.counter, credential);
       const attestation = map([
         [text('fmt'), text('none')],
         [text('attStmt'), map([])],
@@ -59,10 +59,10 @@ export function makeAuthenticator(page_origin: string): Authenticator {
       };
       return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
     },
-    get: (asked, deviations = {}) => {
+    get: (request, deviations = {}) => {
       self.counter = deviations.counter ?? self.counter + 1;
-      const client = clientData('webauthn.get', asked.challenge, deviations);
-      const data = authData(deviations.rp_id ?? asked.rpId, flagsOf(deviations), self.counter);
+      const client = clientData('webauthn.get', request.challenge, deviations);
+      const data = authData(deviations.rp_id ?? request.rpId, flagsOf(deviations), self.counter);
       const signed = Buffer.concat([data, createHash('sha256').update(client).digest()]);
       const response = {
         clientDataJSON: client.toString('base64url'),

@@ -2,7 +2,12 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 
 /** `digits`: of whole numbers that its parsed `body` cannot hold, in and out of texts. */
-export type Asked = { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown>; digits: string[] };
+export type UpstreamRequest = {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Record<string, unknown>;
+  digits: string[];
+};
 
 /** The response of a route: a status and a body, perhaps only after something else, or the parts of a stream. */
 export type Script =
@@ -15,9 +20,9 @@ export type Script =
 /** A real HTTP upstream of any style whose answers a test writes. A number in a stream is a pause in ms, a promise one until it resolves. */
 export type ChatUpstream = {
   url: string;
-  asked: Asked[];
+  requests: UpstreamRequest[];
   /** For the next requests of this upstream model; the last one stays. */
-  script(model: string, ...scripts: (Script | ((asked: Asked) => Script))[]): void;
+  script(model: string, ...scripts: (Script | ((request: UpstreamRequest) => Script))[]): void;
   /** Number of connections with a running response. */
   open(): number;
   /** Breaks off all answers that are under way, also of callers that have left. */
@@ -26,8 +31,8 @@ export type ChatUpstream = {
 };
 
 export async function startChatUpstream(): Promise<ChatUpstream> {
-  const asked: Asked[] = [];
-  const scripts = new Map<string, (Script | ((asked: Asked) => Script))[]>();
+  const requests: UpstreamRequest[] = [];
+  const scripts = new Map<string, (Script | ((request: UpstreamRequest) => Script))[]>();
   const under_way = new Set<ServerResponse>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -37,7 +42,7 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
       const body = JSON.parse(text) as Record<string, unknown>;
       chunks.length = 0; // the answer may go on for long
       const one = { path: request.url ?? '', headers: request.headers, body, digits: longDigits(text) };
-      asked.push(one);
+      requests.push(one);
       under_way.add(response);
       response.once('close', () => under_way.delete(response));
       const model = body['model'] ?? modelIn(one.path);
@@ -49,7 +54,7 @@ export async function startChatUpstream(): Promise<ChatUpstream> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requests,
     script: (model, ...list) => void scripts.set(model, list),
     open: () => under_way.size,
     letGo: () => {

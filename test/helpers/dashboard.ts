@@ -1,10 +1,10 @@
 import axe from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import type { App } from '../../src/app.ts';
 
 /** A page with the errors of its scripts and its requests to other origins. */
-export type Watched = { page: Page; complaints: string[] };
+export type Watched = { page: Page; problems: string[] };
 
 /** Somebody's browser, on a laptop unless told otherwise. */
 export async function contextOf(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
@@ -16,16 +16,16 @@ export async function contextOf(browser: Browser, options: BrowserContextOptions
 /** A page that tells what goes wrong in it. */
 export async function watchedPage(context: BrowserContext, url: string): Promise<Watched> {
   const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) complaints.push(message.text());
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) problems.push(message.text());
   });
   page.on('request', (request) => {
     const at = request.url();
-    if (!at.startsWith(url) && !/^(data|blob|about):/.test(at)) complaints.push(`left the origin: ${at}`);
+    if (!at.startsWith(url) && !/^(data|blob|about):/.test(at)) problems.push(`left the origin: ${at}`);
   });
-  return { page, complaints };
+  return { page, problems };
 }
 
 /** Signs this person in by a link as the operator hands it over, but without its page, and opens the one at `path`. */
@@ -91,14 +91,14 @@ export async function visit(
   { user_id, path, ...options }: BrowserContextOptions & { user_id: string; path: string },
 ): Promise<Visit> {
   const context = await contextOf(browser, { reducedMotion: 'reduce', ...options });
-  const { page, complaints } = await watchedPage(context, app.base_url());
+  const { page, problems } = await watchedPage(context, app.base_url());
   await signIn(page, app, user_id, path);
   await settled(page);
-  return { context, page, complaints };
+  return { context, page, problems };
 }
 
 /** Closes it. Throws if something went wrong in it. */
-export async function leave({ context, complaints }: Visit): Promise<void> {
+export async function leave({ context, problems }: Visit): Promise<void> {
   await context.close();
-  if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
 }

@@ -9,7 +9,7 @@ export type DnsServer = {
   /** Sets the records of a name, read anew for each query; `count` is the number of the A query, from 1. */
   answer(name: string, zone: Zone | ((count: number, kind: 'A' | 'AAAA') => Zone)): void;
   /** Returns the number of queries for the A records of a name. */
-  asked(name: string): number;
+  queriesFor(name: string): number;
   stop(): Promise<void>;
 };
 
@@ -20,12 +20,15 @@ const type_aaaa = 28;
 export async function startDns(): Promise<DnsServer> {
   const socket: Socket = createSocket('udp4');
   const zones = new Map<string, Parameters<DnsServer['answer']>[1]>();
-  const asked = new Map<string, number>();
+  const queries = new Map<string, number>();
   socket.on('message', (query, peer) => {
     const { name, type, end } = readQuestion(query);
-    if (type === type_a) asked.set(name, (asked.get(name) ?? 0) + 1);
-    const known = zones.get(name) ?? 'nothing';
-    const zone = typeof known === 'function' ? known(asked.get(name) ?? 1, type === type_a ? 'A' : 'AAAA') : known;
+    if (type === type_a) queries.set(name, (queries.get(name) ?? 0) + 1);
+    const known_zone = zones.get(name) ?? 'nothing';
+    const zone =
+      typeof known_zone === 'function'
+        ? known_zone(queries.get(name) ?? 1, type === type_a ? 'A' : 'AAAA')
+        : known_zone;
     if (zone === 'hang') return;
     socket.send(reply(query, end, type, zone), peer.port, peer.address);
   });
@@ -33,7 +36,7 @@ export async function startDns(): Promise<DnsServer> {
   return {
     address: `127.0.0.1:${socket.address().port}`,
     answer: (name, zone) => void zones.set(name, zone),
-    asked: (name) => asked.get(name) ?? 0,
+    queriesFor: (name) => queries.get(name) ?? 0,
     stop: () => new Promise((resolve) => socket.close(() => resolve())),
   };
 }

@@ -33,13 +33,13 @@ export async function firstStart(folder: string, env: Record<string, string> = {
 }
 
 async function readLink(output: Readable): Promise<string> {
-  let said = '';
+  let printed = '';
   for await (const chunk of output) {
-    said += String(chunk);
-    const link = /^Sign in to the dashboard .*: (\S+)$/m.exec(said)?.[1];
-    if (link !== undefined && said.includes('hello.png')) return link;
+    printed += String(chunk);
+    const link = /^Sign in to the dashboard .*: (\S+)$/m.exec(printed)?.[1];
+    if (link !== undefined && printed.includes('hello.png')) return link;
   }
-  throw new Error(`It ended before it said where to sign in: ${said}`);
+  throw new Error(`It ended before it said where to sign in: ${printed}`);
 }
 
 async function stopGroup(service: ChildProcessByStdio<null, Readable, null>): Promise<void> {

@@ -45,7 +45,7 @@ export type IssuerImitation = {
   /** Answers the person's claims at userinfo only. */
   claims_at_userinfo: boolean;
   /** Queries of the authorization endpoint, in order. */
-  readonly asked: URLSearchParams[];
+  readonly authorization_queries: URLSearchParams[];
   /** Makes new keys, as issuers do from time to time. */
   rotateKeys(): void;
   stop(): Promise<void>;
@@ -86,7 +86,7 @@ export async function startIssuer(): Promise<IssuerImitation> {
     person: undefined,
     misbehaves: undefined,
     claims_at_userinfo: false,
-    asked: [],
+    authorization_queries: [],
     rotateKeys: () => (state.keys = newKeys()),
     stop: () =>
       new Promise((stopped) => {
@@ -128,7 +128,7 @@ async function answer(state: State, request: IncomingMessage, response: ServerRe
 }
 
 function authorize({ self, codes }: State, query: URLSearchParams, response: ServerResponse): void {
-  self.asked.push(query);
+  self.authorization_queries.push(query);
   const back = new URL(query.get('redirect_uri') ?? '');
   back.searchParams.set('state', query.get('state') ?? '');
   if (self.misbehaves === 'answers as another issuer') back.searchParams.set('iss', 'https://evil.example');
@@ -190,8 +190,8 @@ function discoveryOf({ url, misbehaves }: IssuerImitation): object {
 function isClient(request: IncomingMessage, form: URLSearchParams): boolean {
   const basic = Buffer.from((request.headers.authorization ?? '').replace('Basic ', ''), 'base64').toString();
   const [id = '', secret = ''] = basic.split(':').map((part) => decodeURIComponent(part.replaceAll('+', '%20')));
-  const given = basic === '' ? [form.get('client_id'), form.get('client_secret')] : [id, secret];
-  return given[0] === client_id && given[1] === client_secret;
+  const credentials = basic === '' ? [form.get('client_id'), form.get('client_secret')] : [id, secret];
+  return credentials[0] === client_id && credentials[1] === client_secret;
 }
 
 function idTokenOf(self: IssuerImitation, keys: Keys, { query, person }: Code): string {

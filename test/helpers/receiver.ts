@@ -57,17 +57,17 @@ export async function startReceiver(host = '127.0.0.1', wanted_port = 0): Promis
     });
   });
   const respond = async (one: Received, path: string, response: ServerResponse) => {
-    const wanted = answers.get(path) ?? 204;
-    if (wanted === 'cut') return void response.socket?.destroy();
-    if (wanted === 'endless') return writeForEver(response);
-    if (wanted === 'stuck') return void response.writeHead(200).write('x'.repeat(20_480));
-    if (wanted === 'hang') {
+    const answer = answers.get(path) ?? 204;
+    if (answer === 'cut') return void response.socket?.destroy();
+    if (answer === 'endless') return writeForEver(response);
+    if (answer === 'stuck') return void response.writeHead(200).write('x'.repeat(20_480));
+    if (answer === 'hang') {
       const set = hanging.get(path) ?? new Set();
       hanging.set(path, set.add(response));
       response.once('close', () => set.delete(response));
       return;
     }
-    const status = typeof wanted === 'function' ? await wanted(one) : wanted;
+    const status = typeof answer === 'function' ? await answer(one) : answer;
     response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere' } : {});
     response.end(status === 204 ? undefined : `answer ${status}`);
   };
@@ -80,9 +80,9 @@ export async function startReceiver(host = '127.0.0.1', wanted_port = 0): Promis
     answer: (path, answer) => void answers.set(path, answer),
     open: (path = '') => open.get(path) ?? 0,
     most: (path = '') => most.get(path) ?? 0,
-    nth: async (path, wanted) => {
+    nth: async (path, number) => {
       for (;;) {
-        const one = of(path)[wanted - 1];
+        const one = of(path)[number - 1];
         if (one) return one;
         await arrived.promise;
       }

@@ -149,7 +149,7 @@ export class Run {
   }
 
   /** Resolves when it has said something that fits, on standard output or error. */
-  said(pattern: RegExp): Promise<RegExpExecArray> {
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray> {
     return vi.waitFor(
       () => {
         const match = pattern.exec(this.out + this.error);
@@ -223,8 +223,8 @@ if (existsSync(file('real'))) {
 `;
 
 function realNpm(): string {
-  const given = process.env['npm_execpath'];
-  if (given?.endsWith('npm-cli.js')) return given;
+  const npm_path = process.env['npm_execpath'];
+  if (npm_path?.endsWith('npm-cli.js')) return npm_path;
   const folder = (process.env['PATH'] ?? '').split(delimiter).find((place) => existsSync(join(place, 'npm')));
   if (folder === undefined) throw new Error('There is no npm on the PATH.');
   return realpathSync(join(folder, 'npm'));

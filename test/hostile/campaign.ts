@@ -27,7 +27,7 @@ export type Campaign = {
 
 export type Finding = {
   number: number;
-  complaints: string[];
+  problems: string[];
   request: HostileRequest;
   answer: string;
   /** The request before it on the same connection. */
@@ -68,11 +68,11 @@ export async function runCampaign(campaign: Campaign): Promise<Outcome> {
       const number = outcome.next++;
       const request = requestNumber(requests, campaign.seed, number);
       const ended = slow?.begin(number);
-      const { complaints, status, answer } = await attempt(wire, request, judge);
+      const { problems, status, answer } = await attempt(wire, request, judge);
       ended?.();
       addOne(statuses, status);
       addOne(outcome.endpoints, judge.endpointOf(request));
-      if (complaints.length > 0) findings.push({ number, complaints, request, answer, before });
+      if (problems.length > 0) findings.push({ number, problems, request, answer, before });
       before = request;
     }
     wire.close();
@@ -112,8 +112,8 @@ async function repeat(campaign: Campaign, number: number): Promise<void> {
 
 function slowFinding(campaign: Campaign, { number, cpu_ms }: SlowRequest): Finding {
   const request = requestNumber(requestsOf(campaign), campaign.seed, number);
-  const complaint = `others wait ${Math.round(cpu_ms)} ms`;
-  return { number, complaints: [complaint], request, answer: '', before: undefined };
+  const problem = `others wait ${Math.round(cpu_ms)} ms`;
+  return { number, problems: [problem], request, answer: '', before: undefined };
 }
 
 function requestNumber(requests: fc.Arbitrary<HostileRequest>, seed: number, number: number): HostileRequest {
@@ -127,19 +127,19 @@ async function attempt(
   wire: Wire,
   request: HostileRequest,
   judge?: Judge,
-): Promise<{ complaints: string[]; status: number; answer: string }> {
+): Promise<{ problems: string[]; status: number; answer: string }> {
   try {
     const reply = await wire.exchange(wireBytes(request), request.method === 'HEAD');
-    const complaints = judge?.complaints(request, reply) ?? [];
-    return { complaints, status: reply.status, answer: `${reply.status} ${reply.body.toString('utf8', 0, 500)}` };
+    const problems = judge?.problemsOf(request, reply) ?? [];
+    return { problems, status: reply.status, answer: `${reply.status} ${reply.body.toString('utf8', 0, 500)}` };
   } catch (error) {
-    return { complaints: [String(error)], status: 0, answer: '' };
+    return { problems: [String(error)], status: 0, answer: '' };
   }
 }
 
 /** A finding as a person reads it. */
-export function showFinding({ number, complaints, request, answer, before }: Finding): string {
+export function showFinding({ number, problems, request, answer, before }: Finding): string {
   const shown = (one: HostileRequest) => JSON.stringify(wireBytes(one).toString('latin1', 0, 1_500));
   const context = before ? `\nafter ${shown(before)}` : '';
-  return `request ${number}: ${complaints.join('; ')}\n${shown(request)}\n${JSON.stringify(answer)}${context}`;
+  return `request ${number}: ${problems.join('; ')}\n${shown(request)}\n${JSON.stringify(answer)}${context}`;
 }

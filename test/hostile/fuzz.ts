@@ -132,10 +132,10 @@ async function attack(service: Service, db: Db, place: Place): Promise<number> {
       `${next - first} requests after ${(elapsed_ms / 1000).toFixed(0)} s, ${findings.length} findings, ${showMemory(memory.at(-1))}`,
     );
   }
-  const complaints = [...findings.map(() => 'an answer'), ...(await aftermath(service, db, place, memory))];
+  const problems = [...findings.map(() => 'an answer'), ...(await aftermath(service, db, place, memory))];
   report({ statuses, endpoints, memory, elapsed_ms, slow, place });
-  print(complaints.length === 0 ? 'nothing found' : `found: ${complaints.join('; ')} (seed ${seed})`);
-  return complaints.length === 0 ? 0 : 1;
+  print(problems.length === 0 ? 'nothing found' : `found: ${problems.join('; ')} (seed ${seed})`);
+  return problems.length === 0 ? 0 : 1;
 }
 
 function bounds(): string {
@@ -186,25 +186,25 @@ function report({ statuses, endpoints, memory, elapsed_ms, slow, place }: Report
 
 /** Checks everything that must be true when it is over. */
 async function aftermath(service: Service, db: Db, place: Place, memory: readonly Memory[]): Promise<string[]> {
-  const complaints: string[] = [];
-  if ((await fetch(`${service.url}/livez`)).status !== 200) complaints.push('the service does not live');
+  const problems: string[] = [];
+  if ((await fetch(`${service.url}/livez`)).status !== 200) problems.push('the service does not live');
   await place.expectForeignUntouched();
   await settle(db);
   const books = await checkBooks(db, { full: true, more: service_rules });
   print(`books: ${books.entries} entries, difference ${books.difference}, ${books.ok ? 'ok' : 'NOT ok'}`);
-  if (!books.ok) complaints.push(`the books: ${JSON.stringify(books.findings)}`);
+  if (!books.ok) problems.push(`the books: ${JSON.stringify(books.findings)}`);
   const log = service.log();
-  for (const text of [...place.secrets, secret]) if (log.includes(text)) complaints.push(`the log shows ${text}`);
+  for (const text of [...place.secrets, secret]) if (log.includes(text)) problems.push(`the log shows ${text}`);
   const surprises = log.split('\n').filter((line) => /"level":(?:50|60)|rejected that nobody/.test(line));
-  if (surprises.length > 0) complaints.push(`${surprises.length} errors in the log: ${surprises[0]}`);
+  if (surprises.length > 0) problems.push(`${surprises.length} errors in the log: ${surprises[0]}`);
   const growths = [
     { name: 'heap', growth: growthOf(memory, ({ heap_mb, external_mb }) => heap_mb + external_mb), max: growth_mb_max },
     { name: 'resident memory', growth: growthOf(memory, (m) => m.resident_mb), max: resident_growth_mb_max },
     { name: 'the number of threads', growth: peakGrowthOf(memory, (m) => m.threads), max: threads_growth_max },
   ];
   for (const { name, growth: by } of growths.filter((each) => each.growth > each.max))
-    complaints.push(`${name} grows by ${by}: ${memory.map(showMemory).join('; ')}`);
-  return complaints;
+    problems.push(`${name} grows by ${by}: ${memory.map(showMemory).join('; ')}`);
+  return problems;
 }
 
 /** Until every task is final: what was created must end. */

@@ -4,7 +4,7 @@ import { isRecord } from './text.ts';
 
 export type Judge = {
   /** Returns the faults of an answer to a hostile request; empty if there are none. */
-  complaints(request: HostileRequest, reply: Reply): string[];
+  problemsOf(request: HostileRequest, reply: Reply): string[];
   /** Method and path of the endpoint that a request is for; `none` if there is none. */
   endpointOf(request: HostileRequest): string;
 };
@@ -45,7 +45,7 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
     const fits = endpoints.filter(({ method, regex }) => method === request.method && regex.test(path));
     return (fits.find(({ is_exact }) => is_exact) ?? fits[0])?.name ?? 'none';
   };
-  const complaints: Judge['complaints'] = (request, reply) => {
+  const problemsOf: Judge['problemsOf'] = (request, reply) => {
     const path = decoded(pathOf(request.target));
     const routed = decoded(pathOf(request.target).replaceAll(/%2f/gi, '%252F')); // separates no parts
     const at_path = operationsAt(routed);
@@ -57,14 +57,14 @@ export function makeJudge(world: World, secrets: readonly string[]): Judge {
         ? at_path.find(isItsMethod)?.statuses
         : operationsAt(belowVersion(routed)).find(isItsMethod)?.statuses.concat(unknown_path_statuses);
     return [
-      ...statusComplaints(request, reply, documented, at_path.length > 0),
-      ...headerComplaints(path, reply),
-      ...(reply.status >= 400 ? errorComplaints(request, at_path.length > 0 ? routed : path, reply) : []),
-      ...secretComplaints(reply, forbidden),
-      ...keyComplaints(world, request, path, reply),
+      ...statusProblems(request, reply, documented, at_path.length > 0),
+      ...headerProblems(path, reply),
+      ...(reply.status >= 400 ? errorProblems(request, at_path.length > 0 ? routed : path, reply) : []),
+      ...secretProblems(reply, forbidden),
+      ...keyProblems(world, request, path, reply),
     ];
   };
-  return { complaints, endpointOf };
+  return { problemsOf, endpointOf };
 }
 
 /** The ids of models and the keys of files take slashes. */
@@ -92,7 +92,7 @@ function decoded(path: string): string {
 const unknown_path_statuses = [200, 400, 401, 404, 405, 429];
 
 /** A path that exists for other methods answers 405; one that does not, 404; both ask for a key below /v1. */
-function statusComplaints(
+function statusProblems(
   request: HostileRequest,
   reply: Reply,
   documented: readonly number[] | undefined,
@@ -103,9 +103,9 @@ function statusComplaints(
   const is_stored =
     /^[^?]*\/v1\/responses\/[^/]/.test(request.target) ||
     (request.method === 'POST' && /^[^?]*\/v1\/models\/[^/]/.test(request.target));
-  const known = is_stored ? [400, 401, 404, 405, 413, 415, 422, 429] : [400, 401, 405, 429];
+  const allowed_statuses = is_stored ? [400, 401, 404, 405, 413, 415, 422, 429] : [400, 401, 405, 429];
   if (isOfDashboard(request.target) && (status < 500 || status === 502 || status === 504)) return []; // pages that are not in the reference
-  const unknown = known_path || is_stored ? known : unknown_path_statuses;
+  const unknown = known_path || is_stored ? allowed_statuses : unknown_path_statuses;
   const allowed = documented ?? unknown;
   if (status >= 500 && !(status === 502 || status === 504)) return [`status ${status}`];
   return allowed.includes(status) ? [] : [`status ${status} is none of ${allowed.join(' ')} for ${request.method}`];
@@ -115,17 +115,17 @@ function isOfDashboard(target: string): boolean {
   return /^\/(?:auth|dash|stripe|events)\//.test(target);
 }
 
-function headerComplaints(path: string, reply: Reply): string[] {
-  const complaints: string[] = [];
-  if (!/^req_[0-9a-z]{26}$/.test(reply.headers.get('x-request-id') ?? '')) complaints.push('no request id of ours');
-  if (reply.headers.get('x-content-type-options') !== 'nosniff') complaints.push('no nosniff');
+function headerProblems(path: string, reply: Reply): string[] {
+  const problemsOf: string[] = [];
+  if (!/^req_[0-9a-z]{26}$/.test(reply.headers.get('x-request-id') ?? '')) problemsOf.push('no request id of ours');
+  if (reply.headers.get('x-content-type-options') !== 'nosniff') problemsOf.push('no nosniff');
   if (/^\/v1(\/|$)/.test(path) && reply.status < 300 && !isUncached(reply)) {
-    complaints.push('may be cached');
+    problemsOf.push('may be cached');
   }
-  if (reply.headers.has('set-cookie') && !path.startsWith('/auth/')) complaints.push('sets a cookie');
+  if (reply.headers.has('set-cookie') && !path.startsWith('/auth/')) problemsOf.push('sets a cookie');
   if (reply.status === 429 && !/^\d+$/.test(reply.headers.get('retry-after') ?? ''))
-    complaints.push('429 without time');
-  return complaints;
+    problemsOf.push('429 without time');
+  return problemsOf;
 }
 
 /** Nobody caches answers to POST; `no-cache` asks proxies to pass streams on at once. */
@@ -166,7 +166,7 @@ function formatOf(sent: string, method: string): ErrorFormat {
   return /^\/v1\/messages(\/|$)/.test(path) ? 'messages' : 'service';
 }
 
-function errorComplaints(request: HostileRequest, path: string, reply: Reply): string[] {
+function errorProblems(request: HostileRequest, path: string, reply: Reply): string[] {
   if (request.method === 'HEAD') return reply.body.length === 0 ? [] : ['HEAD with a body'];
   if (!reply.headers.get('content-type')?.startsWith('application/json')) return ['an error that is no JSON'];
   let body: unknown;
@@ -180,7 +180,7 @@ function errorComplaints(request: HostileRequest, path: string, reply: Reply): s
   // Of a head that is too large nobody knows the path: it comes in the format of the request before it.
   if (reply.body.includes('The headers are larger')) return [];
   const format = formatOf(path, request.method);
-  const wrong = formatComplaint(body, format);
+  const wrong = formatProblem(body, format);
   return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];
 }
 
@@ -192,7 +192,7 @@ function isProtocolError(body: unknown): boolean {
 }
 
 /** Returns the first fault of an error's format by specification 7.1; undefined if there is none. */
-export function formatComplaint(body: unknown, format: ErrorFormat): string | undefined {
+export function formatProblem(body: unknown, format: ErrorFormat): string | undefined {
   if (!isRecord(body)) return 'no object';
   const { outer, inner } = formats[format];
   if (Object.keys(body).toSorted().join(' ') !== outer) return `members ${Object.keys(body).join(' ')}`;
@@ -206,7 +206,7 @@ export function formatComplaint(body: unknown, format: ErrorFormat): string | un
   return texts.every((text) => typeof text === 'string' && text !== '') ? undefined : 'type or message is no text';
 }
 
-function secretComplaints(reply: Reply, forbidden: Forbidden): string[] {
+function secretProblems(reply: Reply, forbidden: Forbidden): string[] {
   const heads = [...reply.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
   const text = `${heads}\n${reply.body.toString('latin1')}`;
   return forbidden
@@ -215,7 +215,7 @@ function secretComplaints(reply: Reply, forbidden: Forbidden): string[] {
 }
 
 /** Without a key that works nothing below /v1 is ever granted. */
-function keyComplaints(world: World, request: HostileRequest, path: string, reply: Reply): string[] {
+function keyProblems(world: World, request: HostileRequest, path: string, reply: Reply): string[] {
   if (!/^\/v1(\/|$)/.test(path) || reply.status >= 400) return [];
   const sent = request.headers
     .filter(([name]) => /^(authorization|x-api-key|api-key|x-goog-api-key)$/i.test(name))

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
-import { formatComplaint } from './judge.ts';
+import { formatProblem } from './judge.ts';
 import { speak } from './speak.ts';
 import type { Reply } from './wire.ts';
 
@@ -36,7 +36,7 @@ const close = 'connection: close';
 function expectRefused(replies: Reply[], format: 'service' | 'completions' | 'messages' = 'service'): void {
   expect(replies.map(({ status }) => status)).toEqual([400]);
   const [reply] = replies;
-  expect(formatComplaint(JSON.parse(String(reply?.body)), format)).toBeUndefined();
+  expect(formatProblem(JSON.parse(String(reply?.body)), format)).toBeUndefined();
   expect(reply?.headers.get('x-request-id')).toMatch(/^req_/);
   expect(reply?.headers.get('connection')).toBe('close');
 }
@@ -176,7 +176,7 @@ describe('several requests on one connection', () => {
     const create = head('POST /v1/generate?wait=20 HTTP/1.1', json, `content-length: ${body.length}`) + body;
     const { replies } = await speak(port, [`${create}POST /v1/messages HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n`]);
     expect(replies.map(({ status }) => status)).toEqual([202, 400]);
-    expect(formatComplaint(JSON.parse(String(replies[1]?.body)), 'messages')).toBeUndefined();
+    expect(formatProblem(JSON.parse(String(replies[1]?.body)), 'messages')).toBeUndefined();
   });
 
   test.each(['    ', '{"a":"GET /v1/tasks"}', 'x: GET /v1/tasks HTTP/1.1\r\n'])(
@@ -186,7 +186,7 @@ describe('several requests on one connection', () => {
       const second = 'POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nx: GET /v1/tasks\r\na\0: b\r\n\r\n';
       const { replies } = await speak(port, [first + second]);
       expect(replies.map(({ status }) => status)).toEqual([200, 400]);
-      expect(formatComplaint(JSON.parse(String(replies[1]?.body)), 'completions')).toBeUndefined();
+      expect(formatProblem(JSON.parse(String(replies[1]?.body)), 'completions')).toBeUndefined();
     },
   );
 
@@ -281,7 +281,7 @@ describe('large and slow', () => {
     const lines = [json, `content-length: ${limit + 1}`, close];
     const { replies, elapsed_ms } = await speak(port, [head(`POST ${path} HTTP/1.1`, ...lines)], { enough: 1 });
     expect(replies.map(({ status }) => status)).toEqual([413]);
-    expect(formatComplaint(JSON.parse(String(replies[0]?.body)), format)).toBeUndefined();
+    expect(formatProblem(JSON.parse(String(replies[0]?.body)), format)).toBeUndefined();
     expect(elapsed_ms).toBeLessThan(1_000);
   });
 

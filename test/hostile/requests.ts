@@ -119,9 +119,11 @@ function queryOf({ docs }: Documented, world: World): fc.Arbitrary<string> {
   const pairs = parameters
     .filter((parameter) => isRecord(parameter) && parameter['in'] === 'query')
     .map((parameter) => fc.option(pairOf(String(parameter.name), parameter, world), { nil: undefined, freq: 4 }));
-  return fc.tuple(...pairs).map((given) => {
-    const kept = given.filter((pair) => pair !== undefined);
-    return kept.length === 0 ? '' : `?${kept.map(([name, value]) => `${escape(name)}=${escape(value)}`).join('&')}`;
+  return fc.tuple(...pairs).map((drawn_pairs) => {
+    const present = drawn_pairs.filter((pair) => pair !== undefined);
+    return present.length === 0
+      ? ''
+      : `?${present.map(([name, value]) => `${escape(name)}=${escape(value)}`).join('&')}`;
   });
 }
 

@@ -52,9 +52,9 @@ function ofObject(schema: SchemaDocument, document: SchemaDocument): fc.Arbitrar
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? schema['required'].map(String) : [];
   const values = Object.fromEntries(Object.entries(properties).map(([key, one]) => [key, fitting(one, document)]));
-  const known = fc.record(values, { requiredKeys: required.filter((key) => key in values) });
+  const declared = fc.record(values, { requiredKeys: required.filter((key) => key in values) });
   const others = additional(schema, document);
-  return others === undefined ? known : fc.tuple(known, others).map(([a, b]) => ({ ...b, ...a }));
+  return others === undefined ? declared : fc.tuple(declared, others).map(([a, b]) => ({ ...b, ...a }));
 }
 
 /** Members that the schema does not name, where it takes them: of metadata, for example. */
@@ -66,10 +66,10 @@ function additional(schema: SchemaDocument, document: SchemaDocument): fc.Arbitr
 }
 
 function lookUp(document: SchemaDocument, reference: string): unknown {
-  let found: unknown = document;
+  let target: unknown = document;
   for (const part of reference.replace(/^#\//, '').split('/')) {
-    if (!isRecord(found)) throw new Error(`${reference} leads nowhere`);
-    found = found[part.replaceAll('~1', '/').replaceAll('~0', '~')];
+    if (!isRecord(target)) throw new Error(`${reference} leads nowhere`);
+    target = target[part.replaceAll('~1', '/').replaceAll('~0', '~')];
   }
-  return found;
+  return target;
 }

@@ -38,8 +38,8 @@ export async function startService(
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', (chunk) => {
       greeting += String(chunk);
-      const found = /running at (\S+)/.exec(greeting)?.[1];
-      if (found !== undefined && greeting.includes('Make an image')) resolve(found);
+      const address = /running at (\S+)/.exec(greeting)?.[1];
+      if (address !== undefined && greeting.includes('Make an image')) resolve(address);
     });
     child.once('exit', () => reject(new Error(`the service ended: ${readFileSync(log_file, 'utf8')}`)));
   });

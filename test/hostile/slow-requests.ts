@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { turn_limit_ms, type Turn, type Turns } from './turns.ts';
+import { turn_limit_ms, type Turn, type LoopTurns } from './turns.ts';
 
 export type SlowRequest = { number: number; cpu_ms: number };
 
@@ -26,7 +26,7 @@ export class SlowRequests {
   /** Since a repetition began. */
   #longest_ms = 0;
 
-  constructor(turns: Turns) {
+  constructor(turns: LoopTurns) {
     turns.onTurn((turn) => this.#take(turn));
   }
 

@@ -82,11 +82,11 @@ test('of the requests on their way in a long turn, those that take as long alone
   turn(300);
   for (const end of [guilty, beside, moody]) end();
   let moods = 0;
-  const found = await slow.confirm(async (number) => {
+  const slow_turns = await slow.confirm(async (number) => {
     if (number === 1) turn(250);
     if (number === 2) turn(20);
     if (number === 3 && moods++ === 0) turn(900); // once
   });
-  expect(found).toEqual([{ number: 1, cpu_ms: 250 }]);
+  expect(slow_turns).toEqual([{ number: 1, cpu_ms: 250 }]);
   expect(slow.turns).toHaveLength(1);
 });

@@ -14,7 +14,7 @@ export type Turn = { from_ms: number; to_ms: number; cpu_ms: number };
 export type Memory = { heap_mb: number; external_mb: number; resident_mb: number; threads: number };
 
 /** The event loop of a service process that was started with `watched_arguments` and a pipe at descriptor 3. */
-export type Turns = {
+export type LoopTurns = {
   /** Called with each long turn, also of less than the limit. */
   onTurn(listener: (turn: Turn) => void): void;
   /** Of the service, after a full collection. */
@@ -23,7 +23,7 @@ export type Turns = {
 
 export const watched_arguments = ['--expose-gc', '--import', join(import.meta.dirname, 'turns-child.ts')];
 
-export function watchTurns(child: ChildProcess): Turns {
+export function watchTurns(child: ChildProcess): LoopTurns {
   const pipe = child.stdio[3];
   if (!(pipe instanceof Duplex)) throw new Error('the service was started without a pipe for its turns');
   const listeners: ((turn: Turn) => void)[] = [];

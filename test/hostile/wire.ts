@@ -84,14 +84,14 @@ export class Wire {
     this.#pieces_bytes = 0;
     const waiting = this.#waiting;
     if (!waiting) return;
-    const found = cutReply(this.#received, waiting.no_body, ended);
-    if (!found) {
+    const reply = cutReply(this.#received, waiting.no_body, ended);
+    if (!reply) {
       if (ended) waiting.reject(new Error(`closed without an answer (${this.#received.length} bytes)`));
       return;
     }
-    this.#received = this.#received.subarray(found.length);
-    if (ended || found.reply.headers.get('connection') === 'close') this.close();
-    waiting.resolve(found.reply);
+    this.#received = this.#received.subarray(reply.length);
+    if (ended || reply.reply.headers.get('connection') === 'close') this.close();
+    waiting.resolve(reply.reply);
   }
 }
 
@@ -147,10 +147,10 @@ function cutChunks(rest: Buffer): { bytes: Buffer; length: number } | undefined 
 export function cutReplies(bytes: Buffer): Reply[] {
   const replies: Reply[] = [];
   for (let rest = bytes; rest.length > 0;) {
-    const found = cutReply(rest, false, true);
-    if (!found) break;
-    replies.push(found.reply);
-    rest = rest.subarray(found.length);
+    const reply = cutReply(rest, false, true);
+    if (!reply) break;
+    replies.push(reply.reply);
+    rest = rest.subarray(reply.length);
   }
   return replies;
 }

@@ -1,6 +1,6 @@
 import { createAccount, setAccountStatus } from '../../src/accounts/accounts.ts';
 import { createKey, deleteKey, newKeyText } from '../../src/accounts/keys.ts';
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import { firstOperator, ownerOf } from '../../src/accounts/members.ts';
 import type { Db } from '../../src/db/database.ts';
 import { listEndpoints } from '../../src/server.ts';
@@ -137,7 +137,7 @@ async function makeTasks(url: string, { key }: Maker, note: string): Promise<{ i
     { model: 'sandbox/audio', input: { prompt: 'b', duration: 1 } },
     { model: 'sandbox/image', input: { prompt: '[[fail]]' } },
   ];
-  const made = orders.map(async (order) => {
+  const tasks = orders.map(async (order) => {
     const answer = await fetch(`${url}/v1/generate?wait=60`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -147,7 +147,7 @@ async function makeTasks(url: string, { key }: Maker, note: string): Promise<{ i
     const output = Array.isArray(task['output']) ? task['output'] : [];
     return { id: String(task['id']), urls: output.map((item) => String(record(item)['url'])) };
   });
-  return Promise.all(made);
+  return Promise.all(tasks);
 }
 
 async function bodies(db: Db, { account_id }: Maker, ids: readonly string[]): Promise<string> {

@@ -346,8 +346,8 @@ describe('a request is accepted', () => {
   test('with Expect: 100-continue, which gets its continue only when the body is read', async () => {
     const head = (key: string) =>
       `POST /v1/estimate HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 7\r\nexpect: 100-continue\r\n\r\n`;
-    const wanted = await sendRaw(head('key_1'), '{"a":1}');
-    expect(wanted).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
+    const expected = await sendRaw(head('key_1'), '{"a":1}');
+    expect(expected).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
     const refused = await sendRaw(head('wrong'));
     expect(refused).toMatch(/^HTTP\/1.1 401/);
     expect(refused).toMatch(/connection: close/i);

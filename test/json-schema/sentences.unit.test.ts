@@ -15,10 +15,10 @@ function makeCompiler(mode: { verbose: boolean }): (schema: SchemaObject) => Val
   return (schema) => ajv.compile(schema);
 }
 
-function check(given: SchemaObject, input: unknown, { verbose } = { verbose: true }): FieldError[] {
-  const key = JSON.stringify([given, verbose]);
+function check(input_schema: SchemaObject, input: unknown, { verbose } = { verbose: true }): FieldError[] {
+  const key = JSON.stringify([input_schema, verbose]);
   const compile = compilers.get(verbose) ?? makeCompiler({ verbose });
-  const { schema, validate } = compiled.get(key) ?? { schema: given, validate: compile(given) };
+  const { schema, validate } = compiled.get(key) ?? { schema: input_schema, validate: compile(input_schema) };
   compiled.set(key, { schema, validate });
   validate(input);
   return fieldErrors(validate.errors ?? [], input, { prefix: 'input', owner: 'model acme/x', schema });

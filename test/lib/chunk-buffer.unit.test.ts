@@ -22,11 +22,11 @@ const count = 500_000; // pieces of a byte, which took 80 MB and more
 
 it('a chunk buffer returns all pieces in their order', () => {
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 3 }), { maxLength: 3_000, size: 'max' }), (given) => {
+    fc.property(fc.array(fc.uint8Array({ maxLength: 3 }), { maxLength: 3_000, size: 'max' }), (pieces) => {
       const chunks = new ChunkBuffer();
-      for (const piece of given) chunks.push(Buffer.from(piece));
-      expect(chunks.whole()).toEqual(Buffer.concat(given));
-      expect(chunks.size_bytes).toBe(Buffer.concat(given).length);
+      for (const piece of pieces) chunks.push(Buffer.from(piece));
+      expect(chunks.whole()).toEqual(Buffer.concat(pieces));
+      expect(chunks.size_bytes).toBe(Buffer.concat(pieces).length);
     }),
     { numRuns: 20 },
   );

@@ -36,12 +36,12 @@ afterAll(async () => {
   await dns.stop();
 });
 
-async function listen(host: string, wanted: number): Promise<Server> {
+async function listen(host: string, chosen_port: number): Promise<Server> {
   const server = createServer((socket) => {
     arrived += 1;
     socket.destroy();
   });
-  await new Promise<void>((resolve) => server.listen(wanted, host, resolve));
+  await new Promise<void>((resolve) => server.listen(chosen_port, host, resolve));
   return server;
 }
 
@@ -49,11 +49,11 @@ const rules: AddressRules = { allow: [], allow_private: false };
 const limits = { connect_timeout_ms: 2_000, timeout_ms: 3_000 };
 
 async function failureOf(url: string, way: 'send' | 'download', allowed = rules): Promise<GuardError> {
-  const given = { ...limits, rules: allowed };
+  const options = { ...limits, rules: allowed };
   const work =
     way === 'send'
-      ? guard.send(url, { ...given, method: 'POST', headers: {}, body: Buffer.from('{}'), answer_bytes_max: 1_000 })
-      : guard.download(url, { ...given, idle_timeout_ms: 1_000, size_bytes_max: 1_000, redirects_max: 3 });
+      ? guard.send(url, { ...options, method: 'POST', headers: {}, body: Buffer.from('{}'), answer_bytes_max: 1_000 })
+      : guard.download(url, { ...options, idle_timeout_ms: 1_000, size_bytes_max: 1_000, redirects_max: 3 });
   const error: unknown = await work.then(
     () => new Error(`${url} was answered`),
     (reason: unknown) => reason,
@@ -198,7 +198,7 @@ test('a name is resolved once per attempt, and the checked address is the one th
   dns.answer('rebind.example', (count) => (count === 1 ? ['127.9.9.9'] : ['127.0.0.1']));
   const { code } = await failureOf(`http://rebind.example:${port}/`, 'send', lenient);
   expect(code).toBe('connect'); // nobody listens there
-  expect(dns.asked('rebind.example')).toBe(1);
+  expect(dns.queriesFor('rebind.example')).toBe(1);
   expect(arrived).toBe(0);
   expect((await failureOf(`http://rebind.example:${port}/`, 'send', lenient)).code).toBe('address_refused');
   expect(arrived).toBe(0);
@@ -233,8 +233,8 @@ test('net.allow covers its addresses in the form of IPv6, and no others by a zon
   expect({ arrived, dialled }).toEqual({ arrived: 1, dialled: 1 });
   for (const address of ['::1%lo', '2606:4700:4700::1111%eth0', 'localhost', '']) {
     const lying = openGuard({ resolve: async () => [address] });
-    const wanted = { ...limits, rules: second, method: 'GET', headers: {}, answer_bytes_max: 1 } as const;
-    await expect(lying.send('http://any.example/', wanted)).rejects.toMatchObject({ code: 'address_refused' });
+    const options = { ...limits, rules: second, method: 'GET', headers: {}, answer_bytes_max: 1 } as const;
+    await expect(lying.send('http://any.example/', options)).rejects.toMatchObject({ code: 'address_refused' });
   }
   expect({ arrived, dialled }).toEqual({ arrived: 1, dialled: 1 });
 });

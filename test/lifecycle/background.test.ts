@@ -74,7 +74,7 @@ async function expectNothingLost(
   expect(entries).toEqual([charged ? { type: 'settle', revenue: 7_000n } : { type: 'release', revenue: 0n }]);
   const records = await db.query('select cost from chat_calls');
   expect(records).toEqual(charged ? [{ cost: 7_000n }] : []);
-  expect(stage.upstream.asked).toHaveLength(charged);
+  expect(stage.upstream.requests).toHaveLength(charged);
   await expectExactBooks(stage.test.app);
 }
 
@@ -125,7 +125,7 @@ test('one that waits is cancelled at no cost, and nobody begins it', async () =>
   await startWorker(stage.test.app);
   const jobs = "select 1 from pgboss.job where name = 'response.run' and state < 'completed'";
   await expect.poll(() => stage.test.app.db.query(jobs)).toEqual([]);
-  expect(stage.upstream.asked).toEqual([]);
+  expect(stage.upstream.requests).toEqual([]);
   await expectExactBooks(stage.test.app);
 });
 

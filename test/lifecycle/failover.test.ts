@@ -140,8 +140,8 @@ describe('a service whose DATABASE_URL names a primary and its standby', () => {
       await end();
 
       await expect.poll(async () => (await lost.call('GET', '/v1/balance')).status, soon).toBe(401);
-      const kept = [{ status: 'succeeded', n: expect.any(Number) }];
-      await expect.poll(() => statesOf(stage, done.tasks), soon).toEqual(kept);
+      const rows = [{ status: 'succeeded', n: expect.any(Number) }];
+      await expect.poll(() => statesOf(stage, done.tasks), soon).toEqual(rows);
       expect((await statesOf(stage, done.tasks))[0]?.['n']).toBeLessThan(done.tasks.length);
       expect(await countCharges(stage)).toBeLessThan(done.chats);
       await expect.poll(async () => (await client.call('GET', '/v1/balance')).json.held.amount, soon).toBe('0.00');

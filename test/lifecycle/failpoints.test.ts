@@ -145,7 +145,7 @@ describe.concurrent('a process that fails at', () => {
 });
 
 async function expectNothingLost(point: Failpoint, action: 'kill' | 'throw', way: Way): Promise<void> {
-  const upstream = await startUpstream(await picture);
+  const upstream = await startUpstream(await image);
   const receiver = await startReceiver();
   const service = await startTestApp({ yaml: yaml(upstream.url), adapters: { scripted }, worker: false });
   try {
@@ -191,38 +191,38 @@ async function expectAllWell({ service, upstream }: Case): Promise<void> {
   expect(failed).toEqual([]);
 }
 
-type Node = { child: ChildProcessByStdio<null, Readable, Readable>; said: () => string; url: Promise<string> };
+type Node = { child: ChildProcessByStdio<null, Readable, Readable>; output: () => string; url: Promise<string> };
 
 function startNode(app: App, failpoint: string, role: 'worker' | 'api' = 'worker'): Node {
   const child = spawn(process.execPath, [program], {
     env: childEnvironment(app, { role, failpoints: failpoint }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
+  let output = '';
   const url = new Promise<string>((resolve, reject) => {
     const listen = (chunk: Buffer) => {
-      said += chunk.toString();
-      const match = /running at (http:\/\/\S+)/.exec(said);
+      output += chunk.toString();
+      const match = /running at (http:\/\/\S+)/.exec(output);
       if (match?.[1]) resolve(match[1]);
     };
-    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${said}`)));
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${output}`)));
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
   });
   url.catch(() => undefined); // most cases do not ask
-  return { child, said: () => said, url };
+  return { child, output: () => output, url };
 }
 
-async function untilDead({ child, said }: Node): Promise<void> {
+async function untilDead({ child, output }: Node): Promise<void> {
   const patience = setTimeout(() => child.kill('SIGTERM'), 150_000);
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   clearTimeout(patience);
-  expect(child.signalCode, said()).toBe('SIGKILL');
+  expect(child.signalCode, output()).toBe('SIGKILL');
 }
 
-async function untilStumbled({ child, said }: Node, point: Failpoint): Promise<void> {
+async function untilStumbled({ child, output }: Node, point: Failpoint): Promise<void> {
   try {
-    await vi.waitFor(() => expect(said()).toContain(`failpoint ${point}`), { timeout: 120_000, interval: 50 });
+    await vi.waitFor(() => expect(output()).toContain(`failpoint ${point}`), { timeout: 120_000, interval: 50 });
   } finally {
     child.kill('SIGTERM');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -266,8 +266,8 @@ async function endAll(the: Case): Promise<void> {
   await untilRunning(the);
   for (const task_id of the.ids) {
     const ref = { account_id: the.client.account_id, task_id };
-    const told = { status: 'failed', type: 'timeout', message: 'ended', reason: 'ended' } as const;
-    await finish(the.service.app, ref, { ...told, counts: false, attempt: 'abandoned' });
+    const ending = { status: 'failed', type: 'timeout', message: 'ended', reason: 'ended' } as const;
+    await finish(the.service.app, ref, { ...ending, counts: false, attempt: 'abandoned' });
   }
 }
 
@@ -352,6 +352,6 @@ function makePermits(count: number): () => Promise<() => void> {
   };
 }
 
-const picture = sharp({ create: { width: 64, height: 48, channels: 3, background: '#c33' } })
+const image = sharp({ create: { width: 64, height: 48, channels: 3, background: '#c33' } })
   .png()
   .toBuffer();

@@ -174,7 +174,7 @@ describe.concurrent('kill -9', () => {
     const env = { MEDLEY_CONFIG: site.config_file };
     web_ui.holdUntil(new Promise(() => undefined));
     const first = await service.start(env);
-    const submitted = web_ui.nextAsked('submit');
+    const submitted = web_ui.nextRequest('submit');
     const { id } = await service.generate('x', 'drawing');
     await submitted;
     first.kill('SIGKILL');
@@ -183,7 +183,7 @@ describe.concurrent('kill -9', () => {
     expect(await expectAllWell(service, 1)).toEqual(['failed']);
     const task = await service.call('GET', `/v1/tasks/${id}`);
     expect(task).toMatchObject({ cost: { exact: '0.000000' }, error: { type: 'upstream_error' } });
-    expect(web_ui.askedFor('submit')).toHaveLength(1);
+    expect(web_ui.requestsFor('submit')).toHaveLength(1);
   }, 240_000);
 
   it('of PostgreSQL leaves a service that continues by itself', async (context) => {

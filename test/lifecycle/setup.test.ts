@@ -70,11 +70,11 @@ describe('simultaneous first starts', () => {
   test('install once: the second waits and says so, and both run', async () => {
     repository.holdInstall();
     const first = repository.run('start');
-    await first.said(/Installing packages/);
+    await first.waitForOutput(/Installing packages/);
     const second = repository.run('start');
-    await second.said(new RegExp(`Process ${first.pid} is installing the packages; waiting`));
+    await second.waitForOutput(new RegExp(`Process ${first.pid} is installing the packages; waiting`));
     repository.letInstall();
-    await Promise.all([first.said(/^up /m), second.said(/^up /m)]);
+    await Promise.all([first.waitForOutput(/^up /m), second.waitForOutput(/^up /m)]);
     expect(notes()).toHaveLength(2);
     expect(await Promise.all([first.ended(), second.ended()])).toEqual([7, 7]);
     expect(repository.installations()).toBe(1);
@@ -104,7 +104,7 @@ describe('simultaneous first starts', () => {
     process.kill(first.pid, 'SIGKILL');
     const npm = readFileSync(join(repository.folder, 'installations'), 'utf8').trim();
     const second = repository.run('start');
-    await second.said(new RegExp(`Process ${npm} is installing`));
+    await second.waitForOutput(new RegExp(`Process ${npm} is installing`));
     repository.letInstall();
     expect(await second.ended()).toBe(7);
     expect(repository.installations()).toBe(1);
@@ -114,7 +114,7 @@ describe('simultaneous first starts', () => {
 describe('the packages under a running instance', () => {
   test('are not replaced: the second start names the process to stop', async () => {
     const running = repository.run('start');
-    const [, service] = await running.said(/^up (\d+)/m);
+    const [, service] = await running.waitForOutput(/^up (\d+)/m);
     repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
     const second = repository.run('start');
     expect(await second.ended()).toBe(1);
@@ -127,7 +127,7 @@ describe('the packages under a running instance', () => {
 
   test('are not replaced even when only the service itself is left of it', async () => {
     const running = repository.run('start');
-    const [, service] = await running.said(/^up (\d+)/m);
+    const [, service] = await running.waitForOutput(/^up (\d+)/m);
     process.kill(running.pid, 'SIGKILL');
     repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
     const second = repository.run('start');
@@ -138,7 +138,7 @@ describe('the packages under a running instance', () => {
 
   test('may be joined by the packages of the tests', async () => {
     const running = repository.run('start');
-    await running.said(/^up /m);
+    await running.waitForOutput(/^up /m);
     repository.addTests();
     expect(await repository.run('test').ended()).toBe(3);
     expect(repository.installations()).toBe(3);
@@ -151,12 +151,12 @@ describe('signals to the start', () => {
     'reach the service once as %s, and the start ends after it with its exit code',
     async (signal) => {
       const run = repository.run('start');
-      await run.said(/^up /m);
+      await run.waitForOutput(/^up /m);
       for (let count = 0; count < 3; count++) run.process.kill(signal);
-      await run.said(new RegExp(`got ${signal}`));
+      await run.waitForOutput(new RegExp(`got ${signal}`));
       // A reload tells that everything sent before has arrived.
       run.process.kill('SIGHUP');
-      await run.said(/got SIGHUP/);
+      await run.waitForOutput(/got SIGHUP/);
       expect(run.out.match(new RegExp(`got ${signal}`, 'g'))).toHaveLength(1);
       expect(run.process.exitCode).toBe(null);
       expect(await run.ended()).toBe(7);
@@ -178,9 +178,9 @@ describe('signals to the start', () => {
   test('stop the service even if they only kill the shell between npm and the start', async () => {
     await installed();
     const run = repository.run('start', { shell: true });
-    await run.said(/^up /m);
+    await run.waitForOutput(/^up /m);
     run.process.kill('SIGTERM');
-    await run.said(/got SIGTERM/);
+    await run.waitForOutput(/got SIGTERM/);
     expect(await run.ended()).toBe('SIGTERM'); // the shell's end; the close of its output was the service's
     expect(notes()).toEqual([]);
   });
@@ -214,7 +214,7 @@ describe.runIf(is_root)("an ordinary user in root's folder", () => {
     repository.write('pinned-node/node', `#!/bin/sh\nPINNED=yes exec '${node}' "$@"\n`);
     await installed();
     const run = repository.run('start', { node, ...nobody });
-    const [, service] = await run.said(/^up (\d+) yes/m);
+    const [, service] = await run.waitForOutput(/^up (\d+) yes/m);
     repository.writePackage('.', 'pinned-node', { node: 'node' }, '1.0.1');
     const as_root = repository.run('start');
     expect(await as_root.ended()).toBe(1);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { prepareDataFolder } from '../../src/app/data-folder.ts';
 import { NoAnswer } from '../../src/lib/within.ts';
 import { medleySoon } from '../cli/medley.ts';
-import type { Said } from '../cli/resident.ts';
+import type { CommandResult } from '../cli/resident.ts';
 import { urlOf } from '../helpers/database.ts';
 import { depth } from '../helpers/depth.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
@@ -24,20 +24,20 @@ beforeAll(() => {
 });
 afterAll(() => removeFolder(folder));
 
-async function start(env: Record<string, string>): Promise<Said> {
+async function start(env: Record<string, string>): Promise<CommandResult> {
   const child = spawn(process.execPath, [main], {
     env: { ...process.env, PORT: '0', MEDLEY_DATA: join(folder, 'data'), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said: Said = { code: null, out: '', error: '' };
-  child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+  const result: CommandResult = { code: null, out: '', error: '' };
+  child.stdout.on('data', (chunk: Buffer) => (result.out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (result.error += chunk.toString()));
   await once(child, 'close');
-  return { ...said, code: child.exitCode };
+  return { ...result, code: child.exitCode };
 }
 
 /** One line, and no stack. */
-function expectSentence({ code, out, error }: Said, sentence: RegExp): void {
+function expectSentence({ code, out, error }: CommandResult, sentence: RegExp): void {
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(error.trimEnd()).toMatch(sentence);
   expect(error).not.toMatch(/^\s+at /m);
@@ -119,9 +119,9 @@ describe('an unreadable configuration file is reported in a sentence', () => {
   });
 
   it('after ten seconds as a pipe that nobody writes to', async () => {
-    const said = await start({ MEDLEY_CONFIG: join(folder, 'pipe') });
-    expect(said.code).not.toBe(0);
-    expect(said.error).toMatch(
+    const result = await start({ MEDLEY_CONFIG: join(folder, 'pipe') });
+    expect(result.code).not.toBe(0);
+    expect(result.error).toMatch(
       /^\S+pipe does not answer \(10 s\): is it a pipe, or on a network disk that is away\? Correct MEDLEY_CONFIG\.\n$/,
     );
   });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { medley } from '../cli/medley.ts';
-import type { Said } from '../cli/resident.ts';
+import type { CommandResult } from '../cli/resident.ts';
 import { urlOf } from '../helpers/database.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 import { freePort } from '../helpers/free-port.ts';
@@ -16,14 +16,14 @@ beforeAll(() => {
 });
 afterAll(() => removeFolder(folder));
 
-async function start(DATABASE_URL: string): Promise<Said> {
+async function start(DATABASE_URL: string): Promise<CommandResult> {
   const env = { ...process.env, DATABASE_URL, MEDLEY_DATA: join(folder, 'data'), PORT: '0' };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const said: Said = { code: null, out: '', error: '' };
-  child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (said.error += chunk.toString()));
+  const result: CommandResult = { code: null, out: '', error: '' };
+  child.stdout.on('data', (chunk: Buffer) => (result.out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (result.error += chunk.toString()));
   await once(child, 'close');
-  return { ...said, code: child.exitCode };
+  return { ...result, code: child.exitCode };
 }
 
 /** The test cluster, but for what `change` does to its address. */

@@ -84,18 +84,18 @@ describe.each([
     });
     const input = { prompt: 'seen by an agent', width: 64, height: 64 };
     expect(jsonOf(await call('estimate', { model: 'sandbox/image', input }))).toMatchObject({ allowed: true });
-    const made = await call('generate', { model: 'sandbox/image', input, max_cost: '0.01' });
-    expect(made.isError).toBeFalsy();
-    const [summary, link, image] = made.content;
+    const task = await call('generate', { model: 'sandbox/image', input, max_cost: '0.01' });
+    expect(task.isError).toBeFalsy();
+    const [summary, link, image] = task.content;
     expect(summary?.type).toBe('text');
-    expect(jsonOf(made)).toMatchObject({ status: 'succeeded', cost: { amount: '0.01' } });
+    expect(jsonOf(task)).toMatchObject({ status: 'succeeded', cost: { amount: '0.01' } });
     expect(link).toMatchObject({
       type: 'resource_link',
       mimeType: 'image/png',
       uri: expect.stringContaining('/files/'),
     });
     expect(image).toMatchObject({ type: 'image', mimeType: 'image/png', data: expect.stringMatching(/^iVBORw0KGgo/) });
-    const { id } = jsonOf(made);
+    const { id } = jsonOf(task);
     expect(jsonOf(await call('get_task', { task_id: id }))).toMatchObject({ id, status: 'succeeded' });
     expect(JSON.stringify(jsonOf(await call('list_tasks', { limit: 1 })))).toContain(id);
     expect(jsonOf(await call('get_balance'))).toMatchObject({ balance: { amount: '0.99' } });

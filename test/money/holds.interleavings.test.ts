@@ -125,9 +125,9 @@ async function noticeDone(waiting: Map<number, Promise<unknown>>, first?: number
 }
 
 function clientOf(i: number): { client: PoolClient; pid: number } {
-  const found = clients[i];
-  if (!found) throw new Error('there are three');
-  return found;
+  const client = clients[i];
+  if (!client) throw new Error('there are three');
+  return client;
 }
 
 function plain(value: unknown): string {

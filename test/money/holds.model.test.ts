@@ -121,18 +121,20 @@ function closed(account_number: number, ref: string, cost: bigint | null, beyond
       `close(account ${account_number}, ${ref}, ${cost}, ${beyond}, ${how.fault}${how.batched ? ', batched' : ''})`,
     run: async (model, real) => {
       const account = at(model.accounts, account_number);
-      const found = model.holds.get(`${account_number} ${ref}`);
-      const was_open = isDue(found, cost, beyond);
-      if (found && was_open) closeInModel(model, account, found, cost, beyond);
+      const model_hold = model.holds.get(`${account_number} ${ref}`);
+      const was_open = isDue(model_hold, cost, beyond);
+      if (model_hold && was_open) closeInModel(model, account, model_hold, cost, beyond);
       const request = closeOf(at(real.wallets, key_accounts.indexOf(account_number)), ref, cost, beyond);
       const answer = await perform(real, model, how, {
         plain: (tx) => close(tx, request, model.now),
         batched: (batcher) => batcher.close(request),
       });
       const lost = how.fault === 'after commit' && was_open;
-      expect(lost ? [found?.state, 'closed'] : [was_open ? found?.state : 'closed']).toContain(answer.outcome);
-      expect(answer.state).toBe(found?.state ?? null);
-      expect(answer.charged).toBe(found?.charged ?? 0n);
+      expect(lost ? [model_hold?.state, 'closed'] : [was_open ? model_hold?.state : 'closed']).toContain(
+        answer.outcome,
+      );
+      expect(answer.state).toBe(model_hold?.state ?? null);
+      expect(answer.charged).toBe(model_hold?.charged ?? 0n);
       expect(answer.available).toBe(account.available);
       met.add(lost ? `lost ${how.batched ? 'batch' : 'commit'}: ${answer.outcome}` : answer.outcome);
       if (cost !== null && was_open && answer.charged < cost) met.add('loss');
@@ -168,9 +170,9 @@ function committed(
         model.holds.set(name, { key: k, amount, state: 'open', charged: 0n });
         if (amount < reserved) met.add('committed in part');
       }
-      const found = model.holds.get(name);
-      const was_open = isDue(found, cost, beyond);
-      if (found && was_open) closeInModel(model, account, found, cost, beyond);
+      const model_hold = model.holds.get(name);
+      const was_open = isDue(model_hold, cost, beyond);
+      if (model_hold && was_open) closeInModel(model, account, model_hold, cost, beyond);
       const wallet = at(real.wallets, k);
       const request = { hold: holdOf(wallet, ref, reserved), end: closeOf(wallet, ref, cost, beyond) };
       const answer = await perform(real, model, how, {
@@ -178,9 +180,11 @@ function committed(
         batched: (batcher) => batcher.commit(request),
       });
       const lost = how.fault === 'after commit' && was_open;
-      expect(lost ? [found?.state, 'closed'] : [was_open ? found?.state : 'closed']).toContain(answer.outcome);
-      expect(answer.state).toBe(found?.state ?? null);
-      expect(answer.charged).toBe(found?.charged ?? 0n);
+      expect(lost ? [model_hold?.state, 'closed'] : [was_open ? model_hold?.state : 'closed']).toContain(
+        answer.outcome,
+      );
+      expect(answer.state).toBe(model_hold?.state ?? null);
+      expect(answer.charged).toBe(model_hold?.charged ?? 0n);
       expect(answer.available).toBe(account.available);
       const spent = key.month >= monthOf(model.now) ? key.spent : 0n;
       expect(answer.remaining).toBe(key.limit === null ? null : key.limit - spent - key.held);
@@ -201,24 +205,24 @@ function freeOf({ available }: Account, { limit, spent, held: key_held }: Key): 
 }
 
 /** An open hold ends; one that was released is settled late, out of what is available. */
-function isDue(found: Hold | undefined, cost: bigint | null, beyond: boolean): boolean {
-  return found?.state === 'open' || (found?.state === 'released' && cost !== null && beyond);
+function isDue(model_hold: Hold | undefined, cost: bigint | null, beyond: boolean): boolean {
+  return model_hold?.state === 'open' || (model_hold?.state === 'released' && cost !== null && beyond);
 }
 
-function closeInModel(model: Model, account: Account, found: Hold, cost: bigint | null, beyond: boolean): void {
-  const key = at(model.keys, found.key);
+function closeInModel(model: Model, account: Account, model_hold: Hold, cost: bigint | null, beyond: boolean): void {
+  const key = at(model.keys, model_hold.key);
   turnPage(key, model.now);
-  const amount = found.state === 'open' ? found.amount : 0n;
+  const amount = model_hold.state === 'open' ? model_hold.amount : 0n;
   const most = amount + (beyond ? freeOf(account, key) : 0n);
   account.held -= amount;
   key.held -= amount;
   account.available += amount;
-  if (found.state === 'released') met.add('settled late');
+  if (model_hold.state === 'released') met.add('settled late');
   if (cost !== null && most < cost && most < amount + account.available && beyond) met.add('stopped by the limit');
-  found.state = cost === null ? 'released' : 'settled';
-  found.charged = cost === null ? 0n : cost < most ? cost : most;
-  account.available -= found.charged;
-  key.spent += found.charged;
+  model_hold.state = cost === null ? 'released' : 'settled';
+  model_hold.charged = cost === null ? 0n : cost < most ? cost : most;
+  account.available -= model_hold.charged;
+  key.spent += model_hold.charged;
 }
 
 function credited(account_number: number, ref: string, amount: bigint, fault: Fault): Command {

@@ -61,6 +61,6 @@ test('old checks are forgotten, but the last good one', async () => {
   await damage('last', 1);
   await db.query(`update chat_calls set created_at = created_at + interval '9 days' where cost % 2 = 1`);
   await check(10 * day);
-  const kept = await db.query<{ started_at: Date }>('select started_at from book_checks order by started_at');
-  expect(kept.map(({ started_at }) => (started_at.getTime() - end.getTime()) / minute_ms / day)).toEqual([2, 10]);
+  const checks = await db.query<{ started_at: Date }>('select started_at from book_checks order by started_at');
+  expect(checks.map(({ started_at }) => (started_at.getTime() - end.getTime()) / minute_ms / day)).toEqual([2, 10]);
 });

@@ -29,13 +29,13 @@ beforeAll(async () => {
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [account_id = '', ...resource] = payload.split(' ');
-      for (const holds of made) holds.returnLeases(account_id, resource.join(' ')).catch(() => undefined); // of a database that is away
+      for (const holds of opened) holds.returnLeases(account_id, resource.join(' ')).catch(() => undefined); // of a database that is away
     },
   });
 });
-const made: Holds[] = [];
+const opened: Holds[] = [];
 afterEach(async () => {
-  for (const holds of made.splice(0)) holds.stop();
+  for (const holds of opened.splice(0)) holds.stop();
   await expectExactBooks(database.db);
 });
 afterAll(async () => {
@@ -64,7 +64,7 @@ async function openHolds(
   await liveness.ensure();
   const batcher = makeHoldBatcher(counted, () => noon, { node_id });
   const all = reserveInMemory(databaseHolds(batcher), time ?? (() => liveness.now()));
-  made.push(all);
+  opened.push(all);
   const requests = new Map<string, HoldRequest>();
   const holds: CallHolds = {
     hold: (request) => {
@@ -211,13 +211,13 @@ function count(answers: HoldAnswer[], outcome: HoldAnswer['outcome']): number {
 test('money for exactly K calls, by balance or by limit, accepts exactly K of 20 × K at once, cached or not', async () => {
   const room = 25;
   const exactly = 7n * BigInt(room) + 6n;
-  for (const known of [true, false]) {
+  for (const is_existing of [true, false]) {
     for (const limit of [null, exactly]) {
       const wallet = await openWallet(database.db, { credit: limit === null ? exactly : 1_000_000n, limit });
       const { holds } = await openHolds();
-      if (known) await callTwice(holds, wallet);
-      const asked = Array.from({ length: 20 * room }, (_, i) => holds.hold(holdOf(wallet, `h${i}`, 7n)));
-      const answers = await Promise.all(asked);
+      if (is_existing) await callTwice(holds, wallet);
+      const attempts = Array.from({ length: 20 * room }, (_, i) => holds.hold(holdOf(wallet, `h${i}`, 7n)));
+      const answers = await Promise.all(attempts);
       expect(count(answers, 'held')).toBe(room);
       expect(count(answers, limit === null ? 'insufficient' : 'over_limit')).toBe(19 * room);
       const held = answers.flatMap(({ outcome }, i) => (outcome === 'held' ? [`h${i}`] : []));

@@ -21,12 +21,19 @@ const kinds = ['chat', 'image', 'video'] as const;
 
 type UsageGroup = 'hour' | 'day' | 'model' | 'key' | 'modality';
 
-type Made = { at_ms: number; key_id: string; model: string; kind: string; cost: bigint; units: Record<string, string> };
+type Charge = {
+  at_ms: number;
+  key_id: string;
+  model: string;
+  kind: string;
+  cost: bigint;
+  units: Record<string, string>;
+};
 
 /** Grouped and added up by nothing but plain loops. */
-function expected(made: readonly Made[], groups: readonly UsageGroup[]): UsageRow[] {
+function expected(charges: readonly Charge[], groups: readonly UsageGroup[]): UsageRow[] {
   const rows = new Map<string, UsageRow & { units_of: Map<string, number> }>();
-  for (const { at_ms, key_id, model, kind, cost, units } of made) {
+  for (const { at_ms, key_id, model, kind, cost, units } of charges) {
     const iso = new Date(at_ms).toISOString();
     const names = { hour: `${iso.slice(0, 13)}:00:00Z`, day: iso.slice(0, 10), model, key: key_id, modality: kind };
     const group = Object.fromEntries(groups.map((name) => [name, names[name]]));
@@ -53,9 +60,9 @@ const sorted = (rows: UsageRow[]) =>
     .toSorted((a, b) => (JSON.stringify(a, shown) < JSON.stringify(b, shown) ? -1 : 1));
 const shown = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
 
-async function charge(wallet: Wallet, made: Made, ref: string): Promise<void> {
-  const { key_id, model, kind, cost, units } = made;
-  const now = new Date(made.at_ms);
+async function charge(wallet: Wallet, planned: Charge, ref: string): Promise<void> {
+  const { key_id, model, kind, cost, units } = planned;
+  const now = new Date(planned.at_ms);
   await hold(database.db, { ...holdOf({ ...wallet, key_id }, ref, cost), model, kind }, now);
   await close(database.db, { ...closeOf(wallet, ref, cost), units }, now);
 }
@@ -83,25 +90,25 @@ describe('the usage report', () => {
         async (steps, from_minute, minutes, group_by, only) => {
           const wallet = await openWallet(db, { credit: 1_000_000_000n, now: new Date(begin_ms) });
           const second = await openKey(db, wallet.account_id, null, new Date(begin_ms));
-          const made: Made[] = [];
+          const charges: Charge[] = [];
           for (const [i, step] of steps.entries()) {
             const { minute, second_key, ...rest } = step.charge;
             const each = { ...rest, at_ms: begin_ms + minute * 60_000, key_id: second_key ? second : wallet.key_id };
             await charge(wallet, each, `u${i}`);
-            made.push(each);
+            charges.push(each);
             if (step.sum_up > 8) await db.query('select add_up_usage($1, $2)', [wallet.account_id, step.sum_up]);
           }
           const from = new Date(begin_ms + from_minute * 60_000);
           const to = new Date(from.getTime() + minutes * 60_000);
           const range = { account_id: wallet.account_id, from, to, only };
-          const wanted = made.filter(({ at_ms, model, kind }) => {
+          const selected = charges.filter(({ at_ms, model, kind }) => {
             const fits = (only.model ?? model) === model && (only.modality ?? kind) === kind;
             return fits && at_ms >= from.getTime() && at_ms < to.getTime();
           });
-          expect(sorted(await usageOf(db, { ...range, group_by }))).toEqual(sorted(expected(wanted, group_by)));
+          expect(sorted(await usageOf(db, { ...range, group_by }))).toEqual(sorted(expected(selected, group_by)));
           const raw = await allOf(chargesOf(db, range));
           expect(raw.map(({ created_at, cost }) => [created_at.getTime(), cost])).toEqual(
-            wanted.toSorted((a, b) => a.at_ms - b.at_ms).map(({ at_ms, cost }) => [at_ms, cost]),
+            selected.toSorted((a, b) => a.at_ms - b.at_ms).map(({ at_ms, cost }) => [at_ms, cost]),
           );
         },
       ),
@@ -161,9 +168,9 @@ describe('ledger entries of a time range', () => {
       [501, 700],
       [120, 121],
     ] as const) {
-      const found = await listEntries(db, { account_id, limit: 2_000, from: at(from), to: at(to) });
-      const wanted = all.entries.filter(({ created_at }) => created_at >= at(from) && created_at < at(to));
-      expect(found.entries).toEqual(wanted);
+      const entries = await listEntries(db, { account_id, limit: 2_000, from: at(from), to: at(to) });
+      const expected_entries = all.entries.filter(({ created_at }) => created_at >= at(from) && created_at < at(to));
+      expect(entries.entries).toEqual(expected_entries);
     }
     const first = await listEntries(db, { account_id, limit: 5, from: at(10), to: at(20) });
     const rest = await listEntries(db, {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
 import { commandsOf, medleySoon } from '../cli/medley.ts';
-import { ownerOfNew, told } from '../dashboard/people.ts';
+import { ownerOfNew, okBody } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { mediaModel } from '../helpers/catalog.ts';
 
@@ -45,6 +45,6 @@ it('a model that ends within 30 days is named by doctor, which is in order all t
 it('a model that ends within 30 days is a warning on the configuration page of operators', async () => {
   const operator = await ownerOfNew(service, 'Operating');
   await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
-  const { warnings } = told<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
+  const { warnings } = okBody<AdminConfiguration>(await operator.get('/dash/admin/configuration'));
   expect(warnings.filter((line) => line.startsWith('a/'))).toEqual([warning]);
 });

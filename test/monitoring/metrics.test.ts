@@ -132,23 +132,23 @@ test('a scrape waits for a database that does not answer only so long', async ()
 });
 
 test('however often it is scraped, the database is asked once in ten seconds', async () => {
-  let asked = 0;
+  let reads = 0;
   let now_ms = 0;
   const gauges = openServiceGauges({ elapsed_ms: () => now_ms });
   const { app } = service;
   const query: typeof app.db.query = (...statement) => {
-    asked += 1;
+    reads += 1;
     return app.db.query(...statement);
   };
   const counted = { ...app, db: { ...app.db, query } };
   await Promise.all([gauges.read(counted), gauges.read(counted), gauges.read(counted)]);
-  const once = asked;
+  const once = reads;
   now_ms = 9_999;
   await gauges.read(counted);
-  expect([once > 0, asked]).toEqual([true, once]);
+  expect([once > 0, reads]).toEqual([true, once]);
   now_ms = 10_000;
   await gauges.read(counted);
-  expect(asked).toBe(2 * once);
+  expect(reads).toBe(2 * once);
 });
 
 test('the token opens the metrics on both ports, and nothing else does', async () => {

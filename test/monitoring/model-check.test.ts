@@ -6,7 +6,7 @@ import { adapters } from '../../src/providers/index.ts';
 import { render } from '../../src/metrics/registry.ts';
 import { openServiceGauges } from '../../src/monitoring/service-gauges.ts';
 import type { AdminConfiguration } from '../../src/dashboard/views/admin.ts';
-import { ownerOfNew, told } from '../dashboard/people.ts';
+import { ownerOfNew, okBody } from '../dashboard/people.ts';
 import { commandsOf, medleySoon } from '../cli/medley.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
@@ -24,9 +24,9 @@ const good_models = json({ data: [{ id: 'talker-2026-01-01' }, { id: 'embedder' 
 
 let prices: Answer = good_prices;
 let own: Answer = good_models;
-let asked: string[] = [];
+let requests: string[] = [];
 const server = createServer((request, response) => {
-  asked.push(`${request.url} ${request.headers.authorization ?? 'no key'}`);
+  requests.push(`${request.url} ${request.headers.authorization ?? 'no key'}`);
   if (request.url === '/prices.json?x=1') prices(response);
   else own(response);
 });
@@ -62,7 +62,7 @@ afterAll(async () => {
   delete process.env['MAKER_KEY'];
 });
 beforeEach(async () => {
-  [prices, own, asked] = [good_prices, good_models, []];
+  [prices, own, requests] = [good_prices, good_models, []];
   await service.app.db.query('delete from model_checks');
   await service.configure(yaml());
 });
@@ -73,7 +73,7 @@ const hour_ms = 3_600_000;
 describe('the check of models', () => {
   it('finds nothing where nothing differs, and shows the key to the provider alone', async () => {
     expect(await check()).toEqual({ compared: 1, differences: [], unread: [] });
-    expect(asked).toEqual(['/prices.json?x=1 no key', '/v1/models Bearer sk-secret']);
+    expect(requests).toEqual(['/prices.json?x=1 no key', '/v1/models Bearer sk-secret']);
   });
 
   it('says which price differs, which end, and which model the provider lists no longer', async () => {
@@ -175,7 +175,9 @@ ${drawing('acme/unknown', 'acme/e', '[{ unit: image, amount: "0.03" }]')}
       differences: ["acme/dearer (queue) image: 0.03 here, 0.04 in the provider's own prices"],
       unread: [],
     });
-    expect(asked.at(-1)).toBe('/v1/models/pricing?endpoint_id=acme%2Fa%2Cacme%2Fb%2Cacme%2Fc%2Cacme%2Fe Key sk-secret');
+    expect(requests.at(-1)).toBe(
+      '/v1/models/pricing?endpoint_id=acme%2Fa%2Cacme%2Fb%2Cacme%2Fc%2Cacme%2Fe Key sk-secret',
+    );
   });
 
   it.each<[string, Answer, RegExp]>([
@@ -200,7 +202,7 @@ ${drawing('acme/unknown', 'acme/e', '[{ unit: image, amount: "0.03" }]')}
 });
 
 describe('the list of Google', () => {
-  const film = (id: string, upstream_model: string) => `  - id: ${id}
+  const videoModel = (id: string, upstream_model: string) => `  - id: ${id}
     kind: video
     input_schema: { type: object, properties: { prompt: { type: string } } }
     price: [{ unit: request, amount: "1" }]
@@ -211,8 +213,8 @@ currencies: { USD: "1" }
 catalog: { price_list: "${url}/prices.json?x=1" }
 providers: { google: { adapter: gemini-interactions, base_url: "${url}${path}", api_key: env:MAKER_KEY, allow_private: true } }
 models:
-${film('google/film', 'gemini-omni-2')}
-${film('google/old', 'veo-3')}
+${videoModel('google/film', 'gemini-omni-2')}
+${videoModel('google/old', 'veo-3')}
 `;
   const named = (name: string) => ({ name: `models/${name}`, supportedGenerationMethods: ['generateContent'] });
   const list = json({ models: ['gemini-omni-2', 'gemini-9-flash', 'lyria-4'].map(named) });
@@ -221,13 +223,13 @@ ${film('google/old', 'veo-3')}
     await service.configure(google(''));
     own = list;
     expect((await check()).differences).toEqual(["google/old (google): veo-3 is not in the provider's own list"]);
-    expect(asked).toContain('/v1beta/models?pageSize=1000 no key'); // which goes in a header of Google's
+    expect(requests).toContain('/v1beta/models?pageSize=1000 no key'); // which goes in a header of Google's
   });
 
   it('is not asked for at an address of Vertex AI, which has another', async () => {
     await service.configure(google('/v1beta1/projects/p/locations/global'));
     expect(await check()).toMatchObject({ differences: [], unread: [] });
-    expect(asked).toEqual(['/prices.json?x=1 no key']);
+    expect(requests).toEqual(['/prices.json?x=1 no key']);
   });
 
   it('offers models that write text for chat, and those for media for nothing', async () => {
@@ -289,12 +291,12 @@ describe('the daily check', () => {
   it('begins a while after the first start, then once a day, and its result is shown', async () => {
     prices = json({ 'maker/talker': { ...talker, output_cost_per_token: 4e-6 } });
     await run();
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     expect(await lines()).toEqual([]);
     clock.pass(hour_ms);
     await run();
     await run();
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     const day = new Date(clock.now()).toISOString().slice(0, 10);
     const line = `Lists of ${day}: maker/talker (maker) output_token: 3 here, 4 in the price list`;
     expect(await lines()).toEqual([line]);
@@ -308,11 +310,11 @@ describe('the daily check', () => {
     expect(service.app.catalog.current.models.get('maker/talker')?.price[1]?.amount).toBe('3');
     clock.pass(23 * hour_ms);
     await run();
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
     clock.pass(hour_ms);
     prices = good_prices;
     await run();
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
     expect(await lines()).toEqual([]);
   });
 
@@ -321,7 +323,7 @@ describe('the daily check', () => {
     const operator = await ownerOfNew(node, 'Operating');
     await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
     const warnings = async () =>
-      told<AdminConfiguration>(await operator.get('/dash/admin/configuration')).warnings.filter((line) =>
+      okBody<AdminConfiguration>(await operator.get('/dash/admin/configuration')).warnings.filter((line) =>
         line.startsWith('Lists of'),
       );
     const numbers = async () => {
@@ -353,14 +355,14 @@ describe('the daily check', () => {
     clock.pass(25 * hour_ms);
     await service.configure(yaml({ check: false }));
     await run();
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     await service.configure('version: 1\n');
     await run();
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     expect(await lastModelCheck(service.app.db)).toMatchObject({ compared: 0, differences: [], unread: [] });
     await service.configure(yaml());
     clock.pass(25 * hour_ms);
     await Promise.all([run(), run(), run()]);
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 });

@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ModelStatusView, StatusView } from '../../src/dashboard/views/status.ts';
 import { addUpModelHours } from '../../src/monitoring/model-hours.ts';
-import { ownerOfNew, told } from '../dashboard/people.ts';
+import { ownerOfNew, okBody } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 import { testClock } from '../helpers/clock.ts';
@@ -40,9 +40,9 @@ async function statusOf(model: string): Promise<ModelStatusView> {
   const { statusCode, body } = await request(`${open.url}/status.json`);
   expect(statusCode).toBe(200);
   const { models }: StatusView = JSON.parse(await body.text());
-  const found = models.find(({ id }) => id === model);
-  if (!found) throw new Error(`${model} is not among ${models.length} models`);
-  return found;
+  const row = models.find(({ id }) => id === model);
+  if (!row) throw new Error(`${model} is not among ${models.length} models`);
+  return row;
 }
 
 it('hours are added up from calls and tasks, once however often, and with work that ended since', async () => {
@@ -108,7 +108,7 @@ it('a status that is not public is for people who have signed in', async () => {
   expect(statusCode).toBe(401);
   expect(JSON.parse(await body.text()).error.message).toContain('Sign in');
   const owner = await ownerOfNew(closed);
-  const view = told<StatusView>(await owner.get('/status.json'));
+  const view = okBody<StatusView>(await owner.get('/status.json'));
   expect(view.is_public).toBe(false);
   expect(view.models.length).toBeGreaterThan(3);
 });

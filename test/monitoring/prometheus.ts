@@ -20,7 +20,7 @@ const token = 'a-token-of-the-metrics';
 let folder: string;
 let service: TestApp;
 let server: ChildProcess;
-let said = '';
+let output = '';
 let api: string;
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ beforeAll(async () => {
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
-  server.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  server.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await makeTraffic();
   const isRead = async () => (await values('medley_chat_calls_total').catch(() => [])).length > 0;
   await vi.waitUntil(isRead, { timeout: 120_000, interval: 500 });
@@ -72,7 +72,7 @@ async function makeTraffic(): Promise<void> {
 /** The series that Prometheus answers to an expression. Throws with its words for one that it does not understand. */
 async function values(expression: string): Promise<unknown[]> {
   const response = await fetch(`${api}/query?${new URLSearchParams({ query: expression })}`).catch((error: unknown) => {
-    throw new Error(`no Prometheus (${String(error)}): ${said.slice(-600)}`);
+    throw new Error(`no Prometheus (${String(error)}): ${output.slice(-600)}`);
   });
   const body: unknown = await response.json();
   assert(isRecord(body), 'Prometheus answers an object');
@@ -103,8 +103,8 @@ test('Prometheus loads every alert, evaluates each, and none fires on a service 
 test.each(expressionsIn(root).map(({ where, expression }) => [where, expression]))(
   'Prometheus understands what %s asks for',
   async (_, expression = '') => {
-    const asked = expression.replaceAll('$__rate_interval', '1m').replaceAll('$job', '.*');
-    await expect(values(asked)).resolves.toBeInstanceOf(Array);
+    const query = expression.replaceAll('$__rate_interval', '1m').replaceAll('$job', '.*');
+    await expect(values(query)).resolves.toBeInstanceOf(Array);
   },
 );
 

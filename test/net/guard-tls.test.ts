@@ -9,9 +9,9 @@ import { makeCertificate } from '../helpers/certificate.ts';
 
 const trusted = makeCertificate('receiver.example');
 const unknown = makeCertificate('stranger.example');
-const asked: (string | false | null)[] = [];
+const server_names: (string | false | null)[] = [];
 const server = createServer(trusted, (request, response) => {
-  asked.push((request.socket as TLSSocket & { servername: string | false | null }).servername);
+  server_names.push((request.socket as TLSSocket & { servername: string | false | null }).servername);
   if (request.url === '/hook') return response.writeHead(200, { 'x-host': request.headers.host ?? '' }).end();
   response.writeHead(302, { location: request.url?.slice(1) }).end();
 });
@@ -44,10 +44,10 @@ const send = (host: string, port = portOf(server)) =>
 test.each(['receiver.example', 'receiver.example.'])(
   'the host %s is addressed by its name and must prove it',
   async (host) => {
-    asked.length = 0;
+    server_names.length = 0;
     const { status, headers } = await send(host);
     expect({ status, host: headers['x-host'] }).toEqual({ status: 200, host: `${host}:${portOf(server)}` });
-    expect(asked).toEqual(['receiver.example']);
+    expect(server_names).toEqual(['receiver.example']);
   },
 );
 
@@ -70,9 +70,9 @@ test.each([
   ['no certificate for the number itself', '127.0.0.1', server],
   ['an authority that nobody knows', 'stranger.example', stranger],
 ])('a server with %s is refused as a TLS error and gets nothing', async (_, host, one) => {
-  asked.length = 0;
+  server_names.length = 0;
   await expect(send(host, portOf(one))).rejects.toMatchObject({ code: 'tls' } satisfies Partial<GuardError>);
-  expect(asked).toEqual([]);
+  expect(server_names).toEqual([]);
 });
 
 test('a host that connects and never begins TLS has the time to connect and no more', async () => {

@@ -111,7 +111,7 @@ test('a guarded request to a name keeps its Host header and connects to the chec
   dns.answer('receiver.example', ['127.0.0.1']);
   await guard.send(`http://receiver.example:${url.port}/`, sending);
   expect(host).toBe(`receiver.example:${url.port}`);
-  expect(dns.asked('receiver.example')).toBe(1);
+  expect(dns.queriesFor('receiver.example')).toBe(1);
 });
 
 test('a guarded request tries the next address when nobody listens at the first', async () => {

@@ -13,15 +13,15 @@ function split(bytes: Buffer, cuts: readonly number[] = [], max = bytes_max): { 
   return rest ? { frames, rest } : { frames };
 }
 
-type Said = { event: string; data: string };
+type SentEvent = { event: string; data: string };
 
-function said(frames: readonly SseFrame[]): Said[] {
+function eventsOf(frames: readonly SseFrame[]): SentEvent[] {
   return frames.flatMap(({ event, data }) => (data === undefined ? [] : [{ event, data }]));
 }
 
 /** The event stream of the HTML standard, read line by line from the whole text. */
-function readPlainly(text: string): Said[] {
-  const events: Said[] = [];
+function readPlainly(text: string): SentEvent[] {
+  const events: SentEvent[] = [];
   let event = '';
   let data: string[] = [];
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
@@ -72,7 +72,7 @@ describe('T42: a stream of events that is cut anywhere', () => {
         const bytes = Buffer.from(text);
         const inside = cuts.filter((at) => at < bytes.length);
         const { frames } = split(bytes, inside);
-        expect(said(frames)).toEqual(readPlainly(text));
+        expect(eventsOf(frames)).toEqual(readPlainly(text));
       }),
       { numRuns: 1_000 },
     );
@@ -84,8 +84,8 @@ describe('T42: a stream of events that is cut anywhere', () => {
     );
     const expected = readPlainly(bytes.toString());
     expect(expected).toHaveLength(4);
-    expect(said(split(bytes, Array.from(bytes.keys())).frames)).toEqual(expected);
-    for (const at of bytes.keys()) expect(said(split(bytes, [at]).frames)).toEqual(expected);
+    expect(eventsOf(split(bytes, Array.from(bytes.keys())).frames)).toEqual(expected);
+    for (const at of bytes.keys()) expect(eventsOf(split(bytes, [at]).frames)).toEqual(expected);
   });
 
   test('loses and gains no byte but the byte order mark: its events joined are the stream', () => {
@@ -111,7 +111,7 @@ describe('T42: a stream of events that is cut anywhere', () => {
           bytes,
           cuts.filter((at) => at < bytes.length),
         ).frames) {
-          expect(readPlainly(frame.raw.toString())).toEqual(said([frame]));
+          expect(readPlainly(frame.raw.toString())).toEqual(eventsOf([frame]));
           const values = frame.data_lines.map(({ from, to }) => frame.raw.toString('utf8', from, to));
           expect(values.join('\n')).toBe(frame.data ?? '');
         }
@@ -132,7 +132,7 @@ describe('an event without its end', () => {
     const { frames, rest } = split(Buffer.from(text));
     expect(frames).toEqual([]);
     expect(rest?.data).toBe(data);
-    expect(said(split(rest?.raw ?? Buffer.alloc(0)).frames)).toEqual(said(rest ? [rest] : []));
+    expect(eventsOf(split(rest?.raw ?? Buffer.alloc(0)).frames)).toEqual(eventsOf(rest ? [rest] : []));
   });
 
   test.each([': keep', 'data:', 'event: message_st', 'dat', 'id: 7\n'])(

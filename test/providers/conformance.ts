@@ -9,21 +9,21 @@ export { expectOutcome } from './conformance/outcome.ts';
 export type { Conformance } from './conformance/case.ts';
 
 /** The tests of one adapter: see `Conformance`. */
-export function conformance(wanted: Conformance): void {
-  describe(`${wanted.name} keeps to what every adapter promises:`, () => {
+export function conformance(provider_case: Conformance): void {
+  describe(`${provider_case.name} keeps to what every adapter promises:`, () => {
     let bench: Bench;
     const here = () => bench;
     beforeEach(async () => {
-      bench = await openBench(wanted);
+      bench = await openBench(provider_case);
     });
     afterEach(() => closeBench(bench));
-    describeRequest(wanted, here);
-    describeRefusals(wanted, here);
-    describeSockets(wanted, here);
-    if (wanted.synchronous === true) return;
-    describePolls(wanted, here);
-    describeLinks(wanted, here);
-    describePace(wanted, here);
-    describeCancel(wanted, here);
+    describeRequest(provider_case, here);
+    describeRefusals(provider_case, here);
+    describeSockets(provider_case, here);
+    if (provider_case.synchronous === true) return;
+    describePolls(provider_case, here);
+    describeLinks(provider_case, here);
+    describePace(provider_case, here);
+    describeCancel(provider_case, here);
   });
 }

@@ -7,7 +7,7 @@ import type { Credentials, ProviderConfig } from '../../src/catalog/model.ts';
 import { gemini } from '../../src/providers/adapters/gemini/adapter.ts';
 import { openai } from '../../src/providers/adapters/openai/adapter.ts';
 import { NotStarted } from '../../src/providers/provider.ts';
-import { errorsIn, said } from '../catalog/said.ts';
+import { errorsIn, problemLines } from '../catalog/problem-lines.ts';
 import { callOf, textOf } from './upstreams.ts';
 
 type Seen = { url: string; headers: IncomingMessage['headers']; body: string };
@@ -169,8 +169,8 @@ describe('tokens by OAuth', () => {
     await Promise.all([1, 2, 3].map(() => textOf(provider, callOf('completions'))));
     await textOf(provider, callOf('completions'));
     expect(tokens_asked()).toBe(before + 1);
-    const asked = seen.find(({ url }) => url === '/token');
-    expect(Object.fromEntries(new URLSearchParams(asked?.body))).toEqual({
+    const request = seen.find(({ url }) => url === '/token');
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
       grant_type: 'client_credentials',
       client_id: 'client',
       client_secret: 'shh&=',
@@ -221,23 +221,25 @@ describe('credentials in a configuration', () => {
     const both_accounts = 'credentials: { google: { service_account: env:SET, external_account: env:SET } }';
     expect(errorsIn(file(both_accounts)).join()).toContain('must have service_account or external_account.');
     const tencent = 'credentials: { tencent: { secret_id: env:SET, secret_key: ▸env:NOT_SET, service: aiart } }';
-    expect(said(file(tencent))).toEqual([expect.stringContaining('NOT_SET is not set: the routes of p are not used.')]);
+    expect(problemLines(file(tencent))).toEqual([
+      expect.stringContaining('NOT_SET is not set: the routes of p are not used.'),
+    ]);
     const volcengine = 'access_key_id: env:SET, secret_access_key: plain, region: cn-north-1, service: cv';
     expect(errorsIn(file(`credentials: { volcengine: { ${volcengine} } }`)).join()).toContain('must be env:NAME');
     expect(errorsIn(file('credentials: { google: { service_account: "{}" } }')).join()).toContain(
       'must be env:NAME or file:/path',
     );
-    expect(said(file('credentials: { google: { service_account: ▸env:NOT_SET } }'))).toEqual([
+    expect(problemLines(file('credentials: { google: { service_account: ▸env:NOT_SET } }'))).toEqual([
       'warning: ▸providers.p.credentials.google.service_account: the environment variable NOT_SET is not set: the routes of p are not used.',
     ]);
-    expect(said(file('credentials: { aws: { region: r } }'))).toEqual([]);
+    expect(problemLines(file('credentials: { aws: { region: r } }'))).toEqual([]);
   });
 
   it('of a signature name what they sign, and send it', () => {
     const hmac = (more: string) => file(`credentials: { hmac: { secret: env:SET, ${more} } }`);
     const sent = 'headers: { x-signature: "t=$timestamp,v1=$signature" }';
-    expect(said(hmac(`text: "$method\\n$path$$\\n$body_sha256", key_id: env:SET, ${sent}`))).toEqual([]);
-    expect(said(hmac('text: $body, query: { sig: $signature }'))).toEqual([]);
+    expect(problemLines(hmac(`text: "$method\\n$path$$\\n$body_sha256", key_id: env:SET, ${sent}`))).toEqual([]);
+    expect(problemLines(hmac('text: $body, query: { sig: $signature }'))).toEqual([]);
     expect(errorsIn(hmac('text: $body')).join()).toContain(
       'credentials.hmac: sends the signature nowhere: name $signature',
     );
@@ -253,7 +255,7 @@ describe('credentials in a configuration', () => {
     expect(errorsIn(file(`credentials: { hmac: { secret: plain, text: $body, ${sent} } }`)).join()).toContain(
       'hmac.secret: must be env:NAME or file:/path',
     );
-    expect(said(file(`credentials: { hmac: { secret: ▸env:NOT_SET, text: $body, ${sent} } }`))).toEqual([
+    expect(problemLines(file(`credentials: { hmac: { secret: ▸env:NOT_SET, text: $body, ${sent} } }`))).toEqual([
       expect.stringContaining('NOT_SET is not set: the routes of p are not used.'),
     ]);
   });

@@ -53,7 +53,7 @@ const base_paths: Record<string, string> = {
   ...Object.fromEntries(vendors.map(({ name }) => [name, basePathOf(name)])),
 };
 
-const picture = await sampleFile('image');
+const image = await sampleFile('image');
 const started = new Map<string, { imitation: Imitation; provider: Provider }>();
 const { current } = await openCatalog({ ...adapterFacts(adapters), secret: () => 'key' });
 const routes = [...current.models.values()].flatMap((model) =>
@@ -104,8 +104,7 @@ function linkOf(kind: string): string {
 }
 
 function dataOf(kind: string): string {
-  const [content_type, bytes] =
-    kind === 'audio' ? (['audio/wav', wav(0.1)] as const) : (['image/png', picture] as const);
+  const [content_type, bytes] = kind === 'audio' ? (['audio/wav', wav(0.1)] as const) : (['image/png', image] as const);
   return writeDataUrl({ content_type, bytes });
 }
 
@@ -120,9 +119,9 @@ describe('a route of the default catalogue', () => {
       const run = runOf({ kind: model.kind, model: upstream_model, input, options, output });
       const state = await runToEnd(provider, run);
       if (state.phase !== 'done') throw new Error(`the run is ${JSON.stringify(state)}`);
-      const made = state.files.map((file) => ('text' in file ? 'text' : model.kind));
-      expect(new Set(made)).toEqual(new Set(model.output_types));
-      expect(imitation.askedFor('other')).toEqual([]);
+      const kinds = state.files.map((file) => ('text' in file ? 'text' : model.kind));
+      expect(new Set(kinds)).toEqual(new Set(model.output_types));
+      expect(imitation.requestsFor('other')).toEqual([]);
       // Whoever names prices of tokens or credits wants to know what a call has cost.
       const has_prices = 'token_prices' in options || 'credit_price' in options;
       expect(!has_prices || state.upstream_cost !== undefined).toBe(true);

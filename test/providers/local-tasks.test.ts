@@ -139,7 +139,7 @@ describe('a task of a ComfyUI', () => {
     const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
     const task = await generate('inpaint', { prompt: 'Snow', image, mask: image });
     expect(task).toMatchObject({ status: 'succeeded', cost: { exact: '0.000000' } });
-    expect(comfy.askedFor('upload').length).toBeGreaterThan(0);
+    expect(comfy.requestsFor('upload').length).toBeGreaterThan(0);
   });
 
   it('waits for the one that is at work there, and starts after it', async () => {
@@ -180,7 +180,7 @@ describe('a task of a ComfyUI', () => {
   it('whose submit was cut off is looked up and goes on, once', async () => {
     // The machine takes it, and its answer is lost.
     comfy.instead('submit', 'cut');
-    const lost = comfy.nextAsked('submit').then(({ json }) => comfy.machine.submit(json));
+    const lost = comfy.nextRequest('submit').then(({ json }) => comfy.machine.submit(json));
     const task = await generate('portrait', { prompt: 'a' });
     await lost;
     expect(task).toMatchObject({ status: 'succeeded' });
@@ -205,22 +205,22 @@ describe('a task of a ComfyUI', () => {
     const task = await generate('hasty', { prompt: 'a' });
     comfy.machine.loses_files = false;
     expect(task).toMatchObject({ status: 'failed', output: [] });
-    expect(comfy.askedFor('file').length).toBeGreaterThan(1);
+    expect(comfy.requestsFor('file').length).toBeGreaterThan(1);
     expect(await balance()).toBe(before);
   });
 
   it('gets a file that is larger than what fits into one request, as it is', async () => {
-    const sound = wav(450, 44_100);
-    expect(sound.length).toBeGreaterThan(38_000_000);
+    const recording = wav(450, 44_100);
+    expect(recording.length).toBeGreaterThan(38_000_000);
     const form = new FormData();
-    form.append('file', new Blob([new Uint8Array(sound)]), 'voice.wav');
+    form.append('file', new Blob([new Uint8Array(recording)]), 'voice.wav');
     const headers = { authorization: `Bearer ${client.key}` };
     const uploaded = await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body: form });
     const { id } = (await uploaded.json()) as { id: string };
     const task = await generate('voice', { audio: id });
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'audio' }] });
     const [name] = [...comfy.machine.files.keys()].filter((path) => path.endsWith('.wav') && path.startsWith('input/'));
-    expect(comfy.machine.files.get(name ?? '')?.equals(sound)).toBe(true);
+    expect(comfy.machine.files.get(name ?? '')?.equals(recording)).toBe(true);
   });
 
   it('that the machine refuses for a value says which field it is', async () => {
@@ -245,7 +245,7 @@ describe('a task of a web UI', () => {
     let release = () => {};
     web_ui.holdUntil(new Promise((resolve) => (release = resolve)));
     const task = await generate('dreamshaper', { prompt: 'a' }, 0);
-    await web_ui.nextAsked('submit');
+    await web_ui.nextRequest('submit');
     const canceled = await cancel(task.id);
     expect(canceled.status, canceled.text).toBe(200);
     expect(canceled.json).toMatchObject({ status: 'failed', output: [], error: { type: 'canceled' } });

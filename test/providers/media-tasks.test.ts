@@ -126,7 +126,7 @@ describe('an image task', () => {
   it('edits the image in its input', async () => {
     const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
     expect(await generate('paint', { prompt: 'Snow', image })).toMatchObject({ status: 'succeeded' });
-    expect(upstreams.openai.askedFor('submit').at(-1)?.path).toBe('/v1/images/edits');
+    expect(upstreams.openai.requestsFor('submit').at(-1)?.path).toBe('/v1/images/edits');
   });
 
   it('that is blocked costs nothing and tries no other route', async () => {
@@ -138,15 +138,15 @@ describe('an image task', () => {
       const error = { type: 'content_policy_violation', message: 'Rejected by the safety system.' };
       expect(task).toMatchObject({ status: 'failed', error, cost: { exact: '0.000000' } });
     }
-    expect(upstreams.gemini.asked).toEqual([]);
+    expect(upstreams.gemini.requests).toEqual([]);
   });
 
   it('whose response is lost is not submitted again and costs nothing', async () => {
-    const before = upstreams.openai.asked.length;
+    const before = upstreams.openai.requests.length;
     upstreams.openai.instead('submit', 'cut');
     const task = await generate('paint', { prompt: 'Lost' });
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
-    expect([upstreams.openai.asked.length - before, upstreams.gemini.asked.length]).toEqual([1, 0]);
+    expect([upstreams.openai.requests.length - before, upstreams.gemini.requests.length]).toEqual([1, 0]);
   });
 
   it('goes to the next route when the first has no credit', async () => {
@@ -196,8 +196,8 @@ describe('a video task', () => {
     const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
     const task = await generate('film', { prompt: 'A wave', image });
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'video', duration: 1 }] });
-    const [asked] = upstreams.gemini.askedFor('file');
-    expect(asked?.headers['x-goog-api-key']).toBe('sk-upstream');
+    const [request] = upstreams.gemini.requestsFor('file');
+    expect(request?.headers['x-goog-api-key']).toBe('sk-upstream');
     expect(task.cost.exact).toBe('0.400000');
   });
 
@@ -220,7 +220,7 @@ describe('a video task of the Interactions API', () => {
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'video', duration: 1 }] });
     expect(task.cost.exact).toBe('0.070000');
     expect(await costsOf(task.id)).toEqual(['0.069624 USD']); // 20 × 1.5 + 10 × 9 + 5,792 × 12, by the million
-    expect(upstreams.interactions.askedFor('submit')).toHaveLength(1);
+    expect(upstreams.interactions.requestsFor('submit')).toHaveLength(1);
   });
 
   it('that is refused in words costs its caller nothing, and its cost is on record', async () => {
@@ -237,25 +237,25 @@ describe('a video task of the Interactions API', () => {
   });
 
   it('whose submit is lost is not submitted again', async () => {
-    const before = upstreams.interactions.askedFor('submit').length;
+    const before = upstreams.interactions.requestsFor('submit').length;
     upstreams.interactions.instead('submit', 'cut');
     const task = await generate('omni', { prompt: 'Lost' });
     expect(task).toMatchObject({ status: 'failed', error: { type: 'upstream_error' }, cost: { exact: '0.000000' } });
-    expect(upstreams.interactions.askedFor('submit').length - before).toBe(1);
+    expect(upstreams.interactions.requestsFor('submit').length - before).toBe(1);
   });
 
   it.each([
     ['in_progress', 409, 'succeeded'],
     ['queued', 200, 'failed'],
   ])('is cancelled while it is %s: %i', async (status, expected, end) => {
-    const before = upstreams.interactions.askedFor('cancel').length;
-    const polled = upstreams.interactions.nextAsked('poll');
+    const before = upstreams.interactions.requestsFor('cancel').length;
+    const polled = upstreams.interactions.nextRequest('poll');
     upstreams.interactions.instead('poll', ...Array.from({ length: 4 }, () => interaction('x', status)));
     const created = await client.call('POST', '/v1/generate', { model: 'omni', input: { prompt: 'A wave' } });
     await polled;
     const canceled = await client.call('POST', `/v1/tasks/${created.json.id}/cancel`);
     expect(canceled.status, canceled.text).toBe(expected);
-    expect(upstreams.interactions.askedFor('cancel').length - before).toBe(status === 'queued' ? 1 : 0);
+    expect(upstreams.interactions.requestsFor('cancel').length - before).toBe(status === 'queued' ? 1 : 0);
     await expect
       .poll(async () => (await client.call('GET', `/v1/tasks/${created.json.id}`)).json.status, {
         timeout: 30_000,

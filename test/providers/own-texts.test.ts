@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { mediaModel, optional_prompt } from '../helpers/catalog.ts';
-import { errorsIn, said } from '../catalog/said.ts';
+import { errorsIn, problemLines } from '../catalog/problem-lines.ts';
 
 /** The part of a request that an upstream keeps. */
 type Seen = Pick<IncomingMessage, 'url' | 'headers'>;
@@ -95,10 +95,10 @@ describe('headers and a query of a provider', () => {
   const file = (more: string) => `version: 1\nproviders:\n  p: { adapter: mock, ${more} }\nmodels: []\n`;
 
   it('may be secrets; one that is not there makes the provider unusable', () => {
-    expect(said(file('headers: { X-Key: ▸env:NOT_SET }'))).toEqual([
+    expect(problemLines(file('headers: { X-Key: ▸env:NOT_SET }'))).toEqual([
       'warning: ▸providers.p.headers.X-Key: the environment variable NOT_SET is not set: the routes of p are not used.',
     ]);
-    expect(said(file('headers: { X-Key: env:SET }, query: { v: "1" }'))).toEqual([]);
+    expect(problemLines(file('headers: { X-Key: env:SET }, query: { v: "1" }'))).toEqual([]);
   });
 
   it.each([

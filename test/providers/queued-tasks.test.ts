@@ -51,7 +51,7 @@ const minimax_route = `
         ${often}
         input: { prompt: $input.prompt, first_frame_image: $input.image, duration: $input.duration }`;
 
-const film = (id: string, routes: string) => `
+const videoModel = (id: string, routes: string) => `
   - id: ${id}
     kind: video
     ${schema}
@@ -70,8 +70,8 @@ providers:${names
   ${name}: { adapter: ${name}, base_url: "${base_url}", api_key: env:TEST_QUEUED_KEY, allow_private: true }`;
   })
   .join('')}
-models: ${film('kling', kling_route)} ${film('runway', runway_route)} ${film('luma', luma_route)} ${film('minimax', minimax_route)}
-  ${film('any', kling_route + runway_route + luma_route + minimax_route)}
+models: ${videoModel('kling', kling_route)} ${videoModel('runway', runway_route)} ${videoModel('luma', luma_route)} ${videoModel('minimax', minimax_route)}
+  ${videoModel('any', kling_route + runway_route + luma_route + minimax_route)}
   - id: picture
     kind: image
     ${schema}
@@ -102,7 +102,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await service.app.db.query('delete from route_health');
-  for (const name of names) upstreams[name].asked.length = 0;
+  for (const name of names) upstreams[name].requests.length = 0;
 });
 afterAll(async () => {
   await expectExactBooks(service.app);
@@ -125,10 +125,10 @@ async function attemptsOf(task: string): Promise<[string, string | null][]> {
   return rows.map(({ state, upstream_cost }) => [state, upstream_cost]);
 }
 
-const submitsOf = (name: Name) => upstreams[name].askedFor('submit');
+const submitsOf = (name: Name) => upstreams[name].requestsFor('submit');
 
 describe('a task of a queued provider', () => {
-  const made: [string, string, string | null][] = [
+  const runs: [string, string, string | null][] = [
     ['picture', 'image', '0.045 USD'], // 4.5 credits
     ['runway', 'video', '0.6 USD'], // 60 credits
     ['luma', 'video', null], // tells nothing
@@ -136,7 +136,7 @@ describe('a task of a queued provider', () => {
     ['minimax', 'video', null],
     ['speech', 'audio', null],
   ];
-  it.each(made)('is stored, measured and charged: %s', async (model, type, cost) => {
+  it.each(runs)('is stored, measured and charged: %s', async (model, type, cost) => {
     const task = await generate(model);
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type }] });
     const price = { image: '0.060000', audio: '0.002600', video: '0.200000' }[type]; // 26 characters were counted
@@ -216,10 +216,10 @@ describe('a blocked task costs nothing, and no other route is tried', () => {
 describe('a submit whose response is lost', () => {
   it('is searched for when the provider accepts our own name for the run', async () => {
     upstreams.kling.instead('submit', 'cut');
-    const found = { task_id: '926484082518392851', task_status: 'processing' };
-    upstreams.kling.instead('poll', { json: { code: 0, data: found } });
+    const answer = { task_id: '926484082518392851', task_status: 'processing' };
+    upstreams.kling.instead('poll', { json: { code: 0, data: answer } });
     const done = {
-      ...found,
+      ...answer,
       task_status: 'succeed',
       task_result: { videos: [{ url: `${upstreams.kling.url}/kcdn/video` }] },
     };
@@ -227,7 +227,7 @@ describe('a submit whose response is lost', () => {
     const task = await generate('any');
     expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'video' }] });
     expect(names.map((name) => submitsOf(name).length)).toEqual([0, 0, 0, 1, 0]);
-    expect(upstreams.kling.askedFor('poll')[0]?.path).toBe(`/v1/videos/text2video/${task.id}-kling-v2-6`);
+    expect(upstreams.kling.requestsFor('poll')[0]?.path).toBe(`/v1/videos/text2video/${task.id}-kling-v2-6`);
   });
 
   it('is neither repeated nor sent elsewhere when it cannot be found', async () => {
@@ -246,7 +246,7 @@ describe('a cancel', () => {
       ...Array.from({ length: 100 }, () => ({ json: { id: 'a', status: 'THROTTLED' } })),
     );
     const created = await client.call('POST', '/v1/generate', { model: 'runway', input: { prompt: 'A bay' } });
-    await upstreams.runway.nextAsked('poll');
+    await upstreams.runway.nextRequest('poll');
     const cancelled = await client.call('POST', `/v1/tasks/${created.json.id}/cancel`, {});
     expect(cancelled.status, cancelled.text).toBe(200);
     expect(cancelled.json).toMatchObject({
@@ -254,6 +254,6 @@ describe('a cancel', () => {
       error: { type: 'canceled' },
       cost: { exact: '0.000000' },
     });
-    expect(upstreams.runway.askedFor('cancel').map(({ method }) => method)).toEqual(['DELETE']);
+    expect(upstreams.runway.requestsFor('cancel').map(({ method }) => method)).toEqual(['DELETE']);
   });
 });

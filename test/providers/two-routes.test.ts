@@ -12,7 +12,7 @@ import {
   rate,
   type PhaseResult,
   type Stage,
-  type Told,
+  type TaskResult,
 } from './two-routes/stage.ts';
 import { depth } from '../helpers/depth.ts';
 
@@ -25,7 +25,7 @@ const tasks = Number(process.env['TWO_ROUTES_TASKS'] ?? depth(100, 300));
 
 let stage: Stage;
 const results: PhaseResult[] = [];
-let told: Told[] = [];
+let task_results: TaskResult[] = [];
 let months: string[] = [];
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
     const place = (index: number) => Math.round((tasks * index) / stage.phases.length);
     results.push(await playPhase(stage, phase, place(i), place(i + 1), lasting));
   }
-  told = results.flatMap((result) => result.told);
+  task_results = results.flatMap((result) => result.results);
   months = [...new Set([begun_at, new Date()].map((at) => `${at.toISOString().slice(0, 7)}-01`))];
 }, 3_000_000);
 afterAll(async () => {
@@ -43,10 +43,11 @@ afterAll(async () => {
 }, 300_000);
 
 it('no caller sees a failure that the other route could have prevented', () => {
-  const wanted = ({ prompt }: Told) => (prompt.startsWith(flagged_prompt) ? 'content_policy_violation' : 'succeeded');
-  const seen = ({ task }: Told) => (task.status === 'failed' ? (task.error?.type ?? '') : task.status);
-  expect(told.filter((each) => each.status !== 202 || seen(each) !== wanted(each))).toEqual([]);
-  expect(told).toHaveLength(tasks);
+  const expectedEnd = ({ prompt }: TaskResult) =>
+    prompt.startsWith(flagged_prompt) ? 'content_policy_violation' : 'succeeded';
+  const seen = ({ task }: TaskResult) => (task.status === 'failed' ? (task.error?.type ?? '') : task.status);
+  expect(task_results.filter((each) => each.status !== 202 || seen(each) !== expectedEnd(each))).toEqual([]);
+  expect(task_results).toHaveLength(tasks);
   for (const { phase, failures } of results) {
     expect({ phase, met: phase.way === 'refused' || failures > 0 }).toEqual({ phase, met: true });
   }
@@ -57,10 +58,10 @@ it('no task runs twice or is submitted twice to one provider, by the journals an
   for (const name of ['a', 'b'] as const) {
     const site = stage[name];
     const own = attempts.filter(({ route }) => route.endsWith(`#${name}`));
-    const known = own.filter(({ run_ref }) => run_ref !== null);
+    const accepted = own.filter(({ run_ref }) => run_ref !== null);
     const ids = [...site.runs.keys()];
-    expect(known).toHaveLength(ids.length);
-    const refs = known.map(({ run_ref }) => run_ref).join('\n');
+    expect(accepted).toHaveLength(ids.length);
+    const refs = accepted.map(({ run_ref }) => run_ref).join('\n');
     expect(ids.filter((id) => !refs.includes(id))).toEqual([]);
     expect([...site.submits].filter(([, count]) => count !== 1)).toEqual([]);
     const refused = own.filter(({ reason }) => reason === 'unreachable');
@@ -82,10 +83,10 @@ it('upstream cost and margin are in the ledger to the millionth', async () => {
   for (const by of ['model', 'provider', 'account', 'day'] as const) {
     expect(total(await margins(by))).toEqual(total(expected));
   }
-  const [kept] = await stage.service.app.db.query<{ cost: Money }>(
+  const [row] = await stage.service.app.db.query<{ cost: Money }>(
     `select sum(upstream_amount)::bigint as cost from attempts`,
   );
-  expect(kept?.cost).toBe(total(expected).upstream_cost);
+  expect(row?.cost).toBe(total(expected).upstream_cost);
 });
 
 it('the books are exact after all calls, and no hold is open', async () => {
@@ -94,7 +95,9 @@ it('the books are exact after all calls, and no hold is open', async () => {
   expect(left).toEqual([]);
   for (const [currency, client] of Object.entries(stage.clients)) {
     const { json } = await client.call('GET', '/v1/balance');
-    const charged = told.filter((each) => each.currency === currency && !each.prompt.startsWith(flagged_prompt)).length;
+    const charged = task_results.filter(
+      (each) => each.currency === currency && !each.prompt.startsWith(flagged_prompt),
+    ).length;
     expect(parseMoney(json.held.exact)).toBe(0n);
     expect(parseMoney(json.balance.exact)).toBe(
       (parseMoney(String(tasks)) ?? 0n) - BigInt(charged) * priceIn(currency),
@@ -130,7 +133,7 @@ function priceIn(currency: string): Money {
 
 /** From the journals of the providers and what callers were told, without the ledger. */
 function expectedRows(): Sums[] {
-  const currency_of = new Map(told.map(({ prompt, currency }) => [prompt, currency]));
+  const currency_of = new Map(task_results.map(({ prompt, currency }) => [prompt, currency]));
   const rows: Sums[] = [];
   for (const name of ['a', 'b'] as const) {
     for (const currency of ['EUR', 'USD']) {
@@ -171,7 +174,7 @@ function total(rows: readonly Sums[]) {
 }
 
 async function report(): Promise<string> {
-  const lines = results.map(({ phase, told: of_phase, failures, seconds }) => {
+  const lines = results.map(({ phase, results: of_phase, failures, seconds }) => {
     const by_other =
       of_phase.length -
       [...stage[phase.failing].runs.values()].filter(

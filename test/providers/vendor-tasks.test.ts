@@ -39,15 +39,15 @@ afterAll(async () => {
   for (const upstream of upstreams.values()) await upstream.stop();
 });
 
-const picture = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
-const sound = writeDataUrl({ content_type: 'audio/wav', bytes: wav(1) });
+const image = writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
+const audio = writeDataUrl({ content_type: 'audio/wav', bytes: wav(1) });
 
 /** The vendor's input with files that can be measured. */
 function inputOf({ input }: Vendor): object {
   return {
     ...input,
-    ...('image' in input && { image: picture }),
-    ...('audio' in input && { audio: sound }),
+    ...('image' in input && { image }),
+    ...('audio' in input && { audio }),
   };
 }
 
@@ -112,7 +112,7 @@ describe('a task of a preset', () => {
       const task = await create(vendor);
       expect(task).toMatchObject({ status: 'succeeded', cost: { exact: costs[vendor.model] } });
       expect(task.output.length).toBeGreaterThan(0);
-      expect(upstreamOf(vendor).askedFor('other')).toEqual([]);
+      expect(upstreamOf(vendor).requestsFor('other')).toEqual([]);
     });
   });
 
@@ -139,10 +139,10 @@ describe('a task of a preset', () => {
 
   it('waits where the provider is full, as Retry-After says, and succeeds', async () => {
     await withEach(vendors, async (vendor) => {
-      const before = upstreamOf(vendor).askedFor('submit').length;
+      const before = upstreamOf(vendor).requestsFor('submit').length;
       upstreamOf(vendor).instead('submit', { status: 429, headers: { 'retry-after': '1' }, json: {} });
       expect(await create(vendor)).toMatchObject({ status: 'succeeded' });
-      expect(upstreamOf(vendor).askedFor('submit').length - before).toBe(2);
+      expect(upstreamOf(vendor).requestsFor('submit').length - before).toBe(2);
     });
   });
 
@@ -159,13 +159,13 @@ describe('a task of a preset', () => {
     await withEach(stoppable, async (vendor) => {
       const upstream = upstreamOf(vendor);
       upstream.instead('poll', ...Array.from({ length: 100 }, () => vendor.queued ?? {}));
-      const polled = upstream.nextAsked('poll');
+      const polled = upstream.nextRequest('poll');
       const { id } = await create(vendor, 0);
       await polled;
       const cancelled = await client.call('POST', `/v1/tasks/${id}/cancel`, {});
       expect(cancelled.status, cancelled.text).toBe(200);
       expect(cancelled.json).toMatchObject({ error: { type: 'canceled' }, cost: { exact: '0.000000' } });
-      expect(upstream.askedFor('cancel').length).toBeGreaterThan(0);
+      expect(upstream.requestsFor('cancel').length).toBeGreaterThan(0);
     });
   });
 });

@@ -59,9 +59,9 @@ export function runOfVendor({
 
 type RunParts = Pick<RunRequest, 'options' | 'output'>;
 
-const film = { prompt: 'A quiet bay', aspect_ratio: '16:9', resolution: '720p', duration: 5 };
-const picture = 'data:image/png;base64,iVBORw0KGgo=';
-const sound = 'data:audio/wav;base64,UklGRiQAAABXQVZF';
+const video = { prompt: 'A quiet bay', aspect_ratio: '16:9', resolution: '720p', duration: 5 };
+const image = 'data:image/png;base64,iVBORw0KGgo=';
+const audio = 'data:audio/wav;base64,UklGRiQAAABXQVZF';
 const voice = 'e07c00bc-4134-4eae-9ea4-1a55fb45746b';
 const wan = (task_status: string, more: object = {}): Reply => ({
   json: { output: { task_id: 'x', task_status, ...more } },
@@ -95,7 +95,7 @@ export const vendors: readonly Vendor[] = [
     imitate: startIdeogram,
     input: {
       prompt: 'A quiet bay',
-      image: picture,
+      image,
       weight: 50,
       aspect_ratio: '16:9',
       speed: 'default',
@@ -121,7 +121,7 @@ export const vendors: readonly Vendor[] = [
     title: 'xAI (video)',
     model: 'xai/grok-imagine-video/image-to-video',
     imitate: startXaiVideo,
-    input: { prompt: 'A quiet bay', resolution: '720p', duration: 5, image: picture },
+    input: { prompt: 'A quiet bay', resolution: '720p', duration: 5, image },
     moderated: { status: 400, json: { code: 'invalid-argument', error: 'Blocked by content moderation' } },
     moderated_later: {
       json: { status: 'done', video: { url: '', duration: 0, respect_moderation: false }, model: 'x' },
@@ -137,7 +137,7 @@ export const vendors: readonly Vendor[] = [
     title: 'Wan (DashScope)',
     model: 'alibaba/wan-2.7',
     imitate: startWan,
-    input: film,
+    input: video,
     moderated: {
       status: 400,
       json: { code: 'DataInspectionFailed', message: 'Input data may contain inappropriate content.' },
@@ -158,7 +158,7 @@ export const vendors: readonly Vendor[] = [
     title: 'Seedance (BytePlus)',
     model: 'bytedance/seedance-1.5-pro',
     imitate: startSeedance,
-    input: { ...film, sound: true },
+    input: { ...video, sound: true },
     moderated: {
       status: 400,
       json: {
@@ -187,7 +187,7 @@ export const vendors: readonly Vendor[] = [
     title: 'AssemblyAI',
     model: 'assemblyai/universal-2',
     imitate: startAssemblyai,
-    input: { audio: sound, language: 'en' },
+    input: { audio, language: 'en' },
     moderated: { status: 400, json: { error: 'The content violates the usage policy' } },
     no_credit: { status: 402, json: { error: 'Your current account balance is negative.' } },
     fails: { json: { status: 'error', error: 'Transcoding failed. File does not appear to contain audio.' } },
@@ -200,7 +200,7 @@ export const vendors: readonly Vendor[] = [
     title: 'Deepgram',
     model: 'deepgram/nova-3',
     imitate: startDeepgram,
-    input: { audio: sound },
+    input: { audio },
     synchronous: true,
     no_credit: {
       status: 402,
@@ -233,7 +233,7 @@ export const vendors: readonly Vendor[] = [
     title: 'Cartesia voice changer',
     model: 'cartesia/voice-changer',
     imitate: startCartesia,
-    input: { audio: sound, voice },
+    input: { audio, voice },
     synchronous: true,
     no_credit: no_credit_at_cartesia,
   },

@@ -8,21 +8,21 @@ type Row = Record<string, unknown>;
 
 let database: TestDatabase;
 let engine: Engine;
-let boss: PgBoss;
+let pgboss: PgBoss;
 
 beforeAll(async () => {
   database = await testDatabase();
   engine = await testEngine(database.db, ['sent', 'many', 'rolled-back', 'timed', 'keys']);
-  boss = new PgBoss({
+  pgboss = new PgBoss({
     db: { executeSql: (text, values) => database.db.pool.query(text, values) },
     supervise: false,
     schedule: false,
   });
-  await boss.start();
+  await pgboss.start();
 });
 
 afterAll(async () => {
-  await boss.stop({ graceful: false, close: false });
+  await pgboss.stop({ graceful: false, close: false });
   await engine.stop();
   await database.drop();
 });
@@ -45,7 +45,7 @@ describe('a sent job', () => {
     // In one transaction, so that both see the same now().
     const [mine, its] = await database.db.tx(async (tx) => {
       const db = { executeSql: async (text: string, values?: unknown[]) => ({ rows: await tx.query(text, values) }) };
-      return [await engine.send(tx, 'sent', data, ours), await boss.send('sent', data, { ...theirs, db })];
+      return [await engine.send(tx, 'sent', data, ours), await pgboss.send('sent', data, { ...theirs, db })];
     });
     const { id: my_id, ...my_row } = await rowOf(mine);
     const { id: its_id, ...its_row } = await rowOf(its);
@@ -64,7 +64,7 @@ describe('a sent job', () => {
       await tx.query('select engine_send_many($1, $2::jsonb[], $3)', ['many', all, keys]);
       const sent = await tx.query<Row>(`select * from pgboss.job where name = 'many' order by singleton_key`);
       for (const key of keys) {
-        const id = await boss.send('many', dataOf(key), { singletonKey: key, db });
+        const id = await pgboss.send('many', dataOf(key), { singletonKey: key, db });
         its.push(...(await tx.query<Row>('select * from pgboss.job where id = $1', [id])));
       }
       return sent;

@@ -14,8 +14,8 @@ type Fetch = (count: number) => Promise<Claim[]>;
 /** Slots over a queue in memory; `settled` is what the database would have been told. */
 function slotsOver(fetch: Fetch, slots: number, handler: Handler) {
   const settled: [string, Settlement['fate']][] = [];
-  const complaints: string[] = [];
-  const note = (_details: object, message: string) => void complaints.push(message);
+  const problems: string[] = [];
+  const note = (_details: object, message: string) => void problems.push(message);
   const over = new Slots({
     queue: 'q',
     slots,
@@ -24,13 +24,13 @@ function slotsOver(fetch: Fetch, slots: number, handler: Handler) {
     settle: async (_queue, { id }, { fate }) => void settled.push([id, fate]),
     throttled_log: new ThrottledLog({ warn: note, error: note }),
   });
-  return { slots: over, settled, complaints };
+  return { slots: over, settled, problems };
 }
 
 /** Hands out `waiting` a millisecond later, and notes how many were asked for. */
-function fetchFrom(waiting: Claim[], asked: number[] = []): Fetch {
+function fetchFrom(waiting: Claim[], counts: number[] = []): Fetch {
   return async (count) => {
-    asked.push(count);
+    counts.push(count);
     await sleep(1);
     return waiting.splice(0, count);
   };
@@ -40,14 +40,14 @@ const done: Handler = async () => 'done';
 
 describe('the slots of a queue', () => {
   it('request as many jobs as are free, again while there may be more, and then no more', async () => {
-    const asked: number[] = [];
-    const { slots, settled } = slotsOver(fetchFrom([claim('a'), claim('b'), claim('c')], asked), 2, done);
+    const counts: number[] = [];
+    const { slots, settled } = slotsOver(fetchFrom([claim('a'), claim('b'), claim('c')], counts), 2, done);
     slots.wake();
     await expect.poll(() => settled.map(([id]) => id)).toEqual(['a', 'b', 'c']);
     await slots.idle();
     await sleep(20);
-    expect(asked[0]).toBe(2);
-    expect(asked.length).toBeLessThanOrEqual(3);
+    expect(counts[0]).toBe(2);
+    expect(counts.length).toBeLessThanOrEqual(3);
   });
 
   it('do not lose a wake that comes during a fetch', async () => {
@@ -62,7 +62,7 @@ describe('the slots of a queue', () => {
   it('drop a job when the database was silent for a heartbeat, and report nothing of its outcome', async () => {
     const aborted: unknown[] = [];
     const looked = Promise.withResolvers<void>();
-    const { slots, settled, complaints } = slotsOver(
+    const { slots, settled, problems } = slotsOver(
       fetchFrom([claim('silent', 20), claim('fresh', 60)]),
       2,
       async (job) => {
@@ -83,7 +83,7 @@ describe('the slots of a queue', () => {
     await slots.idle();
     expect(aborted).toEqual(['silent']);
     expect(settled).toEqual([['fresh', 'done']]);
-    expect(complaints).toEqual(['engine: a job of q was lost']);
+    expect(problems).toEqual(['engine: a job of q was lost']);
   });
 
   it('log a fetch that fails, and fetch again at the next wake', async () => {
@@ -93,9 +93,9 @@ describe('the slots of a queue', () => {
       if (broken) throw new Error('no database');
       return healthy(count);
     };
-    const { slots, settled, complaints } = slotsOver(fetch, 1, done);
+    const { slots, settled, problems } = slotsOver(fetch, 1, done);
     slots.wake();
-    await expect.poll(() => complaints).toEqual(['engine: jobs of q cannot be fetched']);
+    await expect.poll(() => problems).toEqual(['engine: jobs of q cannot be fetched']);
     broken = false;
     slots.wake();
     await expect.poll(() => settled[0]).toEqual(['a', 'done']);

@@ -181,14 +181,14 @@ describe.concurrent('a worker', () => {
     engine.work('put-back', { slots: 1, handler });
     await engine.send(database.db, 'put-back', {}, { key: 'k' });
     engine.wake('put-back');
-    const putBack = () =>
+    const deferJob = () =>
       database.db.query(
         `select output ->> 'message' as reason, id <> $1::uuid as renamed from pgboss.job
           where name = 'put-back' and start_after > now() + interval '1 minute'`,
         [runs[3]?.id],
       );
-    await until('it is deferred', 15_000, async () => runs.length === 4 && (await putBack()).length === 1);
-    expect(await putBack()).toEqual([{ reason: 'fails', renamed: true }]);
+    await until('it is deferred', 15_000, async () => runs.length === 4 && (await deferJob()).length === 1);
+    expect(await deferJob()).toEqual([{ reason: 'fails', renamed: true }]);
     await engine.stop();
     const next = await testEngine(database.db, ['put-back']);
     next.work('put-back', { slots: 1, handler });

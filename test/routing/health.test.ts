@@ -178,9 +178,9 @@ describe('the health of a route', () => {
     [Number.NaN, 10_000],
     [-5, 10_000],
   ])('has its circuit opened by a refusal that asks for %s ms at once for %s ms', async (asked_ms, pause_ms) => {
-    const wanted = { ...refused, pause_ms: asked_ms };
-    if (asked_ms > 0) await here.failed('b', 'one', wanted);
-    else for (let i = 0; i < 5; i++) await here.failed('b', 'one', wanted);
+    const failure = { ...refused, pause_ms: asked_ms };
+    if (asked_ms > 0) await here.failed('b', 'one', failure);
+    else for (let i = 0; i < 5; i++) await here.failed('b', 'one', failure);
     elapse(1_001);
     expect(await there.admit(['b'], 'one')).toMatchObject({ admitted: false, retry_after_ms: pause_ms });
   });

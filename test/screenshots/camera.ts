@@ -102,8 +102,8 @@ const media_at_rest = `Promise.all([
 
 /** The window becomes as high as the page, so that what stands fixed in it is as high, too. */
 async function stretch(page: Page, { width, height, height_max }: (typeof looks)[Look]): Promise<void> {
-  const wanted = await page.evaluate<number>('document.documentElement.scrollHeight');
-  await page.setViewportSize({ width, height: Math.min(Math.max(wanted, height), height_max) });
+  const height_px = await page.evaluate<number>('document.documentElement.scrollHeight');
+  await page.setViewportSize({ width, height: Math.min(Math.max(height_px, height), height_max) });
   await page.evaluate('window.scrollTo(0, 0)');
 }
 

@@ -64,13 +64,13 @@ async function main(): Promise<void> {
 
 /** Chromium crashes now and then after a hundred pages; then there is another one. */
 function keepBrowser(args: string[]) {
-  let kept: Awaited<ReturnType<typeof launchBrowser>> | undefined;
-  const close = async () => void (await kept?.close());
+  let launched: Awaited<ReturnType<typeof launchBrowser>> | undefined;
+  const close = async () => void (await launched?.close());
   const get = async (): Promise<Browser> => {
-    if (kept?.browser.isConnected()) return kept.browser;
+    if (launched?.browser.isConnected()) return launched.browser;
     await close();
-    kept = await launchBrowser(args);
-    return kept.browser;
+    launched = await launchBrowser(args);
+    return launched.browser;
   };
   return { get, close };
 }
@@ -78,10 +78,10 @@ function keepBrowser(args: string[]) {
 async function takeAll(camera: Camera): Promise<void> {
   const { world } = camera;
   const all = [...fullShots(world), ...momentShots(world), ...stateShots(world)];
-  const wanted = all.filter(
+  const selected = all.filter(
     ({ name }) => positionals.length === 0 || positionals.some((word) => name.startsWith(word)),
   );
-  const jobs = wanted.flatMap((shot) => looksOf(shot).map((look) => ({ shot, look })));
+  const jobs = selected.flatMap((shot) => looksOf(shot).map((look) => ({ shot, look })));
   const first_ones = jobs.filter(({ shot }) => !shot.last);
   const last_ones = jobs.filter(({ shot }) => shot.last);
   let done = 0;

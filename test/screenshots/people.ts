@@ -1,4 +1,4 @@
-import { makeLoginLink } from '../../src/accounts/login-links.ts';
+import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
 import type { Role } from '../../src/accounts/roles.ts';
 import type { TestApp } from '../helpers/app.ts';

@@ -14,7 +14,11 @@ export const scenes = [
   'A quiet library with a cat on the ladder',
 ] as const;
 
-export const films = ['Waves on a beach', 'Clouds above a valley, time lapse', 'A train crosses a viaduct'] as const;
+export const video_prompts = [
+  'Waves on a beach',
+  'Clouds above a valley, time lapse',
+  'A train crosses a viaduct',
+] as const;
 
 export const melodies = ['A lullaby in three-four time', 'A short fanfare'] as const;
 

@@ -11,7 +11,7 @@ const now = () => stopped_ms ?? RealDate.now() + shift_ms;
 export function setTime(at: string | number): void {
   shift_ms = new RealDate(at).getTime() - RealDate.now();
   globalThis.Date = new Proxy(RealDate, {
-    construct: (real, given, target) => Reflect.construct(real, given.length === 0 ? [now()] : given, target),
+    construct: (real, args, target) => Reflect.construct(real, args.length === 0 ? [now()] : args, target),
     get: (real, name) => (name === 'now' ? now : Reflect.get(real, name)),
   });
 }

@@ -11,15 +11,15 @@ export type Work = {
   /** All of them, two at a time. */
   together(calls: (() => Promise<unknown>)[]): Promise<void>;
   /** Returns the number of calls so far. */
-  made(): number;
+  count(): number;
 };
 
 const at_once = 2;
 
 export function makeWork(url: string): Work {
-  let made = 0;
+  let count = 0;
   const post = async (key: string, path: string, body: unknown) => {
-    made++;
+    count++;
     const response = await fetch(url + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -49,7 +49,7 @@ export function makeWork(url: string): Work {
       };
       await Promise.all(Array.from({ length: at_once }, work));
     },
-    made: () => made,
+    count: () => count,
   };
 }
 

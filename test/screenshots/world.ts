@@ -5,7 +5,7 @@ import { addUpUsage } from '../../src/money/usage.ts';
 import type { TestApp } from '../helpers/app.ts';
 import type { Receiver } from '../helpers/receiver.ts';
 import { comeByLink, inviteTo, joinAs, ownerBy, type Person } from './people.ts';
-import { films, melodies, questions, scenes } from './prompts.ts';
+import { video_prompts, melodies, questions, scenes } from './prompts.ts';
 import { settingsYaml } from './settings.ts';
 import { setTime, stopTime } from './time.ts';
 import { makeWork, type Work } from './work.ts';
@@ -25,7 +25,7 @@ export type World = {
   /** Ids of people. */
   who: { owner: string; operator: string; newcomer: string; viewer: string };
   accounts: { main: string; long: string };
-  tasks: { picture: string; film: string; sound: string; failed: string; moved: string; running: string };
+  tasks: { poster: string; clip_task: string; melody: string; failed: string; moved: string; running: string };
   chat: string;
   deliveries: { delivered: string; failing: string };
   invitation: string;
@@ -73,7 +73,7 @@ export async function makeWorld(service: TestApp, receiver: Receiver, say: Say):
     const date = new Date(day).toISOString().slice(0, 10);
     await runTheHouse(service, { ada, owner: team.owner }, { main, long }, date);
     await workThrough(work, day, { ...keys, others }, hooksOf(receiver));
-    say(`${date}: ${work.made()} calls`);
+    say(`${date}: ${work.count()} calls`);
   }
   const newcomer = await openAccount(ada, 'Fresh Start', 'USD', '5.00');
   const mona = await ownerBy(service, newcomer, { name: 'Mona', email: 'mona@fresh.example' });
@@ -140,7 +140,7 @@ async function workThrough(work: Work, day: number, keys: Keys, receiver_url: st
   setTime(day + 13 * hour_ms + (number % 7) * 420_000);
   if (number % 4 === 0) {
     await work.run(keys.batch, 'studio/clip-with-a-remarkably-long-name-2.1-preview', {
-      prompt: pick(films),
+      prompt: pick(video_prompts),
       duration: 2,
     });
   }
@@ -200,19 +200,19 @@ async function lastThings(service: TestApp, work: Work, keys: Omit<Keys, 'others
   await service.configure(settingsYaml('10s, 3h, 6h, 12h, 24h'));
   setTime('2026-11-20T14:24:00Z');
   const clip = 'studio/clip-with-a-remarkably-long-name-2.1-preview';
-  const film = await work.run(keys.batch, clip, { prompt: films[0], duration: 4 }, hook);
-  const sound = await work.run(keys.website, 'sandbox/audio', { prompt: melodies[0], duration: 4 }, hook);
+  const clip_task = await work.run(keys.batch, clip, { prompt: video_prompts[0], duration: 4 }, hook);
+  const melody = await work.run(keys.website, 'sandbox/audio', { prompt: melodies[0], duration: 4 }, hook);
   const moved = await work.run(keys.website, 'sandbox/failover', { prompt: scenes[7], width: 512, height: 512 }, hook);
   const failed = await work.run(keys.website, 'sandbox/image', { prompt: `${scenes[5]} [[fail]]` }, lost);
   setTime('2026-11-20T14:29:00Z');
-  const picture = await work.run(keys.website, 'studio/poster', { prompt: scenes[2], count: 2 }, hook);
+  const poster = await work.run(keys.website, 'studio/poster', { prompt: scenes[2], count: 2 }, hook);
   const chat = await work.chat(keys.website, 'studio/assistant', `${questions[0]} [[tokens 420]]`);
   for (const status of [429, 500]) await work.chat(keys.website, 'sandbox/chat', `${questions[4]} [[error ${status}]]`);
   setTime('2026-11-20T14:31:00Z');
-  const running = await work.begin(keys.batch, clip, { prompt: `${films[1]} [[delay 20m]]`, duration: 6 });
+  const running = await work.begin(keys.batch, clip, { prompt: `${video_prompts[1]} [[delay 20m]]`, duration: 6 });
   await work.begin(keys.website, 'sandbox/image', { prompt: `${scenes[8]} [[delay 20m]]` });
   await receiver.nth('/lost', 8);
-  return { tasks: { picture, film, sound, failed, moved, running, dropped }, chat };
+  return { tasks: { poster, clip_task, melody, failed, moved, running, dropped }, chat };
 }
 
 type Deliveries = { data: { id: string; url: string; state: string }[] };

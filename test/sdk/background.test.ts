@@ -77,9 +77,9 @@ test.each([
   ['acme/ant', 'claude-x', messagesStream(['Hello', ' there'])],
 ] as const)(
   'a stream in the background from %s has its events in order, and is resumed at any of them',
-  async (asked, upstream_model, script) => {
+  async (request, upstream_model, script) => {
     stage.upstream.script(upstream_model, { stream: [...script] });
-    const stream = await client.responses.create({ model: asked, input: 'Hi', background: true, stream: true });
+    const stream = await client.responses.create({ model: request, input: 'Hi', background: true, stream: true });
     const events: OpenAI.Responses.ResponseStreamEvent[] = [];
     for await (const one of stream) events.push(one);
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));

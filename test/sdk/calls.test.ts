@@ -27,7 +27,7 @@ const text = {
   messages: message('Grüße 😀'),
   gemini: generated([{ text: 'Grüße 😀' }]),
 };
-const seal = 'c2VhbA+/==';
+const thought_signature = 'c2VhbA+/==';
 const tools = {
   completions: {
     ...completion(''),
@@ -53,7 +53,7 @@ const tools = {
   gemini: generated(
     calls.map(({ id, name, input }, index) => ({
       functionCall: { id, name, args: input },
-      ...(index === 0 && { thoughtSignature: seal }),
+      ...(index === 0 && { thoughtSignature: thought_signature }),
     })),
   ),
 };
@@ -84,14 +84,14 @@ const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 type Upstream = 'completions' | 'messages' | 'gemini';
 
 /** Returns the results of tools in the upstream's request, by the ids of their calls, whatever the style. */
-function resultsAsked(upstream: Upstream): unknown {
+function resultRequests(upstream: Upstream): unknown {
   if (upstream === 'gemini') {
-    const results = geminiAsked()
+    const results = geminiTurns()
       .at(-1)
       ?.parts.map(({ functionResponse }) => functionResponse);
     return results?.map((result) => [result?.id, result?.response.output]);
   }
-  const messages = sdk.upstream.asked.at(-1)?.body['messages'] as Asked[];
+  const messages = sdk.upstream.requests.at(-1)?.body['messages'] as SentMessage[];
   const of_tools = messages.filter(({ role }) => role === 'tool');
   if (upstream === 'completions') return of_tools.map((each) => [each.tool_call_id, plain(each.content)]);
   const last = messages.at(-1)?.content;
@@ -100,15 +100,15 @@ function resultsAsked(upstream: Upstream): unknown {
 }
 
 /** Returns the contents of the last request to Gemini. */
-function geminiAsked(): AskedContent[] {
-  return sdk.upstream.asked.at(-1)?.body['contents'] as AskedContent[];
+function geminiTurns(): GeminiTurn[] {
+  return sdk.upstream.requests.at(-1)?.body['contents'] as GeminiTurn[];
 }
 
-type AskedContent = {
+type GeminiTurn = {
   parts: { thoughtSignature?: string; functionResponse?: { id: string; response: { output: string } } }[];
 };
 
-type Asked = { role: string; tool_call_id?: string; content: Content };
+type SentMessage = { role: string; tool_call_id?: string; content: Content };
 type Content = string | { text?: string; tool_use_id?: string; content?: Content }[];
 
 function plain(content: Content): string {
@@ -124,7 +124,7 @@ test.each(['@anthropic-ai/sdk 0', '@anthropic-ai/sdk 1', '@ai-sdk/anthropic', '@
     const got = await sdk.caller(name).ask({ model: 'acme/ant', stream: true, tools: true });
     sdk.upstream.script('claude-x', { stream: [onWire('messages', [{ say: 'text', text: 'So.' }], framing)] });
     expect((await got.answer(['1', '2'])).text).toBe('So.');
-    const turns = sdk.upstream.asked.at(-1)?.body['messages'] as { content: object[] }[] | undefined;
+    const turns = sdk.upstream.requests.at(-1)?.body['messages'] as { content: object[] }[] | undefined;
     expect(turns?.[1]?.content[0]).toMatchObject({
       type: 'thinking',
       thinking: thought.text,
@@ -147,17 +147,17 @@ const keepers = [
 describe.each(caller_names)('the SDK %s', (name) => {
   test.each([false, true])('returns a call signed by Gemini with its signature (streamed: %s)', async (stream) => {
     const thought = { say: 'thinking', text: 'Größe 😀' } as const;
-    const signature = { say: 'signature', text: seal } as const;
+    const signature = { say: 'signature', text: thought_signature } as const;
     const streamed = { stream: [onWire('gemini', [thought, signature, ...tools_streamed], framing)] };
     sdk.upstream.script('gemini-x', stream ? streamed : { json: tools.gemini });
     const got = await sdk.caller(name).ask({ model: 'acme/gem', stream, tools: true });
-    const said = { stream: [onWire('gemini', [{ say: 'text', text: 'So.' }], framing)] };
-    sdk.upstream.script('gemini-x', stream ? said : { json: generated([{ text: 'So.' }]) });
+    const answer = { stream: [onWire('gemini', [{ say: 'text', text: 'So.' }], framing)] };
+    sdk.upstream.script('gemini-x', stream ? answer : { json: generated([{ text: 'So.' }]) });
     expect((await got.answer(['1', '2'])).text).toBe('So.');
-    const seals = geminiAsked().map(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
-    const kept = keepers.includes(name) ? seal : 'skip_thought_signature_validator';
-    expect(seals.slice(1)).toEqual([
-      [kept, undefined],
+    const signatures = geminiTurns().map(({ parts }) => parts.map(({ thoughtSignature }) => thoughtSignature));
+    const expected = keepers.includes(name) ? thought_signature : 'skip_thought_signature_validator';
+    expect(signatures.slice(1)).toEqual([
+      [expected, undefined],
       [undefined, undefined],
     ]);
   });
@@ -171,7 +171,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
     const got = await caller().ask({ model, stream: false });
     expect([got.text, got.calls]).toEqual(['Grüße 😀', []]);
     expect(got.finish).toMatch(/^(stop|end_turn)$/);
-    expect(JSON.stringify(sdk.upstream.asked.at(-1)?.body)).toContain(question);
+    expect(JSON.stringify(sdk.upstream.requests.at(-1)?.body)).toContain(question);
   });
 
   test.each([false, true])('makes parallel tool calls and sends their results back (streamed: %s)', async (stream) => {
@@ -184,11 +184,11 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
       messages: message('7 °C'),
       gemini: generated([{ text: '7 °C' }]),
     };
-    const said = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
-    sdk.upstream.script(behind, stream ? said : { json: seven[upstream] });
+    const answer = { stream: [onWire(upstream, [{ say: 'text', text: '7 °C' }], framing)] };
+    sdk.upstream.script(behind, stream ? answer : { json: seven[upstream] });
     const next = await got.answer(['7 °C', 'waited']);
     expect(next.text).toBe('7 °C');
-    expect(resultsAsked(upstream)).toEqual([
+    expect(resultRequests(upstream)).toEqual([
       ['call_0', '7 °C'],
       ['call_1', 'waited'],
     ]);
@@ -197,25 +197,25 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
   test('sends an image', async () => {
     sdk.upstream.script(behind, { json: text[upstream] });
     await caller().ask({ model, stream: false, image: png });
-    const body = sdk.upstream.asked.at(-1)?.body;
-    const asked = JSON.stringify(body?.['messages'] ?? body?.['contents']);
+    const body = sdk.upstream.requests.at(-1)?.body;
+    const body_text = JSON.stringify(body?.['messages'] ?? body?.['contents']);
     const image = {
       completions: `"url":"data:image/png;base64,${png}"`,
       messages: `"media_type":"image/png","data":"${png}"`,
       gemini: `"mimeType":"image/png","data":"${png}"`,
     };
-    expect(asked).toContain(image[upstream]);
+    expect(body_text).toContain(image[upstream]);
   });
 
   test('gets structured output', async () => {
-    const wanted = { city: 'Łódź', degrees: 7 };
-    const json = JSON.stringify(wanted);
+    const weather = { city: 'Łódź', degrees: 7 };
+    const json = JSON.stringify(weather);
     const answers = { completions: completion(json), messages: message(json), gemini: generated([{ text: json }]) };
-    const called = { ...tools.messages, content: [{ type: 'tool_use', id: 'toolu_1', name: 'json', input: wanted }] };
+    const called = { ...tools.messages, content: [{ type: 'tool_use', id: 'toolu_1', name: 'json', input: weather }] };
     // Some callers of messages style force a tool instead of asking by a schema.
     const forced = {
       messages: called,
-      gemini: generated([{ functionCall: { id: 'c', name: 'json', args: wanted } }]),
+      gemini: generated([{ functionCall: { id: 'c', name: 'json', args: weather } }]),
       completions: {
         ...completion(''),
         choices: [
@@ -231,8 +231,8 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
       },
     };
     sdk.upstream.script(behind, ({ body }) => ({ json: (body['tools'] === undefined ? answers : forced)[upstream] }));
-    expect(await caller().structured(model)).toEqual(wanted);
-    const body = sdk.upstream.asked.at(-1)?.body ?? {};
+    expect(await caller().structured(model)).toEqual(weather);
+    const body = sdk.upstream.requests.at(-1)?.body ?? {};
     const native = {
       completions: body['response_format'],
       messages: body['output_config'],
@@ -259,7 +259,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
           : 'hang',
       );
       const leave = new AbortController();
-      const asked = caller()
+      const answer = caller()
         .ask({ model, stream, signal: leave.signal })
         .then(
           () => 'answered',
@@ -267,7 +267,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
         );
       await expect.poll(() => sdk.upstream.open()).toBe(1);
       leave.abort();
-      expect(await asked).toBe('aborted');
+      expect(await answer).toBe('aborted');
       if (!stream) sdk.upstream.letGo();
       await expect.poll(() => sdk.upstream.open()).toBe(0);
     },

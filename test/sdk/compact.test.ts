@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import OpenAI from 'openai-7';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { completion, message, setStage, type Stage } from '../chat/setup.ts';
-import { response, said } from '../chat/responses-streams.ts';
+import { response, messageItem } from '../chat/responses-streams.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { summary_instructions } from '../../src/styles/responses/compaction.ts';
 
@@ -50,7 +50,7 @@ const compactionIn = (compacted: OpenAI.Responses.CompactedResponse) => {
 const back = (compacted: OpenAI.Responses.CompactedResponse) =>
   compacted.output as OpenAI.Responses.ResponseInputItem[];
 
-const lastBody = () => JSON.stringify(stage.upstream.asked.at(-1)?.body);
+const lastBody = () => JSON.stringify(stage.upstream.requests.at(-1)?.body);
 
 test('a conversation is compacted by a summary of the model, and goes on with models of every style', async () => {
   stage.upstream.script('claude-x', { json: message('Ada was greeted; weather of Rome is open.') });
@@ -64,14 +64,14 @@ test('a conversation is compacted by a summary of the model, and goes on with mo
     { type: 'compaction', encrypted_content: expect.stringMatching(/^medley:/) },
   ]);
   expect(compactionIn(compacted).encrypted_content).not.toContain('Rome');
-  const asked = lastBody();
-  expect(asked).toContain(JSON.stringify(summary_instructions).slice(1, -1));
+  const body = lastBody();
+  expect(body).toContain(JSON.stringify(summary_instructions).slice(1, -1));
   for (const part of ['[instructions] Be kind.', '[user] My name is Ada.', '[assistant] Hello Ada, I look.', 'Rome'])
-    expect(asked).toContain(part);
+    expect(body).toContain(part);
   for (const [model, upstream_model, script] of [
     ['acme/ant', 'claude-x', { json: message('ok') }],
     ['acme/oai', 'gpt-x', { json: completion('ok') }],
-    ['acme/native', 'native-x', { json: response([said('ok')]) }],
+    ['acme/native', 'native-x', { json: response([messageItem('ok')]) }],
   ] as const) {
     stage.upstream.script(upstream_model, script);
     const input = [...back(compacted), { role: 'user' as const, content: 'Go on.' }];
@@ -108,17 +108,17 @@ test('an upstream that compacts by itself is asked to, and its own item goes bac
   const { data: compacted, response: answer } = await client.responses
     .compact({ model: 'acme/native', input: talk, instructions: 'Be kind.', prompt_cache_key: 'k' })
     .withResponse();
-  const asked = stage.upstream.asked.at(-1);
-  expect([asked?.path, asked?.body]).toEqual([
+  const request = stage.upstream.requests.at(-1);
+  expect([request?.path, request?.body]).toEqual([
     '/v1/responses/compact',
     { model: 'native-x', input: talk, instructions: 'Be kind.', prompt_cache_key: 'k' },
   ]);
   expect(compacted).toMatchObject({ object: 'response.compaction', output: [item], usage });
   expect(compacted.id).toMatch(/^resp_req_/);
   expect(answer.headers.get('x-cost-amount')).toBe('0.000070');
-  stage.upstream.script('native-x', { json: response([said('ok')]) });
+  stage.upstream.script('native-x', { json: response([messageItem('ok')]) });
   await client.responses.create({ model: 'acme/native', input: [...back(compacted), { role: 'user', content: 'x' }] });
-  expect(stage.upstream.asked.at(-1)?.body['input']).toMatchObject([item, { role: 'user' }]);
+  expect(stage.upstream.requests.at(-1)?.body['input']).toMatchObject([item, { role: 'user' }]);
   for (const ask of [
     () => client.responses.create({ model: 'acme/ant', input: back(compacted) }),
     () => client.responses.compact({ model: 'acme/ant', input: back(compacted) }),

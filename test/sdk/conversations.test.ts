@@ -125,7 +125,7 @@ test('a conversation goes on with other models, and each gets what came before i
   let last: OpenAI.Responses.Response | undefined;
   for await (const one of stream) if (one.type === 'response.completed') last = one.response;
   expect(last?.conversation).toEqual({ id });
-  const sent = stage.upstream.asked.at(-1)?.body;
+  const sent = stage.upstream.requests.at(-1)?.body;
   expect(sent).not.toHaveProperty('conversation');
   expect(sent).toMatchObject({ store: false });
   expect(JSON.stringify(sent?.['input'])).toMatch(/My name is Ada.*Greet me.*Hello Ada.*My name\?/);

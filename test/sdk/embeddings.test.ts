@@ -38,8 +38,8 @@ describe.each([
   });
 
   test('accept tokens, dimensions and base64 text', async () => {
-    const asked = { model, input: [24_912, 2_375], dimensions: 8, encoding_format: 'base64' as const };
-    const { data } = await client().embeddings.create(asked);
+    const request = { model, input: [24_912, 2_375], dimensions: 8, encoding_format: 'base64' as const };
+    const { data } = await client().embeddings.create(request);
     expect(Buffer.from(String(data[0]?.embedding), 'base64')).toHaveLength(32);
   });
 

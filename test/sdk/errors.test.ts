@@ -20,14 +20,14 @@ beforeAll(async () => {
 afterAll(() => sdk.stop());
 
 /** Returns the error that an SDK throws, with its status, wherever it stands. */
-async function thrown(asked: Promise<unknown>): Promise<{ status: number; error: Error }> {
-  const error: unknown = await asked.then(
+async function thrown(call: Promise<unknown>): Promise<{ status: number; error: Error }> {
+  const error: unknown = await call.then(
     () => new Error('answered'),
     (reason: unknown) => reason,
   );
   if (!(error instanceof Error)) throw new Error(`no error: ${String(error)}`);
-  const told = error as Error & { status?: number; statusCode?: number; lastError?: { statusCode?: number } };
-  return { status: told.status ?? told.statusCode ?? told.lastError?.statusCode ?? 0, error };
+  const details = error as Error & { status?: number; statusCode?: number; lastError?: { statusCode?: number } };
+  return { status: details.status ?? details.statusCode ?? details.lastError?.statusCode ?? 0, error };
 }
 
 describe.each(caller_names)('the SDK %s', (name) => {
@@ -76,11 +76,11 @@ describe('the official SDK', () => {
   const bodyOf = (model: string) => ({ model, messages, max_tokens: 10 });
   const completions = ({ url, key }: Place) => ({ baseURL: `${url}/v1`, apiKey: key });
   const messaging = ({ url, key }: Place) => ({ baseURL: url, apiKey: key, authToken: null });
-  type Ask = (place: Place, model: string) => PromiseLike<unknown>;
-  const openai6: Ask = (place, model) => new OpenAI6(completions(place)).chat.completions.create(bodyOf(model));
-  const openai7: Ask = (place, model) => new OpenAI7(completions(place)).chat.completions.create(bodyOf(model));
-  const anthropic0: Ask = (place, model) => new Anthropic0(messaging(place)).messages.create(bodyOf(model));
-  const anthropic1: Ask = (place, model) => new Anthropic1(messaging(place)).messages.create(bodyOf(model));
+  type CallSdk = (place: Place, model: string) => PromiseLike<unknown>;
+  const openai6: CallSdk = (place, model) => new OpenAI6(completions(place)).chat.completions.create(bodyOf(model));
+  const openai7: CallSdk = (place, model) => new OpenAI7(completions(place)).chat.completions.create(bodyOf(model));
+  const anthropic0: CallSdk = (place, model) => new Anthropic0(messaging(place)).messages.create(bodyOf(model));
+  const anthropic1: CallSdk = (place, model) => new Anthropic1(messaging(place)).messages.create(bodyOf(model));
 
   test.each([
     ['openai 6', OpenAI6.NotFoundError, openai6],
@@ -112,11 +112,11 @@ describe('the official SDK', () => {
     await sdk.stage.test.app.db.query('delete from route_health');
     elapse(1_100); // nodes believe what they have read for a second
     sdk.upstream.script('silent', 'hang');
-    const asked_before = sdk.upstream.asked.length;
+    const asked_before = sdk.upstream.requests.length;
     const place = { url: sdk.stage.test.url, key: (await sdk.stage.test.client()).key };
     const { error } = await thrown(Promise.resolve(ask(place, 'acme/silent')));
     expect(error).toBeInstanceOf(Failed);
     expect(error).toMatchObject(timed_out);
-    expect(sdk.upstream.asked.length - asked_before).toBe(1);
+    expect(sdk.upstream.requests.length - asked_before).toBe(1);
   });
 });

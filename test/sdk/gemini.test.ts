@@ -1,7 +1,7 @@
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type, type GenerateContentResponse } from '@google/genai';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { completion, generated, message, setStage, type Stage } from '../chat/setup.ts';
-import { response, said } from '../chat/responses-streams.ts';
+import { response, messageItem } from '../chat/responses-streams.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import type { CallerStyle as WireStyle } from '../styles/by-name.ts';
 import { onWire, type Piece } from '../styles/wire.ts';
@@ -43,7 +43,7 @@ const whole = (words: string): { readonly [style in WireStyle]: object } => ({
   completions: completion(words),
   messages: message(words),
   gemini: generated([{ text: words }]),
-  responses: response([said(words)]),
+  responses: response([messageItem(words)]),
 });
 
 const framing = { end: '\n', space: ' ', comments: false, spread: false };
@@ -54,7 +54,7 @@ const called: Piece[] = [
   { say: 'arguments', index: 0, text: ' 😀"}' },
 ];
 
-const asked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 
 describe.each(cells)('the SDK with $model', ({ model, behind, upstream }) => {
   test('gets a whole answer with its counts', async () => {
@@ -69,7 +69,7 @@ describe.each(cells)('the SDK with $model', ({ model, behind, upstream }) => {
     expect(answer.modelVersion).toBe(model);
     expect(answer.responseId).toMatch(/^req_/);
     expect(answer.usageMetadata).toMatchObject({ promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 });
-    expect(JSON.stringify(asked()?.body)).toContain('Be brief.');
+    expect(JSON.stringify(lastRequest()?.body)).toContain('Be brief.');
   });
 
   test('gets a stream with a thought, a call and its result in the next turn', async () => {
@@ -110,7 +110,7 @@ describe.each(cells)('the SDK with $model', ({ model, behind, upstream }) => {
     ];
     const answer = await ai.models.generateContent({ model, contents, config });
     expect(answer.text).toBe('It rains.');
-    expect(JSON.stringify(asked()?.body)).toContain('rain');
+    expect(JSON.stringify(lastRequest()?.body)).toContain('rain');
   });
 
   test('makes the model call a function, sends an image and wants JSON', async () => {
@@ -128,8 +128,8 @@ describe.each(cells)('the SDK with $model', ({ model, behind, upstream }) => {
       },
     });
     expect(answer.text).toBe('{"city":"Łódź"}');
-    expect(JSON.stringify(asked()?.body)).toContain('iVBORw0KGgo=');
-    expect(JSON.stringify(asked()?.body)).toMatch(/"city"/);
+    expect(JSON.stringify(lastRequest()?.body)).toContain('iVBORw0KGgo=');
+    expect(JSON.stringify(lastRequest()?.body)).toMatch(/"city"/);
   });
 
   test('is told when a stream breaks off', async () => {
@@ -177,7 +177,7 @@ test('the SDK makes the model call a function', async () => {
       toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY, allowedFunctionNames: ['look'] } },
     },
   });
-  expect(asked()?.body).toMatchObject({ tool_choice: { type: 'function', function: { name: 'look' } } });
+  expect(lastRequest()?.body).toMatchObject({ tool_choice: { type: 'function', function: { name: 'look' } } });
 });
 
 test('the SDK lists models, and finds one', async () => {
@@ -219,7 +219,7 @@ test('a chat of the SDK goes on over turns', async () => {
   for await (const chunk of await chat.sendMessageStream({ message: 'Hello' })) void chunk;
   stage.upstream.script('claude-x', { json: message('Bye.') });
   expect((await chat.sendMessage({ message: 'And now?' })).text).toBe('Bye.');
-  expect(JSON.stringify(asked()?.body['messages'])).toContain('Good ');
+  expect(JSON.stringify(lastRequest()?.body['messages'])).toContain('Good ');
 });
 
 test('the SDK set to version v1 is served too', async () => {

@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { probeMedia } from '../helpers/prober.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { depth } from '../helpers/depth.ts';
-import { picture, wav } from '../storage/samples.ts';
+import { sampleImage, wav } from '../storage/samples.ts';
 
 type Answering<T> = Promise<T> & { withResponse(): Promise<{ data: T; response: Response }> };
-type Pictures = { data?: { b64_json?: string; url?: string }[] };
+type Images = { data?: { b64_json?: string; url?: string }[] };
 type Video = {
   id: string;
   status: string;
@@ -20,8 +20,8 @@ type Video = {
 /** The calls that both versions have in common, as far as the tests need them. */
 type Sdk = {
   images: {
-    generate(body: object): Answering<Pictures>;
-    edit(body: object): Answering<Pictures>;
+    generate(body: object): Answering<Images>;
+    edit(body: object): Answering<Images>;
     createVariation(body: object): Promise<unknown>;
   };
   audio: {
@@ -66,8 +66,8 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     const model = 'sandbox/image';
 
     test('generates images as files and as links of the requested size', async () => {
-      const asked = { model, prompt: 'a bicycle', n: 2, size: '512x256', quality: 'auto' };
-      const { data, response } = await client().images.generate(asked).withResponse();
+      const request = { model, prompt: 'a bicycle', n: 2, size: '512x256', quality: 'auto' };
+      const { data, response } = await client().images.generate(request).withResponse();
       expect(data).toMatchObject({ size: '512x256', output_format: 'png', created: expect.any(Number) });
       expect(data.data).toHaveLength(2);
       for (const { b64_json = '', url = '' } of data.data ?? []) {
@@ -89,13 +89,13 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     });
 
     test('edits one image or several with a mask', async () => {
-      const first = await toFile(await picture('png', 40, 30), 'first.png');
-      const second = await toFile(await picture('jpeg', 30, 40), 'second.jpg');
-      const asked = { model: 'sandbox/edit', prompt: 'at night', response_format: 'b64_json' };
-      const one = await client().images.edit({ ...asked, image: first });
-      const two = await client().images.edit({ ...asked, image: [first, second] });
-      const again = await client().images.edit({ ...asked, image: first });
-      const masked = await client().images.edit({ ...asked, image: first, mask: first });
+      const first = await toFile(await sampleImage('png', 40, 30), 'first.png');
+      const second = await toFile(await sampleImage('jpeg', 30, 40), 'second.jpg');
+      const request = { model: 'sandbox/edit', prompt: 'at night', response_format: 'b64_json' };
+      const one = await client().images.edit({ ...request, image: first });
+      const two = await client().images.edit({ ...request, image: [first, second] });
+      const again = await client().images.edit({ ...request, image: first });
+      const masked = await client().images.edit({ ...request, image: first, mask: first });
       const seen = [one, two, again, masked].map(({ data }) => data?.[0]?.b64_json);
       expect(seen[0]).toBe(seen[2]);
       expect(new Set(seen).size).toBe(3);
@@ -105,8 +105,8 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
 
   describe('and audio', () => {
     test('returns speech as the audio itself', async () => {
-      const asked = { model: 'sandbox/audio', input: 'Good morning', voice: 'alloy', response_format: 'wav' };
-      const { data, response } = await client().audio.speech.create(asked).withResponse();
+      const request = { model: 'sandbox/audio', input: 'Good morning', voice: 'alloy', response_format: 'wav' };
+      const { data, response } = await client().audio.speech.create(request).withResponse();
       const bytes = Buffer.from(await data.arrayBuffer());
       expect(await probeMedia(bytes)).toMatchObject({ probe: { content_type: 'audio/wav', duration: 5 } });
       expect(response.headers.get('content-type')).toBe('audio/wav');
@@ -115,17 +115,17 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     });
 
     test('passes on a field of the model beside its own parameters', async () => {
-      const asked = { model: 'sandbox/audio', input: 'x', voice: 'any', duration: 2 };
-      const sound = await client().audio.speech.create(asked);
-      expect(await probeMedia(Buffer.from(await sound.arrayBuffer()))).toMatchObject({ probe: { duration: 2 } });
+      const request = { model: 'sandbox/audio', input: 'x', voice: 'any', duration: 2 };
+      const audio = await client().audio.speech.create(request);
+      expect(await probeMedia(Buffer.from(await audio.arrayBuffer()))).toMatchObject({ probe: { duration: 2 } });
     });
 
     test('returns transcriptions in every format', async () => {
       const file = () => toFile(wav(2), 'talk.wav');
-      const asked = { model: 'sandbox/transcript', prompt: 'Dzień dobry', language: 'pl' };
+      const request = { model: 'sandbox/transcript', prompt: 'Dzień dobry', language: 'pl' };
       const create = async (response_format?: 'json' | 'text' | 'srt' | 'vtt' | 'verbose_json'): Promise<unknown> =>
         client().audio.transcriptions.create({
-          ...asked,
+          ...request,
           file: await file(),
           ...(response_format && { response_format }),
         });
@@ -149,8 +149,8 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
     }
 
     test('has one completed event for each image, whatever partial ones were asked for', async () => {
-      const asked = { model: 'sandbox/image', prompt: 'a bicycle', n: 2, stream: true, partial_images: 2 };
-      const events = await eventsOf(client().images.generate(asked));
+      const request = { model: 'sandbox/image', prompt: 'a bicycle', n: 2, stream: true, partial_images: 2 };
+      const events = await eventsOf(client().images.generate(request));
       const completed = { type: 'image_generation.completed', output_format: 'png', size: expect.any(String) };
       expect(events).toMatchObject([completed, completed]);
       for (const { b64_json } of events) {
@@ -161,16 +161,16 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
 
     test('has the whole transcript as a piece and at the end', async () => {
       const file = await toFile(wav(1), 'a.wav');
-      const asked = { model: 'sandbox/transcript', file, prompt: 'Good morning', stream: true };
-      expect(await eventsOf(client().audio.transcriptions.create(asked))).toMatchObject([
+      const request = { model: 'sandbox/transcript', file, prompt: 'Good morning', stream: true };
+      expect(await eventsOf(client().audio.transcriptions.create(request))).toMatchObject([
         { type: 'transcript.text.delta', delta: 'Good morning' },
         { type: 'transcript.text.done', text: 'Good morning' },
       ]);
     });
 
     test('has the whole speech in one event', async () => {
-      const asked = { model: 'sandbox/audio', input: 'Good morning', voice: 'any', stream_format: 'sse' };
-      const answer = await client().audio.speech.create(asked);
+      const request = { model: 'sandbox/audio', input: 'Good morning', voice: 'any', stream_format: 'sse' };
+      const answer = await client().audio.speech.create(request);
       expect(answer.headers.get('content-type')).toContain('text/event-stream');
       const [first, second] = [...(await answer.text()).matchAll(/^data: (.*)$/gm)].map(([, data = '']) =>
         JSON.parse(data),
@@ -182,7 +182,7 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
 
   describe('and calls that few models can answer', () => {
     test('makes variations of an image', async () => {
-      const image = await toFile(await picture('png', 40, 30), 'a.png');
+      const image = await toFile(await sampleImage('png', 40, 30), 'a.png');
       const answer = await client().images.createVariation({ model: 'sandbox/image', image }).catch(refusal);
       expect(answer).toBeInstanceOf(OpenAI.BadRequestError);
     });
@@ -206,11 +206,11 @@ describe.each(sdks.slice(0, depth(1, sdks.length)))('the SDK $name', ({ OpenAI, 
 
   describe('and videos', () => {
     const model = 'sandbox/video';
-    const film = { model, prompt: 'waves', seconds: '4', size: '1280x720' };
+    const video = { model, prompt: 'waves', seconds: '4', size: '1280x720' };
 
     test('creates, retrieves, downloads, lists and deletes them', async () => {
       const videos = client().videos;
-      const created = await videos.create(film);
+      const created = await videos.create(video);
       expect(created).toMatchObject({ object: 'video', model, prompt: 'waves', seconds: '4', size: '1280x720' });
       expect(created).toMatchObject({ error: null, completed_at: null, expires_at: null });
       expect(['queued', 'in_progress']).toContain(created.status);

@@ -1,7 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, isStepCount, jsonSchema, tool as defineTool } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { response, said } from '../chat/responses-streams.ts';
+import { response, messageItem } from '../chat/responses-streams.ts';
 import { completion, generated, message } from '../chat/setup.ts';
 import type { ChatEvent } from '../../src/styles/conversation.ts';
 import { ResponsesWriter } from '../../src/styles/responses/stream.ts';
@@ -55,7 +55,7 @@ const text = (words: string): { readonly [style in WireStyle]: object } => ({
   completions: completion(words),
   messages: message(words),
   gemini: generated([{ text: words }]),
-  responses: response([said(words)]),
+  responses: response([messageItem(words)]),
 });
 
 /** A whole answer with these calls. */
@@ -123,13 +123,13 @@ function eventOf(piece: Piece): ChatEvent {
 
 describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) => {
   const caller = () => sdk.caller(name);
-  const asked = () => JSON.stringify(sdk.upstream.asked.at(-1)?.body);
+  const lastBody = () => JSON.stringify(sdk.upstream.requests.at(-1)?.body);
 
   test('gets text', async () => {
     sdk.upstream.script(behind, { json: text('Grüße 😀')[upstream] });
     const got = await caller().ask({ model, stream: false });
     expect([got.text, got.calls]).toEqual(['Grüße 😀', []]);
-    const { path } = sdk.upstream.asked.at(-1) ?? {};
+    const { path } = sdk.upstream.requests.at(-1) ?? {};
     expect(path === '/v1/responses').toBe(upstream === 'responses');
   });
 
@@ -139,7 +139,7 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
     expect(got.calls).toEqual(wanted_calls);
     sdk.upstream.script(behind, { json: text('7 °C')[upstream] });
     expect((await got.answer(['seven', 'waited'])).text).toBe('7 °C');
-    for (const word of ['call_0', 'seven', 'call_1', 'waited']) expect(asked()).toContain(word);
+    for (const word of ['call_0', 'seven', 'call_1', 'waited']) expect(lastBody()).toContain(word);
   });
 
   test('completes a streamed loop of tools', async () => {
@@ -148,19 +148,19 @@ describe.each(cells)('the SDK %s with %s', (name, model, { behind, upstream }) =
     expect(got.calls).toEqual(wanted_calls);
     sdk.upstream.script(behind, streamed(upstream, [{ say: 'text', text: '7 °C' }]));
     expect((await got.answer(['seven', 'waited'])).text).toBe('7 °C');
-    for (const word of ['call_0', 'seven', 'call_1', 'waited']) expect(asked()).toContain(word);
+    for (const word of ['call_0', 'seven', 'call_1', 'waited']) expect(lastBody()).toContain(word);
   });
 
   test('gets structured output', async () => {
-    const wanted = { city: 'Łódź', degrees: 7 };
-    const answers = text(JSON.stringify(wanted));
+    const weather = { city: 'Łódź', degrees: 7 };
+    const answers = text(JSON.stringify(weather));
     const forced = response([
-      { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'json', arguments: JSON.stringify(wanted) },
+      { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'json', arguments: JSON.stringify(weather) },
     ]);
     // Some callers of messages style force a tool instead of asking by a schema.
     sdk.upstream.script(behind, ({ body }) => ({ json: body['tools'] === undefined ? answers[upstream] : forced }));
-    expect(await caller().structured(model)).toEqual(wanted);
-    expect(asked()).toContain('degrees');
+    expect(await caller().structured(model)).toEqual(weather);
+    expect(lastBody()).toContain('degrees');
   });
 });
 

@@ -77,9 +77,9 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
     });
 
     test('have input tokens that are counted free of charge, as they are charged', async () => {
-      const asked = { model, input: 'Hello', instructions: 'Be kind.' };
-      const { usage } = await client().responses.create(asked);
-      const counted = await client().responses.inputTokens.count(asked);
+      const request = { model, input: 'Hello', instructions: 'Be kind.' };
+      const { usage } = await client().responses.create(request);
+      const counted = await client().responses.inputTokens.count(request);
       expect(counted).toEqual({ object: 'response.input_tokens', input_tokens: usage?.input_tokens });
     });
 
@@ -140,9 +140,9 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       ['acme/native', ['native-x', responsesStream(['Hello', ' there'])]],
       ['acme/oai', ['gpt-x', completionsStream(['Hello', ' there'], [10, 5])]],
       ['acme/ant', ['claude-x', messagesStream(['Hello', ' there'])]],
-    ] as const)('are assembled by the stream helper from %s', async (asked, script) => {
+    ] as const)('are assembled by the stream helper from %s', async (request, script) => {
       if (script) stage.upstream.script(script[0], { stream: [...script[1]] });
-      const stream = client().responses.stream({ model: asked, input: 'Hello there' });
+      const stream = client().responses.stream({ model: request, input: 'Hello there' });
       const deltas: string[] = [];
       stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
       const final = await stream.finalResponse();
@@ -150,7 +150,7 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       expect(final.output_text).toContain('Hello there');
       expect(final).toMatchObject({
         status: 'completed',
-        model: asked,
+        model: request,
         ...(script && { usage: { total_tokens: 15 } }),
       });
     });
@@ -204,8 +204,8 @@ describe.each(sdks.map((sdk) => [sdk.name, sdk] as const))(
       }
       const second = await client().responses.create({ model: 'acme/ant', input, tools, reasoning });
       expect(second.output_text).toBe('So.');
-      const asked = stage.upstream.asked.at(-1)?.body['messages'] as { content: object[] }[];
-      expect(asked[1]?.content).toMatchObject([
+      const messages = stage.upstream.requests.at(-1)?.body['messages'] as { content: object[] }[];
+      expect(messages[1]?.content).toMatchObject([
         { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
         { type: 'tool_use', id: 'toolu_1' },
       ]);

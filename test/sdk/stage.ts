@@ -79,9 +79,9 @@ export async function setSdkStage(): Promise<SdkStage> {
     upstream: stage.upstream,
     caller: (name, place = own) => {
       const callers = [openaiCallers, anthropicCallers, vercelCallers, langchainCallers].flatMap((make) => make(place));
-      const found = callers.find((caller) => caller.name === name);
-      if (!found) throw new Error(`no caller ${name}`);
-      return found;
+      const sdk_caller = callers.find((caller) => caller.name === name);
+      if (!sdk_caller) throw new Error(`no caller ${name}`);
+      return sdk_caller;
     },
     stop: async () => {
       globalThis.fetch = within;

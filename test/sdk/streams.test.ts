@@ -116,9 +116,9 @@ describe.each(cells)('T33: the SDK %s with %s', (name, model, { behind, upstream
     sdk.upstream.script(behind, { stream: [wire[upstream]] });
     const got = await sdk.caller(name).ask({ model, stream: true });
     // Completions style tells a refusal beside an ordinary end; the Vercel AI SDK makes the end of it.
-    const is_told =
+    const is_ordinary_end =
       upstream === 'completions' && !name.startsWith('@ai-sdk/') && sdk.caller(name).style === 'completions';
-    expect(got.finish).toMatch(is_told ? /^stop$/ : /^(refusal|content.filter)$/);
+    expect(got.finish).toMatch(is_ordinary_end ? /^stop$/ : /^(refusal|content.filter)$/);
   });
 
   test('T43: ignores pings before the first content and between two pieces', async () => {

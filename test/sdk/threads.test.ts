@@ -26,11 +26,11 @@ const second = { role: 'user', content: 'Which colour?' } as const;
 
 describe.each(['acme/ant', 'acme/oai', 'acme/gem'])('a conversation with %s', (model) => {
   test('continues in the tool runner without the thread that the SDK asks for by default', async () => {
-    const asked_before = sdk.upstream.asked.length;
+    const asked_before = sdk.upstream.requests.length;
     const answer = await client.beta.messages.toolRunner({ model, max_tokens: 100, messages: [first], tools: [] });
     expect(answer.content).toMatchObject([{ type: 'text', text: 'Green.' }]);
-    expect(sdk.upstream.asked.length).toBe(asked_before + 1);
-    expect(sdk.upstream.asked.at(-1)?.body).not.toHaveProperty('thread');
+    expect(sdk.upstream.requests.length).toBe(asked_before + 1);
+    expect(sdk.upstream.requests.at(-1)?.body).not.toHaveProperty('thread');
   });
 
   test('keeps its history when it may go on without a thread', async () => {
@@ -38,19 +38,19 @@ describe.each(['acme/ant', 'acme/oai', 'acme/gem'])('a conversation with %s', (m
     const thread = client.beta.messages.thread({ model, max_tokens: 100, unsupportedRequestBehavior });
     await thread.send(first);
     await thread.send(second);
-    const sent = JSON.stringify(sdk.upstream.asked.at(-1)?.body);
+    const sent = JSON.stringify(sdk.upstream.requests.at(-1)?.body);
     for (const text of [first.content, 'Green.', second.content]) expect(sent).toContain(text);
   });
 
   test('is refused before anything is lost when it insists on a thread', async () => {
     const thread = client.beta.messages.thread({ model, max_tokens: 100 });
-    const asked_before = sdk.upstream.asked.length;
+    const asked_before = sdk.upstream.requests.length;
     await expect(thread.send(first)).rejects.toMatchObject({
       status: 400,
       errorCode: 'thread_unsupported_request',
       details: { unsupported: ['thread'] },
     });
-    expect(sdk.upstream.asked.length).toBe(asked_before);
+    expect(sdk.upstream.requests.length).toBe(asked_before);
   });
 });
 

@@ -103,15 +103,15 @@ test('Google’s SDK has the grounding of a search, whole and streamed', async (
 
 test('a caller who leaves while the service searches pays for what was done, and nothing goes on', async () => {
   search.play(() => undefined);
-  const { length } = stage.upstream.asked;
+  const { length } = stage.upstream.requests;
   const gone = new AbortController();
   const headers = { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ model: 'acme/oai', messages: hello, web_search_options: {}, stream: true });
-  const asked = fetch(`${stage.test.url}/v1/chat/completions`, { method: 'POST', headers, body, signal: gone.signal });
-  const response = await asked;
+  const call = fetch(`${stage.test.url}/v1/chat/completions`, { method: 'POST', headers, body, signal: gone.signal });
+  const response = await call;
   const id = response.headers.get('x-request-id');
-  const before = search.asked.length;
-  await expect.poll(() => search.asked.length).toBeGreaterThanOrEqual(Math.max(1, before));
+  const before = search.requests.length;
+  await expect.poll(() => search.requests.length).toBeGreaterThanOrEqual(Math.max(1, before));
   gone.abort();
   await expect
     .poll(async () => (await stage.client.call('GET', `/v1/chat/${id}`)).status, { timeout: 120_000 })
@@ -121,5 +121,5 @@ test('a caller who leaves while the service searches pays for what was done, and
     status: number;
   };
   expect(record).toMatchObject({ status: 499, cost: { exact: '0.000070' } });
-  expect(stage.upstream.asked.length - length).toBe(1);
+  expect(stage.upstream.requests.length - length).toBe(1);
 });

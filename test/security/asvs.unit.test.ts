@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { password_length } from '../../src/accounts/login-rules.ts';
+import { password_length } from '../../src/accounts/sign-in/login-rules.ts';
 import { repository } from '../docs/document.ts';
 import { readTree } from '../tidy/tree.ts';
 import levels from './asvs-5.json' with { type: 'json' };

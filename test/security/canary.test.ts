@@ -93,8 +93,8 @@ test('the log of a process has no key, secret, prompt, link, header, query or bo
   expect(log).toContain('/v1/generate');
   expect(log).toContain('refused by the HTTP parser');
   const planted = { ...canaries, key, webhook_secret, ...links };
-  const found = Object.entries(planted).filter(([, text]) => log.includes(text));
-  expect(found).toEqual([]);
+  const leaked = Object.entries(planted).filter(([, text]) => log.includes(text));
+  expect(leaked).toEqual([]);
   expect(log).not.toContain(webhook_secret.slice('whsec_'.length));
   expect(service.greeting).not.toContain(canaries.secret);
 });
@@ -102,8 +102,8 @@ test('the log of a process has no key, secret, prompt, link, header, query or bo
 /** Answers of every kind; returns what only the links of a file have. */
 async function useEverything(): Promise<Record<string, string>> {
   const idempotency = { 'idempotency-key': canaries.idempotency };
-  const made = await call('POST', '/v1/generate?wait=30', order('a'), idempotency);
-  const link = new URL(/"url":"([^"]+)"/.exec(await made.text())?.[1] ?? '');
+  const created = await call('POST', '/v1/generate?wait=30', order('a'), idempotency);
+  const link = new URL(/"url":"([^"]+)"/.exec(await created.text())?.[1] ?? '');
   await fetch(link);
   await fetch(`${link}0`);
   await call('POST', '/v1/generate?wait=30', order('[[fail]]'));

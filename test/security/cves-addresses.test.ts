@@ -116,8 +116,8 @@ test('CVE-2026-45400 what is judged is what is dialled, however the URL is meant
   // A name may be anything until it is resolved: then each of its addresses counts.
   await expect(send(`http://example.com:${port}/`)).rejects.toMatchObject({ code: 'address_refused' });
   const mixed = openGuard({ resolve: async () => ['93.184.216.34', '127.0.0.1'] });
-  const wanted = { method: 'GET', headers: {}, rules: nothing, ...times } as const;
-  await expect(mixed.send(`http://example.com:${port}/`, wanted)).rejects.toMatchObject({ code: 'address_refused' });
+  const options = { method: 'GET', headers: {}, rules: nothing, ...times } as const;
+  await expect(mixed.send(`http://example.com:${port}/`, options)).rejects.toMatchObject({ code: 'address_refused' });
   expect(connections).toBe(0);
 });
 
@@ -131,8 +131,8 @@ test('CVE-2026-45401 a redirect is not followed by a webhook, and judged anew by
   const url = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`;
   const rules = { allow: ['127.0.0.1/32'], allow_private: false };
   expect(await send(url, rules)).toMatchObject({ status: 302 });
-  const wanted = { rules, ...times, idle_timeout_ms: 1_000, size_bytes_max: 1_000, redirects_max: 3 };
-  await expect(guard.download(url, wanted)).rejects.toMatchObject({ code: 'address_refused' });
+  const options = { rules, ...times, idle_timeout_ms: 1_000, size_bytes_max: 1_000, redirects_max: 3 };
+  await expect(guard.download(url, options)).rejects.toMatchObject({ code: 'address_refused' });
   expect(connections).toBe(0);
   elsewhere.close();
 });
@@ -183,8 +183,8 @@ test('CVE-2025-6454 a webhook carries our headers and no others: none can be cho
     const own = ['x-service-event', 'x-service-signature', 'x-service-delivery', 'x-service-timestamp'];
     const standard = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
     const http = ['host', 'connection', 'content-type', 'content-length', 'user-agent'];
-    const known = [...own, ...standard, ...http];
-    expect(Object.keys(headers).filter((name) => !known.includes(name))).toEqual([]);
+    const tested_names = [...own, ...standard, ...http];
+    expect(Object.keys(headers).filter((name) => !tested_names.includes(name))).toEqual([]);
     expect(headers.host).toBe(new URL(receiver.url).host);
   } finally {
     await open.stop();
@@ -197,14 +197,14 @@ test('CVE-2025-62718 no proxy of the environment stands between the judgement an
   vi.stubEnv('NODE_USE_ENV_PROXY', '1');
   try {
     const fresh = openGuard();
-    const wanted = {
+    const options = {
       method: 'GET',
       headers: {},
       rules: { allow: ['127.0.0.1/32'], allow_private: false },
       ...times,
     } as const;
-    expect(await fresh.send(`${receiver.url}/direct`, wanted)).toMatchObject({ status: 204 });
-    await expect(fresh.send(`http://10.0.0.1/`, wanted)).rejects.toMatchObject({ code: 'address_refused' });
+    expect(await fresh.send(`${receiver.url}/direct`, options)).toMatchObject({ status: 204 });
+    await expect(fresh.send(`http://10.0.0.1/`, options)).rejects.toMatchObject({ code: 'address_refused' });
     expect(connections).toBe(0);
   } finally {
     vi.unstubAllEnvs();

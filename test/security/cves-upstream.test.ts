@@ -102,7 +102,7 @@ test('CVE-2026-32096 nobody without a key can send anything in but to sign in, o
   // test/api/oauth.test.ts.
   const signed = [
     '/stripe/webhook', // and asked for again at its sender: test/dashboard/billing.test.ts
-    '/upload/v1beta/files/{account}/{id}', // for one upload, before its body is read: test/api/gemini-files.test.ts
+    '/upload/v1beta/files/{account}/{id}', // for one upload, before its body is read: test/api/gemini/files.test.ts
   ];
   const reading = open.filter(
     ({ ignores_body, path }) => !ignores_body && !/^\/o?auth\//.test(path) && !signed.includes(path),

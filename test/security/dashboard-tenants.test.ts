@@ -26,7 +26,7 @@ beforeAll(async () => {
   attacker = await ownerOfNew(service, 'Attacker');
   victim = await ownerOfNew(service, note);
   client = await service.client({ account_id: victim.account_id, limit: '76543.21' });
-  const made = await Promise.all(['x', '[[fail]] x'].map((prompt) => create(prompt, '?wait=60')));
+  const tasks = await Promise.all(['x', '[[fail]] x'].map((prompt) => create(prompt, '?wait=60')));
   const running = await create('[[delay 3600s]] x', '');
   await vi.waitUntil(async () => (await client.call('GET', `/v1/tasks/${running}`)).json.status === 'running', {
     timeout: 120_000,
@@ -48,7 +48,7 @@ beforeAll(async () => {
     victim.account_id,
   ]);
   ids = {
-    tasks: [...made, running],
+    tasks: [...tasks, running],
     chats: [request_id],
     keys: [client.key_id],
     deliveries: rows.map(({ id }) => id),
@@ -98,8 +98,8 @@ function fill(path: string, account: string, id: string): string {
 }
 
 /** Returns an answer without what is different in every answer. */
-function said({ status, text }: Seen, ...given: string[]): [number, string] {
-  const plain = given.reduce((so_far, id) => so_far.replaceAll(id, 'ID'), text);
+function answerWithout({ status, text }: Seen, ...words: string[]): [number, string] {
+  const plain = words.reduce((so_far, id) => so_far.replaceAll(id, 'ID'), text);
   return [status, plain.replaceAll(/req_\w+/g, 'REQ')];
 }
 
@@ -111,16 +111,16 @@ async function stateOfVictim(): Promise<string> {
 
 describe.each(matrix)('$method $path', ({ method, path, is_answered }) => {
   const body = method === 'GET' ? undefined : {};
-  const known = () => Object.values(ids).flat();
+  const allIds = () => Object.values(ids).flat();
   /** A method that the path does not have is refused before anybody looks at the id. */
-  const tried = () => (is_answered ? known() : known().slice(0, depth(1, undefined)));
+  const tried = () => (is_answered ? allIds() : allIds().slice(0, depth(1, undefined)));
 
   test('answers for an account of others as for an unknown account', async () => {
     for (const id of tried()) {
       const nobody = newId('acct');
       const foreign = await attacker.send(method, fill(path, victim.account_id, id), body);
       const unknown = await attacker.send(method, fill(path, nobody, id), body);
-      expect(said(foreign, victim.account_id)).toEqual(said(unknown, nobody));
+      expect(answerWithout(foreign, victim.account_id)).toEqual(answerWithout(unknown, nobody));
       expect([404, 405]).toContain(foreign.status);
       expect(foreign.text).not.toContain(note);
     }
@@ -131,14 +131,14 @@ describe.each(matrix)('$method $path', ({ method, path, is_answered }) => {
       const nobody = unknownLike(id);
       const foreign = await attacker.send(method, fill(path, attacker.account_id, id), body);
       const unknown = await attacker.send(method, fill(path, attacker.account_id, nobody), body);
-      expect(said(foreign, id)).toEqual(said(unknown, nobody));
+      expect(answerWithout(foreign, id)).toEqual(answerWithout(unknown, nobody));
       expect(foreign.text).not.toContain(note);
     }
     expect(is_answered ? await stateOfVictim() : before).toBe(before);
   });
 
   test('needs a session: a key opens it no more than no key', async () => {
-    const at = service.url + fill(path, victim.account_id, known()[0] ?? '');
+    const at = service.url + fill(path, victim.account_id, allIds()[0] ?? '');
     for (const headers of [{}, { authorization: `Bearer ${client.key}` }, { 'x-api-key': client.key }]) {
       const init = {
         method,

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { App } from '../../src/app.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
-import { picture } from '../storage/samples.ts';
+import { sampleImage } from '../storage/samples.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 
@@ -54,7 +54,7 @@ const order = (prompt: string) => ({
 
 async function uploadOf(client: Client): Promise<string> {
   const form = new FormData();
-  form.set('file', new Blob([new Uint8Array(await picture('png', 8, 8))]), `${note}.png`);
+  form.set('file', new Blob([new Uint8Array(await sampleImage('png', 8, 8))]), `${note}.png`);
   const headers = { authorization: `Bearer ${client.key}` };
   const response = await fetch(`${service.url}/v1/files`, { method: 'POST', headers, body: form });
   const body = (await response.json()) as { id: string }; // it is a picture
@@ -81,7 +81,7 @@ function endpointAt(method: string, path: string): Endpoint<App> | undefined {
 }
 
 /** Returns an answer without what is different in every answer. */
-function said({ status, text }: Answered, id: string): [number, string] {
+function answerWithout({ status, text }: Answered, id: string): [number, string] {
   return [status, text.replaceAll(id, 'ID').replaceAll(/req_\w+/g, 'REQ')];
 }
 
@@ -108,7 +108,7 @@ describe.each(matrix)('$method $path', ({ method, path }) => {
         await attacker.call(method, filled(path, id), body),
         await attacker.call(method, filled(path, nobody), body),
       ];
-      expect(said(foreign, id)).toEqual(said(unknown, nobody));
+      expect(answerWithout(foreign, id)).toEqual(answerWithout(unknown, nobody));
       expect(foreign.status).toBeGreaterThanOrEqual(400);
     }
     for (const answer of await askAround(method, path)) expectNothingOf(answer);

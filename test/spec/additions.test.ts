@@ -24,7 +24,7 @@ models:${mediaModel({
 
 let service: TestApp;
 let client: Client;
-let picture: Buffer;
+let image: Buffer;
 let elsewhere: Server;
 let address = '';
 
@@ -38,13 +38,13 @@ const linked: Adapter = {
 };
 
 beforeAll(async () => {
-  picture = await sharp({ create: { width: 20, height: 10, channels: 3, background: '#36c' } })
+  image = await sharp({ create: { width: 20, height: 10, channels: 3, background: '#36c' } })
     .png()
     .toBuffer();
   elsewhere = createServer((request, response) => {
     const there = { '/open': `http://${address}/picture`, '/refused': `http://a:b@${address}/picture` };
     const location = Object.entries(there).find(([path]) => path === request.url)?.[1];
-    if (location === undefined) response.end(picture);
+    if (location === undefined) response.end(image);
     else response.writeHead(302, { location }).end();
   });
   await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
@@ -79,12 +79,12 @@ async function form(
 }
 
 const get = (path: string) => fetch(service.url + path, { headers: { authorization: `Bearer ${client.key}` } });
-const upload = async () => String((await form('/v1/files', { purpose: 'user_data', file: picture })).json['id']);
+const upload = async () => String((await form('/v1/files', { purpose: 'user_data', file: image })).json['id']);
 const spent = async () => (await client.call('GET', '/v1/key')).json.spent.exact;
 const red = { model: 'sandbox/image', prompt: 'red', size: '32x16' };
 
 /** A film that is there. */
-async function film(): Promise<string> {
+async function videoUrl(): Promise<string> {
   const { json } = await client.call('POST', '/v1/videos', { model: 'sandbox/video', prompt: 'waves', seconds: '1' });
   await expect
     .poll(async () => (await client.call('GET', `/v1/videos/${json.id}`)).json.status, { timeout: 120_000 })
@@ -105,7 +105,7 @@ it('D-images-1 POST /v1/images/generations returns the images as links or as bas
 
 it('D-images-2 POST /v1/images/edits accepts a form with images', async () => {
   const fields = { model: 'sandbox/edit', prompt: 'redder', size: '32x16' };
-  expect(await form('/v1/images/edits', { ...fields, image: picture })).toMatchObject({
+  expect(await form('/v1/images/edits', { ...fields, image })).toMatchObject({
     status: 200,
     json: { data: [{ url: expect.any(String) }] },
   });
@@ -170,7 +170,7 @@ it('D-videos-1 POST /v1/videos returns at once, with the id of the task', async 
 });
 
 it('D-videos-2 GET /v1/videos/{id} says when the video is completed, and GET /v1/videos lists it', async () => {
-  const id = await film();
+  const id = await videoUrl();
   const { json } = await client.call('GET', `/v1/videos/${id}`);
   expect(json).toMatchObject({ id, status: 'completed', progress: 100, seconds: '1' });
   const { json: list } = await client.call('GET', '/v1/videos');
@@ -178,7 +178,7 @@ it('D-videos-2 GET /v1/videos/{id} says when the video is completed, and GET /v1
 });
 
 it('D-videos-3 GET /v1/videos/{id}/content returns the video, whole or a range of it', async () => {
-  const path = `/v1/videos/${await film()}/content`;
+  const path = `/v1/videos/${await videoUrl()}/content`;
   const whole = await get(path);
   const bytes = Buffer.from(await whole.arrayBuffer());
   expect([whole.status, whole.headers.get('content-type'), bytes.toString('latin1', 4, 8)]).toEqual([
@@ -193,7 +193,7 @@ it('D-videos-3 GET /v1/videos/{id}/content returns the video, whole or a range o
 });
 
 it('D-videos-4 DELETE /v1/videos/{id} removes the video but not its task', async () => {
-  const id = await film();
+  const id = await videoUrl();
   expect((await client.call('DELETE', `/v1/videos/${id}`)).json).toMatchObject({
     id,
     object: 'video.deleted',
@@ -320,11 +320,11 @@ it('D-count-2 a token count equals the input tokens that the call is charged for
 });
 
 it('D-files-1 POST /v1/files stores a file and measures it from its bytes', async () => {
-  expect(await form('/v1/files', { purpose: 'user_data', file: picture })).toMatchObject({
+  expect(await form('/v1/files', { purpose: 'user_data', file: image })).toMatchObject({
     status: 200,
     json: {
       object: 'file',
-      bytes: picture.length,
+      bytes: image.length,
       purpose: 'user_data',
       content_type: 'image/png',
       width: 20,
@@ -338,7 +338,7 @@ it('D-files-2 a stored file can be read, listed and downloaded', async () => {
   expect((await client.call('GET', `/v1/files/${id}`)).json).toMatchObject({ id, object: 'file' });
   expect((await client.call('GET', '/v1/files')).json).toMatchObject({ object: 'list', data: [{ id }] });
   const bytes = Buffer.from(await (await get(`/v1/files/${id}/content`)).arrayBuffer());
-  expect(bytes.equals(picture)).toBe(true);
+  expect(bytes.equals(image)).toBe(true);
 });
 
 it('D-files-3 DELETE /v1/files/{id} removes the file', async () => {
@@ -366,7 +366,7 @@ it('D-files-5 a file id is accepted wherever a model takes an image, audio or a 
 });
 
 it('D-files-6 a file is deleted after 7 days', async () => {
-  const { json } = await form('/v1/files', { purpose: 'user_data', file: picture });
+  const { json } = await form('/v1/files', { purpose: 'user_data', file: image });
   expect(Number(json['expires_at']) - Number(json['created_at'])).toBe(7 * 86_400);
 });
 
@@ -374,8 +374,8 @@ it('D-events-1 POST /events/{token} answers every body alike and changes nothing
   const order = { model: 'sandbox/image', input: { prompt: '[[delay 2s]]', width: 16, height: 16 } };
   const { json: task } = await client.call('POST', '/v1/generate', order);
   const run = { account_id: client.account_id, task_id: task.id, number: 1 };
-  const known = eventsUrl(service.app.secret, 'https://medley.example.com', run) ?? '';
-  for (const path of [new URL(known).pathname, '/events/x']) {
+  const events_url = eventsUrl(service.app.secret, 'https://medley.example.com', run) ?? '';
+  for (const path of [new URL(events_url).pathname, '/events/x']) {
     const body = JSON.stringify({ status: 'succeeded', output: 'http://127.0.0.1/' });
     const response = await fetch(service.url + path, { method: 'POST', body });
     expect([response.status, await response.text()]).toEqual([200, '{}']);

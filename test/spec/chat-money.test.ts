@@ -65,15 +65,15 @@ const say = (content: unknown) => ({ messages: [{ role: 'user', content }] });
 async function leaveAfter(parts: (string | number)[], read: number): Promise<string> {
   stage.upstream.script('plain', { stream: parts, then: 'hang' });
   const leave = new AbortController();
-  const asked = fetch(`${stage.test.url}/v1/chat/completions`, {
+  const call = fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'test/plain', messages: hello, stream: true }),
     signal: leave.signal,
   });
-  asked.catch(() => undefined);
+  call.catch(() => undefined);
   await expect.poll(() => stage.upstream.open()).toBe(1);
-  const response = read > 0 ? await asked : undefined;
+  const response = read > 0 ? await call : undefined;
   await response?.body?.getReader().read();
   leave.abort();
   await expect.poll(() => stage.upstream.open()).toBe(0);
@@ -139,15 +139,15 @@ it('D-chat-9 a call gets 402 when the available money buys less than 256 output 
 it('D-chat-10 the upstream gets a max_tokens that is at most the maximum of the model', async () => {
   stage.upstream.script('plain', { json: completion('x') });
   stage.upstream.script('ant', { json: message('x') });
-  const asked = () => stage.upstream.asked.at(-1)?.body['max_tokens'];
+  const maxTokensSent = () => stage.upstream.requests.at(-1)?.body['max_tokens'];
   for (const max_tokens of [null, 50_000]) {
     await completions({ model: 'test/short', max_tokens });
-    expect(asked()).toBe(1_000);
+    expect(maxTokensSent()).toBe(1_000);
   }
   await completions({ model: 'test/short', max_tokens: 10 });
-  expect(asked()).toBe(10);
+  expect(maxTokensSent()).toBe(10);
   await stage.client.call('POST', '/v1/messages', { model: 'test/ant', max_tokens: 50_000, messages: hello });
-  expect(asked()).toBe(1_000);
+  expect(maxTokensSent()).toBe(1_000);
 });
 
 it('D-chat-11 a call is charged its real cost by the usage that the upstream reports', async () => {
@@ -225,7 +225,7 @@ it('D-chat-52 the input is held at the highest price that the request can cause'
 async function sentFor(body: object, client: Client): Promise<unknown> {
   stage.upstream.script('plain', { json: completion('x') });
   expect((await completions(body, client)).status).toBe(200);
-  return stage.upstream.asked.at(-1)?.body['max_tokens'];
+  return stage.upstream.requests.at(-1)?.body['max_tokens'];
 }
 
 it("D-chat-53 a call without max_tokens sends the model's maximum when it costs at most a twentieth of the money and the limit", async () => {
@@ -245,7 +245,7 @@ it('D-chat-55 the header x-max-tokens reports a max_tokens that was lowered', as
     const part = chunk({ content: 'x' }, { usage: { prompt_tokens: 0, completion_tokens: 0 } }, 'stop');
     stage.upstream.script('plain', stream ? { stream: [part, 'data: [DONE]\n\n'] } : { json: completion('x', {}) });
     const { headers } = await completions({ max_tokens: 10_000, stream }, client);
-    const sent = Number(stage.upstream.asked.at(-1)?.body['max_tokens']);
+    const sent = Number(stage.upstream.requests.at(-1)?.body['max_tokens']);
     expect(headers.get('x-max-tokens')).toBe(String(sent));
     expect(sent).toBeLessThan(2_000);
   }

@@ -152,14 +152,14 @@ it("D-auth-6 the caller's anthropic-version and anthropic-beta are passed to an 
   stage.upstream.script('claude-x', { json: message('Hi') });
   const headers = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'claude-code-20250219,effort-2025-11-24' };
   await ask('/v1/messages', { model: 'acme/ant' }, headers);
-  expect(stage.upstream.asked.at(-1)?.headers).toMatchObject(headers);
+  expect(stage.upstream.requests.at(-1)?.headers).toMatchObject(headers);
 });
 
 it("D-errors-15 the message of an upstream's 400, 404, 413 or 422 about the request is passed to the caller", async () => {
   for (const status of [400, 404, 413, 422]) {
     stage.upstream.script('gpt-x', { status, json: { error: { message: 'messages.3: the file is too large' } } });
-    const { status: told, json } = await ask('/v1/chat/completions', { model: 'acme/oai' });
-    expect([told, json.error.type], `${status}`).toEqual([400, 'invalid_request']);
+    const { status: refused_status, json } = await ask('/v1/chat/completions', { model: 'acme/oai' });
+    expect([refused_status, json.error.type], `${status}`).toEqual([400, 'invalid_request']);
     expect(json.error.message).toBe('messages.3: the file is too large');
   }
 });
@@ -209,8 +209,8 @@ it('D-chat-20 both styles reach every chat model, whatever style its upstream sp
       ['acme/ant', '/v1/messages'],
     ] as const) {
       expect((await ask(path, { model, ...(path === '/v1/messages' && { system: 'Be kind.' }) })).status).toBe(200);
-      const { path: asked, body } = stage.upstream.asked.at(-1) ?? { body: {} };
-      expect([asked, 'system' in body]).toEqual([upstream_path, path === upstream_path && path === '/v1/messages']);
+      const { path: request, body } = stage.upstream.requests.at(-1) ?? { body: {} };
+      expect([request, 'system' in body]).toEqual([upstream_path, path === upstream_path && path === '/v1/messages']);
     }
   }
 });
@@ -228,8 +228,8 @@ it('D-chat-21 the status line of a stream is sent with the first content', async
 it('D-chat-22 the status line of a stream is sent after 15 s without content', async () => {
   stage.upstream.script('gpt-x', { stream: [5_000, ...completionsStream(['late'])] });
   const opening = open('/v1/chat/completions', 'acme/oai');
-  const asked_before = stage.upstream.asked.length;
-  await expect.poll(() => stage.upstream.asked.length).toBe(asked_before + 1);
+  const asked_before = stage.upstream.requests.length;
+  await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 1);
   elapse(12_000);
   expect(await Promise.race([opening, pause(look_ms)])).toBeUndefined();
   elapse(2_000);
@@ -240,9 +240,9 @@ it('D-chat-22 the status line of a stream is sent after 15 s without content', a
 it('D-chat-23 a silent stream gets a comment or a ping every 15 s', async () => {
   stage.upstream.script('gpt-x', { stream: [5_000, ...completionsStream(['late'])] });
   stage.upstream.script('claude-x', { stream: [5_000, ...messagesStream(['late'])] });
-  const asked_before = stage.upstream.asked.length;
+  const asked_before = stage.upstream.requests.length;
   const opening = Promise.all([open('/v1/chat/completions', 'acme/oai'), open('/v1/messages', 'acme/ant')]);
-  await expect.poll(() => stage.upstream.asked.length).toBe(asked_before + 2);
+  await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 2);
   elapse(15_000);
   const [first, second] = await opening;
   await pause(look_ms); // nothing more before its time
@@ -266,9 +266,9 @@ it('D-chat-24 a stream that fails before any content goes to the next route', as
 /** The first route says nothing until the caller has had a sign of life, and fails. */
 async function failAfterSign(path: Path): Promise<string> {
   stage.upstream.script('first', { stream: [3_000], then: 'cut' });
-  const asked_before = stage.upstream.asked.length;
+  const asked_before = stage.upstream.requests.length;
   const opening = open(path, 'acme/slow');
-  await expect.poll(() => stage.upstream.asked.length).toBe(asked_before + 1);
+  await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 1);
   elapse(15_000);
   return (await opening).text();
 }
@@ -317,11 +317,11 @@ it('D-chat-29 a stream that fails after content is never sent to another route',
   stage.upstream.script('second', { stream: messagesStream(['from the second']) });
   // The second route speaks messages: of their style the call could go there as it is.
   for (const path of ['/v1/chat/completions', '/v1/messages'] as const) {
-    const asked_before = stage.upstream.asked.length;
+    const asked_before = stage.upstream.requests.length;
     const { text } = await ask(path, { model: 'acme/two', stream: true });
     expect(text).toContain('Half');
     expect(text).not.toContain('from the second');
-    expect(stage.upstream.asked.length - asked_before).toBe(1);
+    expect(stage.upstream.requests.length - asked_before).toBe(1);
   }
 });
 
@@ -384,10 +384,10 @@ it('D-chat-34 a chat model whose circuits are all open serves one call of an acc
     await openRoute('upstream_error', 60_000);
     const probe = ask(path, { model: 'acme/oai', stream: true });
     await expect.poll(() => stage.upstream.open()).toBe(1);
-    const asked_before = stage.upstream.asked.length;
+    const asked_before = stage.upstream.requests.length;
     const answer = await ask(path, { model: 'acme/oai' });
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([502, expect.stringMatching(/^\d+$/)]);
-    expect(stage.upstream.asked.length).toBe(asked_before);
+    expect(stage.upstream.requests.length).toBe(asked_before);
     expect((await probe).status).toBe(200);
   }
 });

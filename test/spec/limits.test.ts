@@ -201,14 +201,14 @@ it('D-limits-6 rate limits are exact over several nodes', async () => {
 });
 
 it('D-errors-13 responses of paths with a rate limit carry its limit, the remaining requests and the reset time', async () => {
-  const told = ({ headers }: Answered) =>
+  const limitHeaders = ({ headers }: Answered) =>
     ['limit', 'remaining', 'reset'].map((name) => headers.get(`x-ratelimit-${name}-requests`));
   const format = expect.stringMatching(/^(\d+m)?\d+s$/); // such as 1s or 6m0s
-  expect(told(await generate())).toEqual(['60', '59', format]);
+  expect(limitHeaders(await generate())).toEqual(['60', '59', format]);
   elapse(59_501);
-  expect(told(await generate())).toEqual(['60', '58', '1s']);
-  expect(told(await client.call('GET', '/v1/balance'))).toEqual(['600', '599', format]);
-  expect(told(await client.call('POST', '/v1/messages', { model: 'x' }))).toEqual(['600', '599', format]);
+  expect(limitHeaders(await generate())).toEqual(['60', '58', '1s']);
+  expect(limitHeaders(await client.call('GET', '/v1/balance'))).toEqual(['600', '599', format]);
+  expect(limitHeaders(await client.call('POST', '/v1/messages', { model: 'x' }))).toEqual(['600', '599', format]);
 });
 
 it('D-errors-14 every 429 carries Retry-After', async () => {

@@ -55,16 +55,16 @@ const usual = yaml('0.02');
 
 const clock = testClock();
 /** Lines of the service's log. */
-const told: string[] = [];
+const messages: string[] = [];
 let service: TestApp; // with a worker
 let idle: TestApp; // without one, for holds that stay open
 let client: Client;
 let quiet: Client;
 
 beforeAll(async () => {
-  const files = await Promise.all([1010, 1030].map((width) => picture(width)));
+  const files = await Promise.all([1010, 1030].map((width) => imageOf(width)));
   const adapters = { bytes: bytesAdapter(files) };
-  const log = pino({ level: 'error' }, { write: (line: string) => void told.push(line) });
+  const log = pino({ level: 'error' }, { write: (line: string) => void messages.push(line) });
   service = await startTestApp({ yaml: usual, adapters, log });
   idle = await startTestApp({ yaml: usual, adapters, clock, worker: false });
 });
@@ -82,7 +82,7 @@ afterEach(async () => {
   await expectExactBooks(idle.app);
 });
 
-function picture(width: number): Promise<Buffer> {
+function imageOf(width: number): Promise<Buffer> {
   const shape = { width, height: 1000, channels: 3, background: '#36c' } as const;
   return sharp({ create: shape }).png().toBuffer();
 }
@@ -239,7 +239,7 @@ it('D-money-22 an output that costs more than its hold is booked as a loss and l
     [id],
   );
   expect(rows).toEqual([{ revenue: 30_000n, loss: -10_000n }]);
-  const [line] = told.filter((each) => each.includes(id));
+  const [line] = messages.filter((each) => each.includes(id));
   expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 50, loss: '0.010000', currency: 'USD' });
 });
 

@@ -222,7 +222,7 @@ it('D-task-5 a task is running when its upstream has started, not when it has on
   expect((await cancel(started.id)).status).toBe(200);
 });
 
-const errorOf = async (made: Promise<Answered>) => (await made).json.error;
+const errorOf = async (answer: Promise<Answered>) => (await answer).json.error;
 
 it('D-task-14 error.type is upstream_error when the provider fails or returns no valid output', async () => {
   expect(await errorOf(generate({}, 10, 'test/film'))).toMatchObject({ type: 'upstream_error' });

@@ -39,7 +39,7 @@ let service: TestApp;
 let client: Client;
 
 beforeAll(async () => {
-  const files = [await picture('png'), await picture('avif')];
+  const files = [await imageIn('png'), await imageIn('avif')];
   service = await startTestApp({ yaml, clock, adapters: { bytes: bytesAdapter(files) } });
   client = await service.client();
 });
@@ -48,7 +48,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-function picture(format: 'png' | 'avif'): Promise<Buffer> {
+function imageIn(format: 'png' | 'avif'): Promise<Buffer> {
   const shape = { width: 64, height: 48, channels: 3, background: '#3c3' } as const;
   return sharp({ create: shape }).toFormat(format).toBuffer();
 }
@@ -60,13 +60,13 @@ const image = () => generate('test/bytes', { width: 1 });
 
 /** Made once for the whole file. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
+  let result: Promise<T> | undefined;
+  return () => (result ??= make());
 }
 
 const drawing = once(() => generate('sandbox/image', { prompt: 'x', width: 64, height: 32 }));
-const film = once(() => generate('sandbox/video', { prompt: 'x', duration: 1.5, aspect_ratio: '9:16' }));
-const sound = once(() => generate('sandbox/audio', { prompt: 'x', duration: 1 }));
+const video = once(() => generate('sandbox/video', { prompt: 'x', duration: 1.5, aspect_ratio: '9:16' }));
+const audio = once(() => generate('sandbox/audio', { prompt: 'x', duration: 1 }));
 const failure = once(() => generate('sandbox/image', { prompt: '[[fail]] x' }));
 
 /** A task in each of its four states, as GET shows it then. */
@@ -147,7 +147,7 @@ it('S2.1-10 completed_at is the completion time and is set on every final task',
 });
 
 it('S2.2-1 type of an output item is video, image or audio, by the kind of model', async () => {
-  for (const [make, type] of [[film, 'video'] as const, [sound, 'audio'] as const, [drawing, 'image'] as const]) {
+  for (const [make, type] of [[video, 'video'] as const, [audio, 'audio'] as const, [drawing, 'image'] as const]) {
     expect((await make()).json.output.map((item) => item.type)).toEqual([type]);
   }
 });
@@ -160,17 +160,17 @@ it('S2.2-2 url of an output item is a link that downloads the file', async () =>
 });
 
 it('S2.2-3 duration of a video is a number of seconds', async () => {
-  const { json } = await film();
+  const { json } = await video();
   expect(json.output[0]?.duration).toBeCloseTo(1.5, 1);
 });
 
 it('S2.2-4 width of a video is a whole number of pixels', async () => {
-  const { json } = await film();
+  const { json } = await video();
   expect(json.output[0]?.width).toBe(480);
 });
 
 it('S2.2-5 height of a video is a whole number of pixels', async () => {
-  const { json } = await film();
+  const { json } = await video();
   expect(json.output[0]?.height).toBe(854);
 });
 
@@ -248,7 +248,7 @@ it('D-item-1 an output item has type, url, content_type, size_bytes and expires_
 });
 
 it('D-item-2 a video item has duration, width and height', async () => {
-  const [item] = (await film()).json.output;
+  const [item] = (await video()).json.output;
   expect(measures(item)).toEqual(['duration', 'height', 'width']);
 });
 
@@ -259,7 +259,7 @@ it('D-item-3 an image item has width and height', async () => {
 });
 
 it('D-item-4 an audio item has a duration', async () => {
-  const [item] = (await sound()).json.output;
+  const [item] = (await audio()).json.output;
   expect(item?.duration).toBeCloseTo(1, 1);
   expect(measures(item)).toEqual(['duration']);
 });
@@ -342,10 +342,10 @@ it('D-item-14 files are served with a sandboxing content security policy', async
 });
 
 it('D-item-15 files other than images, videos and audio are served as attachments', async () => {
-  const [known] = (await generate('test/bytes', { width: 1 })).json.output;
+  const [item] = (await generate('test/bytes', { width: 1 })).json.output;
   const [other] = (await generate('test/bytes', { width: 2 })).json.output;
-  expect([known?.content_type, other?.content_type]).toEqual(['image/png', 'image/avif']);
-  expect((await fetch(known?.url ?? '')).headers.get('content-disposition')).toMatch(/^inline/);
+  expect([item?.content_type, other?.content_type]).toEqual(['image/png', 'image/avif']);
+  expect((await fetch(item?.url ?? '')).headers.get('content-disposition')).toMatch(/^inline/);
   expect((await fetch(other?.url ?? '')).headers.get('content-disposition')).toMatch(/^attachment/);
 });
 

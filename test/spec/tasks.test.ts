@@ -32,9 +32,9 @@ afterEach(async () => {
   await expectExactBooks(service.app);
 });
 
-type Wanted = { model?: string; prompt?: string; metadata?: Record<string, string>; wait?: number };
+type TaskOptions = { model?: string; prompt?: string; metadata?: Record<string, string>; wait?: number };
 
-function generate({ model = 'sandbox/image', prompt = 'x', metadata, wait = 20 }: Wanted = {}): Promise<Answered> {
+function generate({ model = 'sandbox/image', prompt = 'x', metadata, wait = 20 }: TaskOptions = {}): Promise<Answered> {
   const body = { model, input: { prompt, width: 16, height: 16 }, metadata };
   return client.call('POST', `/v1/generate?wait=${wait}`, body);
 }
@@ -44,9 +44,9 @@ const list = (query = ''): Promise<Answered> => client.call('GET', `/v1/tasks${q
 const idsOf = async (query = '') => (await list(query)).json.data.map(({ id }) => id);
 
 /** Ids of new tasks, newest first, as a list shows them. */
-async function several(count: number, wanted: Wanted = {}): Promise<string[]> {
+async function several(count: number, options: TaskOptions = {}): Promise<string[]> {
   const ids: string[] = [];
-  for (let i = 0; i < count; i++) ids.unshift((await generate({ wait: 0, ...wanted })).json.id);
+  for (let i = 0; i < count; i++) ids.unshift((await generate({ wait: 0, ...options })).json.id);
   return ids;
 }
 
@@ -351,10 +351,10 @@ it('D-kept-3 files of tasks are deleted after 7 days', async () => {
   const links = () => client.call('POST', `/v1/tasks/${json.id}/links`);
   clock.stop(Date.parse(json.completed_at ?? '') + 7 * 86_400_000);
   await sweepTasks(service.app);
-  const { json: kept } = await links();
-  expect((await fetch(kept.data[0]?.url ?? '')).status).toBe(200);
+  const { json: task } = await links();
+  expect((await fetch(task.data[0]?.url ?? '')).status).toBe(200);
   clock.pass(1);
   await sweepTasks(service.app);
   expect((await links()).status).toBe(404);
-  expect((await fetch(kept.data[0]?.url ?? '')).status).toBe(404);
+  expect((await fetch(task.data[0]?.url ?? '')).status).toBe(404);
 });

@@ -37,10 +37,10 @@ afterAll(async () => {
 
 let paths = 0;
 
-type Told = { task: string; path: string; received: Received };
+type Delivered = { task: string; path: string; received: Received };
 
 /** Ends a task whose webhook goes to a path of its own, and waits until it is there. */
-async function tell(at: Stage, answer: Answer = 204, client = at.client): Promise<Told> {
+async function tell(at: Stage, answer: Answer = 204, client = at.client): Promise<Delivered> {
   const path = `/${++paths}`;
   at.receiver.answer(path, answer);
   const task = await finishTask(client, at.receiver.url + path);
@@ -48,7 +48,7 @@ async function tell(at: Stage, answer: Answer = 204, client = at.client): Promis
 }
 
 /** Ends a task with output: its webhook and the task of GET. */
-async function tellSuccess(at: Stage, metadata: Record<string, string> = {}): Promise<Told> {
+async function tellSuccess(at: Stage, metadata: Record<string, string> = {}): Promise<Delivered> {
   const path = `/${++paths}`;
   const body = { model: 'sandbox/image', input: { prompt: 'x', width: 64, height: 64 }, metadata };
   const { json } = await at.client.call('POST', '/v1/generate', { ...body, webhook_url: at.receiver.url + path });
@@ -67,7 +67,7 @@ async function final(at: Stage, task: string): Promise<void> {
 }
 
 /** Sends a delivery again, and answers what came. */
-async function again(at: Stage, { task, path }: Told, count = 2): Promise<Received> {
+async function again(at: Stage, { task, path }: Delivered, count = 2): Promise<Received> {
   await listed(at, task, count - 1);
   expect(await resend(at.app, await deliveryOf(at.app, at.client, task))).toBe('sent');
   return at.receiver.nth(path, count);
@@ -101,14 +101,16 @@ it('S5-8 webhook requests are authenticated by signature, not by API key', async
   expect(received.headers).not.toHaveProperty('authorization');
   expect(received.headers).not.toHaveProperty('x-api-key');
   const text = JSON.stringify(received.headers) + received.body.toString();
-  for (const kept of [real.client.key, await secretOf(real)]) expect(text).not.toContain(kept);
+  for (const secret of [real.client.key, await secretOf(real)]) expect(text).not.toContain(secret);
 });
 
 it('S5-9 the webhook secret is separate from API keys: it opens nothing, and no response to a key shows it', async () => {
   const secret = await secretOf(real);
   for (const headers of [{ authorization: `Bearer ${secret}` }, { authorization: undefined, 'x-api-key': secret }]) {
-    const given = Object.fromEntries(Object.entries(headers).flatMap(([k, v]) => (v === undefined ? [] : [[k, v]])));
-    expect((await fetch(`${real.test.url}/v1/balance`, { headers: given })).status).toBe(401);
+    const plain_headers = Object.fromEntries(
+      Object.entries(headers).flatMap(([k, v]) => (v === undefined ? [] : [[k, v]])),
+    );
+    expect((await fetch(`${real.test.url}/v1/balance`, { headers: plain_headers })).status).toBe(401);
   }
   for (const path of ['/v1/key', '/v1/balance', '/v1/tasks'])
     expect((await real.client.call('GET', path)).text).not.toContain('whsec_');
@@ -191,13 +193,13 @@ it('S6.3-2 our example receiver compares the whole signature in constant time', 
     const body = Buffer.from('{}');
     const right = `sha256=${hmac('whsec_AAAA', body)}`;
     const last = right.endsWith('0') ? '1' : '0';
-    for (const [given, same] of [[right, true] as const, [right.slice(0, -1) + last, false] as const]) {
+    for (const [signature, same] of [[right, true] as const, [right.slice(0, -1) + last, false] as const]) {
       compare.mockClear();
-      expect(hasSignature(body, given, 'whsec_AAAA')).toBe(same);
+      expect(hasSignature(body, signature, 'whsec_AAAA')).toBe(same);
       expect(compare).toHaveBeenCalledOnce();
     }
-    for (const given of ['', right.slice('sha256='.length), `${right}0`])
-      expect(hasSignature(body, given, 'whsec_AAAA')).toBe(false);
+    for (const signature of ['', right.slice('sha256='.length), `${right}0`])
+      expect(hasSignature(body, signature, 'whsec_AAAA')).toBe(false);
   } finally {
     compare.mockRestore();
     syncBuiltinESMExports();
@@ -220,8 +222,10 @@ it('S6.4-1 the first delivery is sent as soon as the task finishes', async () =>
 
 it('S6.4-2 a delivery that is not answered with 2xx is retried', async () => {
   const statuses = [400, 401, 404, 410, 429, 500, 503];
-  const told = await Promise.all(statuses.map(async (status) => ({ status, task: (await tell(real, status)).task })));
-  for (const { status, task } of told) {
+  const deliveries = await Promise.all(
+    statuses.map(async (status) => ({ status, task: (await tell(real, status)).task })),
+  );
+  for (const { status, task } of deliveries) {
     expect(await listed(real, task)).toMatchObject([{ status }]);
     expect(await deliveryOf(real.app, real.client, task)).toMatchObject({ state: 'waiting', delivered_at: null });
   }
@@ -259,22 +263,22 @@ it('S6.4-4 a delivery that is answered too slowly is retried', () =>
   }));
 
 const pauses_ms = [10 * second, 60 * second, 300 * second, 1_800 * second, 7_200 * second];
-let walked: Promise<Told & { pauses: number[] }> | undefined;
+let walked: Promise<Delivered & { pauses: number[] }> | undefined;
 
 /** Returns the schedule of a receiver that always fails: the delay planned after each attempt, until there is none. */
-function schedule(): Promise<Told & { pauses: number[] }> {
+function schedule(): Promise<Delivered & { pauses: number[] }> {
   walked ??= (async () => {
-    const told = await tell(stage, 500);
+    const delivered = await tell(stage, 500);
     const pauses: number[] = [];
     while (pauses.length < 8) {
-      const attempt = (await listed(stage, told.task, pauses.length + 1)).at(-1);
-      const { next_at } = await deliveryOf(stage.app, stage.client, told.task);
+      const attempt = (await listed(stage, delivered.task, pauses.length + 1)).at(-1);
+      const { next_at } = await deliveryOf(stage.app, stage.client, delivered.task);
       if (!next_at || !attempt) break;
       const pause_ms = next_at.getTime() - attempt.ended_at.getTime();
       pauses.push(pause_ms);
       await pass(stage, pause_ms);
     }
-    return { ...told, pauses };
+    return { ...delivered, pauses };
   })();
   return walked;
 }
@@ -322,12 +326,12 @@ it('S6.4-12 a task whose delivery is dropped remains available through GET /v1/t
 });
 
 it('S6.5-2 a retry carries the same task id as the first delivery, so that receivers can deduplicate', async () => {
-  const told = await tell(stage, 500); // processed, and then it failed
-  await listed(stage, told.task);
+  const delivered = await tell(stage, 500); // processed, and then it failed
+  await listed(stage, delivered.task);
   await pass(stage, 10 * second);
-  const retry = await stage.receiver.nth(told.path, 2);
-  expect(JSON.parse(retry.body.toString()).id).toBe(told.task);
-  expect(retry.body.equals(told.received.body)).toBe(true);
+  const retry = await stage.receiver.nth(delivered.path, 2);
+  expect(JSON.parse(retry.body.toString()).id).toBe(delivered.task);
+  expect(retry.body.equals(delivered.received.body)).toBe(true);
 });
 
 it('S6.5-3 output URLs can be downloaded as soon as the webhook arrives', async () => {
@@ -346,10 +350,10 @@ it('D-webhooks-1 x-service-delivery is the id of the delivery', async () => {
 
 /** Seconds since 1970 in a header of both attempts, the second of them 10 s later. */
 async function expectTimesIn(name: string): Promise<void> {
-  const told = await tell(stage, 500);
-  await listed(stage, told.task);
+  const delivered = await tell(stage, 500);
+  await listed(stage, delivered.task);
   await pass(stage, 10 * second);
-  const [first = '', later = ''] = [told.received, await stage.receiver.nth(told.path, 2)].map((one) =>
+  const [first = '', later = ''] = [delivered.received, await stage.receiver.nth(delivered.path, 2)].map((one) =>
     header(one, name),
   );
   for (const text of [first, later]) expect(text).toMatch(/^\d{10}$/);
@@ -361,9 +365,9 @@ it('D-webhooks-2 x-service-timestamp is the time of the attempt in seconds', () 
   expectTimesIn('x-service-timestamp'));
 
 it('D-webhooks-3 webhook-id is the id of the delivery and the same at each attempt', async () => {
-  const told = await tell(real);
-  const { id } = await deliveryOf(real.app, real.client, told.task);
-  expect([told.received, await again(real, told)].map((one) => header(one, 'webhook-id'))).toEqual([id, id]);
+  const delivered = await tell(real);
+  const { id } = await deliveryOf(real.app, real.client, delivered.task);
+  expect([delivered.received, await again(real, delivered)].map((one) => header(one, 'webhook-id'))).toEqual([id, id]);
 });
 
 it('D-webhooks-4 webhook-timestamp is the time of the attempt in seconds', () => expectTimesIn('webhook-timestamp'));
@@ -568,8 +572,8 @@ it('D-webhooks-21 attempts of a delivery are listed with the first 2 kB of the a
 });
 
 it('D-webhooks-22 a delivery can be sent again with the same bytes', async () => {
-  const told = await tell(real);
-  expect((await again(real, told)).body.equals(told.received.body)).toBe(true);
+  const delivered = await tell(real);
+  expect((await again(real, delivered)).body.equals(delivered.received.body)).toBe(true);
 });
 
 it('D-webhooks-23 a test delivery is signed and has an empty output', async () => {

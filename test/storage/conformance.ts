@@ -75,9 +75,9 @@ function puts(the: The): void {
     async (n) => {
       const chunks = Array.from({ length: n }, (_, i) => randomBytes(i * 997));
       const key = newKey();
-      const kept = await the.storage.put(key, Readable.from(chunks), options);
+      const info = await the.storage.put(key, Readable.from(chunks), options);
       const bytes = Buffer.concat(chunks);
-      expect(kept).toEqual({ size_bytes: bytes.length, sha256: sha256(bytes) });
+      expect(info).toEqual({ size_bytes: bytes.length, sha256: sha256(bytes) });
       expect(same(await read(the.storage, key), bytes)).toBe(true);
     },
   );
@@ -98,8 +98,8 @@ function puts(the: The): void {
     const key = newKey();
     const all = Array.from({ length: 20 }, () => randomBytes(100_000));
     await Promise.all(all.map((bytes) => the.storage.put(key, bytes, options)));
-    const kept = await read(the.storage, key);
-    expect(all.some((bytes) => kept?.equals(bytes))).toBe(true);
+    const bytes_read = await read(the.storage, key);
+    expect(all.some((bytes) => bytes_read?.equals(bytes))).toBe(true);
     expect(await the.leftovers()).toBe(0);
   });
 

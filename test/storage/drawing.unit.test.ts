@@ -30,13 +30,13 @@ async function pixelOf(image: Buffer | undefined, x: number, y: number): Promise
 
 describe('thumbnails of an image', () => {
   it.each([
-    ['a wide PNG', () => samples.picture('png', 1600, 900), ['114 × 64', '569 × 320']],
-    ['a tall JPEG that lies on its side', () => samples.picture('jpeg', 900, 600, 6), ['64 × 96', '320 × 480']],
-    ['a WebP', () => samples.picture('webp', 640, 640), ['64 × 64', '320 × 320']],
-    ['an AVIF', () => samples.picture('avif', 300, 200), ['96 × 64', '300 × 200']],
-    ['one that is smaller than a thumbnail', () => samples.picture('gif', 30, 20), ['30 × 20', '30 × 20']],
-    ['a strip, of which the middle is shown', () => samples.picture('png', 3000, 400), ['128 × 64', '640 × 320']],
-    ['one pixel', () => samples.picture('png', 1, 1), ['1 × 1', '1 × 1']],
+    ['a wide PNG', () => samples.sampleImage('png', 1600, 900), ['114 × 64', '569 × 320']],
+    ['a tall JPEG that lies on its side', () => samples.sampleImage('jpeg', 900, 600, 6), ['64 × 96', '320 × 480']],
+    ['a WebP', () => samples.sampleImage('webp', 640, 640), ['64 × 64', '320 × 320']],
+    ['an AVIF', () => samples.sampleImage('avif', 300, 200), ['96 × 64', '300 × 200']],
+    ['one that is smaller than a thumbnail', () => samples.sampleImage('gif', 30, 20), ['30 × 20', '30 × 20']],
+    ['a strip, of which the middle is shown', () => samples.sampleImage('png', 3000, 400), ['128 × 64', '640 × 320']],
+    ['one pixel', () => samples.sampleImage('png', 1, 1), ['1 × 1', '1 × 1']],
   ])('are WebP with 64 and 320 pixels on the shorter side, without metadata: %s', async (_, make, sides) => {
     expect(await sidesOf(await make())).toEqual(sides);
   });
@@ -83,8 +83,8 @@ describe('a thumbnail of a video', () => {
     const [, large] = await drawn(await samples.mp4(176, 144, 3));
     const { data } = await sharp(large).removeAlpha().greyscale().raw().toBuffer({ resolveWithObject: true });
     // The encoder was given bytes that grow along the rows: see samples.ts.
-    const wanted = (pixel: number) => (pixel >> 2) & 255;
-    const differences = Array.from({ length: 176 * 144 }, (_, at) => Math.abs((data[at] ?? 0) - wanted(at)));
+    const expected = (pixel: number) => (pixel >> 2) & 255;
+    const differences = Array.from({ length: 176 * 144 }, (_, at) => Math.abs((data[at] ?? 0) - expected(at)));
     const far = differences.filter((difference) => difference > 24 && difference < 232);
     expect(far.length / differences.length).toBeLessThan(0.1);
   });
@@ -101,10 +101,10 @@ describe('a thumbnail of a recording', () => {
   it.each([
     ['WAV', () => samples.wav(1)],
     ['MP3', () => samples.mp3(100)],
-    ['Ogg', () => samples.sound('ogg', 50)],
-    ['AAC', () => samples.sound('aac', 50)],
-    ['MP4', () => samples.sound('mp4', 50)],
-    ['WebM', () => samples.sound('webm', 50)],
+    ['Ogg', () => samples.sampleAudio('ogg', 50)],
+    ['AAC', () => samples.sampleAudio('aac', 50)],
+    ['MP4', () => samples.sampleAudio('mp4', 50)],
+    ['WebM', () => samples.sampleAudio('webm', 50)],
   ])('is its loudness over time: %s', async (_, make) => {
     expect(await sidesOf(await make())).toEqual(['128 × 64', '640 × 320']);
   });
@@ -142,7 +142,7 @@ describe('what cannot be decoded', () => {
   it.each<[string, () => Promise<Uint8Array> | Uint8Array]>([
     ['nothing', () => Buffer.alloc(0)],
     ['a text', () => Buffer.from('A red bicycle')],
-    ['a picture that is cut off', async () => (await samples.picture('png', 400, 300)).subarray(0, 5_000)],
+    ['a picture that is cut off', async () => (await samples.sampleImage('png', 400, 300)).subarray(0, 5_000)],
     ['a video that is cut off', async () => (await samples.mp4(96, 64, 10)).subarray(0, -100)],
     ['a WebM whose frames are none', () => samples.webm(64, 48, 3)],
     ['a WAV without samples', () => samples.wav(0)],

@@ -25,14 +25,23 @@ afterAll(async () => {
 
 /** A file of each kind, and what it measures. */
 const kinds = {
-  PNG: { make: () => samples.picture('png', 64, 32), is: ['image', 'image/png', 'png', 64, 32] },
-  JPEG: { make: () => samples.picture('jpeg', 64, 32), is: ['image', 'image/jpeg', 'jpg', 64, 32] },
-  'JPEG on its side': { make: () => samples.picture('jpeg', 64, 32, 6), is: ['image', 'image/jpeg', 'jpg', 32, 64] },
-  'JPEG upside down': { make: () => samples.picture('jpeg', 64, 32, 3), is: ['image', 'image/jpeg', 'jpg', 64, 32] },
-  WebP: { make: () => samples.picture('webp', 64, 32), is: ['image', 'image/webp', 'webp', 64, 32] },
-  'WebP on its side': { make: () => samples.picture('webp', 64, 32, 8), is: ['image', 'image/webp', 'webp', 32, 64] },
-  GIF: { make: () => samples.picture('gif', 64, 32), is: ['image', 'image/gif', 'gif', 64, 32] },
-  AVIF: { make: () => samples.picture('avif', 64, 32), is: ['image', 'image/avif', 'avif', 64, 32] },
+  PNG: { make: () => samples.sampleImage('png', 64, 32), is: ['image', 'image/png', 'png', 64, 32] },
+  JPEG: { make: () => samples.sampleImage('jpeg', 64, 32), is: ['image', 'image/jpeg', 'jpg', 64, 32] },
+  'JPEG on its side': {
+    make: () => samples.sampleImage('jpeg', 64, 32, 6),
+    is: ['image', 'image/jpeg', 'jpg', 32, 64],
+  },
+  'JPEG upside down': {
+    make: () => samples.sampleImage('jpeg', 64, 32, 3),
+    is: ['image', 'image/jpeg', 'jpg', 64, 32],
+  },
+  WebP: { make: () => samples.sampleImage('webp', 64, 32), is: ['image', 'image/webp', 'webp', 64, 32] },
+  'WebP on its side': {
+    make: () => samples.sampleImage('webp', 64, 32, 8),
+    is: ['image', 'image/webp', 'webp', 32, 64],
+  },
+  GIF: { make: () => samples.sampleImage('gif', 64, 32), is: ['image', 'image/gif', 'gif', 64, 32] },
+  AVIF: { make: () => samples.sampleImage('avif', 64, 32), is: ['image', 'image/avif', 'avif', 64, 32] },
   MP4: { make: () => samples.mp4(96, 64, 30), is: ['video', 'video/mp4', 'mp4', 96, 64, 1.25] },
   'MP4 with its index last': {
     make: () => samples.encode(96, 64, 30),
@@ -49,7 +58,7 @@ const kinds = {
   MOV: { make: () => samples.mp4(96, 64, 30, 'mov'), is: ['video', 'video/quicktime', 'mov', 96, 64, 1.25] },
   WebM: { make: () => samples.webm(96, 64, 25), is: ['video', 'video/webm', 'webm', 96, 64, 2.5] },
   'WebM of sound alone': {
-    make: () => samples.sound('webm', 75),
+    make: () => samples.sampleAudio('webm', 75),
     is: ['audio', 'audio/webm', 'weba', undefined, undefined, 1.5],
   },
   WAV: { make: () => samples.wav(1.5), is: ['audio', 'audio/wav', 'wav', undefined, undefined, 1.5] },
@@ -67,9 +76,9 @@ const kinds = {
     make: () => Buffer.concat([samples.id3(300), samples.flac(20)]),
     is: ['audio', 'audio/flac', 'flac', undefined, undefined, 1.858],
   },
-  Ogg: { make: () => samples.sound('ogg', 75), is: ['audio', 'audio/ogg', 'ogg', undefined, undefined, 1.5] },
-  AAC: { make: () => samples.sound('aac', 100), is: ['audio', 'audio/aac', 'aac', undefined, undefined, 2.322] },
-  M4A: { make: () => samples.sound('mp4', 100), is: ['audio', 'audio/mp4', 'm4a', undefined, undefined, 2.322] },
+  Ogg: { make: () => samples.sampleAudio('ogg', 75), is: ['audio', 'audio/ogg', 'ogg', undefined, undefined, 1.5] },
+  AAC: { make: () => samples.sampleAudio('aac', 100), is: ['audio', 'audio/aac', 'aac', undefined, undefined, 2.322] },
+  M4A: { make: () => samples.sampleAudio('mp4', 100), is: ['audio', 'audio/mp4', 'm4a', undefined, undefined, 2.322] },
 } satisfies Record<string, { make: () => Promise<Uint8Array> | Uint8Array; is: (string | number | undefined)[] }>;
 
 type Kind = keyof typeof kinds;
@@ -110,7 +119,7 @@ describe('probeMedia', () => {
   test('reads the current file, not the previous one', async () => {
     for (const format of ['png', 'jpeg', 'webp', 'gif', 'avif'] as const) {
       for (const width of [20, 30]) {
-        const path = await put('same-name', await samples.picture(format, width, 10));
+        const path = await put('same-name', await samples.sampleImage(format, width, 10));
         expect(await probeMedia(path)).toMatchObject({ probe: { width, height: 10 } });
       }
     }
@@ -150,7 +159,7 @@ describe('probeMedia', () => {
     const locked = join(folder, 'locked');
     await mkdir(locked, { mode: 0o700 });
     const path = join(locked, 'hour.ogg');
-    const bytes = await samples.sound('ogg', 6_000); // more than one block of what is handed over at once
+    const bytes = await samples.sampleAudio('ogg', 6_000); // more than one block of what is handed over at once
     await writeFile(path, bytes, { mode: 0o600 });
     expect(bytes.length).toBeGreaterThan(2 ** 18);
     const expected = { ok: true, probe: { content_type: 'audio/ogg', duration: 120, size_bytes: bytes.length } };
@@ -179,7 +188,7 @@ describe('a file that is cut off', () => {
   test.each([
     ['MP3', () => samples.mp3(1000), 26.1],
     ['FLAC', () => samples.flac(100), 9.3],
-    ['AAC', () => samples.sound('aac', 1000), 23.2],
+    ['AAC', () => samples.sampleAudio('aac', 1000), 23.2],
   ] as const)('lasts as long as the rest of a stream: %s', async (_, make, whole) => {
     const bytes = await make();
     const result = await probeMedia(bytes.subarray(0, Math.floor(bytes.length / 2)));
@@ -189,7 +198,7 @@ describe('a file that is cut off', () => {
   });
 
   test('is no longer Ogg', async () => {
-    const bytes = await samples.sound('ogg', 1500);
+    const bytes = await samples.sampleAudio('ogg', 1500);
     expect(await probeMedia(bytes.subarray(0, bytes.length / 2))).toMatchObject({ ok: false, reason: 'damaged' });
   });
 

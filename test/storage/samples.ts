@@ -28,7 +28,7 @@ export function newKey(extension: Parameters<typeof storageKey>[0]['extension'] 
 }
 
 /** A picture with noise in it, so that it has some size. */
-export function picture(
+export function sampleImage(
   format: 'png' | 'jpeg' | 'webp' | 'gif' | 'avif',
   width: number,
   height: number,
@@ -153,7 +153,10 @@ export async function encode(width: number, height: number, frames: number): Pro
 }
 
 /** Sound frames with nothing in them, in a container; 20 ms (Opus) or 1,024 samples (AAC) each. */
-export async function sound(container: 'ogg' | 'webm' | 'mp4' | 'fragments' | 'aac', frames: number): Promise<Buffer> {
+export async function sampleAudio(
+  container: 'ogg' | 'webm' | 'mp4' | 'fragments' | 'aac',
+  frames: number,
+): Promise<Buffer> {
   const formats: Record<typeof container, OutputFormat> = {
     ogg: new OggOutputFormat(),
     webm: new WebMOutputFormat(),

@@ -75,11 +75,11 @@ describe.each([
 ])('thumbnails %s', (_, start) => {
   test('are made once, however many ask for them at once, and lie beside the file until it is removed', async () => {
     const storage = counted(await start());
-    const key = await store(storage, await samples.picture('png', 800, 600));
+    const key = await store(storage, await samples.sampleImage('png', 800, 600));
     const thumbnails = open(storage);
-    const asked = await Promise.all([64, 320, 64, 320].map((size) => thumbnails.keyOf(key, size === 64 ? 64 : 320)));
+    const keys = await Promise.all([64, 320, 64, 320].map((size) => thumbnails.keyOf(key, size === 64 ? 64 : 320)));
     const [small, large] = [key.replace('.png', '-64.webp'), key.replace('.png', '-320.webp')];
-    expect(asked).toEqual([small, large, small, large]);
+    expect(keys).toEqual([small, large, small, large]);
     expect(storage.puts).toEqual([key, small, large]);
     expect(await sidesOf(storage, small)).toBe('webp 85 × 64');
     expect(await sidesOf(storage, large)).toBe('webp 427 × 320');
@@ -106,7 +106,7 @@ describe.each([
 
 test('a file that is removed while its thumbnail is drawn leaves none behind', async () => {
   const storage = await diskStorage();
-  const key = await store(storage, await samples.picture('png', 800, 600));
+  const key = await store(storage, await samples.sampleImage('png', 800, 600));
   const { account_id = '', owner_id = '' } = parseKey(key) ?? {};
   let removed: Promise<void> | undefined;
   const removing: Storage = {
@@ -123,7 +123,7 @@ test('a file that is removed while its thumbnail is drawn leaves none behind', a
 
 test('a removal that has looked before a thumbnail was stored looks again', async () => {
   const storage = await diskStorage();
-  const key = await store(storage, await samples.picture('png', 80, 60));
+  const key = await store(storage, await samples.sampleImage('png', 80, 60));
   const { account_id = '', owner_id = '' } = parseKey(key) ?? {};
   const thumbnails = open(storage);
   const late: Storage = {
@@ -141,7 +141,7 @@ describe('a file of which nothing can be drawn', () => {
   test.each([
     ['one that leads the parser into an endless loop', async () => endless, 'flac'],
     ['one that is no image at all', async () => Buffer.from('no image'), 'png'],
-    ['one that ends early', async () => (await samples.picture('png', 400, 300)).subarray(0, 3_000), 'png'],
+    ['one that ends early', async () => (await samples.sampleImage('png', 400, 300)).subarray(0, 3_000), 'png'],
   ] as const)('has none, is not tried again at every look, and delays no other: %s', async (_, make, extension) => {
     const storage = await diskStorage();
     const opened = vi.fn<Storage['open']>(storage.open);
@@ -151,7 +151,7 @@ describe('a file of which nothing can be drawn', () => {
     const reads = opened.mock.calls.length;
     expect(await thumbnails.keyOf(key, 320)).toBeUndefined();
     expect(opened.mock.calls.length).toBe(reads);
-    const fine = await store(storage, await samples.picture('png', 80, 60));
+    const fine = await store(storage, await samples.sampleImage('png', 80, 60));
     expect(await thumbnails.keyOf(fine, 64)).toBe(fine.replace('.png', '-64.webp'));
   });
 
@@ -159,7 +159,7 @@ describe('a file of which nothing can be drawn', () => {
     const storage = await diskStorage();
     const thumbnails = open(storage);
     const text = await store(storage, Buffer.from('{}'), 'json');
-    const image = await store(storage, await samples.picture('png', 80, 60));
+    const image = await store(storage, await samples.sampleImage('png', 80, 60));
     const thumbnail = await thumbnails.keyOf(image, 64);
     for (const key of [text, thumbnail ?? '', samples.newKey('png'), '../../etc/passwd']) {
       expect(await thumbnails.keyOf(key, 64), key).toBeUndefined();
@@ -169,11 +169,11 @@ describe('a file of which nothing can be drawn', () => {
 
 test('a storage that is out of reach is an error, and the thumbnail is made when it is back', async () => {
   const storage = await diskStorage();
-  const key = await store(storage, await samples.picture('png', 80, 60));
+  const key = await store(storage, await samples.sampleImage('png', 80, 60));
   let is_away = true;
   const flaky: Storage = {
     ...storage,
-    open: (...asked) => (is_away ? Promise.reject(new Error('the disk is away')) : storage.open(...asked)),
+    open: (...args) => (is_away ? Promise.reject(new Error('the disk is away')) : storage.open(...args)),
   };
   const thumbnails = open(flaky);
   await expect(thumbnails.keyOf(key, 64)).rejects.toThrow('the disk is away');

@@ -10,12 +10,12 @@ async function expectWholeOrRefused(bytes: Buffer, plays: number): Promise<void>
 }
 
 test.each([
-  ['Ogg', () => samples.sound('ogg', 150), 3],
-  ['WebM', () => samples.sound('webm', 150), 3],
-  ['MP4', () => samples.sound('mp4', 130), 3],
-  ['MP4 in fragments', () => samples.sound('fragments', 130), 3],
+  ['Ogg', () => samples.sampleAudio('ogg', 150), 3],
+  ['WebM', () => samples.sampleAudio('webm', 150), 3],
+  ['MP4', () => samples.sampleAudio('mp4', 130), 3],
+  ['MP4 in fragments', () => samples.sampleAudio('fragments', 130), 3],
   ['MP4 of pictures', () => samples.mp4(96, 64, 30), 1.25],
-  ['AAC', () => samples.sound('aac', 130), 3],
+  ['AAC', () => samples.sampleAudio('aac', 130), 3],
   ['MP3', () => samples.mp3(100), 2.6],
   ['MP3 behind a tag', () => Buffer.concat([samples.id3(300), samples.mp3(100)]), 2.6],
   ['FLAC', () => samples.flac(20), 1.85],
@@ -46,7 +46,7 @@ test('a FLAC without a number of samples lasts as long as its frames', async () 
 });
 
 test('a WebM without a duration lasts as long as its frames', async () => {
-  const bytes = await samples.sound('webm', 150);
+  const bytes = await samples.sampleAudio('webm', 150);
   const at = bytes.indexOf(Buffer.of(0x44, 0x89));
   expect(at).toBeGreaterThan(0);
   bytes.writeUInt8(0xec, at + 1); // another element, which says nothing

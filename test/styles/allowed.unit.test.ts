@@ -18,22 +18,22 @@ import { membersNamed, type CallerStyle } from './by-name.ts';
 
 const hi = { role: 'user', content: 'Hi' };
 const body = (fields: JsonObject): JsonObject => ({ model: 'm', messages: [hi], ...fields });
-const said = (...content: JsonObject[]): JsonObject => body({ messages: [hi, { role: 'user', content }] });
+const userTurn = (...content: JsonObject[]): JsonObject => body({ messages: [hi, { role: 'user', content }] });
 
 /** The style that has such a member; most of them have several. */
-function styleOf(given: JsonObject): CallerStyle {
+function styleOf(fields: JsonObject): CallerStyle {
   const has = (style: CallerStyle) =>
-    Object.keys(given).every((field) => membersNamed(style).sdk.has(field) || field === 'messages');
+    Object.keys(fields).every((field) => membersNamed(style).sdk.has(field) || field === 'messages');
   return (['completions', 'messages', 'responses'] as const).find(has) ?? 'completions';
 }
 
-function allow(given: JsonObject, options: JsonObject = {}): JsonObject {
-  return allowedBody(membersNamed(styleOf(given)), given, readAllowance(options).allowance);
+function allow(fields: JsonObject, options: JsonObject = {}): JsonObject {
+  return allowedBody(membersNamed(styleOf(fields)), fields, readAllowance(options).allowance);
 }
 
-function refusedField(given: JsonObject, options: JsonObject = {}): unknown {
+function refusedField(fields: JsonObject, options: JsonObject = {}): unknown {
   try {
-    allow(given, options);
+    allow(fields, options);
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -67,28 +67,32 @@ const refused: [rule: string, JsonObject, param: string][] = [
   ['tools', body({ tools: [{ type: 'function' }, { type: 'web_search_20260209', name: 'w' }] }), 'tools[1].type'],
   ['tools', body({ tools: [{ type: 'code_execution_20250825', name: 'c' }] }), 'tools[0].type'],
   ['tools', body({ tools: [{ type: 'what_comes_next' }] }), 'tools[0].type'],
-  ['file_id', said({ type: 'file', file: { file_id: 'file-1' } }), 'messages[1].content[0].file.file_id'],
-  ['file_id', said({ type: 'image', source: { type: 'file', file_id: 'f' } }), 'messages[1].content[0].source.file_id'],
-  ['file_id', said({ type: 'container_upload', file_id: 'f' }), 'messages[1].content[0].file_id'],
+  ['file_id', userTurn({ type: 'file', file: { file_id: 'file-1' } }), 'messages[1].content[0].file.file_id'],
   [
     'file_id',
-    said({ type: 'tool_result', content: [{ type: 'document', source: { type: 'file', file_id: 'f' } }] }),
+    userTurn({ type: 'image', source: { type: 'file', file_id: 'f' } }),
+    'messages[1].content[0].source.file_id',
+  ],
+  ['file_id', userTurn({ type: 'container_upload', file_id: 'f' }), 'messages[1].content[0].file_id'],
+  [
+    'file_id',
+    userTurn({ type: 'tool_result', content: [{ type: 'document', source: { type: 'file', file_id: 'f' } }] }),
     'messages[1].content[0].content[0].source.file_id',
   ],
   [
     'file_id',
-    said({ type: 'document', source: { type: 'content', content: [{ type: 'image', source: { file_id: 'f' } }] } }),
+    userTurn({ type: 'document', source: { type: 'content', content: [{ type: 'image', source: { file_id: 'f' } }] } }),
     'messages[1].content[0].source.content[0].source.file_id',
   ],
   ['file_id', body({ messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }), 'messages[0].audio.id'],
   [
     'tools',
-    said({ type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: 'web_search_20260318' } } }),
+    userTurn({ type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: 'web_search_20260318' } } }),
     'messages[1].content[0].tool.definition.type',
   ],
   [
     'tools',
-    said({
+    userTurn({
       type: 'compaction',
       content: 'x',
       tool_changes: [
@@ -98,14 +102,14 @@ const refused: [rule: string, JsonObject, param: string][] = [
     }),
     'messages[1].content[0].tool_changes[1].tool.definition.type',
   ],
-  ['input_audio', said({ type: 'input_audio', input_audio: { data: 'AA' } }), 'messages[1].content[0].input_audio'],
+  ['input_audio', userTurn({ type: 'input_audio', input_audio: { data: 'AA' } }), 'messages[1].content[0].input_audio'],
 ];
 
 describe('a request field', () => {
-  it.each(refused)('is refused by the rule %s: %j', (rule, given, param) => {
-    expect(refusedField(given)).toEqual([400, 'unsupported_field', param, param]);
-    expect(allow(given, { pass: [rule] })).toBe(given);
-    expect(refusedField(given, { pass: pass_names.filter((name) => name !== rule) })).toBeDefined();
+  it.each(refused)('is refused by the rule %s: %j', (rule, fields, param) => {
+    expect(refusedField(fields)).toEqual([400, 'unsupported_field', param, param]);
+    expect(allow(fields, { pass: [rule] })).toBe(fields);
+    expect(refusedField(fields, { pass: pass_names.filter((name) => name !== rule) })).toBeDefined();
   });
 
   it.each([
@@ -123,17 +127,17 @@ describe('a request field', () => {
     body({
       tools: [{ type: 'web_fetch_20260209' }, { type: 'tool_search_tool_regex' }, { type: 'computer_20251124' }],
     }),
-    said(
+    userTurn(
       { type: 'image', source: { type: 'url', url: 'https://x.y' } },
       { type: 'file', file: { file_data: 'data:' } },
     ),
-    said({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '5m' } }),
-    said(
+    userTurn({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '5m' } }),
+    userTurn(
       { type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'f', input_schema: {} } } },
       { type: 'tool_addition', tool: { type: 'tool_reference', name: 'f' } },
     ),
-  ])('goes on in the same object when its tokens pay for it: %j', (given) => {
-    expect(allow(given)).toBe(given);
+  ])('goes on in the same object when its tokens pay for it: %j', (fields) => {
+    expect(allow(fields)).toBe(fields);
   });
 });
 
@@ -156,26 +160,26 @@ describe('a request', () => {
     'of %s passes on only fields that an SDK of its style defines',
     (style) => {
       const { allowance } = readAllowance({});
-      const given = { model: 'm', ...unknown };
-      expect(allowedBody(membersNamed(style), given, allowance)).toEqual({ model: 'm' });
-      expect(ignoredFields(membersNamed(style), { ...given, metadata: null }, [allowance])).toEqual(
+      const fields = { model: 'm', ...unknown };
+      expect(allowedBody(membersNamed(style), fields, allowance)).toEqual({ model: 'm' });
+      expect(ignoredFields(membersNamed(style), { ...fields, metadata: null }, [allowance])).toEqual(
         Object.keys(unknown),
       );
       const open = readAllowance({ pass_fields: Object.keys(unknown) }).allowance;
-      expect(allowedBody(membersNamed(style), given, open)).toBe(given);
-      expect(ignoredFields(membersNamed(style), given, [allowance, open])).toEqual([]);
+      expect(allowedBody(membersNamed(style), fields, open)).toBe(fields);
+      expect(ignoredFields(membersNamed(style), fields, [allowance, open])).toEqual([]);
     },
   );
 
   it('passes on a wish for a route or a plugin only where the route lets it pass', () => {
     const wishes = { models: ['dear/model'], provider: { order: ['dear'] }, plugins: [{ id: 'web' }] };
-    const given = body(wishes);
-    expect(allow(given)).toEqual(body({}));
+    const request = body(wishes);
+    expect(allow(request)).toEqual(body({}));
     for (const rule of ['models', 'provider', 'plugins'] as const) {
-      expect(allow(given, { pass: [rule] })).toEqual(body({ [rule]: wishes[rule] }));
+      expect(allow(request, { pass: [rule] })).toEqual(body({ [rule]: wishes[rule] }));
     }
     const { allowance } = readAllowance({});
-    expect(ignoredFields(membersNamed('completions'), given, [allowance])).toEqual(Object.keys(wishes));
+    expect(ignoredFields(membersNamed('completions'), request, [allowance])).toEqual(Object.keys(wishes));
     for (const [name, value] of Object.entries(wishes)) {
       const other = { model: 'm', [name]: value };
       expect(() => allowedBody(membersNamed('messages'), other, allowance)).toThrow(name);
@@ -256,8 +260,8 @@ describe('the lists of permitted names are those of the SDKs', () => {
 describe('a request loses without an error', () => {
   it('store, and the metadata that upstreams accept only with it', () => {
     expect(allow(body({ store: true, metadata: { a: 'b' } }))).toEqual(body({}));
-    const kept = body({ store: true, metadata: { a: 'b' } });
-    expect(allow(kept, { pass: ['store'] })).toBe(kept);
+    const request = body({ store: true, metadata: { a: 'b' } });
+    expect(allow(request, { pass: ['store'] })).toBe(request);
   });
 
   it('an hour in the cache, which becomes five minutes wherever the mark stands', () => {

@@ -12,8 +12,8 @@ import { readAsk, readUsage, renderAnswer, upstreamBody, type Style } from './by
 const options: AnswerOptions = { model: 'acme/public', request_id: 'req_1', created: 5, input_tokens_estimated: 3 };
 const ask = (style: Style, fields: JsonObject = {}) => readAsk(style, { ...plainest[style], ...fields });
 /** All kinds, if input and output were told. */
-function wholeUsage(told: Partial<Usage> | undefined): Usage | undefined {
-  const { usage, is_counted } = chargedUsage(told, { ascii_bytes: 0, other_bytes: 0 }, { input_tokens_counted: 0 });
+function wholeUsage(reported: Partial<Usage> | undefined): Usage | undefined {
+  const { usage, is_counted } = chargedUsage(reported, { ascii_bytes: 0, other_bytes: 0 }, { input_tokens_counted: 0 });
   return is_counted ? undefined : usage;
 }
 
@@ -37,8 +37,8 @@ describe('a response of the same style', () => {
     ['without a name', '{"a":1}', '{"model":"acme/public","a":1}'],
     ['empty', '{ }', '{"model":"acme/public" }'],
     ['with a byte order mark', '\ufeff{"model":"up"}', '\ufeff{"model":"acme/public"}'],
-  ])('%s keeps every other byte', (_, given, expected) => {
-    expect(withMembers(Buffer.from(given), { model: 'acme/public' }).toString()).toBe(expected);
+  ])('%s keeps every other byte', (_, answer, expected) => {
+    expect(withMembers(Buffer.from(answer), { model: 'acme/public' }).toString()).toBe(expected);
   });
 
   it.each([
@@ -52,8 +52,8 @@ describe('a response of the same style', () => {
     ['without an id', '{"model":"up"}', '{"id":"own","model":"acme/public"}'],
     ['without either', '{"a":1}', '{"id":"own","model":"acme/public","a":1}'],
     ['with "id" as a value', '{"a":"id","id":"1","model":"up"}', '{"a":"id","id":"own","model":"acme/public"}'],
-  ])('%s gets an id of our own', (_, given, expected) => {
-    expect(withMembers(Buffer.from(given), { id: 'own', model: 'acme/public' }).toString()).toBe(expected);
+  ])('%s gets an id of our own', (_, answer, expected) => {
+    expect(withMembers(Buffer.from(answer), { id: 'own', model: 'acme/public' }).toString()).toBe(expected);
   });
 
   it('with an object for its id or its model is none', () => {
@@ -131,20 +131,20 @@ describe('T40: an invalid response throws, whatever its status', () => {
 
 describe('a JSON schema that became a tool', () => {
   const schema = { type: 'object', properties: { city: { type: 'string' } } };
-  const wish = { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } };
+  const schema_option = { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } };
 
   it('comes back as text with finish_reason stop', () => {
-    const asked = ask('completions', wish);
+    const request = ask('completions', schema_option);
     const target = {
       style: 'messages' as const,
       model: 'up',
       max_tokens: 100,
       quirks: { structured_output: 'tool' as const },
     };
-    const { json_tool = '' } = upstreamBody(asked, target);
+    const { json_tool = '' } = upstreamBody(request, target);
     const content = [{ type: 'tool_use', id: 't', name: json_tool, input: { city: 'Łódź' } }];
     const answer = { ...plainest_answer.messages, content, stop_reason: 'tool_use' };
-    const rendered = renderAnswer(asked, 'messages', bytesOf(answer), { ...options, json_tool });
+    const rendered = renderAnswer(request, 'messages', bytesOf(answer), { ...options, json_tool });
     expect(JSON.parse(rendered.bytes.toString())).toMatchObject({
       choices: [{ message: { content: '{"city":"Łódź"}' }, finish_reason: 'stop' }],
     });
@@ -154,19 +154,19 @@ describe('a JSON schema that became a tool', () => {
 
 it('tools in a response have the names that the caller sent', () => {
   const name = `mcp__server__${'x'.repeat(80)}`;
-  const asked = ask('messages', {
+  const request = ask('messages', {
     tools: [{ name, input_schema: { type: 'object' } }],
     tool_choice: { type: 'tool', name },
   });
-  const made = upstreamBody(asked, { style: 'completions', model: 'up', max_tokens: 100, quirks: {} });
-  const [short = ''] = made.tool_names?.keys() ?? [];
-  expect(made.body).toMatchObject({ tool_choice: { function: { name: short } } });
+  const sent = upstreamBody(request, { style: 'completions', model: 'up', max_tokens: 100, quirks: {} });
+  const [short = ''] = sent.tool_names?.keys() ?? [];
+  expect(sent.body).toMatchObject({ tool_choice: { function: { name: short } } });
   expect(short).toMatch(/^[a-zA-Z0-9_-]{64}$/);
   const message = { tool_calls: [{ id: 'c', type: 'function', function: { name: short, arguments: '{}' } }] };
   const answer = { ...plainest_answer.completions, choices: [{ message, finish_reason: 'tool_calls' }] };
-  const { bytes } = renderAnswer(asked, 'completions', bytesOf(answer), {
+  const { bytes } = renderAnswer(request, 'completions', bytesOf(answer), {
     ...options,
-    tool_names: made.tool_names ?? new Map(),
+    tool_names: sent.tool_names ?? new Map(),
   });
   expect(JSON.parse(bytes.toString())).toMatchObject({ content: [{ type: 'tool_use', name }] });
 });
@@ -263,20 +263,21 @@ describe('the usage of a response', () => {
       thought: counts,
     });
     fc.assert(
-      fc.property(fields, ({ cached, written, thought, ...told }) => {
+      fc.property(fields, ({ cached, written, thought, ...token_counts }) => {
         const usage = wholeUsage(
           readUsage('completions', {
-            ...told,
+            ...token_counts,
             prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
             completion_tokens_details: { reasoning_tokens: thought },
           }),
         );
         const { input_tokens = 0, cached_input_tokens = 0, cache_write_tokens = 0 } = usage ?? {};
-        const rest = (told.total_tokens ?? 0) - (told.prompt_tokens ?? 0) - (told.completion_tokens ?? 0);
+        const rest =
+          (token_counts.total_tokens ?? 0) - (token_counts.prompt_tokens ?? 0) - (token_counts.completion_tokens ?? 0);
         const caching = (cached ?? 0) + (written ?? 0);
         const beside = rest > 0 && rest === caching && rest !== thought ? caching : 0; // the prompt leaves it out
         expect(input_tokens + cached_input_tokens + cache_write_tokens).toBe(
-          usage ? (told.prompt_tokens ?? 0) + beside : 0,
+          usage ? (token_counts.prompt_tokens ?? 0) + beside : 0,
         );
       }),
     );

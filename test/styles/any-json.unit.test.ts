@@ -129,25 +129,25 @@ const mutations = fc.array(fc.tuple(fc.array(fc.nat(40), { minLength: 1, maxLeng
 /** Expects a body that can be sent, or a 400 that names its field. The caller's object stays as it is. */
 function expectBodyOrMistake(style: CallerStyle, upstream: Upstream, body: Json, quirks: Quirks): void {
   const before = JSON.stringify(body);
-  const { made, sizes, mistake } = outcome(style, upstream, body, quirks);
+  const { body: created, sizes, mistake } = outcome(style, upstream, body, quirks);
   const is_made =
-    made && (made['model'] === 'up' || Array.isArray(made[upstream === 'gemini' ? 'contents' : 'messages']));
-  expect(is_made ?? mistake?.status).toBe(made ? true : 400);
-  expect(JSON.stringify(made) ?? mistake?.message).not.toBe('');
+    created && (created['model'] === 'up' || Array.isArray(created[upstream === 'gemini' ? 'contents' : 'messages']));
+  expect(is_made ?? mistake?.status).toBe(created ? true : 400);
+  expect(JSON.stringify(created) ?? mistake?.message).not.toBe('');
   expect(sizes.every((count) => Number.isSafeInteger(count) && count >= 0)).toBe(true);
   expect(JSON.stringify(body)).toBe(before);
 }
 
 type Upstream = (typeof upstreams)[number];
 
-type Outcome = { made?: JsonObject; sizes: number[]; mistake?: ApiError };
+type Outcome = { body?: JsonObject; sizes: number[]; mistake?: ApiError };
 
 function outcome(style: CallerStyle, upstream: Upstream, body: Json, quirks: Quirks): Outcome {
   const sizes: number[] = [];
   try {
     const ask = readAsk(style, body);
     sizes.push(...Object.values(inputSize(ask)));
-    return { made: upstreamBody(ask, { style: upstream, model: 'up', max_tokens: 2000, quirks }).body, sizes };
+    return { body: upstreamBody(ask, { style: upstream, model: 'up', max_tokens: 2000, quirks }).body, sizes };
   } catch (error) {
     if (error instanceof ApiError) return { sizes, mistake: error };
     throw error;

@@ -104,7 +104,7 @@ it('results that only name the function belong to its calls in their order', () 
 it('parts of allOf become one schema, in which the first value wins and the others go into the description', () => {
   const text = { type: 'string' };
   const number = { type: 'number' };
-  const given = {
+  const fields = {
     title: 'whole',
     required: ['a'],
     allOf: [
@@ -112,7 +112,7 @@ it('parts of allOf become one schema, in which the first value wins and the othe
       { minimum: 2, allOf: [{ maximum: 3 }], properties: { a: number, b: number } },
     ],
   };
-  expect(geminiSchema(given)).toEqual({
+  expect(geminiSchema(fields)).toEqual({
     title: 'whole',
     minimum: 1,
     maximum: 3,

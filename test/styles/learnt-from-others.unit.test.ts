@@ -119,14 +119,14 @@ it('marks for caches in the input of a responses request reach an upstream that 
 });
 
 it('a mark beside a message becomes a cache point of Converse, also behind a call of a tool', () => {
-  const asked = {
+  const request = {
     role: 'assistant',
     content: null,
     tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }],
   };
   const messages = [
     { ...says('Go'), ...cached },
-    { ...asked, ...cached },
+    { ...request, ...cached },
     { role: 'tool', tool_call_id: 'a', content: '7' },
   ];
   const { body } = upstreamBody(readAsk('completions', { model: 'm', messages }), { ...target, style: 'converse' });

@@ -39,11 +39,16 @@ const listed: Readonly<Record<string, string>> = {
 const carried = ['system', 'user text', 'assistant text', 'tool name', 'tool description', 'tool call', 'tool result'];
 const carried_too = ['schema description', 'schema enum', 'image'];
 
-function sent(body: JsonObject, caller: CallerStyle, upstream: UpstreamStyle, given: Quirks): UpstreamBody | undefined {
+function sent(
+  body: JsonObject,
+  caller: CallerStyle,
+  upstream: UpstreamStyle,
+  quirks_used: Quirks,
+): UpstreamBody | undefined {
   try {
     const ask = readAsk(caller, body);
     const { allowance } = readAllowance({});
-    const target = { style: upstream, model: 'upstream', max_tokens: 4000, quirks: given };
+    const target = { style: upstream, model: 'upstream', max_tokens: 4000, quirks: quirks_used };
     return upstreamBody(caller === upstream ? allowedRequest(ask, allowance) : ask, target);
   } catch (error) {
     if (error instanceof ApiError && error.status === 400) return undefined;
@@ -52,8 +57,8 @@ function sent(body: JsonObject, caller: CallerStyle, upstream: UpstreamStyle, gi
 }
 
 /** Returns the values that are in the caller's body and not in the upstream's. */
-function missing(marks: readonly Mark[], said: JsonObject, { body, links = [] }: UpstreamBody): Mark[] {
-  const before = textsOf(said);
+function missing(marks: readonly Mark[], message: JsonObject, { body, links = [] }: UpstreamBody): Mark[] {
+  const before = textsOf(message);
   const after = textsOf([body, ...links.map(({ url }) => url)]);
   const holds = (texts: string, text: string) =>
     texts.includes(text) || texts.includes(JSON.stringify(text).slice(1, -1));
@@ -63,10 +68,10 @@ function missing(marks: readonly Mark[], said: JsonObject, { body, links = [] }:
 describe('the contents of a request reach the upstream, are refused, or are listed in docs/chat-translation.md', () => {
   it.each(pairs)('from %s to %s', (caller, upstream) => {
     const reached = new Set<string>();
-    const property = fc.property(throws, quirks, (thrown, given) => {
+    const property = fc.property(throws, quirks, (thrown, quirks_drawn) => {
       const author = new Author(thrown);
       const body = callers[caller](author);
-      const written = sent(body, caller, upstream, given);
+      const written = sent(body, caller, upstream, quirks_drawn);
       if (!written) return;
       const lost = missing(author.marks, body, written).filter(({ place }) => !Object.hasOwn(listed, place));
       if (lost.length === 0) for (const { place } of author.marks) reached.add(place);

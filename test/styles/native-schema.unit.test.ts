@@ -51,8 +51,8 @@ describe('a schema for constrained decoding', () => {
       { type: 'object', properties: { pattern: text, minLength: text } },
       { type: 'object', properties: { pattern: text, minLength: text }, additionalProperties: false },
     ],
-  ])('%s', (_, given, expected) => {
-    expect(nativeSchema(given)).toEqual(expected);
+  ])('%s', (_, schema, expected) => {
+    expect(nativeSchema(schema)).toEqual(expected);
   });
 
   it.each<[string, JsonObject]>([
@@ -65,18 +65,18 @@ describe('a schema for constrained decoding', () => {
     ['other documents', { $ref: 'https://example.com/schema' }],
     ['free names', { type: 'object', additionalProperties: text }],
     ['names by a pattern', { type: 'object', patternProperties: { '^a': text } }],
-  ])('is not built from %s', (_, given) => {
-    expect(nativeSchema(given)).toBeUndefined();
+  ])('is not built from %s', (_, schema) => {
+    expect(nativeSchema(schema)).toBeUndefined();
   });
 
   it('is built from any JSON or not at all', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('$ref', '$defs', 'properties', 'items', 'oneOf', 'type'), fc.jsonValue()),
-        (given) => {
-          const before = JSON.stringify(given);
-          expect(nativeSchema(given as JsonObject)).not.toBeNull();
-          expect(JSON.stringify(given)).toBe(before);
+        (schema) => {
+          const before = JSON.stringify(schema);
+          expect(nativeSchema(schema as JsonObject)).not.toBeNull();
+          expect(JSON.stringify(schema)).toBe(before);
         },
       ),
     );

@@ -78,10 +78,10 @@ describe('an answer in parts', () => {
       ...parts.map((part) => ({ delta: { content: [part] }, finish_reason: null })),
       { delta: { content: '' }, finish_reason: 'stop' },
     ]);
-    const said = JSON.stringify(frames);
-    expect(said).not.toContain('"content":[{');
-    expect(said).toMatch(/"(?:reasoning_content|thinking)":"Two and two\."/);
-    expect(said).toMatch(/"(?:content|text)":"Four"/);
+    const text = JSON.stringify(frames);
+    expect(text).not.toContain('"content":[{');
+    expect(text).toMatch(/"(?:reasoning_content|thinking)":"Two and two\."/);
+    expect(text).toMatch(/"(?:content|text)":"Four"/);
   });
 });
 
@@ -148,8 +148,8 @@ describe('ids of tool calls in nine letters', () => {
       { ...messages[2], tool_call_id: id },
       messages[3],
     ]);
-    const [, asked, answered] = body['messages'] as { tool_calls: { id: string }[]; tool_call_id: string }[];
-    expect(answered?.tool_call_id).toBe(asked?.tool_calls[0]?.id);
+    const [, calling, answered] = body['messages'] as { tool_calls: { id: string }[]; tool_call_id: string }[];
+    expect(answered?.tool_call_id).toBe(calling?.tool_calls[0]?.id);
   });
 
   it('are so in a request of messages style', () => {

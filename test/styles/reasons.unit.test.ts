@@ -5,8 +5,8 @@ import { mayReason } from '../../src/styles/thinking.ts';
 const plain: string[] = [];
 const thinker = ['thinking'];
 
-const reasons = (capabilities: string[], asked: JsonObject, sent = asked) =>
-  mayReason(capabilities, {}, { requested: asked, sent });
+const reasons = (capabilities: string[], body: JsonObject, sent = body) =>
+  mayReason(capabilities, {}, { requested: body, sent });
 
 test.each<[string, string[], JsonObject, boolean]>([
   ['its catalogue says so', thinker, {}, true],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { SseSplitter } from '../../src/net/sse.ts';
 import { withMembers } from '../../src/styles/model-name.ts';
 import type { Relay } from '../../src/styles/relay.ts';
-import { framings, onWire, saidBy, scripts, upstream_model, type Said, type WireStyle } from './wire.ts';
+import { framings, onWire, answerOf, scripts, upstream_model, type CollectedAnswer, type WireStyle } from './wire.ts';
 import { openRelay, type NamedRelayOptions, type Style } from './by-name.ts';
 import { depth } from '../helpers/depth.ts';
 
@@ -44,37 +44,37 @@ function eventsIn(text: string): Event[] {
 }
 
 /** Put together as a caller of the style does, which fails on what is out of order. */
-function collect(style: Style, text: string): Said {
+function collect(style: Style, text: string): CollectedAnswer {
   return style === 'completions' ? collectCompletions(eventsIn(text)) : collectMessages(eventsIn(text));
 }
 
-function collectCompletions(events: readonly Event[]): Said {
-  const said: Said = { text: '', thinking: '', calls: [], finish: '' };
+function collectCompletions(events: readonly Event[]): CollectedAnswer {
+  const answer: CollectedAnswer = { text: '', thinking: '', calls: [], finish: '' };
   expect(events.at(-1)?.data).toBe('[DONE]');
   for (const { data } of events.slice(0, -1)) {
     const chunk = JSON.parse(data);
     expect(chunk).toMatchObject({ model, id: 'chatcmpl-1'.replace('chatcmpl-1', chunk.id) });
     const [choice] = chunk.choices;
     if (!choice) continue;
-    expect(said.finish).toBe('');
-    said.text += choice.delta.content ?? '';
-    said.thinking += choice.delta.reasoning_content ?? '';
+    expect(answer.finish).toBe('');
+    answer.text += choice.delta.content ?? '';
+    answer.thinking += choice.delta.reasoning_content ?? '';
     for (const { index, id, type, function: called } of choice.delta.tool_calls ?? []) {
       if (id !== undefined) {
-        expect([index, type]).toEqual([said.calls.length, 'function']);
-        said.calls.push({ id, name: called.name, arguments: '' });
+        expect([index, type]).toEqual([answer.calls.length, 'function']);
+        answer.calls.push({ id, name: called.name, arguments: '' });
       }
-      const call = said.calls[index];
+      const call = answer.calls[index];
       if (!call) throw new Error('arguments of a call that was not begun');
       call.arguments += called.arguments;
     }
-    said.finish = choice.finish_reason ?? said.finish;
+    answer.finish = choice.finish_reason ?? answer.finish;
   }
-  return said;
+  return answer;
 }
 
-function collectMessages(events: readonly Event[]): Said {
-  const said: Said = { text: '', thinking: '', calls: [], finish: '' };
+function collectMessages(events: readonly Event[]): CollectedAnswer {
+  const answer: CollectedAnswer = { text: '', thinking: '', calls: [], finish: '' };
   const types = events.map(({ event }) => event).filter((name) => name !== 'ping');
   expect(types.filter((name) => name === 'message_start')).toEqual(['message_start']);
   expect([types[0], types.at(-2), types.at(-1)]).toEqual(['message_start', 'message_delta', 'message_stop']);
@@ -84,38 +84,38 @@ function collectMessages(events: readonly Event[]): Said {
     const value = JSON.parse(data);
     expect(value.type).toBe(event);
     if (event === 'message_start') expect(value.message).toMatchObject({ model, content: [], stop_reason: null });
-    if (event === 'message_delta') said.finish = value.delta.stop_reason;
+    if (event === 'message_delta') answer.finish = value.delta.stop_reason;
     if (!event.startsWith('content_block')) continue;
     expect(value.index).toBe(blocks);
     expect(open === undefined).toBe(event === 'content_block_start');
     if (event === 'content_block_start') {
       open = value.content_block.type;
       const { id, name } = value.content_block;
-      if (open === 'tool_use') said.calls.push({ id, name, arguments: '' });
+      if (open === 'tool_use') answer.calls.push({ id, name, arguments: '' });
     } else if (event === 'content_block_stop') {
       open = undefined;
       blocks += 1;
     } else {
       const { type, text, thinking, partial_json } = value.delta;
-      const wanted = {
+      const expected = {
         text_delta: 'text',
         thinking_delta: 'thinking',
         signature_delta: 'thinking',
         input_json_delta: 'tool_use',
       };
-      expect(Object.entries(wanted).find(([name]) => name === type)?.[1]).toBe(open);
-      said.text += text ?? '';
-      said.thinking += thinking ?? '';
-      const call = said.calls.at(-1);
+      expect(Object.entries(expected).find(([name]) => name === type)?.[1]).toBe(open);
+      answer.text += text ?? '';
+      answer.thinking += thinking ?? '';
+      const call = answer.calls.at(-1);
       if (partial_json !== undefined && call) call.arguments += partial_json;
     }
   }
-  return said;
+  return answer;
 }
 
 /** A call without arguments has an empty object in completions style, and nothing in messages style. */
-function comparable(said: Said): Said {
-  return { ...said, calls: said.calls.map((call) => ({ ...call, arguments: call.arguments || '{}' })) };
+function comparable(answer: CollectedAnswer): CollectedAnswer {
+  return { ...answer, calls: answer.calls.map((call) => ({ ...call, arguments: call.arguments || '{}' })) };
 }
 
 const styles: readonly Style[] = ['completions', 'messages'];
@@ -142,7 +142,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
         expect(relay.failure).toBeUndefined();
         expect(relay.is_complete).toBe(true);
         const sent = pushes.join('');
-        expect(comparable(collect(caller, sent))).toEqual(comparable(saidBy(script, caller)));
+        expect(comparable(collect(caller, sent))).toEqual(comparable(answerOf(script, caller)));
         for (const push of pushes) eventsIn(push);
         const untouched = bytes
           .toString()
@@ -168,7 +168,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
     for (const end of ['\n', '\r\n', '\r']) {
       const bytes = Buffer.from(onWire(upstream, script, { end, space: '', comments: true, spread: false }));
       const whole = sentFor(relayOf(caller, upstream), bytes);
-      expect(comparable(collect(caller, whole))).toEqual(comparable(saidBy(script, caller)));
+      expect(comparable(collect(caller, whole))).toEqual(comparable(answerOf(script, caller)));
       expect(sentFor(relayOf(caller, upstream), bytes, Array.from(bytes.keys()).slice(1))).toBe(whole);
       const step = end === '\n' ? 1 : 4;
       for (let at = 1; at < bytes.length; at += step)
@@ -236,12 +236,12 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
     const framing = { end: '\n', space: ' ', comments: false, spread: false };
     const wire = onWire(upstream, script, framing);
     const relay = relayOf(caller, upstream);
-    expect(collect(caller, sentFor(relay, Buffer.from(wire.trimEnd())))).toEqual(saidBy(script, caller));
+    expect(collect(caller, sentFor(relay, Buffer.from(wire.trimEnd())))).toEqual(answerOf(script, caller));
     expect([relay.is_complete, relay.failure]).toEqual([true, undefined]);
     if (upstream === 'gemini') return; // where nothing but the end of the connection is the end
     const late = relayOf(caller, upstream);
     const more = `${wire}data: {"type":"error","error":{"message":"late"}}\n\ndata: [DONE]\n\ndata: oops\n\n`;
-    expect(collect(caller, sentFor(late, Buffer.from(more)))).toEqual(saidBy(script, caller));
+    expect(collect(caller, sentFor(late, Buffer.from(more)))).toEqual(answerOf(script, caller));
     expect([late.is_complete, late.failure]).toEqual([true, undefined]);
   });
 
@@ -254,7 +254,7 @@ describe.each(cells)('a stream for a caller of %s style from an upstream of %s s
     );
     expect(sent).not.toContain('\uFEFF');
     expect(eventsIn(sent).some(({ data }) => data === '')).toBe(false);
-    expect(collect(caller, sent)).toEqual(saidBy(script, caller));
+    expect(collect(caller, sent)).toEqual(answerOf(script, caller));
   });
 });
 
@@ -353,9 +353,9 @@ describe('overlapping tool calls become separate blocks for callers of messages 
     ],
   ])('in the case: %s', (_, parts, expected) => {
     const relay = relayOf('messages', 'completions');
-    const said = collect('messages', sentFor(relay, Buffer.from(parts.join('') + done)));
+    const answer = collect('messages', sentFor(relay, Buffer.from(parts.join('') + done)));
     expect(relay.failure).toBeUndefined();
-    expect(said).toMatchObject({ calls: expected, finish: 'tool_use' });
+    expect(answer).toMatchObject({ calls: expected, finish: 'tool_use' });
   });
 
   test('beside two signed thoughts, which are two blocks', () => {
@@ -413,9 +413,9 @@ describe('an unusual upstream stream', () => {
                 spread: false,
               }),
             );
-      const asked = eventsIn(sentFor(relayOf('completions', upstream), wire));
-      expect(JSON.parse(asked.at(-2)?.data ?? '')).toMatchObject({ choices: [], model, usage });
-      expect(new Set(asked.slice(0, -1).map(({ data }) => JSON.parse(data).id)).size).toBe(1);
+      const events = eventsIn(sentFor(relayOf('completions', upstream), wire));
+      expect(JSON.parse(events.at(-2)?.data ?? '')).toMatchObject({ choices: [], model, usage });
+      expect(new Set(events.slice(0, -1).map(({ data }) => JSON.parse(data).id)).size).toBe(1);
       const relay = relayOf('completions', upstream, { wants_usage: false });
       const unasked = eventsIn(sentFor(relay, wire));
       for (const { data } of unasked.slice(0, -1)) {
@@ -444,23 +444,23 @@ describe('an unusual upstream stream', () => {
       comments: false,
       spread: false,
     });
-    const told = wire
+    const shown_texts = wire
       .replace('"usage":{"output_tokens":5}', `"usage":${JSON.stringify(usage)}`)
       .replace('"input_tokens":10', '"input_tokens":3,"cache_creation_input_tokens":12304');
     for (const caller of styles) {
       const relay = relayOf(caller, 'messages');
-      const sent = sentFor(relay, Buffer.from(told));
+      const sent = sentFor(relay, Buffer.from(shown_texts));
       expect(relay.usage).toMatchObject({
         input_tokens: 3,
         cache_write_tokens: 12_304,
         cached_input_tokens: 0,
         output_tokens: 550,
       });
-      const told_on = {
+      const usage_events = {
         completions: '"prompt_tokens":12307,"completion_tokens":550,"total_tokens":12857',
         messages: JSON.stringify(usage),
       };
-      expect(sent).toContain(told_on[caller]);
+      expect(sent).toContain(usage_events[caller]);
     }
   });
 });

@@ -84,8 +84,8 @@ describe('an answer', () => {
   });
 
   test("has the caller's own documents where these are asked for", () => {
-    const given = ['a', { text: 'b', page: 7 }];
-    const request = readRerankRequest({ model: 'm', query: 'q', documents: given, return_documents: true });
+    const mixed_documents = ['a', { text: 'b', page: 7 }];
+    const request = readRerankRequest({ model: 'm', query: 'q', documents: mixed_documents, return_documents: true });
     const ranked = {
       results: [
         { index: 1, relevance_score: 1 },

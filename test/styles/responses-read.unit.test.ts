@@ -164,10 +164,10 @@ it.each<[what: string, item: JsonObject, id: string]>([
 ])('a call with %s has an id in a whole answer, and its result finds it in the next turn', (_, item, id) => {
   const whole = { status: 'completed', output: [message('I look.'), item, { type: 'function_call', arguments: '{}' }] };
   const answer = translateAnswer('responses', 'completions', whole);
-  const asked = { role: 'assistant', tool_calls: [{ id, function: { name: 'look', arguments: '{"a":1}' } }] };
-  expect(answer).toMatchObject({ choices: [{ message: asked, finish_reason: 'tool_calls' }] });
-  const said = JSON.parse(JSON.stringify(answer)).choices[0].message;
-  const messages = [{ role: 'user', content: 'Hi' }, said, { role: 'tool', tool_call_id: id, content: '7' }];
+  const calling = { role: 'assistant', tool_calls: [{ id, function: { name: 'look', arguments: '{"a":1}' } }] };
+  expect(answer).toMatchObject({ choices: [{ message: calling, finish_reason: 'tool_calls' }] });
+  const chat_message = JSON.parse(JSON.stringify(answer)).choices[0].message;
+  const messages = [{ role: 'user', content: 'Hi' }, chat_message, { role: 'tool', tool_call_id: id, content: '7' }];
   const { input } = translateRequest('completions', 'responses', { model: 'm', messages });
   expect(input).toMatchObject([
     { role: 'user' },

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SseSplitter } from '../../src/net/sse.ts';
 import type { Relay } from '../../src/styles/relay.ts';
 import { responsesStream } from '../chat/responses-streams.ts';
-import { framings, onWire, saidBy, scripts, type Piece, type WireStyle } from './wire.ts';
+import { framings, onWire, answerOf, scripts, type Piece, type WireStyle } from './wire.ts';
 import { openRelay, type NamedRelayOptions } from './by-name.ts';
 
 const model = 'acme/水';
@@ -90,7 +90,7 @@ function collect(events: readonly Event[]): Item[] {
   return items;
 }
 
-function expectSaid(events: readonly Event[], script: readonly Piece[], style: WireStyle): void {
+function expectAnswer(events: readonly Event[], script: readonly Piece[], style: WireStyle): void {
   const last = events.at(-1);
   expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
   expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress']);
@@ -99,13 +99,13 @@ function expectSaid(events: readonly Event[], script: readonly Piece[], style: W
   const items = collect(events);
   expect(last?.response.output).toEqual(items);
   expect(new Set(items.map(({ id }) => id)).size).toBe(items.length);
-  const wanted = saidBy(script, style === 'messages' ? 'messages' : 'completions');
+  const expected = answerOf(script, style === 'messages' ? 'messages' : 'completions');
   const contents = items.flatMap(({ content = [] }) => content.map(({ text }) => text));
   const thoughts = items.flatMap(({ summary = [] }) => summary.map(({ text }) => text));
-  expect([contents.join(''), thoughts.join('')]).toEqual([wanted.text, wanted.thinking]);
+  expect([contents.join(''), thoughts.join('')]).toEqual([expected.text, expected.thinking]);
   const calls = items.filter(({ type }) => type === 'function_call');
   expect(calls.map(({ call_id, name, arguments: json }) => [call_id, name, json])).toEqual(
-    wanted.calls.map(({ id, name, arguments: json }) => [id, name, json || '{}']),
+    expected.calls.map(({ id, name, arguments: json }) => [id, name, json || '{}']),
   );
 }
 
@@ -118,7 +118,7 @@ describe('a stream of another style for a caller of the responses style', () => 
         const relay = relayFrom(style);
         const sent = sentFor(relay, Buffer.from(onWire(style, script, framing)), cuts);
         expect([relay.failure, relay.is_complete]).toEqual([undefined, true]);
-        expectSaid(eventsIn(sent), script, style);
+        expectAnswer(eventsIn(sent), script, style);
       }),
       { numRuns: 300 },
     );

@@ -17,10 +17,10 @@ const input = fc
 
 /** One exchange: what the user says, what the assistant answers, which tools it calls and what they found. */
 const exchange = fc.record({
-  said: text,
+  question: text,
   image: fc.option(base64),
   answer: text,
-  calls: fc.array(fc.record({ input, found: text }), { maxLength: 3 }),
+  calls: fc.array(fc.record({ input, result: text }), { maxLength: 3 }),
 });
 const exchanges = fc.array(exchange, { minLength: 1, maxLength: 4 });
 type Exchange = typeof exchange extends fc.Arbitrary<infer E> ? E : never;
@@ -28,11 +28,11 @@ type Exchange = typeof exchange extends fc.Arbitrary<infer E> ? E : never;
 const rest = { temperature: 0.5, stop: ['END'], user: 'somebody', parallel_tool_calls: false };
 
 function completionsBody(list: readonly Exchange[], system: string): JsonObject {
-  const messages = list.flatMap(({ said, image, answer, calls }, turn): JsonObject[] => [
+  const messages = list.flatMap(({ question, image, answer, calls }, turn): JsonObject[] => [
     {
       role: 'user',
       content: [
-        { type: 'text', text: said },
+        { type: 'text', text: question },
         ...(image === null ? [] : [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } }]),
       ],
     },
@@ -47,18 +47,18 @@ function completionsBody(list: readonly Exchange[], system: string): JsonObject 
         })),
       }),
     },
-    ...calls.map(({ found }, index) => ({ role: 'tool', tool_call_id: `call_${turn}_${index}`, content: found })),
+    ...calls.map(({ result }, index) => ({ role: 'tool', tool_call_id: `call_${turn}_${index}`, content: result })),
   ]);
   const tools = [{ type: 'function', function: { name: 'f', description: 'd', parameters: { type: 'object' } } }];
   return { model: 'm', max_tokens: 100, messages: [{ role: 'system', content: system }, ...messages], tools, ...rest };
 }
 
 function messagesBody(list: readonly Exchange[], system: string): JsonObject {
-  const messages = list.flatMap(({ said, image, answer, calls }, turn): JsonObject[] => [
+  const messages = list.flatMap(({ question, image, answer, calls }, turn): JsonObject[] => [
     {
       role: 'user',
       content: [
-        { type: 'text', text: said },
+        { type: 'text', text: question },
         ...(image === null
           ? []
           : [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: image } }]),
@@ -93,10 +93,10 @@ function messagesBody(list: readonly Exchange[], system: string): JsonObject {
 
 function results(calls: Exchange['calls'], turn: number): JsonObject[] {
   if (calls.length === 0) return [];
-  const content = calls.map(({ found }, index) => ({
+  const content = calls.map(({ result }, index) => ({
     type: 'tool_result',
     tool_use_id: `call_${turn}_${index}`,
-    content: found,
+    content: result,
   }));
   return [{ role: 'user', content }];
 }
@@ -232,11 +232,11 @@ describe('a translated id, name or argument', () => {
 
   it('T31: becomes an object as an argument, and comes back unchanged', () => {
     fc.assert(
-      fc.property(fc.oneof(anyText, fc.json()), (given) => {
-        const made = inputOf(given);
-        expect(typeof made === 'object' && !Array.isArray(made)).toBe(true);
-        const back = argumentsOf(made);
-        expect(inputOf(back)).toEqual(made);
+      fc.property(fc.oneof(anyText, fc.json()), (raw_input) => {
+        const tool_input = inputOf(raw_input);
+        expect(typeof tool_input === 'object' && !Array.isArray(tool_input)).toBe(true);
+        const back = argumentsOf(tool_input);
+        expect(inputOf(back)).toEqual(tool_input);
       }),
     );
     const deep = `{"a":${'['.repeat(64)}${']'.repeat(64)}}`;

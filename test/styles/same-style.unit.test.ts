@@ -47,7 +47,7 @@ describe('a body for an upstream of the same style', () => {
   });
 
   it('T38: loses thinking of another upstream, unsigned or with its own signature, and nothing else', () => {
-    const kept = { type: 'thinking', thinking: 'b', signature: 's' };
+    const thinking = { type: 'thinking', thinking: 'b', signature: 's' };
     const turns = [
       hi,
       {
@@ -55,7 +55,7 @@ describe('a body for an upstream of the same style', () => {
         content: [
           { type: 'thinking', thinking: 'a', signature: '' },
           { type: 'thinking', thinking: 'c', signature: 'gemini:toolu_1:c2VhbA==' },
-          kept,
+          thinking,
           { type: 'text', text: 'A' },
         ],
       },
@@ -63,7 +63,7 @@ describe('a body for an upstream of the same style', () => {
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a' }] },
       hi,
     ];
-    const expected = [hi, { role: 'assistant', content: [kept, { type: 'text', text: 'A' }] }, hi, hi];
+    const expected = [hi, { role: 'assistant', content: [thinking, { type: 'text', text: 'A' }] }, hi, hi];
     expect(sent('messages', messages({ messages: turns }))['messages']).toEqual(expected);
   });
 

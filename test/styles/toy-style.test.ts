@@ -48,7 +48,7 @@ async function costOf(id: string): Promise<string> {
   return (await record()).json.cost.exact;
 }
 
-const asked = () => stage.upstream.asked.at(-1);
+const lastRequest = () => stage.upstream.requests.at(-1);
 
 test('a caller of a style that was added gets whole answers of an upstream of messages style, at their price', async () => {
   stage.upstream.script('claude-x', { json: message('Good day.') });
@@ -64,7 +64,7 @@ test('a caller of a style that was added gets whole answers of an upstream of me
     },
   ]);
   expect(headers.get('x-cost-amount')).toBe(cost);
-  expect(asked()).toMatchObject({
+  expect(lastRequest()).toMatchObject({
     path: '/v1/messages',
     body: { messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }] },
   });
@@ -89,7 +89,7 @@ test('a caller of completions style gets whole answers of an upstream of the sty
     usage: { prompt_tokens: 10, completion_tokens: 5 },
   });
   expect(headers.get('x-cost-amount')).toBe(cost);
-  expect(asked()).toMatchObject({
+  expect(lastRequest()).toMatchObject({
     path: '/toy',
     body: {
       model: 'toy-x',
@@ -117,7 +117,7 @@ test('between a caller and an upstream of the style that was added, answers keep
   const id = `toy-${whole.headers.get('x-request-id')}`;
   expect(whole.text).toBe(JSON.stringify({ ...toy_answer, id, model: 'acme/toy' }));
   expect(whole.headers.get('x-ignored-fields')).toBe('unheard_of');
-  expect(asked()?.body).toEqual({ model: 'toy-x', lines, most: 1000 });
+  expect(lastRequest()?.body).toEqual({ model: 'toy-x', lines, most: 1000 });
   const answer = await streamed('/v1/toy', { model: 'acme/toy', lines, drip: true });
   expect(answer.text.replaceAll(/"toy-req_\w+"/g, '"up-1"').replaceAll('acme/toy', 'toy-x')).toBe(toy_stream.join(''));
   expect(answer.cost).toBe(cost);

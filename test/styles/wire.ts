@@ -13,7 +13,7 @@ export type Piece =
 export type WireStyle = UpstreamStyle;
 
 /** The answer that results. */
-export type Said = {
+export type CollectedAnswer = {
   text: string;
   thinking: string;
   calls: { id: string; name: string; arguments: string }[];
@@ -30,7 +30,7 @@ const text = fc.string({ unit: fc.constantFrom(...units, '\\'), minLength: 1, ma
  */
 const member_name = fc.string({ unit: fc.constantFrom(...units), minLength: 1, maxLength: 6 });
 
-const said: fc.Arbitrary<Piece> = fc
+const text_piece: fc.Arbitrary<Piece> = fc
   .tuple(fc.constantFrom('text' as const, 'thinking' as const), text)
   .map(([say, content]) => ({ say, text: content }));
 
@@ -69,7 +69,7 @@ function calls(all: readonly string[][], is_interleaved: boolean): Piece[] {
 export function scripts(style: WireStyle): fc.Arbitrary<Piece[]> {
   return fc
     .tuple(
-      fc.array(said, { minLength: 1, maxLength: 5 }),
+      fc.array(text_piece, { minLength: 1, maxLength: 5 }),
       fc.array(argumentPieces, { maxLength: 3 }),
       fc.boolean(),
       fc.boolean(),
@@ -87,7 +87,7 @@ export function scripts(style: WireStyle): fc.Arbitrary<Piece[]> {
     });
 }
 
-export function saidBy(script: readonly Piece[], style: Style): Said {
+export function answerOf(script: readonly Piece[], style: Style): CollectedAnswer {
   const joined = (say: Piece['say']) =>
     script.map((piece) => (piece.say === say && 'text' in piece ? piece.text : '')).join('');
   const begun = script.flatMap((piece) => (piece.say === 'call' ? [piece] : []));
@@ -178,7 +178,7 @@ function completionsEvents(script: readonly Piece[]): Event[] {
   return [
     chunk({ role: 'assistant', content: '' }),
     ...deltas.map((delta) => chunk(delta)),
-    chunk({}, saidBy(script, 'completions').finish),
+    chunk({}, answerOf(script, 'completions').finish),
     { ...chunk({}), choices: [], usage },
     '[DONE]',
   ];
@@ -227,9 +227,9 @@ function responsesEvents(script: readonly Piece[]): Event[] {
     }
   }
   close();
-  const made = saidBy(script, 'completions').calls;
+  const script_calls = answerOf(script, 'completions').calls;
   for (const [index, { place: output_index, item }] of begun) {
-    const done = { ...item, arguments: made[index]?.arguments || '{}' };
+    const done = { ...item, arguments: script_calls[index]?.arguments || '{}' };
     events.push({ type: 'response.output_item.done', output_index, item: done });
   }
   return [...events, { type: 'response.completed', response: { ...response, status: 'completed', usage } }];
@@ -277,7 +277,7 @@ function messagesEvents(script: readonly Piece[]): Event[] {
     }
   }
   if (open !== '') events.push({ type: 'content_block_stop', index });
-  const { finish } = saidBy(script, 'messages');
+  const { finish } = answerOf(script, 'messages');
   return [
     ...events,
     { type: 'ping' },
@@ -294,15 +294,15 @@ function geminiEvents(script: readonly Piece[]): Event[] {
     modelVersion: upstream_model,
     responseId: 'resp-1',
   });
-  const seal = script.find(({ say }) => say === 'signature');
-  const { calls: made } = saidBy(script, 'completions');
+  const signature = script.find(({ say }) => say === 'signature');
+  const { calls: script_calls } = answerOf(script, 'completions');
   const chunks = script.flatMap((piece): Event[] => {
     if (piece.say === 'text') return [chunk({ text: piece.text })];
     if (piece.say === 'thinking') return [chunk({ text: piece.text, thought: true })];
-    const call = piece.say === 'call' ? made[piece.index] : undefined;
+    const call = piece.say === 'call' ? script_calls[piece.index] : undefined;
     if (!call) return [];
     const { id, name, arguments: json } = call;
-    const thoughtSignature = call === made[0] && seal && 'text' in seal ? seal.text : undefined;
+    const thoughtSignature = call === script_calls[0] && signature && 'text' in signature ? signature.text : undefined;
     const args = json === '' ? {} : { args: JSON.parse(json) };
     return [
       chunk({ functionCall: { id, name, ...args }, ...(thoughtSignature !== undefined && { thoughtSignature }) }),
@@ -345,7 +345,7 @@ function converseEvents(script: readonly Piece[]): Event[] {
     }
   }
   if (open !== '') events.push({ contentBlockStop: { contentBlockIndex } });
-  const { finish: stopReason } = saidBy(script, 'messages');
+  const { finish: stopReason } = answerOf(script, 'messages');
   const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 };
   return [...events, { messageStop: { stopReason } }, { metadata: { usage, metrics: { latencyMs: 9 } } }];
 }

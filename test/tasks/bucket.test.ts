@@ -17,7 +17,7 @@ import { makePuppet } from '../helpers/puppet.ts';
 import { partsOf } from '../providers/imitations/multipart.ts';
 import { startStudio } from '../providers/imitations/forms.ts';
 import type { Imitation } from '../providers/imitations/imitation.ts';
-import { picture } from '../storage/samples.ts';
+import { sampleImage } from '../storage/samples.ts';
 import { S3Imitation } from '../storage/s3/imitation.ts';
 import { storageYaml } from '../storage/s3/subject.ts';
 
@@ -54,7 +54,7 @@ async function optionsOf(more: object = {}): Promise<TestAppOptions> {
 const start = async (more?: object): Promise<TestApp> => startTestApp(await optionsOf(more));
 
 beforeAll(async () => {
-  png = await picture('png', 40, 30);
+  png = await sampleImage('png', 40, 30);
   folder = await mkdtemp(join(tmpdir(), 'medley-bucket-'));
   imitation = await S3Imitation.start();
   studio = await startStudio();
@@ -193,11 +193,11 @@ describe('while the bucket is away', () => {
     const tries = () => imitation.operations.slice(refused).filter((operation) => operation === 'GetObject').length;
     await expect.poll(tries).toBeGreaterThan(3); // more than the SDK makes by itself
     expect((await taskOf(json.id)).status).toBe('queued');
-    expect(studio.asked).toEqual([]);
+    expect(studio.requests).toEqual([]);
     comeBack();
     await final(json.id);
-    expect(studio.askedFor('submit')).toHaveLength(1);
-    const sent = partsOf(studio.askedFor('submit')[0] ?? { headers: {}, body: Buffer.alloc(0) });
+    expect(studio.requestsFor('submit')).toHaveLength(1);
+    const sent = partsOf(studio.requestsFor('submit')[0] ?? { headers: {}, body: Buffer.alloc(0) });
     expect(sent.find(({ name }) => name === 'image')?.bytes).toEqual(png);
   });
 

@@ -10,7 +10,7 @@ import { findTask } from '../../src/tasks/list.ts';
 import { withInput } from '../../src/tasks/run-media.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel } from '../helpers/catalog.ts';
-import { flac, picture } from '../storage/samples.ts';
+import { flac, sampleImage } from '../storage/samples.ts';
 
 /** Tasks that have to wait, and what must not have to wait for them. */
 
@@ -40,7 +40,7 @@ models:${models.join('')}
 `;
 
 beforeAll(async () => {
-  png = await picture('png', 40, 30);
+  png = await sampleImage('png', 40, 30);
   const poll = async () => ({ phase: 'failed', type: 'upstream_error', message: 'never accepted' }) as const;
   const done: RunState = { phase: 'done', files: [{ bytes: png }] };
   const serves = (kind: string) => kind !== 'chat';
@@ -104,8 +104,8 @@ it('an account whose submits all hang leaves half of the slots to others and get
       await sleep(100);
     }
   };
-  const made = await Promise.all(Array.from({ length: count }, create));
-  expect(made.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => 202));
+  const tasks = await Promise.all(Array.from({ length: count }, create));
+  expect(tasks.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => 202));
   await expect.poll(() => hanging.length).toBe(512);
   const { json } = await quick.call('POST', '/v1/generate?wait=60', { model: 'test/takes', input: {} });
   expect(json.status).toBe('succeeded');
@@ -124,13 +124,16 @@ it('an account whose submits all hang leaves half of the slots to others and get
 });
 
 it('a reload while the files of an input are fetched breaks nothing', async () => {
-  const asked = Promise.withResolvers<() => void>();
-  const server = createServer((_request, response) => asked.resolve(() => response.end(png))).listen(0, '127.0.0.1');
+  const request_arrived = Promise.withResolvers<() => void>();
+  const server = createServer((_request, response) => request_arrived.resolve(() => response.end(png))).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(server, 'listening');
   const client = await service.client();
   const image = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png`;
   const { json } = await client.call('POST', '/v1/generate', { model: 'test/takes', input: { images: [image] } });
-  const answer = await asked.promise;
+  const answer = await request_arrived.promise;
   await service.configure(yaml('files: { file_mb_max: 41 }'));
   const other = await client.call('POST', '/v1/generate?wait=60', { model: 'test/takes', input: {} });
   expect(other.json.status).toBe('succeeded'); // by a provider that was opened behind the reload
@@ -164,7 +167,7 @@ it('several slow links of one input share one minute', async () => {
       task,
       JSON.stringify({ images: links }),
       { route, provider, stopped: AbortSignal.timeout(30_000), fetch_ms },
-      async (made) => (made instanceof Error ? made : made.input),
+      async (inserted) => (inserted instanceof Error ? inserted : inserted.input),
     );
   expect(await prepared(700)).toMatchObject({
     name: 'InputRefused',

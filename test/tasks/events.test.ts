@@ -4,7 +4,7 @@ import { eventsUrl, readToken } from '../../src/tasks/event-token.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import type { Adapter } from '../../src/providers/provider.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { picture } from '../storage/samples.ts';
+import { sampleImage } from '../storage/samples.ts';
 import { limits, mediaModel } from '../helpers/catalog.ts';
 
 const models = `
@@ -42,7 +42,7 @@ const slow: Adapter = {
 };
 
 beforeAll(async () => {
-  png = await picture('png', 8, 8);
+  png = await sampleImage('png', 8, 8);
   service = await startTestApp({ yaml, adapters: { slow } });
   local = service.url;
   await service.configure(`${yaml}server: { base_url: "${public_url}" }\n`);

@@ -94,13 +94,13 @@ it('a free slot goes to the next task within moments, also when the first in the
     await send(engine, 'gone', 'a', name);
     await sleep(25); // of one millisecond there is no order
   }
-  const countPutBack = async () => {
+  const countDeferred = async () => {
     const rows = await database.db.query<{ count: bigint }>(
       `select count(*) from pgboss.job where name = 'gone' and start_after > pgboss.job_now()`,
     );
     return Number(rows[0]?.count);
   };
-  await until('three stand in line', 30_000, async () => (await countPutBack()) === 3);
+  await until('three stand in line', 30_000, async () => (await countDeferred()) === 3);
   await sleep(unwritten_ms);
   await database.db.query(`delete from pgboss.job where name = 'gone' and singleton_key = 'a2'`);
   places[0]?.();
@@ -113,13 +113,13 @@ it('a free slot goes to the next task within moments, also when the first in the
 });
 
 it('a slot is reserved for the task that is called, also while its job is deferred, and no task is called after the stop', async () => {
-  const hastened: string[][] = [];
-  const hasten = async (_queue: string, keys: readonly string[]) => {
-    hastened.push([...keys]);
-    return new Set(hastened.length === 1 ? [] : keys); // at first it is not there: not written down yet
+  const promoted: string[][] = [];
+  const promote = async (_queue: string, keys: readonly string[]) => {
+    promoted.push([...keys]);
+    return new Set(promoted.length === 1 ? [] : keys); // at first it is not there: not written down yet
   };
   const places: (() => void)[] = [];
-  const fair_queue = new FairQueue({ promote: hasten }, 'q', slotsOf(4), async () => {
+  const fair_queue = new FairQueue({ promote }, 'q', slotsOf(4), async () => {
     await new Promise<void>((free) => places.push(free));
     return 'done';
   });
@@ -128,11 +128,11 @@ it('a slot is reserved for the task that is called, also while its job is deferr
     return fair_queue.take({ id: task_id, queue: 'q', data, attempt: 0, signal: AbortSignal.timeout(60_000) });
   };
   const running = [take('a0'), take('a1')];
-  const put_back = { defer_ms: expect.any(Number) };
-  expect(await Promise.all([take('a2'), take('a3')])).toEqual([put_back, put_back]);
+  const deferred = { defer_ms: expect.any(Number) };
+  expect(await Promise.all([take('a2'), take('a3')])).toEqual([deferred, deferred]);
   places[0]?.();
-  await expect.poll(() => hastened).toEqual([['a2'], ['a2']]);
-  expect(await Promise.all([take('a4'), take('a3')])).toEqual([put_back, put_back]); // at once, and no place
+  await expect.poll(() => promoted).toEqual([['a2'], ['a2']]);
+  expect(await Promise.all([take('a4'), take('a3')])).toEqual([deferred, deferred]); // at once, and no place
   running.push(take('a2'));
   expect(places).toHaveLength(3);
   places[1]?.();
@@ -140,5 +140,5 @@ it('a slot is reserved for the task that is called, also while its job is deferr
   for (const free of places) free();
   expect(await Promise.all(running)).toEqual(['done', 'done', 'done']);
   await sleep(100);
-  expect(hastened).toHaveLength(2);
+  expect(promoted).toHaveLength(2);
 });

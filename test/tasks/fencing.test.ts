@@ -48,10 +48,10 @@ describe('two workers on one task', () => {
   const again = makePuppet({ idempotent: true });
   let service: TestApp;
   let client: Client;
-  let picture: Buffer;
+  let image: Buffer;
 
   beforeAll(async () => {
-    picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
+    image = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
       .png()
       .toBuffer();
     const adapters = { once: once.adapter, again: again.adapter };
@@ -69,7 +69,7 @@ describe('two workers on one task', () => {
   const start = (ref: TaskRef): Promise<Outcome> => startTask(service.app, job(ref));
   const poll = (ref: TaskRef): Promise<Outcome> => pollTask(service.app, job(ref));
   const running = (ref: string, poll_after_ms = 50): RunState => ({ phase: 'running', ref, poll_after_ms });
-  const done = (): RunState => ({ phase: 'done', files: [{ bytes: picture }] });
+  const done = (): RunState => ({ phase: 'done', files: [{ bytes: image }] });
 
   async function create(model: string): Promise<TaskRef> {
     const { status, json } = await client.call('POST', '/v1/generate', { model, input: { prompt: 'x' } });

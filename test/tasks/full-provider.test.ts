@@ -46,8 +46,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   await service.app.db.query('delete from full_routes');
   Object.assign(crowd, { refuses, most_active: 0, accepted: 0 });
-  bfl.asked.length = 0;
-  other.asked.length = 0;
+  bfl.requests.length = 0;
+  other.requests.length = 0;
 });
 afterAll(async () => {
   await expectExactBooks(service.app);
@@ -117,7 +117,7 @@ describe('tasks of three accounts at once at a provider with 24 runs', () => {
       expect(await count(`status = 'succeeded'`)).toBe(3 * each);
       expect(crowd.accepted).toBe(ids.flat().length);
       expect(crowd.most_active).toBe(active_max);
-      const refused = bfl.askedFor('submit').length - crowd.accepted;
+      const refused = bfl.requestsFor('submit').length - crowd.accepted;
       expect(refused === 0).toBe(is_known);
       const waits = await service.app.db.query<{ wait_ms: number }>(
         `select avg(extract(epoch from a.created_at - t.created_at))::float8 * 1000 as wait_ms
@@ -161,7 +161,7 @@ describe('a task whose upstream is full', () => {
     await untilWaits(ids[0] ?? '');
     ids.push(await create(client), await create(client));
     for (const id of ids) expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
-    expect(bfl.askedFor('submit')).toHaveLength(5);
+    expect(bfl.requestsFor('submit')).toHaveLength(5);
   });
 
   it('takes the next route at once, if that has room', async () => {
@@ -171,7 +171,7 @@ describe('a task whose upstream is full', () => {
     const id = await create(client, 'test/two');
     expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
     expect(await attemptsOf(id)).toEqual(['not_started full', 'done']);
-    expect(other.askedFor('submit')).toHaveLength(1);
+    expect(other.requestsFor('submit')).toHaveLength(1);
   });
 
   it('is told by 503 with Retry-After too', async () => {
@@ -192,7 +192,7 @@ describe('a task whose upstream is full', () => {
     const [task] = await service.app.db.query('select cost, counts_as_failure from tasks where id = $1', [id]);
     expect(task).toEqual({ cost: 0n, counts_as_failure: false });
     expect((await client.call('GET', '/v1/balance')).json).toMatchObject({ held: { exact: '0.000000' } });
-    expect(bfl.askedFor('submit')).toHaveLength(1);
+    expect(bfl.requestsFor('submit')).toHaveLength(1);
   });
 
   it('shows the words of its upstream to operators, and not to callers', async () => {

@@ -53,7 +53,7 @@ beforeAll(async () => {
     if (name === 'slow') await slow.promise;
     if (name === 'slow' || name === 'short') return response.end(short);
     response.writeHead(200, { 'content-length': Number(size) * megabyte });
-    for (const chunk of sound(Number(size) * megabyte)) {
+    for (const chunk of audioBytes(Number(size) * megabyte)) {
       if (name === 'cut' && chunk !== head) return response.destroy();
       if (!response.write(chunk)) await new Promise((drained) => response.once('drain', drained));
     }
@@ -80,7 +80,7 @@ const silence = Buffer.alloc(250_000);
 let head: Buffer;
 
 /** A WAV file of so many bytes, without having them. */
-function* sound(size_bytes: number): Generator<Buffer> {
+function* audioBytes(size_bytes: number): Generator<Buffer> {
   head = wav(0);
   head.writeUInt32LE(size_bytes - 8, 4);
   head.writeUInt32LE(size_bytes - 44, 40);

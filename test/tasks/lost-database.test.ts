@@ -49,10 +49,10 @@ describe('losing the database connection at any statement', () => {
   const once = makePuppet();
   let service: TestApp;
   let client: Client;
-  let picture: Buffer;
+  let image: Buffer;
 
   beforeAll(async () => {
-    picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
+    image = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
       .png()
       .toBuffer();
     service = await startTestApp({ yaml, worker: false, adapters: { once: once.adapter } });
@@ -72,7 +72,7 @@ describe('losing the database connection at any statement', () => {
       else call.answer(state);
     }
   }
-  const done = (): RunState => ({ phase: 'done', files: [{ bytes: picture }] });
+  const done = (): RunState => ({ phase: 'done', files: [{ bytes: image }] });
 
   const ways: [string, typeof script, submits: number][] = [
     ['an upstream that answers at once', () => done(), 1],
@@ -86,8 +86,8 @@ describe('losing the database connection at any statement', () => {
 
   it.each(ways)(
     'leaves a task that is submitted once, succeeds and is charged, with %s',
-    async (_name, wanted, submits) => {
-      script = wanted;
+    async (_name, expected, submits) => {
+      script = expected;
       for (const at of ['before', 'after'] as const) {
         for (let number = 1, statements = 1; number <= statements; number++) {
           const { json } = await client.call('POST', '/v1/generate', { model: 'test/once', input: {} });

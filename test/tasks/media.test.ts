@@ -7,7 +7,7 @@ import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
-import { picture, wav } from '../storage/samples.ts';
+import { sampleImage, wav } from '../storage/samples.ts';
 
 const schema = `
     input_schema:
@@ -40,14 +40,14 @@ models: ${model('data', ['data'])} ${model('link', ['link'])} ${model('far', ['f
 type Names = 'data' | 'link' | 'either';
 
 let png: Buffer;
-let sound: Buffer;
+let audio: Buffer;
 let service: TestApp;
 let client: Client;
 let takers: Record<Names, MediaTaker>;
-let site: { server: Server; url: string; asked: string[] };
+let site: { server: Server; url: string; requests: string[] };
 
 beforeAll(async () => {
-  [png, sound] = [await picture('png', 40, 30), wav(2)];
+  [png, audio] = [await sampleImage('png', 40, 30), wav(2)];
   takers = {
     data: makeMediaTaker('data', { bytes: png }),
     link: makeMediaTaker('link', { bytes: png }),
@@ -55,13 +55,13 @@ beforeAll(async () => {
   };
   const adapters = Object.fromEntries(Object.entries(takers).map(([name, taker]) => [name, taker.adapter]));
   service = await startTestApp({ yaml, adapters, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
-  const asked: string[] = [];
+  const requests: string[] = [];
   const twelve_mb = wav(750);
   const server = createServer((request, response) => {
-    asked.push(request.url ?? '');
+    requests.push(request.url ?? '');
     const body = {
       '/a.png': png,
-      '/a.wav': sound,
+      '/a.wav': audio,
       '/large.wav': wav(60),
       '/long.wav': twelve_mb,
       '/page': Buffer.from('<html>'),
@@ -69,7 +69,7 @@ beforeAll(async () => {
     response.writeHead(body ? 200 : 404, { 'content-type': 'text/html' }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  site = { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  site = { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 });
 afterAll(async () => {
   await service?.stop();
@@ -81,7 +81,7 @@ beforeEach(async () => {
     taker.runs.length = 0;
     taker.answer = () => ({ phase: 'done', files: [{ bytes: png }] });
   }
-  site.asked.length = 0;
+  site.requests.length = 0;
 });
 afterEach(async () => {
   await service.app.db.query('delete from route_health');
@@ -116,7 +116,7 @@ const dataUrl = (bytes: Buffer, content_type = 'image/png') => writeDataUrl({ co
 describe('an upstream that takes data URLs', () => {
   it('gets uploads, links and data URLs as data URLs with the types of their bytes', async () => {
     const id = await upload(png);
-    const input = { prompt: 'a', clips: [`${site.url}/a.wav`, dataUrl(sound, 'text/html')] };
+    const input = { prompt: 'a', clips: [`${site.url}/a.wav`, dataUrl(audio, 'text/html')] };
     for (const image of [id, `${site.url}/a.png`, dataUrl(png, 'application/x-evil')]) {
       const { json } = await generate('data', { ...input, image });
       expect(json.status).toBe('succeeded');
@@ -125,7 +125,7 @@ describe('an upstream that takes data URLs', () => {
       [0, 1, 2].map(() => ({
         prompt: 'a',
         image: dataUrl(png),
-        clips: [dataUrl(sound, 'audio/wav'), dataUrl(sound, 'audio/wav')],
+        clips: [dataUrl(audio, 'audio/wav'), dataUrl(audio, 'audio/wav')],
       })),
     );
   });
@@ -139,17 +139,17 @@ describe('an upstream that takes data URLs', () => {
     const { json } = await generate('data', {
       prompt: 'a',
       image: dataUrl(png),
-      clips: [dataUrl(sound), dataUrl(sound)],
+      clips: [dataUrl(audio), dataUrl(audio)],
     });
-    const kept = JSON.parse(await keptInput(json.id));
-    expect(kept).toEqual({
+    const stored = JSON.parse(await keptInput(json.id));
+    expect(stored).toEqual({
       prompt: 'a',
       image: expect.stringMatching(/^file_/),
-      clips: [expect.stringMatching(/^file_/), kept.clips[0]],
+      clips: [expect.stringMatching(/^file_/), stored.clips[0]],
     });
     expect(takers.data.inputs()[0]?.['image']).toBe(dataUrl(png));
     await expect.poll(() => inputFiles(client.account_id)).toEqual([]); // gone with the end of the task
-    expect(await service.app.storage.list(client.account_id, kept.image)).toEqual([]);
+    expect(await service.app.storage.list(client.account_id, stored.image)).toEqual([]);
   });
 
   it("leaves the caller's uploads in place", async () => {
@@ -187,14 +187,14 @@ describe('an upstream that takes links', () => {
       seen = await Promise.all(links.map(async (url) => Buffer.from(await (await fetch(url)).arrayBuffer())));
       return { phase: 'done', files: [{ bytes: png }] };
     };
-    const { json } = await generate('link', { prompt: 'a', image: id, clips: [dataUrl(sound), `${site.url}/a.wav`] });
+    const { json } = await generate('link', { prompt: 'a', image: id, clips: [dataUrl(audio), `${site.url}/a.wav`] });
     expect(json.status).toBe('succeeded');
-    expect(seen.map((bytes) => bytes.length)).toEqual([png.length, sound.length, sound.length]);
+    expect(seen.map((bytes) => bytes.length)).toEqual([png.length, audio.length, audio.length]);
     const input = takers.link.inputs()[0] ?? {};
-    const [kept, given] = [input['clips'] ?? []].flat().map(String);
+    const [stored, original] = [input['clips'] ?? []].flat().map(String);
     expect(input['image']).toMatch(`${service.url}/files/${client.account_id}/${id}/0.png?exp=`);
-    expect(given).toContain(`${service.url}/files/`); // not where the caller wants it to look around
-    for (const url of [kept, given]) await expect.poll(async () => (await fetch(String(url))).status).toBe(404);
+    expect(original).toContain(`${service.url}/files/`); // not where the caller wants it to look around
+    for (const url of [stored, original]) await expect.poll(async () => (await fetch(String(url))).status).toBe(404);
     expect((await fetch(String(input['image']))).status).toBe(200);
   });
 
@@ -212,7 +212,7 @@ describe('an upstream that takes links', () => {
     expect(rows[0]?.message).toContain('base_url is no address that it can reach');
     expect((await generate('far', { prompt: 'a', image: `${site.url}/a.png` })).json.status).toBe('succeeded');
     expect(takers.link.inputs().at(-1)?.['image']).toBe(`${site.url}/a.png`); // as it is
-    expect(site.asked).toEqual([]);
+    expect(site.requests).toEqual([]);
     expect(await service.app.db.query('select * from route_health')).toEqual([]); // it is not the upstream's fault
   });
 });
@@ -222,14 +222,14 @@ it('an upstream that takes both gets small files in the request and large ones a
   const { json } = await generate('either', {
     prompt: 'a',
     image: `${site.url}/a.png`,
-    clips: [dataUrl(sound), dataUrl(large), `${site.url}/large.wav`],
+    clips: [dataUrl(audio), dataUrl(large), `${site.url}/large.wav`],
   });
   expect(json.status).toBe('succeeded');
   const [input = {}] = takers.either.inputs();
   const [small, linked, copied] = [input['clips'] ?? []].flat().map(String);
   expect(input['image']).toBe(dataUrl(png));
   expect(copied).toMatch(/^http:.*\/0\.wav\?exp=/);
-  expect(readDataUrl(small ?? '')?.bytes.equals(sound)).toBe(true);
+  expect(readDataUrl(small ?? '')?.bytes.equals(audio)).toBe(true);
   expect(linked).toMatch(/^http:.*\/0\.wav\?exp=/);
 });
 
@@ -283,19 +283,19 @@ describe('an input is refused at creation by the name of its field', () => {
     ['half a picture', () => ({ image: dataUrl(png.subarray(0, 300)) }), 'input.image', 'is cut off'],
     [
       'a sound for a picture',
-      () => ({ image: dataUrl(sound) }),
+      () => ({ image: dataUrl(audio) }),
       'input.image',
       'must be an image file (its bytes are audio/wav).',
     ],
     [
       'a picture for a sound',
-      () => ({ clips: [dataUrl(sound), dataUrl(png)] }),
+      () => ({ clips: [dataUrl(audio), dataUrl(png)] }),
       'input.clips[1]',
       'must be an audio file (its bytes are image/png).',
     ],
     [
       'an upload of another kind',
-      async () => ({ image: await upload(sound) }),
+      async () => ({ image: await upload(audio) }),
       'input.image',
       'must be an image file (its bytes are audio/wav).',
     ],
@@ -315,8 +315,8 @@ describe('an input is refused at creation by the name of its field', () => {
   ];
 
   it.each(cases)('with %s', async (_name, input, param, message) => {
-    const wanted = { prompt: 'a', ...(await input()) };
-    const { status, json } = await generate('either', wanted);
+    const expected = { prompt: 'a', ...(await input()) };
+    const { status, json } = await generate('either', expected);
     expect(status).toBe(422);
     expect(json.error).toMatchObject({ type: 'invalid_request', ...(param !== 'input' && { param }) });
     expect(json.error.message).toContain(message);
@@ -326,7 +326,7 @@ describe('an input is refused at creation by the name of its field', () => {
   });
 
   it('with more bytes than fit into one request when no route takes links', async () => {
-    const large = await upload(sound);
+    const large = await upload(audio);
     await service.app.db.query('update files set size_bytes = 33000000 where id = $1', [large]);
     const { status, json } = await generate('data', { prompt: 'a', clips: [large] });
     expect([status, json.error.message]).toEqual([422, 'input.clips[0] is larger than 32 MB.']);
@@ -343,7 +343,7 @@ describe('an input is refused at creation by the name of its field', () => {
   });
 
   it('with a file that is too large as often as it is named', async () => {
-    const large = await upload(sound);
+    const large = await upload(audio);
     await service.app.db.query('update files set size_bytes = 12000000 where id = $1', [large]);
     const runs = takers.data.runs.length;
     const { json } = await generate('data', { prompt: 'a', clips: [large, large, large] });

@@ -27,18 +27,18 @@ models:${model('near')}${model('far')}
 `;
 
 /** A real upstream on loopback that keeps its results under links, and a journal of who asked for them. */
-type Files = { url: string; asked: IncomingHttpHeaders[]; answer(listener: RequestListener): void; server: Server };
+type Files = { url: string; requests: IncomingHttpHeaders[]; answer(listener: RequestListener): void; server: Server };
 
 async function startFiles(host: string): Promise<Files> {
   let listener: RequestListener = (_, response) => response.writeHead(404).end();
-  const asked: IncomingHttpHeaders[] = [];
+  const requests: IncomingHttpHeaders[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.headers);
+    requests.push(request.headers);
     listener(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const url = `http://${host}:${(server.address() as AddressInfo).port}`;
-  return { url, asked, answer: (next) => (listener = next), server };
+  return { url, requests, answer: (next) => (listener = next), server };
 }
 
 describe('a result link of an upstream', () => {
@@ -46,12 +46,12 @@ describe('a result link of an upstream', () => {
   const once = makePuppet();
   let service: TestApp;
   let client: Client;
-  let picture: Buffer;
+  let image: Buffer;
   let files: Files;
   let elsewhere: Files;
 
   beforeAll(async () => {
-    picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#3c3' } })
+    image = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#3c3' } })
       .png()
       .toBuffer();
     service = await startTestApp({ yaml, worker: false, adapters: { once: once.adapter }, clock });
@@ -67,8 +67,8 @@ describe('a result link of an upstream', () => {
   beforeEach(async () => {
     client = await service.client();
     for (const one of [files, elsewhere]) {
-      one.asked.length = 0;
-      one.answer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(picture));
+      one.requests.length = 0;
+      one.answer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(image));
     }
   });
   afterEach(async () => {
@@ -106,9 +106,9 @@ describe('a result link of an upstream', () => {
   async function expectKept(ref: TaskRef): Promise<void> {
     const { json } = await client.call('GET', `/v1/tasks/${ref.task_id}`);
     expect(json).toMatchObject({ status: 'succeeded', cost: { amount: '0.03' } });
-    expect(json.output).toMatchObject([{ content_type: 'image/png', size_bytes: picture.length, width: 8, height: 8 }]);
+    expect(json.output).toMatchObject([{ content_type: 'image/png', size_bytes: image.length, width: 8, height: 8 }]);
     const answer = await fetch(json.output[0]?.url ?? '');
-    expect(Buffer.from(await answer.arrayBuffer()).equals(picture)).toBe(true);
+    expect(Buffer.from(await answer.arrayBuffer()).equals(image)).toBe(true);
   }
   async function expectLost(ref: TaskRef): Promise<void> {
     expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'upstream_error', cost: 0n });
@@ -135,15 +135,15 @@ describe('a result link of an upstream', () => {
     const stranger = await running();
     await polled(stranger, done({ url: `${elsewhere.url}/c`, credentials }));
     await expectKept(stranger);
-    expect(files.asked.map((headers) => headers.authorization)).toEqual(['Bearer upstream']);
-    expect(elsewhere.asked.map((headers) => headers.authorization)).toEqual([undefined, undefined]);
+    expect(files.requests.map((headers) => headers.authorization)).toEqual(['Bearer upstream']);
+    expect(elsewhere.requests.map((headers) => headers.authorization)).toEqual([undefined, undefined]);
   });
 
   it('to a private address is refused unless the provider may use them: the task is refunded and nothing is fetched', async () => {
     const ref = await running('far');
     expect(await polled(ref, done({ url: `${files.url}/a` }))).toBe('done');
     await expectLost(ref);
-    expect(files.asked).toEqual([]);
+    expect(files.requests).toEqual([]);
   });
 
   it.each([
@@ -177,15 +177,15 @@ describe('a result link of an upstream', () => {
       (_, response) => void response.writeHead(404).end(),
       (_, response) => void response.destroy(),
       (_, response) => {
-        response.writeHead(200, { 'content-length': String(picture.length) });
-        response.write(picture.subarray(0, 20), () => response.destroy());
+        response.writeHead(200, { 'content-length': String(image.length) });
+        response.write(image.subarray(0, 20), () => response.destroy());
       },
     ] satisfies RequestListener[]) {
       files.answer(failing);
       expect(await polled(ref, state)).toEqual({ again_after_ms: 7_000 });
       expect((await taskOf(ref))?.completed_at).toBeNull();
     }
-    files.answer((_, response) => response.end(picture));
+    files.answer((_, response) => response.end(image));
     expect(await polled(ref, state)).toBe('done');
     await expectKept(ref);
   });
@@ -205,13 +205,13 @@ describe('a result link of an upstream', () => {
 
   it('that fails at the submit is tried again while its response is in memory', async () => {
     files.answer((_, response) => {
-      files.answer((__, second) => second.end(picture));
+      files.answer((__, second) => second.end(image));
       response.writeHead(503).end();
     });
     const { ref, outcome } = await begun(done({ url: `${files.url}/a` }));
     expect(await outcome).toBe('done');
     await expectKept(ref);
-    expect(files.asked).toHaveLength(2);
+    expect(files.requests).toHaveLength(2);
   });
 
   it('that fails at the submit for a minute ends the task, because nothing else knows it', async () => {
@@ -229,7 +229,7 @@ describe('a result link of an upstream', () => {
     files.answer(() => stop.abort());
     const ref = await running();
     expect(await polled(ref, done({ url: `${files.url}/a` }), stop.signal)).toEqual({ again_after_ms: 7_000 });
-    files.answer((_, response) => response.end(picture));
+    files.answer((_, response) => response.end(image));
     expect(await polled(ref, done({ url: `${files.url}/a` }))).toBe('done');
     await expectKept(ref);
   });

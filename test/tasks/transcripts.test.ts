@@ -6,7 +6,7 @@ import type { RunFile, RunState } from '../../src/providers/provider.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel, required_audio } from '../helpers/catalog.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
-import { picture, wav } from '../storage/samples.ts';
+import { sampleImage, wav } from '../storage/samples.ts';
 
 const routes = ['{ provider: hears, upstream_model: a }'];
 const audio_field = '{ type: string, x-media: audio }';
@@ -42,16 +42,16 @@ models:${[
 let service: TestApp;
 let client: Client;
 let hears: MediaTaker;
-let site: { server: Server; url: string; asked: number };
+let site: { server: Server; url: string; requests: number };
 let minute_and_half: Buffer;
 
 beforeAll(async () => {
   minute_and_half = wav(90);
   hears = makeMediaTaker('data', { text: 'hello', content_type: 'text/plain' });
   service = await startTestApp({ yaml, adapters: { hears: hears.adapter }, env: { MEDLEY_ALLOW_PRIVATE: '1' } });
-  site = { server: createServer(), url: '', asked: 0 };
+  site = { server: createServer(), url: '', requests: 0 };
   site.server.on('request', (request, response) => {
-    site.asked += 1;
+    site.requests += 1;
     if (request.url === '/a.wav') response.end(minute_and_half);
     else response.writeHead(404).end();
   });
@@ -64,7 +64,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   client = await service.client();
-  site.asked = 0;
+  site.requests = 0;
 });
 afterEach(() => expectExactBooks(service.app));
 
@@ -114,14 +114,14 @@ describe('a text result', () => {
   });
 
   it('is only a link when it is long', async () => {
-    for (const [length, told] of [
+    for (const [length, reported] of [
       [65_536, true],
       [65_537, false],
     ] as const) {
       answers({ text: 'a'.repeat(length), content_type: 'text/plain' });
       const [item] = (await run()).output;
       expect(item?.size_bytes).toBe(length);
-      expect(item?.text !== undefined).toBe(told);
+      expect(item?.text !== undefined).toBe(reported);
       expect((await (await fetch(item?.url ?? '')).text()).length).toBe(length);
     }
   });
@@ -142,7 +142,7 @@ describe('a text result', () => {
     });
     answers({ bytes: wav(1) });
     expect(await run()).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
-    answers({ bytes: await picture('png', 8, 8) });
+    answers({ bytes: await sampleImage('png', 8, 8) });
     expect(await run()).toMatchObject({ status: 'failed', error: { type: 'upstream_error' } });
     answers({ bytes: wav(1) });
     expect(await run('speak', {})).toMatchObject({ status: 'succeeded', output: [{ type: 'audio' }] });
@@ -183,7 +183,7 @@ describe('a transcription is charged by the length of its audio', () => {
 
   it('from a link, and the upstream gets what was measured', async () => {
     await run('transcribe', { audio: `${site.url}/a.wav` });
-    expect(site.asked).toBe(1);
+    expect(site.requests).toBe(1);
     expect(hears.runs.at(-1)?.input['audio']).toBe(audio());
   });
 

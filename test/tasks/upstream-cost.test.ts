@@ -47,11 +47,11 @@ describe('the upstream cost of a task', () => {
   const once = makePuppet();
   let service: TestApp;
   let client: Client;
-  let picture: Buffer;
+  let image: Buffer;
 
   beforeAll(async () => {
     const size = { width: 1000, height: 1000, channels: 3, background: '#c33' } as const;
-    picture = await sharp({ create: size }).png().toBuffer();
+    image = await sharp({ create: size }).png().toBuffer();
     service = await startTestApp({ yaml, worker: false, adapters: { once: once.adapter }, clock });
   });
   afterAll(() => service.stop());
@@ -65,7 +65,7 @@ describe('the upstream cost of a task', () => {
 
   const { signal } = new AbortController();
   const job = (ref: TaskRef) => ({ id: 'x', queue: 'x', data: ref, attempt: 0, signal });
-  const done = (more: object = {}): RunState => ({ phase: 'done', files: [{ bytes: picture }], ...more });
+  const done = (more: object = {}): RunState => ({ phase: 'done', files: [{ bytes: image }], ...more });
   const running: RunState = { phase: 'running', ref: 'r', poll_after_ms: 1_000 };
 
   async function create(model: string, input: object = {}): Promise<TaskRef> {
@@ -140,8 +140,8 @@ describe('the upstream cost of a task', () => {
   it('is what the upstream reports for a failed run, or unknown', async () => {
     const failed = { phase: 'failed', type: 'upstream_error', message: 'x' } as const;
     expect(await booked(await run('test/rows', [failed]))).toEqual([open('close', 'rows', 'test/rows#a')]);
-    const told = { ...failed, upstream_cost: { amount: '0.002', currency: 'EUR' } };
-    expect(await booked(await run('test/rows', [told]))).toEqual([
+    const failure = { ...failed, upstream_cost: { amount: '0.002', currency: 'EUR' } };
+    expect(await booked(await run('test/rows', [failure]))).toEqual([
       close('rows', 'test/rows#a', 'told', 2_000n, 2_299n),
     ]);
   });

@@ -32,10 +32,10 @@ describe('a task with a faulty upstream', () => {
   const once = makePuppet();
   let service: TestApp;
   let client: Client;
-  let picture: Buffer;
+  let image: Buffer;
 
   beforeAll(async () => {
-    picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
+    image = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#c33' } })
       .png()
       .toBuffer();
     service = await startTestApp({ yaml: yaml(), worker: false, adapters: { once: once.adapter }, clock });
@@ -122,9 +122,9 @@ describe('a task with a faulty upstream', () => {
     ['no file', () => []],
     ['an empty file', () => [Buffer.alloc(0)]],
     ['a text', () => [Buffer.from('<html>Bad gateway</html>')]],
-    ['half a picture', () => [picture.subarray(0, picture.length / 2)]],
-    ['seventeen pictures', () => Array.from({ length: 17 }, () => picture)],
-    ['a picture and then a text', () => [picture, Buffer.from('oops')]],
+    ['half a picture', () => [image.subarray(0, image.length / 2)]],
+    ['seventeen pictures', () => Array.from({ length: 17 }, () => image)],
+    ['a picture and then a text', () => [image, Buffer.from('oops')]],
   ])('fails with %s as output, refunded and counted, and nothing is stored', async (_what, files) => {
     const { ref } = await submitted(done(...files()));
     expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'upstream_error', cost: 0n });
@@ -133,7 +133,7 @@ describe('a task with a faulty upstream', () => {
   });
 
   it('is charged its hold for more output than was held for, and the rest is booked as a loss', async () => {
-    const { ref } = await submitted(done(picture, picture, picture));
+    const { ref } = await submitted(done(image, image, image));
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded', cost: 30_000n });
     const entries = await service.app.db.query(
       `select available, held, revenue, loss from ledger_entries where ref = $1 and event = 'close'`,
@@ -155,7 +155,7 @@ describe('a task with a faulty upstream', () => {
   }
 
   it('keeps a result that is returned only once in memory while storage is full for a moment', async () => {
-    const { ref } = await submitted(done(picture), full(1));
+    const { ref } = await submitted(done(image), full(1));
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded' });
     expect(once.count('start', ref.task_id)).toBe(1);
   });
@@ -165,7 +165,7 @@ describe('a task with a faulty upstream', () => {
       Infinity,
       () => elapse(901_000), // of patience
     );
-    const { ref } = await submitted(done(picture), app);
+    const { ref } = await submitted(done(image), app);
     expect(await taskOf(ref)).toMatchObject({ status: 'failed', error_type: 'internal_error' });
     expect(await counted(ref)).toBe(false);
   });
@@ -173,10 +173,10 @@ describe('a task with a faulty upstream', () => {
   it('requests the result of a polled run again when storage was full', async () => {
     const { ref } = await submitted(running(50));
     const polled = pollTask(full(1), job(ref));
-    (await once.next('poll')).answer(done(picture));
+    (await once.next('poll')).answer(done(image));
     expect(await polled).toEqual({ again_after_ms: 5_000 });
     const again = pollTask(service.app, job(ref));
-    (await once.next('poll')).answer(done(picture));
+    (await once.next('poll')).answer(done(image));
     expect(await again).toBe('done');
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded' });
   });
@@ -189,7 +189,7 @@ describe('a task with a faulty upstream', () => {
     const polled = pollTask(service.app, job(ref));
     const call = await once.next('poll');
     expect(call.model).toBe('a');
-    call.answer(done(picture));
+    call.answer(done(image));
     await polled;
     await service.configure(yaml());
     expect(await taskOf(ref)).toMatchObject({ status: 'succeeded' });

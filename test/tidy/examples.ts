@@ -350,11 +350,15 @@ function coinedWords(): Example[] {
     'type Turns = string[];',
     'const whileAway = 1;',
   ];
-  return spots.map((text) => ({
+  const places = [
+    ...spots.map((text) => [text, 'web/src/a.ts'] as const),
+    ['const asked = [];', 'test/lib/a.test.ts'] as const,
+  ];
+  return places.map(([text, path]) => ({
     rule: 'coined word',
-    why: text,
-    files: { 'web/src/a.ts': `\n${text}` },
-    at: 'web/src/a.ts:2',
+    why: `${text} in ${path}`,
+    files: { [path]: `\n${text}` },
+    at: `${path}:2`,
   }));
 }
 

@@ -45,7 +45,7 @@ export const plain_words: Rule = {
   findings: (tree) =>
     judgeNodes(
       tree,
-      (path) => /^(?:src|web\/src|bench|scripts|clients)\//.test(path),
+      (path) => /^(?:src|web\/src|bench|scripts|clients|test)\//.test(path),
       (node, _parents, { path }) =>
         declaredNames(node)
           .filter((name) => name !== stored_fields[path])

@@ -56,9 +56,9 @@ async function spansOf(id: string, last: string): Promise<CollectedSpan[]> {
 }
 
 const named = (spans: CollectedSpan[], name: string) => {
-  const found = spans.filter((span) => span.name === name);
-  expect(found, name).toHaveLength(1);
-  return found[0] as CollectedSpan;
+  const matches = spans.filter((span) => span.name === name);
+  expect(matches, name).toHaveLength(1);
+  return matches[0] as CollectedSpan;
 };
 
 const chat = (headers: Record<string, string>) =>
@@ -90,8 +90,8 @@ test('a chat call continues its caller’s trace through both routes, and the up
       'medley.model': 'acme/assistant',
     },
   });
-  const told = upstream.asked.map(({ headers }) => headers['traceparent']);
-  expect(told).toEqual([failed, answered].map(({ spanId }) => `00-${trace_id}-${spanId}-01`));
+  const traceparents = upstream.requests.map(({ headers }) => headers['traceparent']);
+  expect(traceparents).toEqual([failed, answered].map(({ spanId }) => `00-${trace_id}-${spanId}-01`));
 });
 
 test('a task is one trace from its request over the worker to the webhook', async () => {
@@ -121,7 +121,7 @@ test('a task is one trace from its request over the worker to the webhook', asyn
 test('a trace that its caller does not record is passed on, and not recorded here', async () => {
   const own = trace_id.replace('0af', '2af');
   const header = `00-${own}-${caller_span}-00`;
-  upstream.asked.length = 0;
+  upstream.requests.length = 0;
   await chat({ traceparent: header });
   await receiver.nth('/traced', 1);
   await client.call(
@@ -132,7 +132,7 @@ test('a trace that its caller does not record is passed on, and not recorded her
   );
   const { headers } = await receiver.nth('/unrecorded', 1);
   expect(headers['traceparent']).toBe(header);
-  expect(upstream.asked.map((asked) => asked.headers['traceparent'])).toEqual([header, header]);
+  expect(upstream.requests.map((request) => request.headers['traceparent'])).toEqual([header, header]);
   await chat({});
   await expect.poll(() => collector.spans.filter(({ traceId }) => traceId !== trace_id).length).toBeGreaterThan(3);
   expect(collector.spans.filter(({ traceId }) => traceId === own)).toEqual([]);

@@ -7,7 +7,7 @@ import { startReceiver } from '../helpers/receiver.ts';
 import { drawTrace } from './picture.ts';
 
 /** `MEDLEY_TEST_DRAW=1 npm test -- test/tracing/nodes.test.ts` draws the picture of docs/monitoring.md anew. */
-const picture = join(import.meta.dirname, '../../docs/screenshots/trace.svg');
+const image = join(import.meta.dirname, '../../docs/screenshots/trace.svg');
 
 const yaml = 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n';
 
@@ -37,8 +37,8 @@ test('a task that an API node takes and a worker runs is one trace, as it is dra
     const with_roles = spans.map((span) => ({ ...span, facts: { ...span.facts, role: role(span.spanId) } }));
     expect(new Set(with_roles.map(({ facts }) => facts.role))).toEqual(new Set(['api', 'worker']));
     const svg = drawTrace(with_roles);
-    if (process.env['MEDLEY_TEST_DRAW']) writeFileSync(picture, svg);
-    expect(kindsIn(readFileSync(picture, 'utf8'))).toEqual(kindsIn(svg));
+    if (process.env['MEDLEY_TEST_DRAW']) writeFileSync(image, svg);
+    expect(kindsIn(readFileSync(image, 'utf8'))).toEqual(kindsIn(svg));
   } finally {
     await worker.stop();
     await api.stop();

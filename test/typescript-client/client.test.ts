@@ -246,12 +246,12 @@ describe('lists', () => {
       created_after: new Date(Date.now() - 3_600_000),
     });
     expect((await called.take(2)).map(({ id, path }) => [id, path])).toEqual([[task.id, `/v1/tasks/${task.id}`]]);
-    const given = await medley.feedback.give(task.id, true, { user: 'ann', tags: ['a'] });
+    const feedback = await medley.feedback.give(task.id, true, { user: 'ann', tags: ['a'] });
     expect(
       (await medley.feedback.list({ reference_id: task.id, user: 'ann' }).take(2)).map(({ score }) => score),
     ).toEqual([1]);
-    await medley.feedback.delete(given.id);
-    await expect(medley.feedback.delete(given.id)).rejects.toBeInstanceOf(sdk.NotFoundError);
+    await medley.feedback.delete(feedback.id);
+    await expect(medley.feedback.delete(feedback.id)).rejects.toBeInstanceOf(sdk.NotFoundError);
     await expect(medley.tasks.cancel(task.id)).rejects.toMatchObject({ status: 409 });
     await medley.tasks.deleteOutput(task.id);
     await expect(medley.download(task.output[0]?.url ?? '')).rejects.toBeInstanceOf(sdk.NotFoundError);

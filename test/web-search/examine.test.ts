@@ -37,37 +37,37 @@ describe('the search API', () => {
     ['searxng', 'GET', '/search?q=medley&format=json'],
     ['tavily', 'GET', '/usage'],
   ] as const)('%s is asked at no cost', async (api, method, path) => {
-    server.asked.length = 0;
+    server.requests.length = 0;
     server.play(() => (api === 'tavily' ? { key: { usage: 1, limit: 1_000 } } : { results: [] }));
     expect(await examine(settingsOf(api))).toMatchObject({ ok: true });
-    expect(server.asked).toMatchObject([{ method, path, headers: { authorization: `Bearer ${secret}` } }]);
+    expect(server.requests).toMatchObject([{ method, path, headers: { authorization: `Bearer ${secret}` } }]);
   });
 
   it.each(['brave', 'exa'] as const)(
     '%s is not asked, since a search costs, but where the operator says so',
     async (api) => {
-      server.asked.length = 0;
+      server.requests.length = 0;
       server.play(() => (api === 'brave' ? { query: {} } : { results: [] }));
       expect(await examine(settingsOf(api))).toEqual({
         ok: true,
         detail: `${api}: not asked, since a search costs; doctor --search asks once`,
       });
-      expect(server.asked).toEqual([]);
+      expect(server.requests).toEqual([]);
       expect(await examine(settingsOf(api), true)).toEqual({ ok: true, detail: `${api} answers searches` });
-      expect(server.asked).toHaveLength(1);
+      expect(server.requests).toHaveLength(1);
     },
   );
 
   it.each(['searxng', 'tavily', 'brave', 'exa'] as const)('%s without its key is named', async (api) => {
-    const said = await examine(settingsOf(api, { api_key: 'env:TEST_NO_SUCH_KEY' }));
-    expect(said).toEqual({ ok: false, detail: `${api}: its key (env:TEST_NO_SUCH_KEY) is not set` });
+    const result = await examine(settingsOf(api, { api_key: 'env:TEST_NO_SUCH_KEY' }));
+    expect(result).toEqual({ ok: false, detail: `${api}: its key (env:TEST_NO_SUCH_KEY) is not set` });
   });
 
   describe.each(['searxng', 'tavily'] as const)('%s', (api) => {
     const expectFailure = async (settings: WebSearchSettings, detail: RegExp) => {
-      const said = await examine(settings);
-      expect(said).toEqual({ ok: false, detail: expect.stringMatching(detail) });
-      expect(said.detail).not.toContain(secret);
+      const result = await examine(settings);
+      expect(result).toEqual({ ok: false, detail: expect.stringMatching(detail) });
+      expect(result.detail).not.toContain(secret);
     };
 
     it('that refuses the key fails with its status', async () => {

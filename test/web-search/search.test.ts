@@ -31,7 +31,7 @@ const query = { text: 'cats & dogs', allowed_domains: [], blocked_domains: ['c.e
 const never = new AbortController().signal;
 
 const url = 'https://a.example/1';
-const found = { url, title: 'A & B', text: 'A text.', age: '2026-01-02' };
+const result = { url, title: 'A & B', text: 'A text.', age: '2026-01-02' };
 
 type Case = [api: SearchApi, answer: object, asked: object, body: object | undefined];
 const cases: Case[] = [
@@ -78,11 +78,11 @@ const cases: Case[] = [
 ];
 
 describe('a search', () => {
-  it.each(cases)('of %s is asked and read as its documentation says', async (api, answer, asked, body) => {
+  it.each(cases)('of %s is asked and read as its documentation says', async (api, answer, request, body) => {
     server.play(() => answer);
-    expect(await searchWeb(guard, settingsOf(api), query, never)).toEqual({ results: [found] });
-    const last = server.asked.at(-1);
-    expect(last).toMatchObject(asked);
+    expect(await searchWeb(guard, settingsOf(api), query, never)).toEqual({ results: [result] });
+    const last = server.requests.at(-1);
+    expect(last).toMatchObject(request);
     expect(last?.body === '' ? undefined : JSON.parse(last?.body ?? '')).toEqual(body);
   });
 

@@ -31,14 +31,14 @@ type Shown = {
   next_from: string | null;
 };
 
-async function asked(client: Client, method: string, path: string, body?: object) {
+async function request(client: Client, method: string, path: string, body?: object) {
   const { status, json, text } = await client.call(method, `/v1/webhook_endpoints${path}`, body);
   const shown: unknown = json;
   return { status, text, error: json.error, json: shown as Shown };
 }
 
 async function register(client: Client, fields: Fields): Promise<Shown> {
-  const { status, json, text } = await asked(client, 'POST', '', { events: ['task.*'], ...fields });
+  const { status, json, text } = await request(client, 'POST', '', { events: ['task.*'], ...fields });
   expect([status, text]).toEqual([201, expect.stringContaining('whsec_')]);
   return json;
 }
@@ -93,22 +93,22 @@ describe('an endpoint', () => {
     const { url } = stage.receiver;
     const { id, secret } = await register(client, { url, description: 'Shop', filters: { models: ['sandbox/image'] } });
     const second = await register(client, { url });
-    const list = await asked(client, 'GET', '?limit=1');
+    const list = await request(client, 'GET', '?limit=1');
     expect(JSON.parse(list.text)).toMatchObject({ data: [{ id, description: 'Shop' }], has_more: true, last_id: id });
-    expect(JSON.parse((await asked(client, 'GET', `?after=${id}`)).text)).toMatchObject({
+    expect(JSON.parse((await request(client, 'GET', `?after=${id}`)).text)).toMatchObject({
       data: [{ id: second.id }],
       has_more: false,
     });
-    const changed = await asked(client, 'PATCH', `/${id}`, { events: ['balance.low', 'task.failed'] });
+    const changed = await request(client, 'PATCH', `/${id}`, { events: ['balance.low', 'task.failed'] });
     expect(changed.json).toMatchObject({
       events: ['task.failed', 'balance.low'],
       filters: { models: ['sandbox/image'] },
     });
-    for (const { text } of [list, changed, await asked(client, 'GET', `/${id}`)]) {
+    for (const { text } of [list, changed, await request(client, 'GET', `/${id}`)]) {
       expect(text).not.toContain(secret);
     }
-    expect((await asked(client, 'DELETE', `/${id}`)).text).toBe((await asked(client, 'DELETE', `/${id}`)).text);
-    expect((await asked(client, 'GET', `/${id}`)).status).toBe(404);
+    expect((await request(client, 'DELETE', `/${id}`)).text).toBe((await request(client, 'DELETE', `/${id}`)).text);
+    expect((await request(client, 'GET', `/${id}`)).status).toBe(404);
     const log = await stage.app.db.query<{ action: string; actor: string; entry: string }>(
       `select action, actor, a::text as entry from audit_entries a where account_id = $1 and action like 'webhook_endpoint%' order by id`,
       [client.account_id],
@@ -139,7 +139,7 @@ describe('an endpoint', () => {
     ],
     ['a description of lines', { url: 'https://example.com/', events: ['*'], description: 'a\nb' }, /^description/],
   ])('is refused with %s, and the message names the field', async (_what, body, message) => {
-    const { status, error } = await asked(stage.client, 'POST', '', body);
+    const { status, error } = await request(stage.client, 'POST', '', body);
     expect([400, 422]).toContain(status);
     expect(error).toMatchObject({ type: 'invalid_request', message: expect.stringMatching(message) });
   });
@@ -148,7 +148,7 @@ describe('an endpoint', () => {
     const client = await stage.test.client();
     const { receiver } = stage;
     const tries = Array.from({ length: 24 }, (_, index) =>
-      asked(client, 'POST', '', { url: `${receiver.url}/of-many?${index}`, events: ['*'] }),
+      request(client, 'POST', '', { url: `${receiver.url}/of-many?${index}`, events: ['*'] }),
     );
     const statuses = (await Promise.all(tries)).map(({ status }) => status).toSorted();
     expect(statuses).toEqual([...Array<number>(20).fill(201), ...Array<number>(4).fill(409)]);
@@ -166,15 +166,15 @@ describe('an endpoint', () => {
     const stranger = await stage.test.client();
     const span = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
     const statuses = [
-      await asked(stranger, 'GET', `/${id}`),
-      await asked(stranger, 'PATCH', `/${id}`, { enabled: false }),
-      await asked(stranger, 'POST', `/${id}/rotate_secret`),
-      await asked(stranger, 'POST', `/${id}/test`, { event: 'task.failed' }),
-      await asked(stranger, 'POST', `/${id}/replay`, span),
+      await request(stranger, 'GET', `/${id}`),
+      await request(stranger, 'PATCH', `/${id}`, { enabled: false }),
+      await request(stranger, 'POST', `/${id}/rotate_secret`),
+      await request(stranger, 'POST', `/${id}/test`, { event: 'task.failed' }),
+      await request(stranger, 'POST', `/${id}/replay`, span),
     ].map(({ status }) => status);
     expect(statuses).toEqual([404, 404, 404, 404, 404]);
-    expect((await asked(stranger, 'DELETE', `/${id}`)).status).toBe(200); // as one that is gone
-    expect((await asked(client, 'GET', `/${id}`)).json).toMatchObject({ id, enabled: true });
+    expect((await request(stranger, 'DELETE', `/${id}`)).status).toBe(200); // as one that is gone
+    expect((await request(client, 'GET', `/${id}`)).json).toMatchObject({ id, enabled: true });
   });
 
   it('is read by a key for reading, and changed by a key without scopes only, whose account is not blocked', async () => {
@@ -196,9 +196,9 @@ describe('an endpoint', () => {
     expect((await send('DELETE', `/${id}`)).status).toBe(403);
     await stage.app.db.query(`update accounts set status = 'blocked' where id = $1`, [client.account_id]);
     await until('the key is known as blocked', async () => {
-      return (await asked(client, 'PATCH', `/${id}`, { enabled: false })).status === 403;
+      return (await request(client, 'PATCH', `/${id}`, { enabled: false })).status === 403;
     });
-    expect((await asked(client, 'GET', `/${id}`)).status).toBe(200);
+    expect((await request(client, 'GET', `/${id}`)).status).toBe(200);
   });
 });
 
@@ -283,8 +283,8 @@ describe('an endpoint that changes', () => {
     const [delivery] = await deliveriesTo(client.account_id, id);
     if (!delivery) throw new Error('no delivery');
     await attemptsOf(app, delivery, 1);
-    await asked(client, 'PATCH', `/${id}`, { url: `${receiver.url}/moved/to` });
-    const rotated = await asked(client, 'POST', `/${id}/rotate_secret`);
+    await request(client, 'PATCH', `/${id}`, { url: `${receiver.url}/moved/to` });
+    const rotated = await request(client, 'POST', `/${id}/rotate_secret`);
     expect(rotated.json.secret).not.toBe(secret);
     await pass(stage, 10_000);
     const received = await receiver.nth('/moved/to', 1);
@@ -296,8 +296,8 @@ describe('an endpoint that changes', () => {
   });
 
   it.each<[string, (client: Client, id: string) => Promise<unknown>]>([
-    ['deleted', (client, id) => asked(client, 'DELETE', `/${id}`)],
-    ['disabled', (client, id) => asked(client, 'PATCH', `/${id}`, { enabled: false })],
+    ['deleted', (client, id) => request(client, 'DELETE', `/${id}`)],
+    ['disabled', (client, id) => request(client, 'PATCH', `/${id}`, { enabled: false })],
   ])('and is %s gets no retry: what waits is dropped, and its slots go to others', async (how, act) => {
     const client = await stage.test.client();
     const { receiver, app } = stage;
@@ -326,10 +326,10 @@ describe('an endpoint that changes', () => {
     receiver.answer('/gone', 410);
     const { id } = await register(client, { url: `${receiver.url}/gone` });
     await runTask(client);
-    await until('it is disabled', async () => !(await asked(client, 'GET', `/${id}`)).json.enabled);
-    expect((await asked(client, 'GET', `/${id}`)).json).toMatchObject({ disabled_reason: 'gone' });
+    await until('it is disabled', async () => !(await request(client, 'GET', `/${id}`)).json.enabled);
+    expect((await request(client, 'GET', `/${id}`)).json).toMatchObject({ disabled_reason: 'gone' });
     receiver.answer('/gone', 204);
-    const enabled = await asked(client, 'PATCH', `/${id}`, { enabled: true });
+    const enabled = await request(client, 'PATCH', `/${id}`, { enabled: true });
     expect(enabled.json).toMatchObject({ enabled: true, disabled_reason: null, failing_since: null });
   });
 });
@@ -343,21 +343,23 @@ describe('a replay', () => {
     const { id } = await register(client, { url: `${receiver.url}/missed`, enabled: false });
     const tasks = [await runTask(client), await runTask(client), await runTask(client)];
     expect(await deliveriesTo(client.account_id, id)).toEqual([]);
-    const refused = await asked(client, 'POST', `/${id}/replay`, all);
+    const refused = await request(client, 'POST', `/${id}/replay`, all);
     expect([refused.status, refused.error.code]).toEqual([409, 'endpoint_disabled']);
-    const counted = await asked(client, 'POST', `/${id}/replay`, { ...all, dry_run: true });
+    const counted = await request(client, 'POST', `/${id}/replay`, { ...all, dry_run: true });
     expect(counted.json).toMatchObject({ events: 3, next_from: null });
     expect(await deliveriesTo(client.account_id, id)).toEqual([]);
-    await asked(client, 'PATCH', `/${id}`, { enabled: true });
-    expect((await asked(client, 'POST', `/${id}/replay`, all)).json).toMatchObject({ events: 3 });
+    await request(client, 'PATCH', `/${id}`, { enabled: true });
+    expect((await request(client, 'POST', `/${id}/replay`, all)).json).toMatchObject({ events: 3 });
     await receiver.nth('/missed', 3);
     const first = receiver.received.filter(({ path }) => path === '/missed');
     expect(first.map((one) => eventIn(one).data.id).toSorted()).toEqual(tasks.toSorted());
     await until('all are delivered', async () => {
       return (await deliveriesTo(client.account_id, id)).every(({ state }) => state === 'delivered');
     });
-    expect((await asked(client, 'POST', `/${id}/replay`, all)).json).toMatchObject({ events: 0 });
-    expect((await asked(client, 'POST', `/${id}/replay`, { ...all, which: 'all' })).json).toMatchObject({ events: 3 });
+    expect((await request(client, 'POST', `/${id}/replay`, all)).json).toMatchObject({ events: 0 });
+    expect((await request(client, 'POST', `/${id}/replay`, { ...all, which: 'all' })).json).toMatchObject({
+      events: 3,
+    });
     await receiver.nth('/missed', 6);
     const again = receiver.received.filter(({ path }) => path === '/missed').slice(3);
     const named = (list: Received[]) =>
@@ -373,11 +375,13 @@ describe('a replay', () => {
     const { receiver, app } = stage;
     const { id } = await register(client, { url: `${receiver.url}/busy`, enabled: false });
     const missed = [await runTask(client), await runTask(client), await runTask(client), await runTask(client)];
-    await asked(client, 'PATCH', `/${id}`, { enabled: true });
+    await request(client, 'PATCH', `/${id}`, { enabled: true });
     receiver.answer('/busy', 'hang');
-    await asked(client, 'POST', `/${id}/replay`, all);
+    await request(client, 'POST', `/${id}/replay`, all);
     await receiver.nth('/busy', 3); // a quarter of the slots is for first attempts
-    expect((await asked(client, 'POST', `/${id}/replay`, { ...all, which: 'all' })).json).toMatchObject({ events: 0 });
+    expect((await request(client, 'POST', `/${id}/replay`, { ...all, which: 'all' })).json).toMatchObject({
+      events: 0,
+    });
     const live = await runTask(client);
     const received = await receiver.nth('/busy', 4);
     expect(eventIn(received).data.id).toBe(live);
@@ -398,9 +402,9 @@ describe('a replay', () => {
     await runTask(client);
     const now = new Date(stage.app.clock.now()).toISOString();
     const before = { from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z', which: 'all', dry_run: true };
-    expect((await asked(client, 'POST', `/${id}/replay`, before)).json).toMatchObject({ events: 0 });
+    expect((await request(client, 'POST', `/${id}/replay`, before)).json).toMatchObject({ events: 0 });
     for (const wrong of [{}, { from: now, to: now }, { from: 'x' }, { ...all, which: 'some' }, { ...all, dry_run: 1 }])
-      expect((await asked(client, 'POST', `/${id}/replay`, wrong)).status).toBe(400);
+      expect((await request(client, 'POST', `/${id}/replay`, wrong)).status).toBe(400);
   });
 });
 
@@ -410,7 +414,7 @@ describe('a test event', () => {
     const path = `/test/${type}`;
     receiver.answer(path, 200);
     const { id, secret } = await register(client, { url: `${receiver.url}${path}` });
-    const { status, text } = await asked(client, 'POST', `/${id}/test`, { event: type });
+    const { status, text } = await request(client, 'POST', `/${id}/test`, { event: type });
     expect([status, JSON.parse(text)]).toMatchObject([
       200,
       { delivered: true, status: 200, answer: 'answer 200', headers: { connection: expect.anything() } },
@@ -418,7 +422,7 @@ describe('a test event', () => {
     const received = await receiver.nth(path, 1);
     expect(new Webhook(secret).verify(received.body, textHeaders(received))).toMatchObject({ type });
     expect(eventIn(received).data).toBeTypeOf('object');
-    await asked(client, 'DELETE', `/${id}`);
+    await request(client, 'DELETE', `/${id}`);
     const delivery = await findDelivery(stage.app.db, header(received, 'webhook-id'));
     expect(delivery).toMatchObject({ state: 'delivered', task_id: null, event_id: null, endpoint_id: id });
   });
@@ -429,14 +433,14 @@ describe('a test event', () => {
     receiver.answer('/leads-on', 302);
     receiver.answer('/without-end', 'endless');
     const first = await register(client, { url: `${receiver.url}/leads-on` });
-    const redirect = await asked(client, 'POST', `/${first.id}/test`, { event: 'task.failed' });
+    const redirect = await request(client, 'POST', `/${first.id}/test`, { event: 'task.failed' });
     expect(JSON.parse(redirect.text)).toMatchObject({
       delivered: false,
       status: 302,
       headers: { location: '/elsewhere' },
     });
     const second = await register(client, { url: `${receiver.url}/without-end` });
-    const { text } = await asked(client, 'POST', `/${second.id}/test`, { event: 'task.failed' });
+    const { text } = await request(client, 'POST', `/${second.id}/test`, { event: 'task.failed' });
     expect(text.length).toBeLessThan(20_000);
     expect(receiver.received.filter(({ path }) => path === '/elsewhere')).toEqual([]);
   });

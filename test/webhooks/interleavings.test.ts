@@ -104,9 +104,9 @@ test('a manual attempt that is in flight when the scheduled retry is due is the 
   await stage.app.delivery_slots.end(await begin(id), ended());
   const scheduled = await newestJob(id);
   expect(await resend(stage.app, { account_id, id })).toBe('sent');
-  const by_hand = await begin(id);
+  const manual = await begin(id);
   expect(await stage.app.delivery_slots.begin(scheduled)).toBeUndefined();
-  expect(await stage.app.delivery_slots.end(by_hand, ended(delivered))).toMatchObject({ state: 'delivered' });
+  expect(await stage.app.delivery_slots.end(manual, ended(delivered))).toMatchObject({ state: 'delivered' });
   expect(await stateOf(id)).toEqual({ state: 'delivered', attempts: 2 });
   expect(await count('delivery_slots')).toBe(0);
 });
@@ -225,17 +225,17 @@ test('the sweep waits for one host at a time, and a locked host does not stop th
 
 test('old deliveries are removed, but not while they are being sent again', async () => {
   const { app, clock } = stage;
-  const kept = await queue('http://seven.test/old');
+  const delivery = await queue('http://seven.test/old');
   const removed = await queue('http://seven.test/old');
-  for (const id of [kept, removed]) await app.delivery_slots.end(await begin(id), ended(timed_out));
-  for (const id of [kept, removed]) {
+  for (const id of [delivery, removed]) await app.delivery_slots.end(await begin(id), ended(timed_out));
+  for (const id of [delivery, removed]) {
     await resend(app, { account_id, id });
     await app.delivery_slots.end(await begin(id), ended({ ...delivered, timed_out: true }));
   }
   clock.pass(93 * day_ms);
   let removal: Promise<number> | undefined;
   await app.db.tx(async (tx) => {
-    await tx.query('select resend_delivery(now(), $1, $2)', [account_id, kept]);
+    await tx.query('select resend_delivery(now(), $1, $2)', [account_id, delivery]);
     removal = removeOldDeliveries(app);
     await until(
       'the removal waits',
@@ -243,7 +243,7 @@ test('old deliveries are removed, but not while they are being sent again', asyn
     );
   });
   expect(await removal).toBe(1);
-  expect(await stateOf(kept)).toEqual({ state: 'waiting', attempts: 2 });
+  expect(await stateOf(delivery)).toEqual({ state: 'waiting', attempts: 2 });
   expect(await stateOf(removed)).toBeUndefined();
   expect(await count('slow_endpoints')).toBe(0); // nor does anybody remember that it was slow
   clock.pass(-93 * day_ms);

@@ -17,9 +17,9 @@ afterEach(() => expectExactBooks(stage.app));
 afterAll(() => stage.stop());
 
 async function accountOf({ app, client }: Stage): Promise<Account> {
-  const found = await findAccount(app.db, client.account_id);
-  if (!found) throw new Error('no account');
-  return found;
+  const own_account = await findAccount(app.db, client.account_id);
+  if (!own_account) throw new Error('no account');
+  return own_account;
 }
 
 /** As by a process that dies once it has its slot: the attempt never ends. */
@@ -34,8 +34,8 @@ async function testsOf({ app }: Stage, url: string): Promise<Delivery[]> {
     'select id from deliveries where url = $1 and task_id is null order by id',
     [url],
   );
-  const found = await Promise.all(rows.map(({ id }) => findDelivery(app.db, id)));
-  return found.filter((delivery) => delivery !== undefined);
+  const deliveries = await Promise.all(rows.map(({ id }) => findDelivery(app.db, id)));
+  return deliveries.filter((delivery) => delivery !== undefined);
 }
 
 async function throttled(): Promise<number> {

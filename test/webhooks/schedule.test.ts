@@ -164,10 +164,10 @@ test('a delivery that is sent again has the same bytes at once, whatever its sta
   const waiting = await deliveryOf(app, client, other);
   await attemptsOf(app, waiting, 1);
   expect(await resend(app, waiting)).toBe('sent');
-  const [, by_hand] = await attemptsOf(app, waiting, 2);
+  const [, manual] = await attemptsOf(app, waiting, 2);
   const after = await deliveryOf(app, client, other);
   expect(after.state).toBe('waiting');
-  expect((after.next_at?.getTime() ?? 0) - (by_hand?.ended_at.getTime() ?? 0)).toBe(10_000); // still the first delay
+  expect((after.next_at?.getTime() ?? 0) - (manual?.ended_at.getTime() ?? 0)).toBe(10_000); // still the first delay
   expect(await resend(app, { ...waiting, id: 'dlv_none' })).toBe('missing');
 });
 

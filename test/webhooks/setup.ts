@@ -58,8 +58,8 @@ export async function queueDelivery(
   url: string,
 ): Promise<string> {
   const id = `dlv_${++queued}`;
-  const { endpoint: lane, host } = targetOf(account_id, url);
-  const delivery = { account_id, id, event: 'task.failed', url, body: '{}', lane, host };
+  const { endpoint, host } = targetOf(account_id, url);
+  const delivery = { account_id, id, event: 'task.failed', url, body: '{}', lane: endpoint, host };
   await db.query('select add_delivery($1, $2)', [new Date(clock.now()), recordText(delivery)]);
   return id;
 }

@@ -43,7 +43,7 @@ export type Session = {
   me: Me;
   account: MyAccount | undefined;
   choose(account_id: string): void;
-  /** For operators: looks at an account of others, which is written down there. */
+  /** Looks at the account of somebody else, for operators; it is written down in that account. */
   look(account_id: string): Promise<void>;
   /** Ends that. */
   leave(): Promise<void>;
@@ -60,7 +60,7 @@ export type Place = Session & {
 const SessionContext = createContext<Session | undefined>(undefined);
 
 const remembered = 'medley.account';
-/** Of this tab alone: the account that an operator looks at. */
+/** The account that an operator looks at, in this tab alone. */
 const viewed = 'medley.view';
 
 function viewedAccount(): string | undefined {

@@ -10,7 +10,7 @@ export type EntryOptions = {
   prefix: string;
   /** Factor on the provider's prices, a decimal text. */
   margin: string;
-  /** Of routes over this provider. */
+  /** The options of routes over this provider. */
   options: NonNullable<RouteEntry['options']>;
   source: { url: string; date: string } | undefined;
 };

@@ -51,7 +51,7 @@ function readMaxTokens(text: string | undefined): number | undefined {
   throw new CommandError('--max-tokens must be a whole number from 1.', 2);
 }
 
-/** Of two words the first is the model. One alone is the model if there is such a one, else the prompt. */
+/** Returns the model and the prompt. The first of two words is the model; one word alone is the model if there is one of that name, else the prompt. */
 async function readWords(
   client: Medley,
   [first, second]: readonly (string | undefined)[],

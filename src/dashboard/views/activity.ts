@@ -67,7 +67,7 @@ export type DeliveryView = {
   next_at: string | null;
   created_at: string;
   task_id: string | null;
-  /** Of a delivery to an endpoint of the account, which may be gone. */
+  /** The endpoint of a delivery; null for a `webhook_url`. The endpoint may be gone. */
   endpoint_id: string | null;
   /** Sent by hand, as a test: once. */
   is_test: boolean;
@@ -160,7 +160,7 @@ export type ChatView = ChatLineView & {
   cache_write_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
-  /** Of a reranker; null if it is billed by other units. */
+  /** The searches of a reranker; null if it is billed by other units. */
   search_units: number | null;
   /** Names by the caller: its end user, and pairs. */
   end_user: string | null;
@@ -184,7 +184,7 @@ export type ChatContentView = {
   style: string;
   messages: Record<string, unknown>[];
   answers: Record<string, unknown>[];
-  /** Of the request: how the model was to answer. */
+  /** The settings of the request: how the model was to answer. */
   settings: Record<string, unknown>;
   /** Something was too long to be stored whole. */
   is_cut: boolean;

@@ -22,9 +22,9 @@ export type AddedModelView = {
   upstream_model: string;
   /** The provider's own, in US dollars. */
   list_price: PriceView[];
-  /** For callers; empty while it is not in use. */
+  /** The price for callers; empty while it is not in use. */
   price: PriceView[];
-  /** In percent; null: that of the provider. */
+  /** The margin in percent; null: that of the provider. */
   margin: string | null;
   /** The price was typed, so that no margin counts. */
   has_own_price: boolean;
@@ -64,7 +64,7 @@ export type AdminProviders = {
   /** Keys are stored encrypted. */
   is_encrypted: boolean;
   currency: string;
-  /** Of list prices in the currency of prices; null: typed prices only. */
+  /** The rate from US dollars (list prices) to the currency of prices; null: prices must be typed. */
   usd_rate: string | null;
 };
 

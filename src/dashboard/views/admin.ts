@@ -11,7 +11,7 @@ export type AdminAccount = {
   balance: Cost;
   held: Cost;
   available: Cost;
-  /** Of the last 30 days. */
+  /** The spend of the last 30 days. */
   spend: Cost;
   created_at: string;
 };
@@ -42,18 +42,18 @@ export type AdminOverview = {
   };
   /** Jobs that wait. */
   jobs: number;
-  /** Of this month, by model. */
+  /** The margins of this month, by model. */
   margins: AdminMargin[];
 };
 
 export type AdminRoute = {
   id: string;
-  /** Of health, attempts and logs. */
+  /** The name that health, attempts and logs use. */
   name: string;
   provider: string;
   upstream_model: string;
   state: 'open' | 'closed';
-  /** For how many accounts it is open; null if for all, or for none. */
+  /** The number of accounts for which it is open; null if for all, or for none. */
   accounts_paused: number | null;
   cause: string | null;
   retry_at: string | null;
@@ -103,7 +103,7 @@ export type AdminMargins = {
   month: string;
   by: string;
   data: AdminMargin[];
-  /** Of accounts, by id, where the rows are accounts. */
+  /** The names of accounts, by id, where the rows are accounts. */
   names: Record<string, string>;
 };
 
@@ -178,7 +178,7 @@ export type AdminQueue = {
   /** The newest first; those that stopped in good order are not there. */
   nodes: AdminNode[];
   troubled: AdminJob[];
-  /** Of the process that answers. */
+  /** The limits of the process that answers. */
   limits: AdminLimit[];
 };
 
@@ -190,7 +190,7 @@ export type AdminLimit = {
   /** Requests. */
   waiting: number;
   bound: number | null;
-  /** For one account, or one key; `fair`: as much as is left free. */
+  /** The bound for one account, or one key; `fair`: as much as is left free. */
   key_bound: number | 'fair' | null;
 };
 
@@ -235,7 +235,7 @@ export type AdminTestCallPlan = {
   input: string | null;
   /** As JSON in the upstream's words, with long texts shortened. */
   sent: string;
-  /** For a customer. */
+  /** The estimate for a customer. */
   estimated_cost: string | null;
   /** The provider's approximate charge, if its cost rows give one. */
   upstream_estimate: string | null;

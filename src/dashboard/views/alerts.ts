@@ -30,7 +30,7 @@ export type AlertSettingsView = {
 
 export type AlertsView = {
   settings: AlertSettingsView;
-  /** Of a low balance: its amount is set on the page Billing. */
+  /** The amount of a low balance, which is set on the page Billing. */
   threshold: Cost | null;
   /** Proved addresses that get mails now. */
   recipients: readonly string[];

@@ -19,7 +19,7 @@ export type BudgetView = {
   held: Cost;
   /** Spent and held, of the amount; 999 at most. */
   used_percent: number;
-  /** Of the period; null for all time. */
+  /** The begin of the period; null for all time. */
   begins_at: string | null;
   ends_at: string | null;
   /** Spending by the end of the period at the speed so far; null for all time, and at its beginning. */

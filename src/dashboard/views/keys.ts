@@ -33,11 +33,11 @@ export type KeyView = {
   is_unused: boolean;
   /** Content of its chat calls is stored, for so many days; null: none is. */
   log_content: ContentRulesView | null;
-  /** Of the month, in which `spent` and `held` count too; null for none. */
+  /** The limit of the month, against which `spent` and `held` count; null for none. */
   limit: Cost | null;
   spent: Cost;
   held: Cost;
-  /** Of the limit, held money included; null without a limit. */
+  /** The used part of the limit, held money included; null without a limit. */
   used_percent: number | null;
 };
 

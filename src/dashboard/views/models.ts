@@ -56,7 +56,7 @@ export type ModelView = {
   /** The first day on which it is no longer offered. */
   retires?: string;
   replaced_by?: string;
-  /** Of an alias: the models behind it. */
+  /** The models behind an alias. */
   models?: readonly string[];
   pace: PaceView | null;
 };

@@ -17,6 +17,6 @@ export type ModelStatusView = {
   /** Median time to the first word, and to the end, in the last 24 hours; null where nothing was measured. */
   first_p50_ms: number | null;
   total_p50_ms: number | null;
-  /** Of each day in UTC, oldest first; null on days without calls. */
+  /** The share of served calls on each day in UTC, oldest first; null on days without calls. */
   days: { day: string; served: number | null }[];
 };

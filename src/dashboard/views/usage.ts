@@ -15,7 +15,7 @@ export type UsageView = {
   to: string;
   /** As long as the range, and directly before it. */
   before: { from: string; to: string };
-  /** Of what a bar is. */
+  /** The time that one bar covers. */
   step: 'hour' | 'day';
   group: UsageGrouping;
   /** Groups, the most expensive first. */

@@ -3,7 +3,7 @@ import type { DeliveryAttemptView, DeliveryView } from './activity.ts';
 export type WebhooksView = {
   /** Attempts that a delivery gets before it is dropped. */
   attempts_max: number;
-  /** Of an old secret, that signs beside the new one; null if there is none. */
+  /** The end of an old secret, which signs beside the new one until then; null if there is none. */
   overlap_until: string | null;
 };
 
@@ -26,7 +26,7 @@ export type TestSentView = {
   error: string | null;
   duration_ms: number;
   answer: string | null;
-  /** Of the answer. */
+  /** The headers of the answer. */
   headers: Record<string, string>;
 };
 
@@ -45,7 +45,7 @@ export type EndpointView = {
   disabled_at: string | null;
   failing_since: string | null;
   last_delivered_at: string | null;
-  /** Of a previous secret, that signs beside the present one. */
+  /** The end of a previous secret, which signs beside the present one until then. */
   overlap_until: string | null;
   created_at: string;
   /** The last days, oldest first; none after an act. */

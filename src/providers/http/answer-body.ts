@@ -45,7 +45,7 @@ export class AnswerBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer, 
     if (!this.#over) this.#controller.abort(new Error('the rest of the answer is not wanted'));
   }
 
-  /** For whoever reads the connection. */
+  /** Takes the next piece from whoever reads the connection. */
   push(piece: Buffer): void {
     if (this.#reader) return this.#answer({ value: piece, done: false });
     this.#pieces.push(piece);
@@ -53,7 +53,7 @@ export class AnswerBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer, 
     if (this.#waiting_bytes > waiting_bytes_max) this.#controller.pause();
   }
 
-  /** For whoever reads the connection: its last word. */
+  /** Ends the body; whoever reads the connection calls it last. */
   finish(error?: Error): void {
     this.#over = error ? { error } : {};
     if (!this.#reader) return;

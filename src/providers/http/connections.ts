@@ -20,7 +20,7 @@ export type PoolOptions = {
   keep_alive: boolean;
 };
 
-/** Of each pool; streams and long answers stay open, so there are many connections. */
+/** Connections of each pool; streams and long answers stay open, so there are many. */
 const connections_max = 1_024;
 /**
  * Of servers that do not say how long they keep a connection: many close it after 5 s without a word (Node, uvicorn),

@@ -43,7 +43,7 @@ export type UpstreamOptions = {
   headers?: Record<string, string> | (() => Record<string, string>);
   /** Hosts beside that of `base_url` which get the key, by https: `api.example.com`, or `*.example.com` for any below. */
   hosts?: readonly string[];
-  /** For calls with GET: how often this key may ask. */
+  /** The limit of GET calls with this key. */
   rate_limit?: RateLimit;
   rate_clock?: RateClock | undefined;
 };
@@ -54,7 +54,7 @@ export type UpstreamRequest = {
   headers?: Record<string, string>;
   /** It is about a run that exists, as every GET is unless this says no: its failure tells nothing of the run. */
   is_read?: boolean;
-  /** For one that asks, instead of the upstream's; calls with the same limit share it. */
+  /** The limit of this call, instead of the upstream's; calls with the same limit share it. */
   rate_limit?: RateLimit;
   /** One of these four at most. `body` wants a `content-type` header. */
   json?: JsonObject;

@@ -14,13 +14,13 @@ export type Refusal = {
 
 /** Error texts of one upstream, beside those of all. */
 export type Hints = {
-  /** In a code, a type or the words: the content is not wanted. */
+  /** A code, a type or words that mean: the content is not wanted. */
   moderation?: RegExp;
-  /** In a code or a type, or at the start of the words: it is our key, our balance, our permission. */
+  /** A code, a type or the start of the words that mean: it is our key, our balance, our permission. */
   about_us?: RegExp;
-  /** In a code, a type or the words: the upstream's own trouble, whatever the status is. */
+  /** A code, a type or words that mean: the upstream's own trouble, whatever the status is. */
   unavailable?: RegExp;
-  /** In a code, a type or the words of a run that failed: the caller's own mistake. */
+  /** A code, a type or words of a failed run that mean: the caller's own mistake. */
   callers?: RegExp;
   /** The answer to the submit is the result. */
   is_synchronous?: boolean;

@@ -26,7 +26,7 @@ const delay_ms_max = 300_000;
 
 const word_directive = /\[\[\s*(?:(cut|no usage|think)|error\s+([45]\d\d)|tokens\s+(\d{1,7}))\s*\]\]/giu;
 
-/** Of a long text its beginning and its end are read: to look through 6 MB took 0.4 s. */
+/** The length that is read at the beginning and at the end of a long text: to look through 6 MB took 0.4 s. */
 const read_length_max = 65_536;
 
 /** The script of what a user's `prompt`. What only resembles a directive stays text, as everywhere in the sandbox. */

@@ -77,7 +77,7 @@ async function readInput(input: Json, counter: TokenCounter): Promise<Input> {
   return { text, tokens: input.length };
 }
 
-/** Of length 1. */
+/** Returns a vector of length 1. */
 function vectorOf(text: string, dimensions: number): number[] {
   const vector = Array.from({ length: dimensions }, () => 0);
   for (const [feature, count] of featuresOf(text)) {

@@ -46,7 +46,7 @@ class NotUnderstood extends Error {}
 const classes: { readonly [letter: string]: string } = { d: '1', w: 'a', s: ' ', D: 'a', W: '-', S: 'a' };
 const controls: { readonly [letter: string]: string } = { n: '\n', t: '\t', r: '\r', f: '\f', v: '\v' };
 
-/** Of a class that excludes something, the first of these that it does not. */
+/** Characters for a class that excludes something: the first of them that it allows. */
 const ordinary = 'a1A-_ .,:;@/#xyzXYZ09';
 
 /** Reads an expression from left to right and answers what it matches; of alternatives the first. */

@@ -10,7 +10,7 @@ export type TranscriptRequest = {
   kind: 'transcript';
   text: string;
   form: (typeof forms)[number];
-  /** Of the recording; decimal text. */
+  /** The length of the recording; decimal text. */
   seconds: string;
   language: string;
 };

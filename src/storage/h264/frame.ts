@@ -27,6 +27,9 @@ const chroma_qps = [29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 
 /** Luma, and two planes of colour of half its sides. */
 const planes_count = 3;
 
+/** A value for each block: `side` blocks in a row, from `offset` on in the values of a macroblock. */
+type Grid = { values: Uint8Array; per_macroblock: number; side: number; offset: number };
+
 /** The macroblocks of a frame while they are decoded (ITU-T H.264, 7.3.5 and 8.3). Edges between blocks are not smoothed: nobody sees them in a thumbnail. */
 export class Frame {
   readonly width: number;
@@ -167,10 +170,11 @@ export class Frame {
   /** The likely mode is the smaller one of the neighbours, or the mean where one of them is absent (8.3.1.1). */
   #readModes({ syntax }: Slice, is_8x8: boolean): void {
     const modes = this.#modes;
+    const grid: Grid = { values: modes, per_macroblock: 16, side: 4, offset: 0 };
     for (let block = 0; block < 16; block += is_8x8 ? 4 : 1) {
       const [x = 0, y = 0] = [block_x[block], block_y[block]];
-      const left = this.#blockBeside(modes, 16, x, y, 4, -1, 0);
-      const above = this.#blockBeside(modes, 16, x, y, 4, 0, -1);
+      const left = this.#blockBeside(grid, x - 1, y);
+      const above = this.#blockBeside(grid, x, y - 1);
       const likely = left < 0 || above < 0 ? mean_mode : Math.min(left, above);
       const read = syntax.predictionMode();
       const mode = read < 0 ? likely : read < likely ? read : read + 1;
@@ -179,18 +183,9 @@ export class Frame {
     }
   }
 
-  /** The value of the block next to one, in this macroblock or the next; -1 if there is none in the slice. */
-  #blockBeside(
-    values: Uint8Array,
-    per_macroblock: number,
-    x: number,
-    y: number,
-    side: number,
-    step_x: number,
-    step_y: number,
-    offset = 0,
-  ): number {
-    let [column, row, address] = [x + step_x, y + step_y, this.#address];
+  /** The value of the block at a place in this macroblock; at -1 in the one before it; -1 if there is none in the slice. */
+  #blockBeside({ values, per_macroblock, side, offset }: Grid, x: number, y: number): number {
+    let [column, row, address] = [x, y, this.#address];
     if (column < 0) {
       if (!this.#hasLeft()) return -1;
       address -= 1;
@@ -205,10 +200,8 @@ export class Frame {
   }
 
   #countsBeside(x: number, y: number, side: number, offset: number): Neighbours {
-    return {
-      left: this.#blockBeside(this.#counts, 24, x, y, side, -1, 0, offset),
-      above: this.#blockBeside(this.#counts, 24, x, y, side, 0, -1, offset),
-    };
+    const grid: Grid = { values: this.#counts, per_macroblock: 24, side, offset };
+    return { left: this.#blockBeside(grid, x - 1, y), above: this.#blockBeside(grid, x, y - 1) };
   }
 
   /** Which samples there are around a block inside of the macroblock, of `size` blocks of 4 × 4. */

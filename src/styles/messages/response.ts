@@ -139,7 +139,7 @@ function withSignatures(parts: readonly Part[]): Part[] {
   return signed;
 }
 
-/** In the order that the style wants: thinking, text, calls of tools. */
+/** Writes the blocks in the order that the style requires: thinking, text, calls of tools. */
 function writeBlocks(parts: readonly Part[]): JsonObject[] {
   if (parts.some((part) => part.type === 'web_search')) return writeSearched(parts);
   const rank = (part: Part) =>

@@ -8,7 +8,7 @@ type Item = {
   is_done: boolean;
   contents: Map<Json, Part>;
   summaries: Map<Json, Part>;
-  /** Of a call: its arguments, input or code. */
+  /** The arguments, input or code of a call. */
   fields: Map<string, string[]>;
 };
 type Part = { part: JsonObject; pieces: string[]; annotations: Json[] };

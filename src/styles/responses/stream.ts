@@ -18,7 +18,7 @@ import {
 } from './response.ts';
 import { writeToolCall } from './tools.ts';
 
-/** Of an item: where it stands in the output, and what has come of it. */
+/** The place of an item in the output, and what has come of it. */
 type Item = { index: number; id: string };
 type OpenItem = Item & { kind: 'text' | 'refusal' | 'thinking'; text: string };
 type ToolItem = 'web_search_call' | 'image_generation_call';

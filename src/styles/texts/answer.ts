@@ -80,7 +80,7 @@ function writeLogprobs(tokens: readonly TokenLikelihood[], offset: number): Json
   };
 }
 
-/** In characters, as offsets of the style are. */
+/** Returns the length in characters, as the style counts offsets. */
 function lengthOf(token: string): number {
   return [...token].length;
 }

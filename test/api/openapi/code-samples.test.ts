@@ -113,8 +113,8 @@ function readCurl(words: string[]): Received {
   const form = Object.fromEntries(fields.map(([name, value = '']) => [name, value.replace(/^@/, 'bytes of ')]));
   const types = headers.filter(([name]) => name === 'Content-Type').map(([, value]) => value);
   expect(types).toEqual(json === undefined ? [] : ['application/json']);
-  const known = new Set(['-X', '-H', '-d', '-F', '-o', '--data-binary', '--data-urlencode']);
-  expect(options.filter(([word]) => !known.has(word))).toEqual([]);
+  const curl_options = new Set(['-X', '-H', '-d', '-F', '-o', '--data-binary', '--data-urlencode']);
+  expect(options.filter(([word]) => !curl_options.has(word))).toEqual([]);
   return {
     method: valuesOf('-X')[0] ?? (json === undefined && bytes === undefined && fields.length === 0 ? 'GET' : 'POST'),
     path: url.slice(base_url.length),
@@ -214,8 +214,8 @@ describe('the code samples of a service', () => {
     const document = asObject(await (await fetch(`${service.url}/openapi.json`)).json());
     const source = (path: string, method: string, label: string) => {
       const samples = asObject(asObject(asObject(document['paths'])[path])[method])['x-codeSamples'];
-      const found = Array.isArray(samples) ? samples.filter(isObject).find((each) => each['label'] === label) : {};
-      return `${found?.['source']}`;
+      const sample = Array.isArray(samples) ? samples.filter(isObject).find((each) => each['label'] === label) : {};
+      return `${sample?.['source']}`;
     };
     const env = { ...process.env, KEY: key, NODE: process.execPath, CURL: curl };
     const shell = async (path: string, method: string) => {

@@ -8,7 +8,7 @@ import { image_base64, key, models, run, tool_name, url } from './programme.mjs'
 const here = import.meta.dirname;
 const home = process.env.HOME;
 const work = join(home, 'work');
-const picture = join(work, 'picture.png');
+const image = join(work, 'picture.png');
 const mcp = [join(here, 'results_mcp.mjs'), tool_name];
 const mcpServers = { results: { command: process.execPath, args: mcp, trust: true } };
 
@@ -62,7 +62,7 @@ function cline(provider) {
       provider,
       '--model',
       model,
-      has_image ? `${prompt} @${picture}` : prompt,
+      has_image ? `${prompt} @${image}` : prompt,
     ],
     has_pieces: true,
     read({ type, event, finishReason, text }) {
@@ -92,7 +92,7 @@ const agents = {
       '--skip-git-repo-check',
       '-m',
       model,
-      ...(has_image ? ['-i', picture, '--', prompt] : [prompt]),
+      ...(has_image ? ['-i', image, '--', prompt] : [prompt]),
     ],
     read(event) {
       if (event.type === 'turn.failed') return { error: event.error.message };
@@ -194,7 +194,7 @@ const agents = {
       '-m',
       `medley/${model}`,
       prompt,
-      ...(has_image ? ['-f', picture] : []),
+      ...(has_image ? ['-f', image] : []),
     ],
     read(event) {
       if (event.type === 'error') return { error: event.error?.data?.message ?? event.error?.name ?? 'an error' };
@@ -263,7 +263,7 @@ async function* piecesOf(model, prompt) {
 }
 
 mkdirSync(work, { recursive: true });
-writeFileSync(picture, Buffer.from(image_base64, 'base64'));
+writeFileSync(image, Buffer.from(image_base64, 'base64'));
 agent.prepare(models);
 
 await run({

@@ -66,7 +66,7 @@ const bedrock = (more: Partial<ProviderConfig> = {}) =>
     },
     { guard },
   );
-const asked = (more: Parameters<typeof callOf>[1] = {}) => callOf('messages', more);
+const callWith = (more: Parameters<typeof callOf>[1] = {}) => callOf('messages', more);
 const body = { model: 'ignored', max_tokens: 10, stream: true, messages: [{ role: 'user', content: 'Hello' }] };
 
 describe('Claude by InvokeModel of Bedrock', () => {
@@ -79,7 +79,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
     ],
   ])('has %s in its path, encoded, and in the signature', async (model, encoded) => {
     whole({ id: 'msg_1' });
-    expect(await textOf(bedrock(), asked({ model, body: { ...body, stream: false } }))).toBe('{"id":"msg_1"}');
+    expect(await textOf(bedrock(), callWith({ model, body: { ...body, stream: false } }))).toBe('{"id":"msg_1"}');
     expect(last().path).toBe(`/model/${encoded}/invoke`);
     expect(signatureProblem(last(), aws_secret, { region: 'eu-central-1', service: 'bedrock' })).toBeUndefined();
     expect(last().headers.accept).toBe('application/json');
@@ -88,7 +88,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
   it('gets a version and the betas in the body, neither the model nor whether it streams', async () => {
     whole({});
     const headers = { 'anthropic-beta': 'context-1m-2025-08-07, effort-2025-11-24', 'anthropic-version': '2023-06-01' };
-    await textOf(bedrock(), asked({ body: { ...body, stream: false, temperature: 0.5 }, headers }));
+    await textOf(bedrock(), callWith({ body: { ...body, stream: false, temperature: 0.5 }, headers }));
     const { model: _, stream: __, ...rest } = body;
     expect(bodyOf()).toEqual({
       ...rest,
@@ -108,7 +108,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
       chunkFrame({}),
       chunkFrame(stop),
     );
-    expect(await textOf(bedrock(), asked({ model: 'm:0', stream: true, body }))).toBe(
+    expect(await textOf(bedrock(), callWith({ model: 'm:0', stream: true, body }))).toBe(
       'event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1"}}\n\n' +
         'event: content_block_delta\ndata: {"type":"content_block_delta", "index":0,"n":12345678901234567890}\n\n' +
         'event: message_stop\ndata: {"type":"message_stop"}\n\n',
@@ -129,13 +129,13 @@ describe('Claude by InvokeModel of Bedrock', () => {
     streamed(exceptionFrame(name, 'So it "is".\n'));
     const error = { type: 'error', error: { type, message: 'So it "is".\n' } };
     const expected = `event: error\ndata: ${JSON.stringify(error)}\n\n`;
-    expect(await textOf(bedrock(), asked({ stream: true, body }))).toBe(expected);
+    expect(await textOf(bedrock(), callWith({ stream: true, body }))).toBe(expected);
   });
 
   it('breaks off with a damaged frame', async () => {
     const frame = chunkFrame({ type: 'ping' });
     streamed(frame.fill(0, 20, 24));
-    await expect(textOf(bedrock(), asked({ stream: true, body }))).rejects.toThrow('A frame is damaged.');
+    await expect(textOf(bedrock(), callWith({ stream: true, body }))).rejects.toThrow('A frame is damaged.');
   });
 
   it.each([
@@ -155,7 +155,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
     [503, 'Bedrock is unable to process your request.', { name: 'NotStarted', reason: 'unavailable' }],
   ])('knows its refusals: %s %s', async (status, message, expected) => {
     whole({ message }, status);
-    await expect(textOf(bedrock(), asked())).rejects.toMatchObject(expected);
+    await expect(textOf(bedrock(), callWith())).rejects.toMatchObject(expected);
   });
 
   it('may be asked with an API key of Bedrock, and then needs an address', async () => {
@@ -165,7 +165,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
       { name: 'p', adapter: 'anthropic-bedrock', base_url: origin, allow_private: true, ...config },
       { guard },
     );
-    await textOf(provider, asked());
+    await textOf(provider, callWith());
     expect(last().headers.authorization).toBe('Bearer bedrock-key');
     expect(anthropic_bedrock.checkProvider({ adapter: 'a', api_key: 'env:KEY' })).toHaveLength(1);
     expect(anthropic_bedrock.checkProvider({ adapter: 'a', credentials: { aws: { region: 'us-east-1' } } })).toEqual(
@@ -184,7 +184,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
       secret_access_key: 'b',
     } as const;
     const provider = anthropic_bedrock.openChat({ ...config, credentials }, { guard: refusing });
-    await expect(provider.send(asked(), never)).rejects.toThrow(
+    await expect(provider.send(callWith(), never)).rejects.toThrow(
       'asked for https://bedrock-runtime.eu-west-3.amazonaws.com',
     );
   });
@@ -192,7 +192,7 @@ describe('Claude by InvokeModel of Bedrock', () => {
   it('counts tokens of a body that could be sent', async () => {
     whole({ inputTokens: 17 });
     const { stream: _, max_tokens: __, ...counted } = body;
-    expect(await bedrock().countTokens?.(asked({ model: 'm:0', body: counted }), never)).toBe(17);
+    expect(await bedrock().countTokens?.(callWith({ model: 'm:0', body: counted }), never)).toBe(17);
     expect(last().path).toBe('/model/m%3A0/count-tokens');
     const { input } = bodyOf() as { input: { invokeModel: { body: string } } };
     expect(JSON.parse(Buffer.from(input.invokeModel.body, 'base64').toString())).toEqual({
@@ -224,7 +224,7 @@ describe('Claude on Vertex AI', () => {
     async (path) => {
       whole({ id: 'msg_1' });
       const model = 'claude-sonnet-4-5@20250929';
-      expect(await textOf(vertex(path), asked({ model, body: { ...body, stream: false } }))).toBe('{"id":"msg_1"}');
+      expect(await textOf(vertex(path), callWith({ model, body: { ...body, stream: false } }))).toBe('{"id":"msg_1"}');
       expect(last().path).toBe(`${place}/publishers/anthropic/models/${model}:rawPredict`);
       const { model: _, ...rest } = body;
       expect(bodyOf()).toEqual({ ...rest, stream: false, anthropic_version: 'vertex-2023-10-16' });
@@ -236,7 +236,7 @@ describe('Claude on Vertex AI', () => {
     const text = 'event: ping\ndata: {"type":"ping"}\n\n';
     answer = (response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
     const headers = { 'anthropic-beta': 'effort-2025-11-24', 'anthropic-version': '2023-06-01' };
-    expect(await textOf(vertex(), asked({ model: 'claude-opus-5-5', stream: true, body, headers }))).toBe(text);
+    expect(await textOf(vertex(), callWith({ model: 'claude-opus-5-5', stream: true, body, headers }))).toBe(text);
     expect(last().path).toBe(`${place}/publishers/anthropic/models/claude-opus-5-5:streamRawPredict`);
     expect(bodyOf()).toMatchObject({ stream: true, anthropic_version: 'vertex-2023-10-16' });
     expect(last().headers).toMatchObject({ accept: 'text/event-stream', 'anthropic-beta': 'effort-2025-11-24' });
@@ -246,7 +246,7 @@ describe('Claude on Vertex AI', () => {
   it('counts tokens by a path of its own', async () => {
     whole({ input_tokens: 17 });
     const counted = { model: 'claude-opus-5-5', messages: body.messages };
-    expect(await vertex().countTokens?.(asked({ body: counted }), never)).toBe(17);
+    expect(await vertex().countTokens?.(callWith({ body: counted }), never)).toBe(17);
     expect(last().path).toBe(`${place}/publishers/anthropic/models/count-tokens:rawPredict`);
     expect(bodyOf()).toEqual({ ...counted, anthropic_version: 'vertex-2023-10-16' });
   });
@@ -271,7 +271,7 @@ describe('Claude on Vertex AI', () => {
     [529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, { reason: 'unavailable' }],
   ])('knows refusals of Google and of Anthropic: %s %j', async (status, json, expected) => {
     whole(json, status);
-    await expect(textOf(vertex(), asked())).rejects.toMatchObject(expected);
+    await expect(textOf(vertex(), callWith())).rejects.toMatchObject(expected);
   });
 
   it('is refused in a file without its project and location', () => {

@@ -20,14 +20,14 @@ describe('an upstream of messages style', () => {
     const provider = open();
     const call = callOf('messages');
     expect(await textOf(provider, call)).toBe('{"hello":1}');
-    const asked = upstream.asked.at(-1);
-    expect(asked).toMatchObject({ path: '/v1/messages', body: call.body });
-    expect(asked?.headers).toMatchObject({
+    const request = upstream.requests.at(-1);
+    expect(request).toMatchObject({ path: '/v1/messages', body: call.body });
+    expect(request?.headers).toMatchObject({
       'x-api-key': secret,
       'anthropic-version': '2023-06-01',
       accept: 'application/json',
     });
-    expect(asked?.headers.authorization).toBeUndefined();
+    expect(request?.headers.authorization).toBeUndefined();
     await provider.close?.();
   });
 
@@ -40,7 +40,7 @@ describe('an upstream of messages style', () => {
     };
     await textOf(provider, callOf('messages', { headers }));
     const sent = { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a-1,b-2', 'x-api-key': secret };
-    expect(upstream.asked.at(-1)?.headers).toMatchObject(sent);
+    expect(upstream.requests.at(-1)?.headers).toMatchObject(sent);
     await provider.close?.();
   });
 
@@ -54,7 +54,7 @@ describe('an upstream of messages style', () => {
   ])('has its path after the base URL %j, with or without /v1', async (path, expected) => {
     const provider = open(path);
     await textOf(provider, callOf('messages'));
-    expect(upstream.asked.at(-1)?.path).toBe(expected);
+    expect(upstream.requests.at(-1)?.path).toBe(expected);
     await provider.close?.();
   });
 
@@ -63,7 +63,7 @@ describe('an upstream of messages style', () => {
     upstream.script('s', { stream: ['event: ping\n', 'data: {}\n\n'] });
     const call = callOf('messages', { stream: true, body: { model: 's', stream: true } });
     expect(await textOf(provider, call)).toBe('event: ping\ndata: {}\n\n');
-    expect(upstream.asked.at(-1)?.headers.accept).toBe('text/event-stream');
+    expect(upstream.requests.at(-1)?.headers.accept).toBe('text/event-stream');
     await provider.close?.();
   });
 
@@ -87,9 +87,9 @@ describe('counting tokens', () => {
     upstream.script('c', { json: { input_tokens: 17 } });
     const call = callOf('messages', { body: { model: 'c', messages: [] }, headers: { 'anthropic-beta': 'x' } });
     expect(await provider.countTokens?.(call, never)).toBe(17);
-    const asked = upstream.asked.at(-1);
-    expect(asked).toMatchObject({ path: '/v1/messages/count_tokens', body: call.body });
-    expect(asked?.headers).toMatchObject({
+    const request = upstream.requests.at(-1);
+    expect(request).toMatchObject({ path: '/v1/messages/count_tokens', body: call.body });
+    expect(request?.headers).toMatchObject({
       'x-api-key': secret,
       'anthropic-beta': 'x',
       'anthropic-version': '2023-06-01',

@@ -75,8 +75,8 @@ describe('automatic1111', () => {
   const open = (more: object = {}) =>
     automatic1111.open(configOf('automatic1111', `${web_ui.url}/`, more), { guard: openGuard(), prober });
   const request = (input: JsonObject, more: Partial<RunRequest> = {}) => runOf({ ...run, input, ...more });
-  const submitted = () => web_ui.askedFor('submit').map(({ path, json }) => ({ path, json }));
-  const picture = async () => writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
+  const submitted = () => web_ui.requestsFor('submit').map(({ path, json }) => ({ path, json }));
+  const imageUrl = async () => writeDataUrl({ content_type: 'image/png', bytes: await sampleFile('image') });
 
   it('takes the images of the run, and neither the grid before them nor the maps of extensions behind them', async () => {
     const end = await provider.start(request({ prompt: 'A bay', n: 2 }), never);
@@ -90,7 +90,7 @@ describe('automatic1111', () => {
   });
 
   it('changes an image, with a mask, by img2img', async () => {
-    const image = await picture();
+    const image = await imageUrl();
     const end = await provider.start(request({ prompt: 'Snow', image, mask: image, denoising_strength: 0.5 }), never);
     expect(end).toMatchObject({ phase: 'done' });
     const base64 = (await sampleFile('image')).toString('base64');
@@ -128,7 +128,7 @@ describe('automatic1111', () => {
     ['a size that is none', { prompt: 'x', size: 'large' }, /^size: must be a size such as 1024x768\.$/],
   ])('takes no %s from a caller, and asks nobody', async (_, input, message) => {
     await expectOutcome(provider.start(request(input), never), { refused: 'invalid_request', message });
-    expect(web_ui.asked).toEqual([]);
+    expect(web_ui.requests).toEqual([]);
   });
 
   it('names the field of the caller where the status says something else, and blames nobody else for it', async () => {
@@ -152,15 +152,17 @@ describe('automatic1111', () => {
     await provider.close?.();
     provider = open({ api_key: 'medley:pass word' });
     await provider.start(request({ prompt: 'x' }), never);
-    expect(web_ui.asked[0]?.headers.authorization).toBe(`Basic ${Buffer.from('medley:pass word').toString('base64')}`);
+    expect(web_ui.requests[0]?.headers.authorization).toBe(
+      `Basic ${Buffer.from('medley:pass word').toString('base64')}`,
+    );
   });
 
   /** A run that the machine has begun, or has behind another; `end` is what its start says. */
-  const begin = async (wanted: RunRequest, signal = never) => {
-    const asked = web_ui.nextAsked('submit');
-    const end = provider.start(wanted, signal);
+  const begin = async (run_request: RunRequest, signal = never) => {
+    const submit_request = web_ui.nextRequest('submit');
+    const end = provider.start(run_request, signal);
     end.catch(() => undefined);
-    await asked;
+    await submit_request;
     return { end };
   };
 
@@ -170,7 +172,7 @@ describe('automatic1111', () => {
     const work = await begin(first);
     const work_2 = await begin(second);
     await provider.stopStart?.(second, never);
-    expect(web_ui.askedFor('cancel')).toEqual([]);
+    expect(web_ui.requestsFor('cancel')).toEqual([]);
     await provider.stopStart?.(first, never);
     expect(await work.end).toMatchObject({ phase: 'done' }); // what was there so far: the task has ended before
     await provider.stopStart?.(second, never);
@@ -190,16 +192,16 @@ describe('automatic1111', () => {
   it('stops a run of SD.Next, which knows no ids, only where nobody else uses its API', async () => {
     web_ui.is_sdnext = true;
     web_ui.holdUntil(new Promise(() => undefined));
-    const wanted = request({ prompt: 'a' });
-    const work = await begin(wanted);
+    const run_request = request({ prompt: 'a' });
+    const work = await begin(run_request);
     const shared = open({ max_active: 2 });
-    await shared.stopStart?.(wanted, never);
-    expect(web_ui.askedFor('cancel')).toEqual([]);
-    await provider.stopStart?.(wanted, never);
+    await shared.stopStart?.(run_request, never);
+    expect(web_ui.requestsFor('cancel')).toEqual([]);
+    await provider.stopStart?.(run_request, never);
     expect(web_ui.runs).toMatchObject([{ end: 'interrupted' }]);
     await work.end;
-    await provider.stopStart?.(wanted, never); // nothing is at work
-    expect(web_ui.askedFor('cancel')).toHaveLength(1);
+    await provider.stopStart?.(run_request, never); // nothing is at work
+    expect(web_ui.requestsFor('cancel')).toHaveLength(1);
     await shared.close?.();
   });
 });

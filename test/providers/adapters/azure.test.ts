@@ -105,7 +105,7 @@ const with_key = (path: string, version: string) => config(path, { headers, quer
 const with_entra = (path: string, version: string) =>
   config(path, { credentials: entra(), query: { 'api-version': version } });
 
-async function asked(provider: ChatProvider, model = 'assistant'): Promise<Seen | undefined> {
+async function requestOf(provider: ChatProvider, model = 'assistant'): Promise<Seen | undefined> {
   const body = { model, messages: [{ role: 'user', content: 'Hello' }] };
   expect(await textOf(provider, callOf('completions', { model, body }))).toBe('{"hello":1}');
   await provider.close?.();
@@ -136,7 +136,7 @@ describe('OpenAI on Azure', () => {
       '/models/chat/completions?api-version=2024-05-01-preview',
     ],
   ])('is asked as %s', async (_, config_of, path) => {
-    const request = await asked(openai.openChat(config_of(), { guard }));
+    const request = await requestOf(openai.openChat(config_of(), { guard }));
     expect(request?.path).toBe(path);
     expect(request?.body).toMatchObject({ model: 'assistant' });
     const { 'api-key': own, authorization } = request?.headers ?? {};
@@ -173,7 +173,7 @@ describe('OpenAI on Azure', () => {
     ['gone', { name: 'NotStarted', reason: 'unavailable' }],
   ])('refuses in words that are known: %s', async (model, expected) => {
     const provider = openai.openChat(with_key(`/openai/deployments/${model}`, '2024-10-21'), { guard });
-    await expect(asked(provider, model)).rejects.toMatchObject(expected);
+    await expect(requestOf(provider, model)).rejects.toMatchObject(expected);
   });
 
   it('that does not know the key pauses the route, and its message has no key', async () => {
@@ -182,7 +182,7 @@ describe('OpenAI on Azure', () => {
       query: { 'api-version': 'preview' },
       secrets: ['wrong-key'],
     });
-    const error = await asked(openai.openChat(wrong, { guard })).catch((thrown: unknown) => thrown);
+    const error = await requestOf(openai.openChat(wrong, { guard })).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'NotStarted', reason: 'rejected_credentials' });
     expect(String(error)).not.toContain('wrong-key');
   });

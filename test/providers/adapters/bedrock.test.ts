@@ -50,7 +50,7 @@ const open = () =>
     { guard: openGuard() },
   );
 const body: JsonObject = { messages: [{ role: 'user', content: [{ text: 'Hi' }] }], inferenceConfig: { maxTokens: 9 } };
-const asked = (more: Parameters<typeof callOf>[1] = {}) => callOf('messages', { style: converse, body, ...more });
+const callWith = (more: Parameters<typeof callOf>[1] = {}) => callOf('messages', { style: converse, body, ...more });
 const last = () => {
   const request = received.at(-1);
   if (!request) throw new Error('nothing was asked');
@@ -67,7 +67,7 @@ describe('Converse of Bedrock', () => {
     ],
   ])('is asked for %s by its path, signed', async (model, encoded) => {
     whole({ output: {} });
-    expect(await textOf(open(), asked({ model }))).toBe('{"output":{}}');
+    expect(await textOf(open(), callWith({ model }))).toBe('{"output":{}}');
     expect(last().path).toBe(`/model/${encoded}/converse`);
     expect(bodyOf()).toEqual(body);
     expect(signatureProblem(last(), secret, { region, service: 'bedrock' })).toBeUndefined();
@@ -78,7 +78,7 @@ describe('Converse of Bedrock', () => {
     const guardrail = { guardrailIdentifier: 'gr-1', guardrailVersion: '2' };
     const options = { additional_fields: { top_k: 5 }, guardrail };
     const more = { ...body, additionalModelRequestFields: { top_k: 1, thinking: { type: 'adaptive' } } };
-    await textOf(open(), asked({ options, body: more }));
+    await textOf(open(), callWith({ options, body: more }));
     expect(bodyOf()).toEqual({
       ...body,
       additionalModelRequestFields: { top_k: 5, thinking: { type: 'adaptive' } },
@@ -100,7 +100,7 @@ describe('Converse of Bedrock', () => {
       eventFrame('contentBlockDelta', '{"contentBlockIndex":0,\n"delta":{"text":"Hi"}}'),
       frameOf({ ':message-type': 'event' }, { nameless: true }),
     );
-    expect(await textOf(open(), asked({ model: 'm', stream: true }))).toBe(
+    expect(await textOf(open(), callWith({ model: 'm', stream: true }))).toBe(
       'event: messageStart\ndata: {"role":"assistant","p":"ab"}\n\n' +
         'event: contentBlockDelta\ndata: {"contentBlockIndex":0, "delta":{"text":"Hi"}}\n\n',
     );
@@ -119,13 +119,13 @@ describe('Converse of Bedrock', () => {
   ])('tells of exceptions in a stream', async (frame, type, message) => {
     streamed(frame);
     const expected = `event: error\ndata: ${JSON.stringify({ error: { type, message } })}\n\n`;
-    expect(await textOf(open(), asked({ stream: true }))).toBe(expected);
+    expect(await textOf(open(), callWith({ stream: true }))).toBe(expected);
   });
 
   it('counts the tokens of a conversation', async () => {
     whole({ inputTokens: 42 });
     const { inferenceConfig: _, ...counted } = body;
-    expect(await open().countTokens?.(asked({ model: 'm:0', body: counted }), never)).toBe(42);
+    expect(await open().countTokens?.(callWith({ model: 'm:0', body: counted }), never)).toBe(42);
     expect(last().path).toBe('/model/m%3A0/count-tokens');
     expect(bodyOf()).toEqual({ input: { converse: counted } });
   });
@@ -142,6 +142,6 @@ describe('Converse of Bedrock', () => {
     [500, 'The system encountered an unexpected error.', { reason: 'unavailable' }],
   ])('knows its refusals: %s %s', async (status, message, expected) => {
     whole({ message }, status);
-    await expect(textOf(open(), asked())).rejects.toMatchObject(expected);
+    await expect(textOf(open(), callWith())).rejects.toMatchObject(expected);
   });
 });

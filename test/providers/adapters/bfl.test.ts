@@ -85,21 +85,25 @@ describe('bfl', () => {
     await imitation.stop();
     await provider.close?.();
   });
-  const picture = runOf({ kind: 'image', model: 'flux-2-pro', input: { prompt: 'A bay' } });
+  const image_run = runOf({ kind: 'image', model: 'flux-2-pro', input: { prompt: 'A bay' } });
 
   it('sends videos to a path of their own and polls them more slowly', async () => {
-    const film = runOf({ kind: 'video', model: 'flux-3-video', input: { mode: 't2v', prompt: 'A bay', duration: 5 } });
-    expect(await provider.start(film, never)).toMatchObject({ phase: 'waiting', poll_after_ms: 2_000 });
-    expect(imitation.asked[0]).toMatchObject({ path: '/v1/flux-3-video', json: film.input });
-    const state = await runToEnd(provider, film);
+    const video_run = runOf({
+      kind: 'video',
+      model: 'flux-3-video',
+      input: { mode: 't2v', prompt: 'A bay', duration: 5 },
+    });
+    expect(await provider.start(video_run, never)).toMatchObject({ phase: 'waiting', poll_after_ms: 2_000 });
+    expect(imitation.requests[0]).toMatchObject({ path: '/v1/flux-3-video', json: video_run.input });
+    const state = await runToEnd(provider, video_run);
     if (state.phase !== 'done' || !state.files[0]) throw new Error('no film');
     expect((await bytesOf(state.files[0])).subarray(4, 8).toString()).toBe('ftyp');
   });
 
   it('takes the cost in credits from the submit, or else from the result', async () => {
-    expect(await runToEnd(provider, picture)).toMatchObject({ upstream_cost: { amount: '0.045', currency: 'USD' } });
+    expect(await runToEnd(provider, image_run)).toMatchObject({ upstream_cost: { amount: '0.045', currency: 'USD' } });
     imitation.instead('poll', { json: { status: 'Ready', cost: 6.1, result: { sample: 'https://x.example/a' } } });
-    const dearer = { ...picture, options: { credit_price: '0.02', cost_currency: 'EUR' } };
+    const dearer = { ...image_run, options: { credit_price: '0.02', cost_currency: 'EUR' } };
     expect(await runToEnd(provider, dearer)).toMatchObject({ upstream_cost: { amount: '0.122', currency: 'EUR' } });
   });
 
@@ -110,8 +114,8 @@ describe('bfl', () => {
       input_image_2: 'https://example.com/a.png',
       keyframes: ['data:image/png;base64,iVBORw0KGgo=', { image: 'data:image/jpeg;base64,/9j/', second: 2 }],
     };
-    await provider.start({ ...picture, input }, never);
-    expect(imitation.asked[0]?.json).toEqual({
+    await provider.start({ ...image_run, input }, never);
+    expect(imitation.requests[0]?.json).toEqual({
       prompt: 'data: the new oil',
       input_image: 'iVBORw0KGgo=',
       input_image_2: 'https://example.com/a.png',
@@ -120,22 +124,22 @@ describe('bfl', () => {
   });
 
   it('sends the callback address', async () => {
-    await provider.start({ ...picture, events_url: 'https://medley.example/events/t' }, never);
-    expect(imitation.asked[0]?.json).toEqual({ prompt: 'A bay', webhook_url: 'https://medley.example/events/t' });
+    await provider.start({ ...image_run, events_url: 'https://medley.example/events/t' }, never);
+    expect(imitation.requests[0]?.json).toEqual({ prompt: 'A bay', webhook_url: 'https://medley.example/events/t' });
   });
 
   it('gives up a run that stays unknown for two minutes, and continues one that is found again', async () => {
-    const state = await provider.start(picture, never);
+    const state = await provider.start(image_run, never);
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', { json: { status: 'Task not found' } }, { status: 404, json: {} });
-    const missing = await provider.poll(picture, state.ref, never);
-    expect(missing).toMatchObject({ phase: 'waiting', ref: { missing_since_ms: picture.now_ms } });
+    const missing = await provider.poll(image_run, state.ref, never);
+    expect(missing).toMatchObject({ phase: 'waiting', ref: { missing_since_ms: image_run.now_ms } });
     if (!('ref' in missing)) throw new Error('the run is over');
-    const later = { ...picture, now_ms: picture.now_ms + 120_000 };
+    const later = { ...image_run, now_ms: image_run.now_ms + 120_000 };
     await expectOutcome(provider.poll(later, missing.ref, never), { phase: 'failed', type: 'upstream_error' });
-    const found = await provider.poll(later, missing.ref, never);
-    expect(found).toMatchObject({ phase: 'running', ref: { seen_running: true } });
-    expect(found).not.toHaveProperty('ref.missing_since_ms');
+    const lost_run = await provider.poll(later, missing.ref, never);
+    expect(lost_run).toMatchObject({ phase: 'running', ref: { seen_running: true } });
+    expect(lost_run).not.toHaveProperty('ref.missing_since_ms');
   });
 
   it('reports unknown options and invalid prices', () => {

@@ -109,14 +109,15 @@ describe('comfyui', () => {
     const prompt = promptsOf()[index]?.[node];
     return (prompt as { inputs: JsonObject }).inputs[field] ?? null;
   };
-  const refOf = async (wanted: RunRequest): Promise<Json> => {
-    const state = await provider.start(wanted, never);
+  const refOf = async (run_request: RunRequest): Promise<Json> => {
+    const state = await provider.start(run_request, never);
     if (!('ref' in state)) throw new Error('it is over');
     return state.ref;
   };
-  const polled = async (wanted: RunRequest, ref: Json, times: number) => {
-    let state = await provider.poll(wanted, ref, never);
-    for (let polls = 1; polls < times && 'ref' in state; polls++) state = await provider.poll(wanted, state.ref, never);
+  const polled = async (run_request: RunRequest, ref: Json, times: number) => {
+    let state = await provider.poll(run_request, ref, never);
+    for (let polls = 1; polls < times && 'ref' in state; polls++)
+      state = await provider.poll(run_request, state.ref, never);
     return state;
   };
 
@@ -151,20 +152,20 @@ describe('comfyui', () => {
   ])('a start whose answer was lost is found again by %s, not run twice', async (_, is_old) => {
     comfy.machine.is_old = is_old;
     comfy.instead('submit', 'cut');
-    const wanted = request({ prompt: 'A bay' });
-    await expectOutcome(provider.start(wanted, never), 'unknown');
+    const run_request = request({ prompt: 'A bay' });
+    await expectOutcome(provider.start(run_request, never), 'unknown');
     expect(comfy.machine.accepted).toHaveLength(0); // the imitation is cut before it reads
-    comfy.machine.submit(comfy.askedFor('submit')[0]?.json ?? {});
-    const end = await runToEnd(provider, wanted);
+    comfy.machine.submit(comfy.requestsFor('submit')[0]?.json ?? {});
+    const end = await runToEnd(provider, run_request);
     expect(end).toMatchObject({ phase: 'done', files: [{}] });
     expect(comfy.machine.accepted).toHaveLength(1);
-    expect(comfy.askedFor('submit')).toHaveLength(1);
+    expect(comfy.requestsFor('submit')).toHaveLength(1);
   });
 
   it('a start after the run has ended finds its result', async () => {
-    const wanted = request({ prompt: 'A bay' });
-    await runToEnd(provider, wanted);
-    expect(await runToEnd(provider, wanted)).toMatchObject({ phase: 'done', files: [{}] });
+    const run_request = request({ prompt: 'A bay' });
+    await runToEnd(provider, run_request);
+    expect(await runToEnd(provider, run_request)).toMatchObject({ phase: 'done', files: [{}] });
     expect(comfy.machine.accepted).toHaveLength(1);
   });
 
@@ -181,7 +182,7 @@ describe('comfyui', () => {
     expect(name).toMatch(/^medley\/[0-9a-f]{32}\.png$/);
     expect(valueAt(0, '11', 'image')).toBe(name);
     expect(comfy.machine.files.get(`input/${String(name)}`)).toEqual(image);
-    expect(comfy.askedFor('upload').every(({ headers }) => headers.authorization === `Bearer ${secret}`)).toBe(true);
+    expect(comfy.requestsFor('upload').every(({ headers }) => headers.authorization === `Bearer ${secret}`)).toBe(true);
   });
 
   it.each<[string, JsonObject, RegExp]>([
@@ -199,7 +200,7 @@ describe('comfyui', () => {
       refused: 'invalid_request',
       message,
     });
-    expect(comfy.asked).toEqual([]);
+    expect(comfy.requests).toEqual([]);
   });
 
   it('starts nothing with a field that the options forget, or with options that are wrong', async () => {
@@ -208,7 +209,7 @@ describe('comfyui', () => {
       not_started: 'refused',
     });
     await expectOutcome(provider.start(request({ prompt: 'x' }, { options: {} }), never), { not_started: 'refused' });
-    expect(comfy.askedFor('submit')).toEqual([]);
+    expect(comfy.requestsFor('submit')).toEqual([]);
   });
 
   it('names the field of the input that the machine refuses, by its own check', async () => {
@@ -239,25 +240,25 @@ describe('comfyui', () => {
 
   it('a run in the queue is taken out of it, and no other', async () => {
     comfy.machine.holds = 'queued';
-    const wanted = request({ prompt: 'a' });
-    const ref = await refOf(wanted);
+    const run_request = request({ prompt: 'a' });
+    const ref = await refOf(run_request);
     await refOf(request({ prompt: 'b' }, { task_id: 'task_2' }));
-    expect(await provider.cancel?.(wanted, ref, never)).toBe('stopped');
+    expect(await provider.cancel?.(run_request, ref, never)).toBe('stopped');
     expect(comfy.machine.pending.map(({ number }) => number)).toEqual([1]);
-    expect(comfy.askedFor('cancel').map(({ path }) => path)).toEqual(['/queue']);
+    expect(comfy.requestsFor('cancel').map(({ path }) => path)).toEqual(['/queue']);
   });
 
   it('a run at work is interrupted by its id; the one that runs after it is not', async () => {
     comfy.machine.holds = 'working';
-    const wanted = request({ prompt: 'a' });
-    const ref = await refOf(wanted);
-    expect(await polled(wanted, ref, 3)).toMatchObject({ phase: 'running' });
-    expect(await provider.cancel?.(wanted, ref, never)).toBe('stopped');
-    expect(comfy.askedFor('cancel').map(({ path, json }) => [path, json])).toEqual([
+    const run_request = request({ prompt: 'a' });
+    const ref = await refOf(run_request);
+    expect(await polled(run_request, ref, 3)).toMatchObject({ phase: 'running' });
+    expect(await provider.cancel?.(run_request, ref, never)).toBe('stopped');
+    expect(comfy.requestsFor('cancel').map(({ path, json }) => [path, json])).toEqual([
       ['/queue', { delete: [comfy.machine.accepted[0]?.id] }],
       ['/interrupt', { prompt_id: comfy.machine.accepted[0]?.id }],
     ]);
-    await expectOutcome(provider.poll(wanted, ref, never), {
+    await expectOutcome(provider.poll(run_request, ref, never), {
       phase: 'failed',
       type: 'upstream_error',
       message: /stopped on its machine/,
@@ -265,15 +266,15 @@ describe('comfyui', () => {
     const next = request({ prompt: 'b' }, { task_id: 'task_2' });
     const next_ref = await refOf(next);
     await polled(next, next_ref, 3);
-    expect(await provider.cancel?.(wanted, ref, never)).toBe('stopped'); // it is stopped already
+    expect(await provider.cancel?.(run_request, ref, never)).toBe('stopped'); // it is stopped already
     expect(await polled(next, next_ref, 1)).toMatchObject({ phase: 'running' });
   });
 
   it('a run that has ended cannot be stopped any more', async () => {
-    const wanted = request({ prompt: 'a' });
-    const ref = await refOf(wanted);
-    await polled(wanted, ref, 5);
-    expect(await provider.cancel?.(wanted, ref, never)).toBe('billed');
+    const run_request = request({ prompt: 'a' });
+    const ref = await refOf(run_request);
+    await polled(run_request, ref, 5);
+    expect(await provider.cancel?.(run_request, ref, never)).toBe('billed');
   });
 
   it('a machine that was started again has lost its runs: one that waited may go elsewhere, one at work has failed', async () => {
@@ -339,13 +340,13 @@ describe('comfyui', () => {
   it('takes the saved video and not its preview; the named nodes where they are named; a preview where nothing is saved', async () => {
     const workflow = textToVideo();
     const inputs_of_video = { prompt: 'Positive.text' };
-    const film = await runToEnd(
+    const outcome = await runToEnd(
       provider,
       request({ prompt: 'x' }, { kind: 'video', options: { workflow, inputs: inputs_of_video } }),
     );
-    if (film.phase !== 'done' || !film.files[0]) throw new Error('no file');
-    expect(film.files).toHaveLength(1);
-    expect(await bytesOf(film.files[0])).toEqual(await sampleFile('video'));
+    if (outcome.phase !== 'done' || !outcome.files[0]) throw new Error('no file');
+    expect(outcome.files).toHaveLength(1);
+    expect(await bytesOf(outcome.files[0])).toEqual(await sampleFile('video'));
     const named = { workflow, inputs: inputs_of_video, outputs: 'Preview' };
     const preview = await runToEnd(provider, request({ prompt: 'x' }, { options: named }));
     expect(preview).toMatchObject({ phase: 'done', files: [{ url: expect.stringMatching(/type=temp/) }] });
@@ -372,8 +373,8 @@ describe('comfyui', () => {
     const end = await runToEnd(provider, request({ prompt: 'x', image: url }, { options: own }));
     if (end.phase !== 'done' || !end.files[0]) throw new Error('no file');
     await bytesOf(end.files[0]);
-    expect(comfy.asked.every(({ path }) => path.startsWith('/api/'))).toBe(true);
-    expect(comfy.askedFor('other')).toEqual([]);
+    expect(comfy.requests.every(({ path }) => path.startsWith('/api/'))).toBe(true);
+    expect(comfy.requestsFor('other')).toEqual([]);
   });
 
   it('sends the headers and the query of its provider with every request, and for results to its own origin only', async () => {
@@ -392,9 +393,9 @@ describe('comfyui', () => {
     const end = await runToEnd(provider, request({ prompt: 'x' }));
     if (end.phase !== 'done' || !end.files[0]) throw new Error('no file');
     await bytesOf(end.files[0]);
-    expect(comfy.asked.map(({ headers, query }) => [headers.authorization, query['token']])).toEqual(
-      comfy.asked.map(() => ['Basic YTpi', 't1']),
+    expect(comfy.requests.map(({ headers, query }) => [headers.authorization, query['token']])).toEqual(
+      comfy.requests.map(() => ['Basic YTpi', 't1']),
     );
-    expect(comfy.askedFor('file')).toHaveLength(1);
+    expect(comfy.requestsFor('file')).toHaveLength(1);
   });
 });

@@ -141,10 +141,10 @@ afterAll(async () => {
 async function make(run: Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<RunRequest>) {
   const state = await provider.start(runOf(run), never);
   if (state.phase !== 'done') throw new Error(`the run is ${state.phase}`);
-  const asked = upstream.askedFor('submit').at(-1);
+  const request = upstream.requestsFor('submit').at(-1);
   const [file] = state.files;
-  if (!asked || !file) throw new Error('nothing was asked for, or nothing was made');
-  return { ...state, asked, file };
+  if (!request || !file) throw new Error('nothing was asked for, or nothing was made');
+  return { ...state, request, file };
 }
 
 describe('speech of elevenlabs', () => {
@@ -157,8 +157,8 @@ describe('speech of elevenlabs', () => {
       seed: 7,
       language_code: null,
     };
-    const { asked, units, upstream_cost } = await make({ ...speaking, input, options: { credit_price: '0.00018' } });
-    expect(asked.json).toEqual({
+    const { request, units, upstream_cost } = await make({ ...speaking, input, options: { credit_price: '0.00018' } });
+    expect(request.json).toEqual({
       text: 'Hello 🦊',
       model_id: 'eleven_multilingual_v2',
       seed: 7,
@@ -179,16 +179,16 @@ describe('speech of elevenlabs', () => {
     ['ulaw_8000', 'audio/wav'],
     ['alaw_8000', 'audio/wav'],
   ])('in %s is delivered as %s', async (output_format, content_type) => {
-    const { asked, file } = await make({ ...speaking, input: { ...speaking.input, output_format } });
-    expect(asked.query).toEqual({ output_format });
+    const { request, file } = await make({ ...speaking, input: { ...speaking.input, output_format } });
+    expect(request.query).toEqual({ output_format });
     expect(await probeMedia(await bytesOf(file))).toMatchObject({ ok: true, probe: { content_type, type: 'audio' } });
   });
 
   it('has the voice and the format of the route, and is not logged when the route says so', async () => {
     const options = { voice_id: 'voice-1', output_format: 'mp3_22050_32', enable_logging: false };
-    const { asked } = await make({ ...speaking, input: { text: 'Hello' }, options });
-    expect(asked.path).toBe('/v1/text-to-speech/voice-1');
-    expect(asked.query).toEqual({ output_format: 'mp3_22050_32', enable_logging: 'false' });
+    const { request } = await make({ ...speaking, input: { text: 'Hello' }, options });
+    expect(request.path).toBe('/v1/text-to-speech/voice-1');
+    expect(request.query).toEqual({ output_format: 'mp3_22050_32', enable_logging: 'false' });
   });
 
   it('with an unknown voice is the mistake of whoever named it', async () => {
@@ -200,14 +200,14 @@ describe('speech of elevenlabs', () => {
   });
 
   it('is never requested with an invalid voice id', async () => {
-    const before = upstream.asked.length;
+    const before = upstream.requests.length;
     for (const voice_id of ['../../v1/user', '', 'a b', 'x'.repeat(65), 7]) {
       const run = runOf({ ...speaking, input: { text: 'x', voice_id } });
       await expectOutcome(provider.start(run, never), { refused: 'invalid_request', message: /voice_id/ });
     }
     const run = runOf({ ...speaking, input: { text: 'x' } });
     await expectOutcome(provider.start(run, never), { not_started: 'unavailable' });
-    expect(upstream.asked).toHaveLength(before);
+    expect(upstream.requests).toHaveLength(before);
   });
 });
 
@@ -218,9 +218,9 @@ describe('effects and music of elevenlabs', () => {
       model: 'eleven_text_to_sound_v2',
       input: { text: 'Rain', duration: 2.5, loop: true },
     } as const;
-    const { asked, units } = await make(effect);
-    expect(asked.path).toBe('/v1/sound-generation');
-    expect(asked.json).toEqual({
+    const { request, units } = await make(effect);
+    expect(request.path).toBe('/v1/sound-generation');
+    expect(request.json).toEqual({
       text: 'Rain',
       duration_seconds: 2.5,
       loop: true,
@@ -230,15 +230,15 @@ describe('effects and music of elevenlabs', () => {
   });
 
   it('become WAV from their samples', async () => {
-    const { asked, file } = await make({ ...composing, input: { prompt: 'A march', output_format: 'wav_44100' } });
-    expect(asked.query).toEqual({ output_format: 'pcm_44100' });
+    const { request, file } = await make({ ...composing, input: { prompt: 'A march', output_format: 'wav_44100' } });
+    expect(request.query).toEqual({ output_format: 'pcm_44100' });
     const probed = await probeMedia(await bytesOf(file));
     expect(probed).toMatchObject({ ok: true, probe: { content_type: 'audio/wav', duration: 1 } });
   });
 
   it('may come from a model whose name says nothing', async () => {
-    const { asked } = await make({ ...composing, model: 'nightingale', options: { operation: 'music' } });
-    expect(asked.path).toBe('/v1/music');
+    const { request } = await make({ ...composing, model: 'nightingale', options: { operation: 'music' } });
+    expect(request.path).toBe('/v1/music');
   });
 });
 
@@ -248,14 +248,14 @@ describe('transcripts of elevenlabs', () => {
     make({ kind: 'audio', model: 'scribe_v2', input: { file, diarize: true, keyterms: ['fox', 'dog'], ...more } });
 
   it('are requested by a form and report how many seconds were heard', async () => {
-    const { asked, file: made, units } = await listen();
-    expect(asked).toMatchObject({ path: '/v1/speech-to-text', headers: key });
-    expect(textsOf(asked)).toEqual({ model_id: 'scribe_v2', diarize: 'true', keyterms: 'dog' });
-    const parts = partsOf(asked);
+    const { request, file: transcript_file, units } = await listen();
+    expect(request).toMatchObject({ path: '/v1/speech-to-text', headers: key });
+    expect(textsOf(request)).toEqual({ model_id: 'scribe_v2', diarize: 'true', keyterms: 'dog' });
+    const parts = partsOf(request);
     expect(parts.filter(({ name }) => name === 'keyterms')).toHaveLength(2);
     const sent = parts.find(({ name }) => name === 'file');
     expect(sent).toEqual({ name: 'file', filename: 'audio.wav', type: 'audio/wav', bytes: wav(0.1) });
-    expect([made, units]).toEqual([{ text: transcript, content_type: 'text/plain' }, { second: '2.48' }]);
+    expect([transcript_file, units]).toEqual([{ text: transcript, content_type: 'text/plain' }, { second: '2.48' }]);
   });
 
   it.each([

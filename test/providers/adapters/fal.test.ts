@@ -164,9 +164,9 @@ describe('fal', () => {
 
   it('sends the callback address and the time limit', async () => {
     await provider.start(run({ events_url: 'https://gateway.example/events/x', start_limit_ms: 90_500 }), never);
-    const asked = imitation.askedFor('submit').at(-1);
-    expect(asked?.query).toEqual({ fal_webhook: 'https://gateway.example/events/x' });
-    expect(asked?.headers['x-fal-request-timeout']).toBe('91');
+    const request = imitation.requestsFor('submit').at(-1);
+    expect(request?.query).toEqual({ fal_webhook: 'https://gateway.example/events/x' });
+    expect(request?.headers['x-fal-request-timeout']).toBe('91');
   });
 
   it('tells no runner to stop: it is charged, and its result is the caller’s', async () => {
@@ -174,7 +174,7 @@ describe('fal', () => {
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', { status: 202, json: { status: 'IN_PROGRESS' } });
     expect(await provider.cancel?.(run(), state.ref, never)).toBe('billed');
-    expect(imitation.askedFor('cancel')).toEqual([]);
+    expect(imitation.requestsFor('cancel')).toEqual([]);
   });
 
   it.each([
@@ -187,7 +187,7 @@ describe('fal', () => {
     const state = await provider.start(one, never);
     if (!('ref' in state)) throw new Error('the run is over');
     await provider.poll(one, state.ref, never);
-    expect(imitation.askedFor('poll').at(-1)?.path).toBe(`${app}/requests/${id}/status`);
+    expect(imitation.requestsFor('poll').at(-1)?.path).toBe(`${app}/requests/${id}/status`);
   });
 
   const [a, b] = ['https://v3.fal.media/files/a.bin', 'https://v3.fal.media/files/b.bin'];
@@ -246,8 +246,8 @@ describe('fal', () => {
   });
 
   it('reports no cost for its own faults and nothing for others', async () => {
-    const complaint = { detail: [{ loc: ['body'], msg: 'oops', type: 'generation_timeout' }] };
-    imitation.instead('result', { status: 504, json: complaint }, { status: 422, json: complaint });
+    const answer = { detail: [{ loc: ['body'], msg: 'oops', type: 'generation_timeout' }] };
+    imitation.instead('result', { status: 504, json: answer }, { status: 422, json: answer });
     expect(await runToEnd(provider, run())).toMatchObject({
       phase: 'failed',
       upstream_cost: { amount: '0', currency: 'USD' },

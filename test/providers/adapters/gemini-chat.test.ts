@@ -23,9 +23,9 @@ describe("an upstream of Gemini's style", () => {
     const provider = open();
     expect(provider.styles.map(({ name }) => name)).toEqual(['gemini']);
     expect(await textOf(provider, call())).toBe('{"hello":1}');
-    const asked = upstream.asked.at(-1);
-    expect(asked).toMatchObject({ path: '/v1beta/models/m:generateContent', body });
-    expect(asked?.headers).toMatchObject({ 'x-goog-api-key': secret, accept: 'application/json' });
+    const request = upstream.requests.at(-1);
+    expect(request).toMatchObject({ path: '/v1beta/models/m:generateContent', body });
+    expect(request?.headers).toMatchObject({ 'x-goog-api-key': secret, accept: 'application/json' });
     await provider.close?.();
   });
 
@@ -38,7 +38,7 @@ describe("an upstream of Gemini's style", () => {
   ])('has its path after the base URL %j for the model %j', async (path, model, expected) => {
     const provider = open(path);
     await textOf(provider, call({ model })).catch(() => undefined);
-    expect(upstream.asked.at(-1)?.path).toBe(expected);
+    expect(upstream.requests.at(-1)?.path).toBe(expected);
     await provider.close?.();
   });
 
@@ -46,9 +46,9 @@ describe("an upstream of Gemini's style", () => {
     const provider = open();
     upstream.script('s', { stream: ['data: {}\r\n\r\n'] });
     expect(await textOf(provider, call({ model: 's', stream: true }))).toBe('data: {}\r\n\r\n');
-    const asked = upstream.asked.at(-1);
-    expect(asked?.path).toBe('/v1beta/models/s:streamGenerateContent?alt=sse');
-    expect(asked?.headers.accept).toBe('text/event-stream');
+    const request = upstream.requests.at(-1);
+    expect(request?.path).toBe('/v1beta/models/s:streamGenerateContent?alt=sse');
+    expect(request?.headers.accept).toBe('text/event-stream');
     await provider.close?.();
   });
 
@@ -57,7 +57,7 @@ describe("an upstream of Gemini's style", () => {
     upstream.script('m', { json: { hello: 1 } });
     const safety_settings = [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }];
     await textOf(provider, call({ options: { safety_settings, thinking: 'budget' } }));
-    expect(upstream.asked.at(-1)?.body).toEqual({ ...body, safetySettings: safety_settings });
+    expect(upstream.requests.at(-1)?.body).toEqual({ ...body, safetySettings: safety_settings });
     const problems = (options: JsonObject) => gemini.checkChatOptions(options).map(({ field }) => field);
     expect(problems({ safety_settings, thinking: 'budget', result_media: false })).toEqual([]);
     expect(problems({ safety_settings: 'none', thinking: 'much', temprature: 1 }).toSorted()).toEqual([
@@ -82,10 +82,10 @@ describe('counting tokens', () => {
     const provider = open();
     upstream.script('c', { json: { totalTokens: 17 } });
     expect(await provider.countTokens?.(call({ model: 'c' }), never)).toBe(17);
-    const asked = upstream.asked.at(-1);
-    expect(asked).toMatchObject({ path: '/v1beta/models/c:countTokens' });
-    expect(asked?.body).toEqual({ generateContentRequest: { model: 'models/c', ...body } });
-    expect(asked?.headers['x-goog-api-key']).toBe(secret);
+    const request = upstream.requests.at(-1);
+    expect(request).toMatchObject({ path: '/v1beta/models/c:countTokens' });
+    expect(request?.body).toEqual({ generateContentRequest: { model: 'models/c', ...body } });
+    expect(request?.headers['x-goog-api-key']).toBe(secret);
     await provider.close?.();
   });
 
@@ -112,9 +112,9 @@ describe('unknown thought signatures', () => {
   it('are left out once', async () => {
     const provider = open();
     upstream.script('m', unknown, { json: { hello: 1 } });
-    const asked = upstream.asked.length;
+    const requests_before = upstream.requests.length;
     expect(await textOf(provider, call({ body: sealed }))).toBe('{"hello":1}');
-    expect(upstream.asked.slice(asked).map((one) => one.body)).toEqual([
+    expect(upstream.requests.slice(requests_before).map((one) => one.body)).toEqual([
       sealed,
       of(
         { role: 'user', parts: [{ text: 'Hi' }] },
@@ -123,7 +123,7 @@ describe('unknown thought signatures', () => {
     ]);
     upstream.script('m', unknown);
     await expect(provider.send(call({ body: sealed }), never)).rejects.toMatchObject({ name: 'InputRefused' });
-    expect(upstream.asked).toHaveLength(asked + 4);
+    expect(upstream.requests).toHaveLength(requests_before + 4);
     await provider.close?.();
   });
 
@@ -131,12 +131,12 @@ describe('unknown thought signatures', () => {
     ['nothing to leave out', body, unknown],
     ['another refusal', sealed, { status: 400, json: { error: { code: 400, message: 'Too long' } } }],
     ['trouble of its own', sealed, { status: 503, json: { error: { message: 'thought signature service' } } }],
-  ])('are left out of no other request: %s is sent once', async (_, given, script) => {
+  ])('are left out of no other request: %s is sent once', async (_, fields, script) => {
     const provider = open();
     upstream.script('m', script);
-    const asked = upstream.asked.length;
-    await expect(provider.send(call({ body: given }), never)).rejects.toThrow(/thought signature|Too long/);
-    expect(upstream.asked).toHaveLength(asked + 1);
+    const requests_before = upstream.requests.length;
+    await expect(provider.send(call({ body: fields }), never)).rejects.toThrow(/thought signature|Too long/);
+    expect(upstream.requests).toHaveLength(requests_before + 1);
     await provider.close?.();
   });
 });
@@ -211,8 +211,8 @@ describe('a refusal of Gemini', () => {
     ],
   ])('is recognized: %s', async (_, status, error, expected) => {
     const provider = open();
-    const told = { error: { code: status, ...error } };
-    for (const json of [told, [told]]) {
+    const answer = { error: { code: status, ...error } };
+    for (const json of [answer, [answer]]) {
       upstream.script('m', { status, json });
       await expect(provider.send(call(), never)).rejects.toMatchObject(expected);
     }

@@ -30,7 +30,9 @@ const speaking = {
 } as const;
 const singing = { kind: 'audio', model: 'lyria-3.5', input: { prompt: 'A slow waltz' } } as const;
 
-const told = (status: string, more: object = {}): { poll: Reply[] } => ({ poll: [interaction('a', status, more)] });
+const pollAnswer = (status: string, more: object = {}): { poll: Reply[] } => ({
+  poll: [interaction('a', status, more)],
+});
 const words = (text: string) =>
   completed([{ type: 'text', text }], {
     total_input_tokens: 9,
@@ -92,32 +94,38 @@ conformance({
   },
   refusals,
   polls: [
-    ['in the queue', told('queued'), { phase: 'waiting' }],
-    ['at work', told('in_progress'), { phase: 'running' }],
+    ['in the queue', pollAnswer('queued'), { phase: 'waiting' }],
+    ['at work', pollAnswer('in_progress'), { phase: 'running' }],
     [
       'failed',
-      told('failed', { errors: [{ code: 'https://errors.example/internal', message: 'worker 7 died' }] }),
+      pollAnswer('failed', { errors: [{ code: 'https://errors.example/internal', message: 'worker 7 died' }] }),
       { phase: 'failed', type: 'upstream_error', message: /^The model provider could not finish the run\.$/ },
     ],
-    ['failed without a word', told('failed'), { phase: 'failed', type: 'upstream_error' }],
-    ['failed: the prompt was unfit', told('failed', { errors: [{ code: 'safety', message: 'Unfit.' }] }), unfit],
-    ['failed: the output was unfit', told('failed', { finish_reason: 'PROHIBITED_CONTENT' }), unfit],
+    ['failed without a word', pollAnswer('failed'), { phase: 'failed', type: 'upstream_error' }],
+    ['failed: the prompt was unfit', pollAnswer('failed', { errors: [{ code: 'safety', message: 'Unfit.' }] }), unfit],
+    ['failed: the output was unfit', pollAnswer('failed', { finish_reason: 'PROHIBITED_CONTENT' }), unfit],
     [
       'a step failed: the input is wrong',
-      told('failed', { steps: [{ type: 'model_output', error: { code: 3, message: 'The image is too small.' } }] }),
+      pollAnswer('failed', {
+        steps: [{ type: 'model_output', error: { code: 3, message: 'The image is too small.' } }],
+      }),
       { phase: 'failed', type: 'invalid_request', message: /too small/ },
     ],
-    ['words that refuse in place of a video', told('completed', words('This violates our safety policy.')), unfit],
+    [
+      'words that refuse in place of a video',
+      pollAnswer('completed', words('This violates our safety policy.')),
+      unfit,
+    ],
     [
       'words in place of a video',
-      told('completed', words('Which wave do you mean?')),
+      pollAnswer('completed', words('Which wave do you mean?')),
       { phase: 'failed', type: 'invalid_request', message: /^The model answered without a video/ },
     ],
-    ['cut off', told('incomplete'), { phase: 'failed', type: 'upstream_error' }],
-    ['out of its budget', told('budget_exceeded'), { phase: 'failed', type: 'upstream_error' }],
-    ['wants a tool', told('requires_action'), { phase: 'failed', type: 'upstream_error' }],
-    ['wants to be asked again', told('requires_continuation'), { phase: 'failed', type: 'upstream_error' }],
-    ['cancelled by somebody else', told('cancelled'), { phase: 'failed', type: 'upstream_error' }],
+    ['cut off', pollAnswer('incomplete'), { phase: 'failed', type: 'upstream_error' }],
+    ['out of its budget', pollAnswer('budget_exceeded'), { phase: 'failed', type: 'upstream_error' }],
+    ['wants a tool', pollAnswer('requires_action'), { phase: 'failed', type: 'upstream_error' }],
+    ['wants to be asked again', pollAnswer('requires_continuation'), { phase: 'failed', type: 'upstream_error' }],
+    ['cancelled by somebody else', pollAnswer('cancelled'), { phase: 'failed', type: 'upstream_error' }],
     ['not known yet', { poll: [refusal(400, 'invalid_request', 'Invalid interaction name: a')] }, { phase: 'waiting' }],
     ['not found yet', { poll: [refusal(404, 'not_found', 'not found')] }, { phase: 'waiting' }],
     ['refused, though it may be at work', { poll: [refusal(400, 'invalid_request', 'API key expired.')] }, 'unknown'],
@@ -133,7 +141,7 @@ conformance({
   ],
   cancel: { method: 'POST', path: /^\/v1beta\/interactions\/v1_Chd0\/cancel$/ },
   pace: { per_minute: 300 },
-  foreign_output: (url) => told('completed', completed([{ type: 'video', uri: url }])),
+  foreign_output: (url) => pollAnswer('completed', completed([{ type: 'video', uri: url }])),
 });
 
 conformance({
@@ -189,7 +197,7 @@ describe('gemini-interactions', () => {
   });
   const bodyOf = async (run: Parameters<typeof runOf>[0], by = provider): Promise<JsonObject | undefined> => {
     await by.start(runOf(run), never);
-    return imitation.askedFor('submit').at(-1)?.json;
+    return imitation.requestsFor('submit').at(-1)?.json;
   };
 
   it('sends what the official client sends, whose reading of the imitation is the same', async () => {
@@ -202,7 +210,7 @@ describe('gemini-interactions', () => {
       response_format: { type: 'video', delivery: 'uri', aspect_ratio, resolution, duration: '5s' },
     });
     await provider.start(runOf(filming), never);
-    const [theirs, ours] = imitation.askedFor('submit');
+    const [theirs, ours] = imitation.requestsFor('submit');
     expect(ours).toMatchObject({ method: 'POST', path: theirs?.path, json: theirs?.json });
     expect(theirs?.headers).toMatchObject(key);
     expect((await client.interactions.get(id)).status).toBe('queued');
@@ -221,9 +229,9 @@ describe('gemini-interactions', () => {
     });
     expect(speech.output_audio?.mime_type).toBe('audio/wav');
     await provider.start(runOf(speaking), never);
-    const [, , theirs_spoken, ours_spoken] = imitation.askedFor('submit');
+    const [, , theirs_spoken, ours_spoken] = imitation.requestsFor('submit');
     expect(ours_spoken?.json).toEqual(theirs_spoken?.json);
-    expect(imitation.askedFor('other')).toEqual([]);
+    expect(imitation.requestsFor('other')).toEqual([]);
   });
 
   it('gives files before the words about them, and the task of a video', async () => {
@@ -267,11 +275,11 @@ describe('gemini-interactions', () => {
   it('makes music in one answer, or in the background where a route says so', async () => {
     const at_once = await provider.start(runOf(singing), never);
     expect(at_once.phase).toBe('done');
-    expect(imitation.asked.map(({ role }) => role)).toEqual(['submit']);
+    expect(imitation.requests.map(({ role }) => role)).toEqual(['submit']);
     const run = runOf({ ...singing, options: { background: true, delivery: 'inline', webhooks: true } });
     const events_url = 'https://medley.example/events/t';
     expect(await provider.start({ ...run, events_url }, never)).toMatchObject({ phase: 'waiting' });
-    expect(imitation.asked.at(-1)?.json).toEqual({
+    expect(imitation.requests.at(-1)?.json).toEqual({
       model: 'lyria-3.5',
       input: 'A slow waltz',
       background: true,
@@ -333,14 +341,14 @@ describe('gemini-interactions', () => {
       imitation.instead('poll', reply);
       expect(await provider.cancel?.(runOf(filming), ref, never)).toBe('billed');
     }
-    expect(imitation.askedFor('cancel')).toEqual([]);
+    expect(imitation.requestsFor('cancel')).toEqual([]);
   });
 
   it('speaks to Vertex AI, whose links lead into buckets: videos come inline', async () => {
     const vertex = open('/v1beta1/projects/p/locations/global');
     expect(await bodyOf(filming, vertex)).toMatchObject({ response_format: { delivery: 'inline' } });
     const path = '/v1beta1/projects/p/locations/global/interactions';
-    expect(imitation.askedFor('submit').map((asked) => asked.path)).toEqual([path]);
+    expect(imitation.requestsFor('submit').map((request) => request.path)).toEqual([path]);
     const state = await runToEnd(vertex, runOf(filming));
     expect(state).toMatchObject({ phase: 'done', files: [{ bytes: await sampleFile('video') }] });
     await vertex.close?.();

@@ -206,12 +206,12 @@ afterAll(async () => {
   await provider.close?.();
 });
 
-type Wanted = Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<RunRequest>;
+type RunOptions = Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<RunRequest>;
 
-const start = (run: Wanted) => provider.start(runOf(run), never);
-const lastJson = () => upstream.askedFor('submit').at(-1)?.json;
+const start = (run: RunOptions) => provider.start(runOf(run), never);
+const lastJson = () => upstream.requestsFor('submit').at(-1)?.json;
 
-async function make(run: Wanted): Promise<RunState & { phase: 'done' }> {
+async function make(run: RunOptions): Promise<RunState & { phase: 'done' }> {
   const state = await start(run);
   if (state.phase !== 'done') throw new Error(`the run is ${state.phase}`);
   return state;
@@ -272,7 +272,7 @@ describe('images of predictions', () => {
 
 describe('videos of the Gemini family', () => {
   const image = writeDataUrl({ content_type: 'image/png', bytes: Buffer.from('first') });
-  const begin = async (run: Wanted = filming): Promise<Json> => {
+  const begin = async (run: RunOptions = filming): Promise<Json> => {
     const state = await start(run);
     if (!('ref' in state)) throw new Error(`the run is ${state.phase}`);
     return state.ref;
@@ -367,7 +367,7 @@ describe('a media route of Gemini', () => {
 
   it('says how a model is called whose name does not', async () => {
     await make({ kind: 'image', model: 'models/painter', input: { prompt: 'x' }, options: { method: 'predict' } });
-    expect(upstream.askedFor('submit').at(-1)?.path).toBe('/v1beta/models/painter:predict');
+    expect(upstream.requestsFor('submit').at(-1)?.path).toBe('/v1beta/models/painter:predict');
   });
 
   it('makes no audio', async () => {

@@ -37,7 +37,7 @@ describe('a part of a body with $if', () => {
   const sent = async (input: JsonObject) => {
     await imitate({ json: { url: 'https://f.example/a' } });
     await provider().start(run({ submit: { path: '/x', body } }, input), never);
-    return imitation.asked[0]?.json;
+    return imitation.requests[0]?.json;
   };
 
   it('is there with its value, without the condition itself', async () => {
@@ -138,6 +138,6 @@ describe('a cancel that looks first', () => {
     const started = await provider().start(run(options), never);
     if (!('ref' in started)) throw new Error('it is over');
     expect(await provider().cancel?.(run(options), started.ref, never)).toBe(expected);
-    expect(imitation.asked).toHaveLength(calls);
+    expect(imitation.requests).toHaveLength(calls);
   });
 });

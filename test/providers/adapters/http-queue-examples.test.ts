@@ -188,7 +188,7 @@ describe('the examples of http-queue', () => {
     if (end.phase !== 'done' || !end.files[0]) throw new Error(`it is ${end.phase}`);
     expect(end.files).toEqual([{ url: `${imitation.url}/v1/files/out/1/s0%20final.wav?as=wav` }]);
     expect(await bytesOf(end.files[0])).toEqual(await sampleFile('audio'));
-    expect(imitation.askedFor('upload')).toHaveLength(1);
+    expect(imitation.requestsFor('upload')).toHaveLength(1);
     await imitation.stop();
   });
 });

@@ -7,7 +7,7 @@ import { http_queue } from '../../../src/providers/adapters/http-queue/adapter.t
 import { mediaForm, NotStarted, type InputFile, type RunRequest } from '../../../src/providers/provider.ts';
 import { prober } from '../../helpers/prober.ts';
 import { expectOutcome, runOf, runToEnd } from '../conformance.ts';
-import { startImitation, type Asked, type Imitation, type Reply } from '../imitations/imitation.ts';
+import { startImitation, type ReceivedRequest, type Imitation, type Reply } from '../imitations/imitation.ts';
 import { partsOf, textsOf } from '../imitations/multipart.ts';
 import { configOf, never, secret } from '../upstreams.ts';
 
@@ -17,10 +17,10 @@ let imitation: Imitation;
 afterEach(() => imitation.stop());
 
 /** Answers the requests in the order of `replies`. */
-async function imitate(...replies: ((url: string, asked: Asked) => Reply)[]): Promise<void> {
+async function imitate(...replies: ((url: string, request: ReceivedRequest) => Reply)[]): Promise<void> {
   imitation = await startImitation({
     roleOf: ({ method }) => (method === 'POST' ? 'submit' : 'poll'),
-    answer: (asked, { url }) => replies.shift()?.(url, asked) ?? 'cut',
+    answer: (request, { url }) => replies.shift()?.(url, request) ?? 'cut',
   });
 }
 
@@ -34,10 +34,10 @@ const start = (options: JsonObject, input: JsonObject, more: Partial<RunRequest>
   provider().start(run(options, input, more), never);
 
 /** The request that came first. */
-function onlyAsked(): Asked {
-  const [asked] = imitation.asked;
-  if (!asked) throw new Error('nothing was asked');
-  return asked;
+function onlyRequest(): ReceivedRequest {
+  const [request] = imitation.requests;
+  if (!request) throw new Error('nothing was asked');
+  return request;
 }
 
 const finished = (): Reply => ({ json: { files: ['https://files.example/a.png'] } });
@@ -62,11 +62,11 @@ describe('a form with files', () => {
       { ...input, image: dataUrl(first), sound: 'file_1' },
       { files: new Map([['file_1', streamed(second)]]) },
     );
-    const [asked] = imitation.asked;
-    expect(asked?.headers['content-length']).toBe(String(asked?.body.length));
-    expect(asked?.headers.authorization).toBe(`Bearer ${secret}`);
-    expect(textsOf(onlyAsked())).toEqual({ prompt: input.prompt, n: '2', tiled: 'false', style: '{"a":1}' });
-    expect(partsOf(onlyAsked()).filter(({ filename }) => filename !== undefined)).toEqual([
+    const [request] = imitation.requests;
+    expect(request?.headers['content-length']).toBe(String(request?.body.length));
+    expect(request?.headers.authorization).toBe(`Bearer ${secret}`);
+    expect(textsOf(onlyRequest())).toEqual({ prompt: input.prompt, n: '2', tiled: 'false', style: '{"a":1}' });
+    expect(partsOf(onlyRequest()).filter(({ filename }) => filename !== undefined)).toEqual([
       { name: 'image', filename: 'image.png', type: 'image/png', bytes: first },
       { name: 'sound', filename: 'audio.mp3', type: 'audio/mpeg', bytes: second },
     ]);
@@ -95,7 +95,7 @@ describe('a form with files', () => {
     await imitate(finished);
     const input = { tag: ['a', 'b'], image: [dataUrl(first), dataUrl(second)] };
     await start({ submit: { ...options.submit, lists } }, input);
-    const parts = partsOf(onlyAsked()).map(({ name, bytes }) => [name, bytes.toString()]);
+    const parts = partsOf(onlyRequest()).map(({ name, bytes }) => [name, bytes.toString()]);
     expect(parts).toEqual(expected.map(([name, value]) => [name, value.toString()]));
   });
 
@@ -103,7 +103,7 @@ describe('a form with files', () => {
     await imitate(finished);
     const value = 'x\r\n--medley-0\r\ncontent-disposition: form-data; name="admin"\r\n\r\n1\r\n--medley-0--';
     await start({ submit: { ...options.submit, body: { 'a"\r\nb': '$input.prompt' } } }, { prompt: value });
-    expect(partsOf(onlyAsked())).toMatchObject([{ name: 'a%22%0D%0Ab', bytes: Buffer.from(value) }]);
+    expect(partsOf(onlyRequest())).toMatchObject([{ name: 'a%22%0D%0Ab', bytes: Buffer.from(value) }]);
   });
 
   it('starts nothing when a file of it cannot be read, or has become another', async () => {
@@ -146,10 +146,10 @@ describe('other bodies', () => {
     };
     const input = { voice: 'Ada B', language: 'pl&x=1', style: 'calm', audio: 'file_1' };
     await start({ submit }, input, { files: new Map([['file_1', streamed(first)]]) });
-    const [asked] = imitation.asked;
-    expect(asked).toMatchObject({ path: '/v1/voices/Ada%20B/speech', query: { language: 'pl&x=1' }, body: first });
-    expect(asked?.query).not.toHaveProperty('seed');
-    expect(asked?.headers).toMatchObject({ 'content-type': 'audio/mpeg', 'content-length': '10', 'x-style': 'calm' });
+    const [request] = imitation.requests;
+    expect(request).toMatchObject({ path: '/v1/voices/Ada%20B/speech', query: { language: 'pl&x=1' }, body: first });
+    expect(request?.query).not.toHaveProperty('seed');
+    expect(request?.headers).toMatchObject({ 'content-type': 'audio/mpeg', 'content-length': '10', 'x-style': 'calm' });
   });
 
   it('refuse an input without the file, before anything is sent', async () => {
@@ -157,16 +157,16 @@ describe('other bodies', () => {
     const submit = { path: '/speech', body_as: 'file', body: '$input.audio' };
     for (const input of [{ audio: 'not a file' }, { audio: 7 }])
       await expectOutcome(start({ submit }, input), { refused: 'invalid_request', message: /no file/ });
-    expect(imitation.asked).toEqual([]);
+    expect(imitation.requests).toEqual([]);
   });
 
   it('are a form of texts', async () => {
     await imitate(finished);
     const body = { text: '$input.prompt', tag: '$input.tags', none: '$input.none', note: 'by $model & co' };
     await start({ submit: { path: '/x', body_as: 'form', body } }, { prompt: 'a&b=ł', tags: ['1', '2'] });
-    const [asked] = imitation.asked;
-    expect(asked?.headers['content-type']).toBe('application/x-www-form-urlencoded');
-    expect([...new URLSearchParams(asked?.body.toString())]).toEqual([
+    const [request] = imitation.requests;
+    expect(request?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect([...new URLSearchParams(request?.body.toString())]).toEqual([
       ['text', 'a&b=ł'],
       ['tag', '1'],
       ['tag', '2'],
@@ -183,7 +183,7 @@ describe('other bodies', () => {
       half: '$input.prompt $input.gone',
     };
     await start({ submit: { path: '/x', body } }, { prompt: '$model $$ $input.ratio', ratio: '16:9', 'odd name': [1] });
-    expect(imitation.asked[0]?.json).toEqual({
+    expect(imitation.requests[0]?.json).toEqual({
       text: '$model $$ $input.ratio --ar 16:9',
       plain: '$model $$ $input.ratio',
       odd: [1],
@@ -199,7 +199,7 @@ describe('a field of the input in an address', () => {
     async (voice) => {
       await imitate();
       await expectOutcome(start(options, { voice }), { refused: 'invalid_request', message: /^input\.voice/ });
-      expect(imitation.asked).toEqual([]);
+      expect(imitation.requests).toEqual([]);
     },
   );
 
@@ -214,7 +214,7 @@ describe('a field of the input in an address', () => {
   ])('stays one part of the path: %j', async (voice, part) => {
     await imitate(finished);
     await start(options, { voice });
-    expect(imitation.asked[0]?.path).toBe(`/v1/voices/${part}/x`);
+    expect(imitation.requests[0]?.path).toBe(`/v1/voices/${part}/x`);
   });
 
   it('that is missing starts nothing, also where only a later call needs it', async () => {
@@ -225,14 +225,14 @@ describe('a field of the input in an address', () => {
     await expectOutcome(start(later, {}), { not_started: 'refused' });
     await expectOutcome(start(later, { region: '..' }), { refused: 'invalid_request' });
     await expectOutcome(start(later, { region: 'x'.repeat(5_000) }), { refused: 'invalid_request' });
-    expect(imitation.asked).toEqual([]);
+    expect(imitation.requests).toEqual([]);
   });
 
   it.each(['a\r\nx-admin: 1', 'ł', '\0'])('is refused in a header that cannot hold it: %j', async (style) => {
     await imitate();
     const submit = { path: '/x', headers: { 'x-style': '$input.style' } };
     await expectOutcome(start({ submit }, { style }), { refused: 'invalid_request', message: /printable ASCII/ });
-    expect(imitation.asked).toEqual([]);
+    expect(imitation.requests).toEqual([]);
   });
 });
 
@@ -268,7 +268,7 @@ describe('a run', () => {
     if (!('ref' in second_state)) throw new Error('it is over');
     expect(await provider().poll(context, second_state.ref, never)).toMatchObject({ phase: 'done' });
     await provider().cancel?.({ ...context, is_given_up: true }, second_state.ref, never);
-    expect(imitation.asked.map(({ method, path, query }) => `${method} ${path} ${JSON.stringify(query)}`)).toEqual([
+    expect(imitation.requests.map(({ method, path, query }) => `${method} ${path} ${JSON.stringify(query)}`)).toEqual([
       'POST /v1/runs {}',
       'GET /v1/runs/eu/r%2F1/t%3F1 {}',
       'GET /v1/runs/eu/r%2F1/t%3F1 {}',
@@ -447,30 +447,32 @@ describe('files that are handed over before the submit', () => {
     upload: { path: '/upload', value: '$.upload_url' },
     submit: { path: '/transcript', body: { audio_url: '$input.audio', more: '$input.more' } },
   };
-  const given = (name: string): Reply => ({ json: { upload_url: `https://cdn.example/${name}` } });
+  const uploadAddress = (name: string): Reply => ({ json: { upload_url: `https://cdn.example/${name}` } });
 
   it('are sent once each, and what the provider gives for them is in the submit', async () => {
     await imitate(
-      () => given('1'),
-      () => given('2'),
+      () => uploadAddress('1'),
+      () => uploadAddress('2'),
       finished,
     );
     const input = { audio: 'file_1', more: [dataUrl(second), 'file_1', 'https://c.example/x', 3] };
     await start(options, input, { files: new Map([['file_1', streamed(first)]]) });
-    expect(imitation.asked.map(({ path, headers, body }) => [path, headers['content-type'], body.toString()])).toEqual([
+    expect(
+      imitation.requests.map(({ path, headers, body }) => [path, headers['content-type'], body.toString()]),
+    ).toEqual([
       ['/v1/upload', 'audio/mpeg', 'first file'],
       ['/v1/upload', 'image/png', 'second file'],
       ['/v1/transcript', 'application/json', expect.any(String)],
     ]);
     const [one, two] = ['https://cdn.example/1', 'https://cdn.example/2'];
-    expect(imitation.asked[2]?.json).toEqual({ audio_url: one, more: [two, one, 'https://c.example/x', 3] });
+    expect(imitation.requests[2]?.json).toEqual({ audio_url: one, more: [two, one, 'https://c.example/x', 3] });
   });
 
   it('may be fields of a form', async () => {
-    await imitate(() => given('1'), finished);
+    await imitate(() => uploadAddress('1'), finished);
     const body = { file: '$file', purpose: '$model' };
     await start({ ...options, upload: { ...options.upload, body } }, { audio: dataUrl(first) });
-    expect(partsOf(onlyAsked())).toMatchObject([
+    expect(partsOf(onlyRequest())).toMatchObject([
       { name: 'file', filename: 'image.png', bytes: first },
       { name: 'purpose', bytes: Buffer.from('acme/painter') },
     ]);
@@ -490,6 +492,6 @@ describe('files that are handed over before the submit', () => {
   ])('start nothing when one of them %s', async (_, reply, expected) => {
     await imitate(() => reply);
     await expectOutcome(start(options, { audio: dataUrl(first) }), expected);
-    expect(imitation.asked).toHaveLength(1);
+    expect(imitation.requests).toHaveLength(1);
   });
 });

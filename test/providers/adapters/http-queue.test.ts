@@ -29,16 +29,16 @@ function runByExample(index: number, input: JsonObject): RunRequest {
   return runOf({ kind: model.kind, model: upstream_model, input: mapped, options, output });
 }
 
-const film = runByExample(0, { prompt: 'A quiet bay', duration: 5 });
-const told = (data: JsonObject, code = 200): Reply => ({ json: { code, message: 'success', data } });
-const state = (status: string, more: JsonObject = {}) => ({ poll: [told({ id: 'r0', status, ...more })] });
+const video_run = runByExample(0, { prompt: 'A quiet bay', duration: 5 });
+const envelope = (data: JsonObject, code = 200): Reply => ({ json: { code, message: 'success', data } });
+const state = (status: string, more: JsonObject = {}) => ({ poll: [envelope({ id: 'r0', status, ...more })] });
 
 conformance({
   name: 'http-queue',
   adapter: http_queue,
   imitate: startPredictions,
   base_path: '/api/v3',
-  run: film,
+  run: video_run,
   submit: {
     method: 'POST',
     path: '/api/v3/acme/film-2',
@@ -77,21 +77,21 @@ conformance({
       state('failed', { error: 'Sensitive content found' }),
       { phase: 'failed', type: 'content_policy_violation', message: /^Sensitive content found$/ },
     ],
-    ['no state at all', { poll: [told({ id: 'r0' })] }, 'unknown'],
+    ['no state at all', { poll: [envelope({ id: 'r0' })] }, 'unknown'],
     ['unknown for a moment', { poll: [{ status: 404, json: {} }] }, { phase: 'waiting' }],
-    ['the question is refused, by a 200', { poll: [told({}, 500)] }, 'unknown'],
+    ['the question is refused, by a 200', { poll: [envelope({}, 500)] }, 'unknown'],
   ],
-  unknown_word: told({ id: 'r0', status: 'thawing' }),
+  unknown_word: envelope({ id: 'r0', status: 'thawing' }),
   cancel: { method: 'DELETE', path: /^\/api\/v3\/predictions\/r0$/ },
   cancels: [
-    ['while it waits', told({}), 'stopped'],
-    ['refused', told({}, 409), 'billed'],
+    ['while it waits', envelope({}), 'stopped'],
+    ['refused', envelope({}, 409), 'billed'],
     ['too late', { status: 409, json: {} }, 'billed'],
   ],
-  foreign_output: (url) => ({ poll: [told({ id: 'r0', status: 'completed', outputs: [url] })] }),
+  foreign_output: (url) => ({ poll: [envelope({ id: 'r0', status: 'completed', outputs: [url] })] }),
 });
 
-const picture = runByExample(1, { prompt: 'A quiet bay' });
+const image_run = runByExample(1, { prompt: 'A quiet bay' });
 const job = (code: number, msg: string, data: JsonObject | null = null) => ({ json: { code, msg, data } });
 const fail = (failCode: string, failMsg: string) => ({
   poll: [job(200, 'success', { state: 'fail', failCode, failMsg })],
@@ -102,7 +102,7 @@ conformance({
   adapter: http_queue,
   imitate: startJobs,
   base_path: '/api/v1',
-  run: { ...picture, events_url: 'https://gateway.example/events/x' },
+  run: { ...image_run, events_url: 'https://gateway.example/events/x' },
   submit: {
     method: 'POST',
     path: '/api/v1/jobs/createTask',
@@ -191,14 +191,14 @@ describe('http-queue', () => {
       units: { output_token: '12' },
       upstream_cost: { amount: '0.3', currency: 'EUR' },
     });
-    expect(imitation.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    expect(imitation.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'POST /v1/runs',
       'GET /v1/runs/17',
       'GET /v1/runs/17/files',
     ]);
-    expect(imitation.asked[0]?.json).toEqual({ text: 'A bay', price: '$5', model: 'm:acme/painter' });
-    expect(imitation.asked.map(({ headers }) => [headers['x-key'], headers.authorization])).toEqual(
-      imitation.asked.map(() => [secret, undefined]),
+    expect(imitation.requests[0]?.json).toEqual({ text: 'A bay', price: '$5', model: 'm:acme/painter' });
+    expect(imitation.requests.map(({ headers }) => [headers['x-key'], headers.authorization])).toEqual(
+      imitation.requests.map(() => [secret, undefined]),
     );
   });
 
@@ -208,7 +208,7 @@ describe('http-queue', () => {
       () => ({ json: { state: 'done' } }),
     );
     await runToEnd(provider(url), run({ submit: { path: '/$model', id: '$.id' }, status }, { files: '$.files' }));
-    expect(imitation.asked.map(({ path }) => path)).toEqual([
+    expect(imitation.requests.map(({ path }) => path)).toEqual([
       '/v1/acme/painter',
       '/v1/runs/..%2F..%2Fadmin%3Fx%3D1%23y',
     ]);
@@ -262,15 +262,15 @@ describe('http-queue', () => {
     const second = await provider(url).poll(request, first.ref, never);
     if (!('ref' in second)) throw new Error('it is over');
     expect(await provider(url).cancel?.(request, second.ref, never)).toBe('billed');
-    expect(imitation.asked.map(({ method }) => method)).not.toContain('PUT');
+    expect(imitation.requests.map(({ method }) => method)).not.toContain('PUT');
     expect(await provider(url).cancel?.({ ...request, is_given_up: true }, second.ref, never)).toBe('billed');
-    expect(imitation.asked.map(({ method }) => method)).toContain('PUT');
+    expect(imitation.requests.map(({ method }) => method)).toContain('PUT');
   });
 
   it('starts nothing with invalid options', async () => {
     const { url } = await imitate();
     await expectOutcome(provider(url).start(run({}), never), { not_started: 'refused' });
-    expect(imitation.asked).toEqual([]);
+    expect(imitation.requests).toEqual([]);
   });
 });
 
@@ -282,7 +282,7 @@ describe('the options of http-queue', () => {
     },
   );
 
-  const said = (options: string, output = '{ files: $.x }') => {
+  const problemsWith = (options: string, output = '{ files: $.x }') => {
     const text = `version: 1
 providers: { q: { adapter: http-queue, base_url: "https://q.example" } }
 models:
@@ -384,7 +384,7 @@ models:
       ],
     ],
   ])('are checked: %s', (options, problems) => {
-    expect(said(options).toSorted()).toEqual(problems.toSorted());
+    expect(problemsWith(options).toSorted()).toEqual(problems.toSorted());
   });
 
   it.each<[string, string[]]>([
@@ -399,6 +399,6 @@ models:
     ],
     ['{ file: $.a, files: $.a }', ['warning output.file: is unknown and has no effect. Did you mean "files"?']],
   ])('are checked in output: %s', (output, problems) => {
-    expect(said(`{ ${submit}, ${status} }`, output).toSorted()).toEqual(problems);
+    expect(problemsWith(`{ ${submit}, ${status} }`, output).toSorted()).toEqual(problems);
   });
 });

@@ -22,8 +22,8 @@ const newTask = (status: string, more: object = {}): { poll: Reply[] } => ({
   poll: [{ json: { code: 0, message: 'SUCCEED', data: [{ id: '1', status, ...more }] } }],
 });
 
-const film = { kind: 'video', model: 'kling-v2-6', input: { prompt: 'A bay', mode: 'pro', duration: 5 } } as const;
-const new_film = {
+const video_run = { kind: 'video', model: 'kling-v2-6', input: { prompt: 'A bay', mode: 'pro', duration: 5 } } as const;
+const new_video_run = {
   kind: 'video',
   model: 'kling-3.0-turbo',
   input: { prompt: 'A bay', settings: { resolution: '720p', duration: 5 } },
@@ -33,7 +33,7 @@ conformance({
   name: 'kling',
   adapter: kling,
   imitate: startKling,
-  run: film,
+  run: video_run,
   submit: {
     method: 'POST',
     path: '/v1/videos/text2video',
@@ -97,7 +97,7 @@ conformance({
   name: 'kling (models in the path)',
   adapter: kling,
   imitate: startKling,
-  run: new_film,
+  run: new_video_run,
   submit: {
     method: 'POST',
     path: '/text-to-video/kling-3.0-turbo',
@@ -150,7 +150,7 @@ describe('kling', () => {
     });
   const submitted = async (run: Parameters<typeof runOf>[0]): Promise<[string, JsonObject]> => {
     await provider.start(runOf(run), never);
-    const { path = '', json = {} } = imitation.askedFor('submit').at(-1) ?? {};
+    const { path = '', json = {} } = imitation.requestsFor('submit').at(-1) ?? {};
     const body = Object.fromEntries(Object.entries(json).filter(([name]) => name !== 'external_task_id'));
     return [path, body];
   };
@@ -158,12 +158,12 @@ describe('kling', () => {
 
   it('signs a token for each call with a key of two parts', async () => {
     const pair = open({ api_key: 'AccessKey01:SecretKey01' });
-    const run = runOf({ ...film, now_ms: 1_785_000_000_999 });
+    const run = runOf({ ...video_run, now_ms: 1_785_000_000_999 });
     const state = await pair.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
     await pair.poll({ ...run, now_ms: 1_785_000_060_000 }, state.ref, never);
-    const claims = imitation.asked.map((asked) => {
-      const [head = '', payload = '', signature] = (asked.headers.authorization ?? '')
+    const claims = imitation.requests.map((request) => {
+      const [head = '', payload = '', signature] = (request.headers.authorization ?? '')
         .replace('Bearer ', '')
         .split('.');
       expect(signature).toBe(createHmac('sha256', 'SecretKey01').update(`${head}.${payload}`).digest('base64url'));
@@ -179,37 +179,37 @@ describe('kling', () => {
 
   it("selects the path by the input, and sends the caller's files as links or bare base64", async () => {
     const frames = { prompt: 'A bay', image: png, image_tail: 'https://example.com/a.png' };
-    expect(await submitted({ ...film, input: { ...frames, aspect_ratio: '16:9' } })).toEqual([
+    expect(await submitted({ ...video_run, input: { ...frames, aspect_ratio: '16:9' } })).toEqual([
       '/v1/videos/image2video',
       { ...frames, image: 'iVBORw0KGgo=', model_name: 'kling-v2-6' },
     ]);
     const several = { prompt: 'A bay', image_list: [{ image: png }, {}] };
-    expect(await submitted({ ...film, input: several })).toEqual([
+    expect(await submitted({ ...video_run, input: several })).toEqual([
       '/v1/videos/multi-image2video',
       { prompt: 'A bay', image_list: [{ image: 'iVBORw0KGgo=' }], model_name: 'kling-v2-6' },
     ]);
-    const omni = { ...film, input: { aspect_ratio: '16:9' }, options: { endpoint: 'omni-video' } };
+    const omni = { ...video_run, input: { aspect_ratio: '16:9' }, options: { endpoint: 'omni-video' } };
     expect(await submitted(omni)).toEqual([
       '/v1/videos/omni-video',
       { aspect_ratio: '16:9', model_name: 'kling-v2-6' },
     ]);
-    const moved = { ...film, input: { video_url: 'https://example.com/a.mp4', character_orientation: 'image' } };
+    const moved = { ...video_run, input: { video_url: 'https://example.com/a.mp4', character_orientation: 'image' } };
     expect((await submitted(moved))[0]).toBe('/v1/videos/motion-control');
   });
 
   it('makes images', async () => {
-    const picture = runOf({
+    const image_run = runOf({
       kind: 'image',
       model: 'kling-v3',
       input: { prompt: 'A bay', n: 1 },
       options: { credit_price: '0.0035' },
     });
-    expect(await runToEnd(provider, picture)).toEqual({
+    expect(await runToEnd(provider, image_run)).toEqual({
       phase: 'done',
       files: [{ url: `${imitation.url}/kcdn/image` }],
       upstream_cost: { amount: '0.00525', currency: 'USD' },
     });
-    expect(imitation.asked[0]).toMatchObject({
+    expect(imitation.requests[0]).toMatchObject({
       path: '/v1/images/generations',
       json: { model_name: 'kling-v3', n: 1 },
     });
@@ -223,7 +223,7 @@ describe('kling', () => {
       options: { watermark_info: { enabled: false } },
     };
     const options = { watermark_info: { enabled: false }, external_task_id: 'task_1-kling-3.0' };
-    expect(await submitted({ ...new_film, model: 'kling-3.0', input })).toEqual([
+    expect(await submitted({ ...new_video_run, model: 'kling-3.0', input })).toEqual([
       '/image-to-video/kling-3.0',
       {
         contents: [
@@ -235,36 +235,36 @@ describe('kling', () => {
       },
     ]);
     const alone = { contents: [{ type: 'prompt', text: 'A bay' }, { type: 'first_frame' }] };
-    expect(await submitted({ ...new_film, model: 'kling-3.0', input: alone })).toEqual([
+    expect(await submitted({ ...new_video_run, model: 'kling-3.0', input: alone })).toEqual([
       '/text-to-video/kling-3.0',
       { prompt: 'A bay', options: { external_task_id: 'task_1-kling-3.0' } },
     ]);
     const omni = { contents: [{ type: 'base_video', url: 'https://example.com/a.mp4' }] };
-    expect((await submitted({ ...new_film, model: 'kling-3.0-omni', input: omni }))[0]).toBe(
+    expect((await submitted({ ...new_video_run, model: 'kling-3.0-omni', input: omni }))[0]).toBe(
       '/omni-video/kling-3.0-omni',
     );
   });
 
   it('sends the callback address', async () => {
     const callback_url = 'https://medley.example/events/t';
-    expect((await submitted({ ...film, events_url: callback_url }))[1]).toMatchObject({ callback_url });
-    expect((await submitted({ ...new_film, events_url: callback_url }))[1]).toMatchObject({
+    expect((await submitted({ ...video_run, events_url: callback_url }))[1]).toMatchObject({ callback_url });
+    expect((await submitted({ ...new_video_run, events_url: callback_url }))[1]).toMatchObject({
       options: { callback_url },
     });
   });
 
   it('reports costs as money, or as units that the route prices', async () => {
-    const priced = runOf({ ...new_film, options: { credit_price: '0.14' } });
+    const priced = runOf({ ...new_video_run, options: { credit_price: '0.14' } });
     expect(await runToEnd(provider, priced)).toMatchObject({ upstream_cost: { amount: '0.56', currency: 'USD' } });
-    expect(await runToEnd(provider, runOf(new_film))).not.toHaveProperty('upstream_cost');
-    const state = await provider.start(runOf(new_film), never);
+    expect(await runToEnd(provider, runOf(new_video_run))).not.toHaveProperty('upstream_cost');
+    const state = await provider.start(runOf(new_video_run), never);
     if (!('ref' in state)) throw new Error('the run is over');
     const billing = [{ charge_type: 'cash', amount: '0.392', currency: 'CNY' }];
     imitation.instead(
       'poll',
       ...newTask('succeeded', { outputs: [{ type: 'video', url: 'https://x.example/a' }], billing }).poll,
     );
-    const done = await provider.poll(runOf(new_film), state.ref, never);
+    const done = await provider.poll(runOf(new_video_run), state.ref, never);
     expect(done).toMatchObject({ upstream_cost: { amount: '0.392', currency: 'CNY' } });
   });
 
@@ -273,23 +273,25 @@ describe('kling', () => {
     ['a page', { text: '<h1>Bad gateway</h1>' }],
     ['504', { status: 504, json: { code: 5002, message: 'Time-out' } }],
   ];
-  describe.each([film, new_film])('kling with a lost submit of $model', (wanted) => {
-    const run: RunRequest = runOf(wanted);
-    const external_id = `task_1-${wanted.model}`;
-    const found: Reply =
-      wanted === film
+  describe.each([video_run, new_video_run])('kling with a lost submit of $model', (submitted_run) => {
+    const run: RunRequest = runOf(submitted_run);
+    const external_id = `task_1-${submitted_run.model}`;
+    const answer: Reply =
+      submitted_run === video_run
         ? { json: { code: 0, data: { task_id: '77', task_status: 'processing' } } }
         : { json: { code: 0, data: [{ id: '77', status: 'processing', external_id }] } };
-    const none: Reply = wanted === film ? refused(404, 1203, 'Task not found') : { json: { code: 0, data: [] } };
+    const none: Reply =
+      submitted_run === video_run ? refused(404, 1203, 'Task not found') : { json: { code: 0, data: [] } };
 
     it.each(lost)('finds the run by our own name for it and continues it: %s', async (_, reply) => {
       imitation.instead('submit', reply);
-      imitation.instead('poll', none, found);
+      imitation.instead('poll', none, answer);
       const state = await provider.start(run, never);
       expect(state).toMatchObject({ phase: 'waiting', ref: { id: '77' } });
-      expect(imitation.askedFor('submit')).toHaveLength(1);
-      const searches = imitation.askedFor('poll').map(({ path, query }) => (path === '/tasks' ? query : path));
-      const place = wanted === film ? `/v1/videos/text2video/${external_id}` : { external_task_ids: external_id };
+      expect(imitation.requestsFor('submit')).toHaveLength(1);
+      const searches = imitation.requestsFor('poll').map(({ path, query }) => (path === '/tasks' ? query : path));
+      const place =
+        submitted_run === video_run ? `/v1/videos/text2video/${external_id}` : { external_task_ids: external_id };
       expect(searches).toEqual([place, place]);
     });
 
@@ -299,16 +301,16 @@ describe('kling', () => {
         imitation.instead('poll', reply, reply, reply);
         await expectOutcome(provider.start(run, never), 'unknown');
       }
-      expect(imitation.askedFor('submit')).toHaveLength(3);
-      expect(imitation.askedFor('poll')).toHaveLength(9);
+      expect(imitation.requestsFor('submit')).toHaveLength(3);
+      expect(imitation.requestsFor('poll')).toHaveLength(9);
     });
   });
 
   it('kling searches for no run after a refusal', async () => {
     imitation.instead('submit', refused(400, 1201, 'prompt is required'), refused(429, 1303, 'parallel task'));
-    await expectOutcome(provider.start(runOf(film), never), { refused: 'invalid_request' });
-    await expectOutcome(provider.start(runOf(film), never), { not_started: 'rate_limited' });
-    expect(imitation.askedFor('poll')).toEqual([]);
+    await expectOutcome(provider.start(runOf(video_run), never), { refused: 'invalid_request' });
+    await expectOutcome(provider.start(runOf(video_run), never), { not_started: 'rate_limited' });
+    expect(imitation.requestsFor('poll')).toEqual([]);
   });
 
   it('kling reports unknown options', () => {

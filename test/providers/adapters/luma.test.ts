@@ -9,11 +9,11 @@ import { configOf, never, secret } from '../upstreams.ts';
 import { prober } from '../../helpers/prober.ts';
 
 const headers = { authorization: `Bearer ${secret}` };
-const told = (state: string, more: object = {}): { poll: Reply[] } => ({
+const pollAnswer = (state: string, more: object = {}): { poll: Reply[] } => ({
   poll: [{ json: { id: 'a', state, ...more } }],
 });
 const failed = (failure_code: string | undefined, failure_reason: string) =>
-  told('failed', { failure_code, failure_reason });
+  pollAnswer('failed', { failure_code, failure_reason });
 
 conformance({
   name: 'luma',
@@ -57,7 +57,7 @@ conformance({
     ],
   ],
   polls: [
-    ['in the queue', told('queued'), { phase: 'waiting' }],
+    ['in the queue', pollAnswer('queued'), { phase: 'waiting' }],
     [
       'flagged',
       failed('content_moderated', 'The prompt violates our content guidelines.'),
@@ -79,7 +79,7 @@ conformance({
     ['no state', { poll: [{ json: { id: 'a' } }] }, 'unknown'],
   ],
   unknown_word: { json: { id: 'a', state: 'rendering' } },
-  foreign_output: (url) => told('completed', { output: [{ type: 'video', url }] }),
+  foreign_output: (url) => pollAnswer('completed', { output: [{ type: 'video', url }] }),
 });
 
 conformance({
@@ -111,7 +111,7 @@ conformance({
     ],
   ],
   polls: [
-    ['at work', told('dreaming'), { phase: 'running' }],
+    ['at work', pollAnswer('dreaming'), { phase: 'running' }],
     [
       'flagged, which only the words tell',
       failed(undefined, '400: Generation blocked by content moderation'),
@@ -120,7 +120,7 @@ conformance({
     ['failed', failed(undefined, '500: unknown'), { phase: 'failed', type: 'upstream_error' }],
   ],
   unknown_word: { json: { id: 'a', state: 'upscaling' } },
-  foreign_output: (url) => told('completed', { assets: { video: url } }),
+  foreign_output: (url) => pollAnswer('completed', { assets: { video: url } }),
 });
 
 describe('luma', () => {
@@ -135,7 +135,7 @@ describe('luma', () => {
     const provider = opened(path);
     await provider.start(runOf(run), never);
     await provider.close?.();
-    return imitation.askedFor('submit').at(-1)?.json;
+    return imitation.requestsFor('submit').at(-1)?.json;
   };
   const png = 'data:image/png;base64,iVBORw0KGgo=';
 
@@ -159,10 +159,10 @@ describe('luma', () => {
   });
 
   it('edits images when there is a source, and their type may be specified', async () => {
-    const picture = { kind: 'image', model: 'uni-1' } as const;
-    expect(await bodyOf('/v1', { ...picture, input: { prompt: 'A bay' } })).toMatchObject({ type: 'image' });
+    const image_model = { kind: 'image', model: 'uni-1' } as const;
+    expect(await bodyOf('/v1', { ...image_model, input: { prompt: 'A bay' } })).toMatchObject({ type: 'image' });
     const source = { url: 'https://example.com/a.png' };
-    expect(await bodyOf('/v1', { ...picture, input: { prompt: 'Bluer', source } })).toMatchObject({
+    expect(await bodyOf('/v1', { ...image_model, input: { prompt: 'Bluer', source } })).toMatchObject({
       type: 'image_edit',
       source,
     });

@@ -20,12 +20,12 @@ const second = (status: string, more: object = {}): { poll: Reply[] } => ({
   poll: [{ json: { task: { id: '1', status, ...more } } }],
 });
 
-const film = {
+const video_run = {
   kind: 'video',
   model: 'MiniMax-Hailuo-2.3',
   input: { prompt: 'A bay', duration: 6, resolution: '768P' },
 } as const;
-const second_film = {
+const second_video_run = {
   kind: 'video',
   model: 'MiniMax-H3',
   input: { prompt: 'A bay', duration: 5, ratio: '16:9', resolution: '2K' },
@@ -40,7 +40,7 @@ conformance({
   name: 'minimax',
   adapter: minimax,
   imitate: startMinimax,
-  run: film,
+  run: video_run,
   submit: {
     method: 'POST',
     path: '/v1/video_generation',
@@ -109,7 +109,7 @@ conformance({
   name: 'minimax (second API)',
   adapter: minimax,
   imitate: startMinimax,
-  run: second_film,
+  run: second_video_run,
   submit: {
     method: 'POST',
     path: '/v2/video_generation',
@@ -213,20 +213,20 @@ describe('minimax', () => {
     imitation.instead('submit', { json: { data: { audio: url }, ...base(0, 'success') } });
     const run = runOf({ ...speech, input: { ...speech.input, output_format: 'url' } });
     expect(await provider.start(run, never)).toEqual({ phase: 'done', files: [{ url }] });
-    expect(imitation.asked[1]?.json).toMatchObject({ output_format: 'url', stream: false });
+    expect(imitation.requests[1]?.json).toMatchObject({ output_format: 'url', stream: false });
   });
 
   it('gets frames as fields of the first API and as contents of the second, and no absent ones', async () => {
     const frames = { prompt: 'A bay', first_frame_image: png };
-    await provider.start(runOf({ ...film, input: frames }), never);
-    await provider.start(runOf({ ...second_film, input: frames }), never);
+    await provider.start(runOf({ ...video_run, input: frames }), never);
+    await provider.start(runOf({ ...second_video_run, input: frames }), never);
     const content = [
       { type: 'text', text: 'A bay' },
       { type: 'video_url', video_url: {}, role: 'reference_video' },
     ];
-    await provider.start(runOf({ ...second_film, input: { content, duration: 5 } }), never);
-    await provider.start(runOf({ ...film, options: { api: 'v2' } }), never);
-    expect(imitation.asked.map(({ path, json }) => [path, json])).toEqual([
+    await provider.start(runOf({ ...second_video_run, input: { content, duration: 5 } }), never);
+    await provider.start(runOf({ ...video_run, options: { api: 'v2' } }), never);
+    expect(imitation.requests.map(({ path, json }) => [path, json])).toEqual([
       ['/v1/video_generation', { ...frames, model: 'MiniMax-Hailuo-2.3' }],
       [
         '/v2/video_generation',
@@ -244,23 +244,23 @@ describe('minimax', () => {
   });
 
   it('deletes no run in progress, and a run that was in progress has started whatever it reports', async () => {
-    const run = runOf(second_film);
+    const run = runOf(second_video_run);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', ...second('running').poll, ...second('running').poll, ...second('expired').poll);
     expect(await provider.cancel?.(run, state.ref, never)).toBe('billed');
-    expect(imitation.askedFor('cancel')).toEqual([]);
+    expect(imitation.requestsFor('cancel')).toEqual([]);
     const running = await provider.poll(run, state.ref, never);
     if (!('ref' in running)) throw new Error('the run is over');
     await expectOutcome(provider.poll(run, running.ref, never), { phase: 'failed', type: 'upstream_error' });
   });
 
   it('makes videos of both APIs', async () => {
-    for (const run of [runOf(film), runOf(second_film)]) {
+    for (const run of [runOf(video_run), runOf(second_video_run)]) {
       const files = [{ url: `${imitation.url}/inference_output/output.mp4` }];
       expect(await runToEnd(provider, run)).toEqual({ phase: 'done', files });
     }
-    expect(imitation.askedFor('result').map(({ query }) => query)).toEqual([{ file_id: '205258526306433' }]);
+    expect(imitation.requestsFor('result').map(({ query }) => query)).toEqual([{ file_id: '205258526306433' }]);
   });
 
   it('reports unknown options', () => {

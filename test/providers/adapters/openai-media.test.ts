@@ -118,13 +118,13 @@ afterAll(async () => {
 async function make(run: Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<RunRequest>) {
   const state = await provider.start(runOf(run), never);
   if (state.phase !== 'done') throw new Error(`the run is ${state.phase}`);
-  return { ...state, asked: lastAsked() };
+  return { ...state, request: lastRequest() };
 }
 
-const lastAsked = () => {
-  const asked = upstream.askedFor('submit').at(-1);
-  if (!asked) throw new Error('nothing was asked for');
-  return asked;
+const lastRequest = () => {
+  const request = upstream.requestsFor('submit').at(-1);
+  if (!request) throw new Error('nothing was asked for');
+  return request;
 };
 
 describe('images of openai', () => {
@@ -147,7 +147,7 @@ describe('images of openai', () => {
   it('of DALL·E are in the response, or links when the route says so', async () => {
     const dalle = { ...painting, model: 'dall-e-3' };
     const inline = await make(dalle);
-    expect(inline.asked.json['response_format']).toBe('b64_json');
+    expect(inline.request.json['response_format']).toBe('b64_json');
     expect(inline.files).toEqual([{ bytes: await sampleFile('image') }]);
     const linked = await make({ ...dalle, options: { response_format: 'url' } });
     expect(linked.files).toEqual([{ url: `${upstream.url}/made/1.png` }]);
@@ -163,8 +163,8 @@ describe('images of openai', () => {
       user: null,
       style: 'x',
     };
-    const { asked } = await make({ ...painting, input });
-    expect(asked.json).toEqual({ model: 'gpt-image-1', ...painting.input, style: 'x' });
+    const { request } = await make({ ...painting, input });
+    expect(request.json).toEqual({ model: 'gpt-image-1', ...painting.input, style: 'x' });
   });
 
   it('that another server returns as data URLs become files', async () => {
@@ -179,10 +179,10 @@ describe('edits of openai', () => {
     const bytes = await sampleFile('image');
     const image = writeDataUrl({ content_type: 'image/png', bytes });
     const input = { prompt: 'Snow', image, mask: image, n: 2, input_fidelity: 'high' };
-    const { asked, files, units } = await make({ ...painting, input });
-    expect(asked.path).toBe('/v1/images/edits');
-    expect(textsOf(asked)).toEqual({ model: 'gpt-image-1', prompt: 'Snow', n: '2', input_fidelity: 'high' });
-    const sent = partsOf(asked).filter(({ filename }) => filename !== undefined);
+    const { request, files, units } = await make({ ...painting, input });
+    expect(request.path).toBe('/v1/images/edits');
+    expect(textsOf(request)).toEqual({ model: 'gpt-image-1', prompt: 'Snow', n: '2', input_fidelity: 'high' });
+    const sent = partsOf(request).filter(({ filename }) => filename !== undefined);
     expect(sent).toEqual([
       { name: 'image', filename: 'image.png', type: 'image/png', bytes },
       { name: 'mask', filename: 'image.png', type: 'image/png', bytes },
@@ -192,8 +192,8 @@ describe('edits of openai', () => {
 
   it('send several images under one name', async () => {
     const image = writeDataUrl({ content_type: 'image/webp', bytes: Buffer.from('x') });
-    const { asked } = await make({ ...painting, input: { prompt: 'Both', image: [image, image] } });
-    const names = partsOf(asked).map(({ name, filename }) => [name, filename]);
+    const { request } = await make({ ...painting, input: { prompt: 'Both', image: [image, image] } });
+    const names = partsOf(request).map(({ name, filename }) => [name, filename]);
     expect(names.filter(([, filename]) => filename !== undefined)).toEqual([
       ['image[]', 'image.webp'],
       ['image[]', 'image.webp'],
@@ -201,10 +201,10 @@ describe('edits of openai', () => {
   });
 
   it("of something that is not a file are the caller's mistake and are not sent", async () => {
-    const before = upstream.asked.length;
+    const before = upstream.requests.length;
     const run = runOf({ ...painting, input: { prompt: 'x', image: 'https://example.com/a.png' } });
     await expectOutcome(provider.start(run, never), { refused: 'invalid_request', message: /image holds no file/ });
-    expect(upstream.asked).toHaveLength(before);
+    expect(upstream.requests).toHaveLength(before);
   });
 });
 
@@ -221,7 +221,7 @@ describe('speech of openai', () => {
 
   it('without a container gets one', async () => {
     const state = await make({ ...speaking, input: { ...speaking.input, response_format: 'pcm' } });
-    expect(state.asked.json['response_format']).toBe('pcm');
+    expect(state.request.json['response_format']).toBe('pcm');
     expect(await probed(state)).toMatchObject({ ok: true, probe: { content_type: 'audio/wav', duration: 1 } });
   });
 
@@ -232,7 +232,7 @@ describe('speech of openai', () => {
       cost_currency: 'EUR',
     };
     const state = await make({ ...speaking, input: { ...speaking.input, response_format: 'wav' }, options });
-    expect(state.asked.json['stream_format']).toBe('sse');
+    expect(state.request.json['stream_format']).toBe('sse');
     expect(state.units).toEqual({ character: '5', input_token: '14', output_token: '101' });
     expect(state.upstream_cost).toEqual({ amount: '0.0012204', currency: 'EUR' });
     expect(await probed(state)).toMatchObject({ ok: true, probe: { content_type: 'audio/wav', duration: 1 } });
@@ -251,10 +251,10 @@ describe('transcripts of openai', () => {
     make({ kind: 'audio', model, input: { file, language: 'en', ...(response_format && { response_format }) } });
 
   it('are requested by a form and are text unless another format is requested', async () => {
-    const { asked, files, units } = await listen();
-    expect(asked).toMatchObject({ path: '/v1/audio/transcriptions', headers: { authorization } });
-    expect(textsOf(asked)).toEqual({ model: 'gpt-4o-transcribe', language: 'en', response_format: 'json' });
-    const sent = partsOf(asked).find(({ name }) => name === 'file');
+    const { request, files, units } = await listen();
+    expect(request).toMatchObject({ path: '/v1/audio/transcriptions', headers: { authorization } });
+    expect(textsOf(request)).toEqual({ model: 'gpt-4o-transcribe', language: 'en', response_format: 'json' });
+    const sent = partsOf(request).find(({ name }) => name === 'file');
     expect(sent).toEqual({ name: 'file', filename: 'audio.mp3', type: 'audio/mpeg', bytes: wav(0.1) });
     expect(files).toEqual([{ text: transcript, content_type: 'text/plain' }]);
     expect(units).toEqual({ input_token: '30', output_token: '9', second: '0.1' });
@@ -266,8 +266,8 @@ describe('transcripts of openai', () => {
     ['srt', 'application/x-subrip', /^1\n00:00:00,000 -->/],
     ['vtt', 'text/vtt', /^WEBVTT/],
   ])('in the format %s have the type %s', async (format, content_type, text) => {
-    const { asked, files } = await listen(format, 'whisper-1');
-    expect(textsOf(asked)['response_format']).toBe(format);
+    const { request, files } = await listen(format, 'whisper-1');
+    expect(textsOf(request)['response_format']).toBe(format);
     expect(files).toEqual([{ content_type, text: expect.stringMatching(text) }]);
   });
 
@@ -279,8 +279,8 @@ describe('transcripts of openai', () => {
 
   it('send lists as an official client does', async () => {
     const input = { file, response_format: 'verbose_json', timestamp_granularities: ['word', 'segment'] };
-    const { asked } = await make({ kind: 'audio', model: 'whisper-1', input });
-    const sent = partsOf(asked).filter(({ name }) => name === 'timestamp_granularities[]');
+    const { request } = await make({ kind: 'audio', model: 'whisper-1', input });
+    const sent = partsOf(request).filter(({ name }) => name === 'timestamp_granularities[]');
     expect(sent.map(({ bytes }) => bytes.toString())).toEqual(['word', 'segment']);
   });
 

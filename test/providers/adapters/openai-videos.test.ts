@@ -108,18 +108,24 @@ describe('videos in the shape of openai', () => {
   const opened = (more: Parameters<typeof configOf>[2] = {}) =>
     openai.open(configOf('videos', `${upstream.url}/v1`, more), { guard: openGuard(), prober });
   const lastSubmit = () => {
-    const asked = upstream.askedFor('submit').at(-1);
-    if (!asked) throw new Error('nothing was asked for');
-    return asked;
+    const request = upstream.requestsFor('submit').at(-1);
+    if (!request) throw new Error('nothing was asked for');
+    return request;
   };
 
   it('are asked for by a form with their file, and numbers as texts', async () => {
     const provider = opened();
     const input = { prompt: 'A bay', seconds: 8, size: '1280x720', seed: 7, input_reference: image, extra: null };
     await provider.start(runOf({ ...filming, input }), never);
-    const asked = lastSubmit();
-    expect(textsOf(asked)).toEqual({ model: 'acme/film', prompt: 'A bay', seconds: '8', size: '1280x720', seed: '7' });
-    expect(partsOf(asked).filter(({ filename }) => filename !== undefined)).toEqual([
+    const request = lastSubmit();
+    expect(textsOf(request)).toEqual({
+      model: 'acme/film',
+      prompt: 'A bay',
+      seconds: '8',
+      size: '1280x720',
+      seed: '7',
+    });
+    expect(partsOf(request).filter(({ filename }) => filename !== undefined)).toEqual([
       { name: 'input_reference', filename: 'image.png', type: 'image/png', bytes: await sampleFile('image') },
     ]);
     await provider.close?.();
@@ -139,14 +145,14 @@ describe('videos in the shape of openai', () => {
 
   it.each(['multipart', 'json'])("of something that is no file are the caller's mistake: %s", async (body_as) => {
     const provider = opened();
-    const before = upstream.asked.length;
+    const before = upstream.requests.length;
     const input = { prompt: 'A bay', input_reference: 'https://example.com/a.png' };
     const run = runOf({ ...filming, input, options: { body_as } });
     await expectOutcome(provider.start(run, never), {
       refused: 'invalid_request',
       message: /input_reference holds no file/,
     });
-    expect(upstream.asked).toHaveLength(before);
+    expect(upstream.requests).toHaveLength(before);
     await provider.close?.();
   });
 
@@ -156,7 +162,7 @@ describe('videos in the shape of openai', () => {
     const [file] = state.phase === 'done' ? state.files : [];
     if (!file) throw new Error(`the run is ${state.phase}`);
     expect(await bytesOf(file)).toEqual(await sampleFile('video'));
-    expect(upstream.askedFor('file').at(-1)).toMatchObject({
+    expect(upstream.requestsFor('file').at(-1)).toMatchObject({
       query: { 'api-version': 'v1' },
       headers: { authorization, 'x-tenant': 'a' },
     });
@@ -178,7 +184,7 @@ describe('videos in the shape of openai', () => {
     upstream.instead('file', { bytes: await sampleFile('video') });
     const state = await runToEnd(provider, runOf(filming));
     expect(state).toMatchObject({ phase: 'done', files: [{ bytes: await sampleFile('video') }] });
-    expect(upstream.askedFor('file').at(-1)?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 /);
+    expect(upstream.requestsFor('file').at(-1)?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 /);
     await provider.close?.();
   });
 

@@ -21,15 +21,15 @@ describe('an upstream of completions style', () => {
     const provider = open('/v1');
     const call = callOf('completions', { headers: { 'anthropic-version': 'x', 'anthropic-beta': 'y' } });
     expect(await textOf(provider, call)).toBe('{"hello":1}');
-    const asked = upstream.asked.at(-1);
-    expect(asked).toMatchObject({ path: '/v1/chat/completions', body: call.body });
-    expect(asked?.headers).toMatchObject({
+    const request = upstream.requests.at(-1);
+    expect(request).toMatchObject({ path: '/v1/chat/completions', body: call.body });
+    expect(request?.headers).toMatchObject({
       authorization: `Bearer ${secret}`,
       'content-type': 'application/json',
       accept: 'application/json',
       'user-agent': 'Medley',
     });
-    expect(Object.keys(asked?.headers ?? {}).filter((name) => name.startsWith('anthropic'))).toEqual([]);
+    expect(Object.keys(request?.headers ?? {}).filter((name) => name.startsWith('anthropic'))).toEqual([]);
     await provider.close?.();
   });
 
@@ -37,7 +37,7 @@ describe('an upstream of completions style', () => {
     const { api_key: _, ...config } = configOf('openai', `${upstream.url}/v1`);
     const provider = openai.openChat(config, { guard });
     await textOf(provider, callOf('completions'));
-    expect(upstream.asked.at(-1)?.headers.authorization).toBeUndefined();
+    expect(upstream.requests.at(-1)?.headers.authorization).toBeUndefined();
     await provider.close?.();
   });
 
@@ -50,7 +50,7 @@ describe('an upstream of completions style', () => {
   ])('has its path after the base URL %j, as in the official SDK', async (path, expected) => {
     const provider = open(path);
     await textOf(provider, callOf('completions'));
-    expect(upstream.asked.at(-1)?.path).toBe(expected);
+    expect(upstream.requests.at(-1)?.path).toBe(expected);
     await provider.close?.();
   });
 
@@ -59,7 +59,7 @@ describe('an upstream of completions style', () => {
     upstream.script('s', { stream: ['data: {"a":', 5, '1}\n\n', 'data: [DONE]\n\n'] });
     const call = callOf('completions', { stream: true, body: { model: 's', stream: true } });
     expect(await textOf(provider, call)).toBe('data: {"a":1}\n\ndata: [DONE]\n\n');
-    expect(upstream.asked.at(-1)?.headers.accept).toBe('text/event-stream');
+    expect(upstream.requests.at(-1)?.headers.accept).toBe('text/event-stream');
     await provider.close?.();
   });
 

@@ -11,8 +11,8 @@ import { prober } from '../../helpers/prober.ts';
 
 const input = { prompt: 'A quiet bay' };
 const id = `run${'0'.repeat(23)}`;
-const told = (more: JsonObject) => ({ json: prediction('https://api.replicate.com', id, more) });
-const failed = (error: string) => told({ status: 'failed', started_at: '2026-08-01T10:00:01Z', error });
+const predictionReply = (more: JsonObject) => ({ json: prediction('https://api.replicate.com', id, more) });
+const failed = (error: string) => predictionReply({ status: 'failed', started_at: '2026-08-01T10:00:01Z', error });
 const throttled = 'Request was throttled. Your rate limit resets in ~30s.';
 
 conformance({
@@ -64,20 +64,28 @@ conformance({
     ],
   ],
   polls: [
-    ['not started yet', { poll: [told({ status: 'starting' })] }, { phase: 'waiting' }],
+    ['not started yet', { poll: [predictionReply({ status: 'starting' })] }, { phase: 'waiting' }],
     [
       'booting counts as started once it is',
-      { poll: [told({ status: 'starting', started_at: 'now' })] },
+      { poll: [predictionReply({ status: 'starting', started_at: 'now' })] },
       { phase: 'running' },
     ],
-    ['in capitals', { poll: [told({ status: 'Processing' })] }, { phase: 'running' }],
-    ['the deadline came before the start', { poll: [told({ status: 'aborted' })] }, { not_started: 'timeout' }],
+    ['in capitals', { poll: [predictionReply({ status: 'Processing' })] }, { phase: 'running' }],
+    [
+      'the deadline came before the start',
+      { poll: [predictionReply({ status: 'aborted' })] },
+      { not_started: 'timeout' },
+    ],
     [
       'the deadline came later',
-      { poll: [told({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' })] },
+      { poll: [predictionReply({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' })] },
       { phase: 'failed', type: 'timeout' },
     ],
-    ['stopped by hand before its start', { poll: [told({ status: 'canceled' })] }, { not_started: 'unavailable' }],
+    [
+      'stopped by hand before its start',
+      { poll: [predictionReply({ status: 'canceled' })] },
+      { not_started: 'unavailable' },
+    ],
     [
       'flagged',
       { poll: [failed('NSFW content detected. Try running it again, or try a different prompt.')] },
@@ -102,21 +110,21 @@ conformance({
     ],
     [
       'too late: the output was removed',
-      { poll: [told({ status: 'succeeded', output: null, data_removed: true })] },
+      { poll: [predictionReply({ status: 'succeeded', output: null, data_removed: true })] },
       { phase: 'failed', type: 'upstream_error' },
     ],
     ['unknown for a moment', { poll: [{ status: 404, json: { detail: 'not found' } }] }, { phase: 'waiting' }],
   ],
-  unknown_word: told({ status: 'defrosting' }),
+  unknown_word: predictionReply({ status: 'defrosting' }),
   cancel: { method: 'POST', path: /^\/v1\/predictions\/run0+\/cancel$/ },
   cancels: [
-    ['before its start', told({ status: 'canceled' }), 'stopped'],
-    ['already at work', told({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' }), 'billed'],
-    ['already over', told({ status: 'succeeded' }), 'billed'],
+    ['before its start', predictionReply({ status: 'canceled' }), 'stopped'],
+    ['already at work', predictionReply({ status: 'canceled', started_at: '2026-08-01T10:00:01Z' }), 'billed'],
+    ['already over', predictionReply({ status: 'succeeded' }), 'billed'],
     ['unknown', { status: 404, json: { detail: 'not found' } }, 'billed'],
   ],
   foreign_links: (url) => ({ status: 201, json: prediction(url, id, { status: 'starting' }) }),
-  foreign_output: (url) => ({ poll: [told({ status: 'succeeded', output: url })] }),
+  foreign_output: (url) => ({ poll: [predictionReply({ status: 'succeeded', output: url })] }),
 });
 
 describe('replicate', () => {
@@ -139,7 +147,7 @@ describe('replicate', () => {
     const working = { status: 'processing', started_at: '2026-08-01T10:00:01Z' };
     imitation.instead('poll', { json: prediction(imitation.url, id, working) });
     expect(await provider.cancel?.(run(), state.ref, never)).toBe('billed');
-    expect(imitation.askedFor('cancel')).toEqual([]);
+    expect(imitation.requestsFor('cancel')).toEqual([]);
   });
 
   it.each([
@@ -150,19 +158,19 @@ describe('replicate', () => {
     ['deployments/acme/fast-painter', {}, '/v1/deployments/acme/fast-painter/predictions', undefined],
   ])('runs %s with %j by %s', async (model, options, path, named) => {
     await provider.start(run({ model, options }), never);
-    const asked = imitation.askedFor('submit').at(-1);
-    expect(asked?.path).toBe(path);
-    expect(asked?.json['version']).toBe(named);
+    const request = imitation.requestsFor('submit').at(-1);
+    expect(request?.path).toBe(path);
+    expect(request?.json['version']).toBe(named);
   });
 
   it("sends the callback address, and stops by itself at the route's time limit", async () => {
     await provider.start(run({ events_url: 'https://gateway.example/events/x', total_limit_ms: 1_500 }), never);
-    const asked = imitation.askedFor('submit').at(-1);
-    expect(asked?.json).toMatchObject({
+    const request = imitation.requestsFor('submit').at(-1);
+    expect(request?.json).toMatchObject({
       webhook: 'https://gateway.example/events/x',
       webhook_events_filter: ['start', 'completed'],
     });
-    expect(asked?.headers['cancel-after']).toBe('5s');
+    expect(request?.headers['cancel-after']).toBe('5s');
   });
 
   const png = 'data:image/png;base64,iVBORw0KGgo=';

@@ -8,7 +8,7 @@ import { startRunway } from '../imitations/runway.ts';
 import { configOf, never, secret } from '../upstreams.ts';
 import { prober } from '../../helpers/prober.ts';
 
-const film = {
+const video_run = {
   kind: 'video',
   model: 'gen4.5',
   input: { promptText: 'A bay', ratio: '1280:720', duration: 5 },
@@ -23,7 +23,7 @@ conformance({
   name: 'runway',
   adapter: runway,
   imitate: startRunway,
-  run: film,
+  run: video_run,
   submit: {
     method: 'POST',
     path: '/v1/text_to_video',
@@ -119,11 +119,11 @@ describe('runway', () => {
   });
 
   const paths: [string, Parameters<typeof runOf>[0]][] = [
-    ['/v1/image_to_video', { ...film, input: { promptImage: 'https://example.com/a.png' } }],
-    ['/v1/video_to_video', { ...film, model: 'aleph2', input: { videoUri: 'https://example.com/a.mp4' } }],
+    ['/v1/image_to_video', { ...video_run, input: { promptImage: 'https://example.com/a.png' } }],
+    ['/v1/video_to_video', { ...video_run, model: 'aleph2', input: { videoUri: 'https://example.com/a.mp4' } }],
     [
       '/v1/character_performance',
-      { ...film, model: 'act_two', input: { character: { type: 'image', uri: 'https://example.com/a.png' } } },
+      { ...video_run, model: 'act_two', input: { character: { type: 'image', uri: 'https://example.com/a.png' } } },
     ],
     ['/v1/text_to_image', { kind: 'image', model: 'gen4_image', input: { promptText: 'A bay' } }],
     ['/v1/text_to_speech', { kind: 'audio', model: 'eleven_multilingual_v2', input: { promptText: 'Good morning' } }],
@@ -134,24 +134,24 @@ describe('runway', () => {
   ];
   it.each(paths)('selects by its input the path %s', async (path, run) => {
     await provider.start(runOf(run), never);
-    expect(imitation.asked[0]).toMatchObject({ role: 'submit', path, json: { ...run.input, model: run.model } });
+    expect(imitation.requests[0]).toMatchObject({ role: 'submit', path, json: { ...run.input, model: run.model } });
   });
 
   it('leaves out an absent frame and makes video from text then', async () => {
     const both = [{ uri: 'data:image/png;base64,iVBORw0KGgo=', position: 'first' }, { position: 'last' }];
-    await provider.start(runOf({ ...film, input: { promptText: 'A bay', promptImage: both } }), never);
+    await provider.start(runOf({ ...video_run, input: { promptText: 'A bay', promptImage: both } }), never);
     await provider.start(
-      runOf({ ...film, input: { promptText: 'A bay', promptImage: [{ position: 'first' }] } }),
+      runOf({ ...video_run, input: { promptText: 'A bay', promptImage: [{ position: 'first' }] } }),
       never,
     );
-    expect(imitation.asked.map(({ path, json }) => [path, json])).toEqual([
+    expect(imitation.requests.map(({ path, json }) => [path, json])).toEqual([
       ['/v1/image_to_video', { model: 'gen4.5', promptText: 'A bay', promptImage: [both[0]] }],
       ['/v1/text_to_video', { model: 'gen4.5', promptText: 'A bay' }],
     ]);
   });
 
   it('is polled every five seconds at most, and each of its credits costs a cent', async () => {
-    const run = runOf(film);
+    const run = runOf(video_run);
     expect(await provider.start(run, never)).toMatchObject({ phase: 'waiting', poll_after_ms: 5_000 });
     expect(await runToEnd(provider, run)).toMatchObject({
       phase: 'done',
@@ -160,7 +160,7 @@ describe('runway', () => {
   });
 
   it('has started when it was seen running, whatever it reports at the end', async () => {
-    const run = runOf(film);
+    const run = runOf(video_run);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', ...task('RUNNING').poll, ...failed('INPUT_PREPROCESSING.INTERNAL', '').poll);
@@ -170,16 +170,16 @@ describe('runway', () => {
   });
 
   it('deletes no running run, because it is billed all the same', async () => {
-    const run = runOf(film);
+    const run = runOf(video_run);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', ...task('RUNNING').poll);
     expect(await provider.cancel?.(run, state.ref, never)).toBe('billed');
-    expect(imitation.askedFor('cancel')).toEqual([]);
+    expect(imitation.requestsFor('cancel')).toEqual([]);
   });
 
   it.each(['FAILED', 'CANCELLED'])('keeps the credits that a run costs though it is %s', async (status) => {
-    const run = runOf(film);
+    const run = runOf(video_run);
     const state = await provider.start(run, never);
     if (!('ref' in state)) throw new Error('the run is over');
     imitation.instead('poll', { json: { id: 'a', status, failureCode: 'INTERNAL', cost: { credits: 25 } } });

@@ -104,16 +104,16 @@ describe('media of Vertex AI', () => {
     const provider = opened();
     const state = await runToEnd(provider, runOf(filming));
     expect(state).toEqual({ phase: 'done', files: [{ bytes: await sampleFile('video') }] });
-    const calls = [...upstream.askedFor('submit'), ...upstream.askedFor('poll')];
+    const calls = [...upstream.requestsFor('submit'), ...upstream.requestsFor('poll')];
     expect(calls).toHaveLength(3);
     for (const { headers } of calls) expect(headers.authorization).toMatch(/^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
-    expect(upstream.askedFor('poll').at(-1)).toMatchObject({
+    expect(upstream.requestsFor('poll').at(-1)).toMatchObject({
       path: `${vertex_place}/models/veo-3.1-generate-001:fetchPredictOperation`,
       json: {
         operationName: `${vertex_place.slice('/v1/'.length)}/models/veo-3.1-generate-001/operations/1`,
       },
     });
-    expect(upstream.askedFor('other')).toEqual([]);
+    expect(upstream.requestsFor('other')).toEqual([]);
     await provider.close?.();
   });
 

@@ -15,10 +15,10 @@ const guard = openGuard();
 /** Outside the test of the pace nobody waits for it. */
 const wide_awake: RateClock = { now: () => performance.now(), sleep: async () => undefined };
 
-export async function openBench(wanted: Conformance): Promise<Bench> {
+export async function openBench(subject: Conformance): Promise<Bench> {
   const rate_clock = jumpingClock();
-  const imitation = await wanted.imitate(() => rate_clock.now());
-  return { imitation, provider: openProvider(wanted, imitation.url), rate_clock, run: runOf(wanted.run) };
+  const imitation = await subject.imitate(() => rate_clock.now());
+  return { imitation, provider: openProvider(subject, imitation.url), rate_clock, run: runOf(subject.run) };
 }
 
 export async function closeBench({ imitation, provider }: Bench): Promise<void> {

@@ -14,13 +14,13 @@ const anything = /(?:)/;
 export async function expectOutcome(work: Promise<RunState>, expected: Expected): Promise<void> {
   const { message = anything, ...facts } =
     expected === 'unknown' ? { unknown: true, message: anything } : { message: anything, ...expected };
-  const outcome = await work.catch(toldBy);
+  const outcome = await work.catch(errorFacts);
   expect(outcome).toMatchObject(facts);
   expect('message' in outcome ? outcome.message : '').toMatch(message);
 }
 
 /** An error in the words of what is expected. */
-function toldBy(error: unknown) {
+function errorFacts(error: unknown) {
   if (error instanceof NotStarted) {
     const { reason, retry_after_ms, message } = error;
     return { not_started: reason, retry_after_ms, message };

@@ -22,7 +22,7 @@ const silent: [string, Reply][] = [
   ['nothing', 'cut'],
 ];
 
-export function describePolls({ polls = [], ...wanted }: Conformance, bench: () => Bench): void {
+export function describePolls({ polls = [], ...subject }: Conformance, bench: () => Bench): void {
   it('a submitted run is accepted, and its reference survives being written down', async () => {
     const { provider, run } = bench();
     const state = await provider.start(run, never);
@@ -32,7 +32,7 @@ export function describePolls({ polls = [], ...wanted }: Conformance, bench: () 
     expect(state.poll_after_ms).toBeGreaterThan(0);
   });
 
-  it.each([wanted.unknown_word ?? []].flat())(
+  it.each([subject.unknown_word ?? []].flat())(
     'a status word that nobody knows is a run that goes on',
     async (reply) => {
       const { imitation, provider, run } = bench();
@@ -68,26 +68,26 @@ export function describePolls({ polls = [], ...wanted }: Conformance, bench: () 
     const { imitation, provider, run } = bench();
     const ref = await refOf(provider, run);
     imitation.instead('poll', 'hang');
-    const asked = imitation.nextAsked('poll');
+    const request = imitation.nextRequest('poll');
     const stop = new AbortController();
     const polled = endOf(provider.poll(run, ref, stop.signal));
-    const { socket } = await asked;
+    const { socket } = await request;
     stop.abort(new Error('too late'));
     await untilClosed(socket);
     expect(await polled).toBeInstanceOf(Error);
   });
 }
 
-export function describeLinks(wanted: Conformance, bench: () => Bench): void {
-  it.each([wanted.foreign_links ?? []].flat())('the key follows no link to another host', async (linked) => {
+export function describeLinks(subject: Conformance, bench: () => Bench): void {
+  it.each([subject.foreign_links ?? []].flat())('the key follows no link to another host', async (linked) => {
     const { imitation, provider, run } = bench();
-    const other = await wanted.imitate(() => 0);
+    const other = await subject.imitate(() => 0);
     imitation.instead('submit', linked(other.url));
     const first = await provider.start(run, never);
     await endOf(pollToEnd(provider, run, first));
     await endOf('ref' in first ? provider.cancel?.(run, first.ref, never) : undefined);
-    expect(other.asked).toEqual([]);
-    expect(imitation.askedFor('poll').length).toBeGreaterThan(0);
+    expect(other.requests).toEqual([]);
+    expect(imitation.requestsFor('poll').length).toBeGreaterThan(0);
     await other.stop();
   });
 }
@@ -95,10 +95,10 @@ export function describeLinks(wanted: Conformance, bench: () => Bench): void {
 const runs = depth(100, 1_000);
 const started_at_once = 20;
 
-export function describePace({ pace = { per_minute: Infinity }, ...wanted }: Conformance, bench: () => Bench): void {
+export function describePace({ pace = { per_minute: Infinity }, ...subject }: Conformance, bench: () => Bench): void {
   it(`${runs} runs are polled to their ends at the pace that the provider wants`, { timeout: 120_000 }, async () => {
     const { imitation, rate_clock, run } = bench();
-    const provider = openProvider(wanted, imitation.url, rate_clock);
+    const provider = openProvider(subject, imitation.url, rate_clock);
     const started: RunState[] = [];
     while (started.length < runs) {
       const some = Array.from({ length: started_at_once }, () => provider.start(run, never));
@@ -119,7 +119,7 @@ export function describePace({ pace = { per_minute: Infinity }, ...wanted }: Con
     };
     await rate_clock.together(started.map((state) => () => watch(state)));
     expect(ends).toEqual(started.map(() => 'done'));
-    const at_ms = imitation.asked.filter(({ role }) => role === 'poll' || role === 'result').map((one) => one.at_ms);
+    const at_ms = imitation.requests.filter(({ role }) => role === 'poll' || role === 'result').map((one) => one.at_ms);
     expect(at_ms.length).toBeGreaterThanOrEqual(runs);
     // A call that woke late falls into a minute that is this much longer.
     const most = Math.ceil((pace.per_minute * (60_000 + tick_ms)) / 60_000);
@@ -151,17 +151,17 @@ export function describeCancel({ cancel, cancels = [] }: Conformance, bench: () 
     const ref = await refOf(provider, run);
     imitation.instead('cancel', reply);
     expect(await provider.cancel?.(run, ref, never)).toBe(expected);
-    const [asked] = imitation.askedFor('cancel');
-    expect(asked?.method).toBe(cancel?.method ?? asked?.method);
-    expect(asked?.path ?? 'not asked').toMatch(cancel?.path ?? /./);
-    expect(imitation.askedFor('other')).toEqual([]);
+    const [request] = imitation.requestsFor('cancel');
+    expect(request?.method).toBe(cancel?.method ?? request?.method);
+    expect(request?.path ?? 'not asked').toMatch(cancel?.path ?? /./);
+    expect(imitation.requestsFor('other')).toEqual([]);
   });
 
   it.each(cancels.length > 0 ? unclear : [])('a cancel that is answered with %j is not confirmed', async (reply) => {
     const { imitation, provider, run } = bench();
     const ref = await refOf(provider, run);
     imitation.instead('cancel', reply);
-    const said = await endOf(provider.cancel?.(run, ref, never));
-    expect(said === 'billed' || said instanceof Error).toBe(true);
+    const outcome = await endOf(provider.cancel?.(run, ref, never));
+    expect(outcome === 'billed' || outcome instanceof Error).toBe(true);
   });
 }

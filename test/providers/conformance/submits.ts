@@ -10,15 +10,15 @@ import { endOf, expectOutcome, type Expected } from './outcome.ts';
 
 export const html = '<!doctype html><h1>Something is wrong</h1>';
 
-export function describeRequest(wanted: Conformance, bench: () => Bench): void {
+export function describeRequest(subject: Conformance, bench: () => Bench): void {
   it('the request is the documented one', async () => {
     const { imitation, provider, run } = bench();
     await provider.start(run, never);
-    const [asked] = imitation.askedFor('submit');
-    const { method, path, query = {}, headers, json = asked?.json } = wanted.submit;
-    expect(asked).toMatchObject({ method, path, query, headers });
-    expect(asked?.json).toEqual(json);
-    expect(imitation.askedFor('other')).toEqual([]);
+    const [request] = imitation.requestsFor('submit');
+    const { method, path, query = {}, headers, json = request?.json } = subject.submit;
+    expect(request).toMatchObject({ method, path, query, headers });
+    expect(request?.json).toEqual(json);
+    expect(imitation.requestsFor('other')).toEqual([]);
   });
 
   it('a run goes its way, and its files are what they should be', async () => {
@@ -30,10 +30,10 @@ export function describeRequest(wanted: Conformance, bench: () => Bench): void {
       const probed = await probeMedia(await bytesOf(file));
       expect(probed).toMatchObject({ ok: true, probe: { type: run.kind } });
     }
-    expect(imitation.askedFor('other')).toEqual([]);
+    expect(imitation.requestsFor('other')).toEqual([]);
   });
 
-  it.each([wanted.foreign_output ?? []].flat())('the key does not go where only the file is', async (output) => {
+  it.each([subject.foreign_output ?? []].flat())('the key does not go where only the file is', async (output) => {
     const { imitation, provider, run } = bench();
     const other = 'https://files.elsewhere.example/output';
     const { submit, poll = [], result = [] } = output(other);
@@ -66,16 +66,16 @@ const usual_statuses: [number, Expected][] = [
   [422, { refused: 'invalid_request' }],
 ];
 
-export function describeRefusals(wanted: Conformance, bench: () => Bench): void {
-  const lost: Expected | undefined = wanted.synchronous ? undefined : 'unknown'; // there may be a run
+export function describeRefusals(subject: Conformance, bench: () => Bench): void {
+  const lost: Expected | undefined = subject.synchronous ? undefined : 'unknown'; // there may be a run
   const statuses = usual_statuses.map(
-    ([status, usual]) => [status, wanted.statuses?.[status] ?? (status === 502 && lost ? lost : usual)] as const,
+    ([status, usual]) => [status, subject.statuses?.[status] ?? (status === 502 && lost ? lost : usual)] as const,
   );
   it.each(statuses)('a submit that is answered %i without a reason: %j', async (status, expected) => {
     const { imitation, provider, run } = bench();
     imitation.instead('submit', { status, text: html });
     await expectOutcome(provider.start(run, never), expected);
-    expect(imitation.askedFor('submit')).toHaveLength(1);
+    expect(imitation.requestsFor('submit')).toHaveLength(1);
   });
 
   it('Retry-After is seconds, or a date', async () => {
@@ -90,7 +90,7 @@ export function describeRefusals(wanted: Conformance, bench: () => Bench): void 
     expect(wait_ms).toBeLessThanOrEqual(60_000);
   });
 
-  it.each(wanted.refusals)('a submit that is refused: %s', async (_why, reply, expected) => {
+  it.each(subject.refusals)('a submit that is refused: %s', async (_why, reply, expected) => {
     const { imitation, provider, run } = bench();
     imitation.instead('submit', reply);
     await expectOutcome(provider.start(run, never), expected);
@@ -108,12 +108,12 @@ export function describeRefusals(wanted: Conformance, bench: () => Bench): void 
 
   it('a redirect is not followed', async () => {
     const { imitation, provider, run } = bench();
-    const other = await wanted.imitate(() => 0);
+    const other = await subject.imitate(() => 0);
     for (const status of [301, 302, 307, 308]) {
-      imitation.instead('submit', { status, headers: { location: other.url + wanted.submit.path } });
+      imitation.instead('submit', { status, headers: { location: other.url + subject.submit.path } });
       await expectOutcome(provider.start(run, never), { not_started: 'unavailable' });
     }
-    expect(other.asked).toEqual([]);
+    expect(other.requests).toEqual([]);
     await other.stop();
   });
 }
@@ -130,28 +130,28 @@ const garbage: [string, Reply][] = [
   ['is answered with something else', { json: [1] }],
 ];
 
-export function describeSockets(wanted: Conformance, bench: () => Bench): void {
+export function describeSockets(subject: Conformance, bench: () => Bench): void {
   it('nobody listens: nothing was started', async () => {
     const { imitation, provider, run } = bench();
     await imitation.stop();
     await expectOutcome(provider.start(run, never), { not_started: 'unreachable' });
   });
 
-  const unclear = wanted.synchronous === true ? cuts : [...cuts, ...garbage];
+  const unclear = subject.synchronous === true ? cuts : [...cuts, ...garbage];
   it.each(unclear)('a submit that %s may have been taken', async (_, reply) => {
     const { imitation, provider, run } = bench();
     imitation.instead('submit', reply);
     await expectOutcome(provider.start(run, never), 'unknown');
-    expect(imitation.askedFor('submit')).toHaveLength(1);
+    expect(imitation.requestsFor('submit')).toHaveLength(1);
   });
 
   it('an abort closes the connection of a submit', async () => {
     const { imitation, provider, run } = bench();
     imitation.instead('submit', 'hang');
-    const asked = imitation.nextAsked('submit');
+    const request = imitation.nextRequest('submit');
     const stop = new AbortController();
     const submitted = endOf(provider.start(run, stop.signal));
-    const { socket } = await asked;
+    const { socket } = await request;
     stop.abort(new Error('too late'));
     await untilClosed(socket);
     expect(await submitted).toBeInstanceOf(Error);

@@ -30,8 +30,8 @@ describe('a path into a response', () => {
     ['$.constructor', []],
     ['$.__proto__', []],
     ['$[*].outputs[1]', [{ url: null }]],
-  ])('may be %s', (text, found) => {
-    expect(at(text)).toEqual(found);
+  ])('may be %s', (text, value) => {
+    expect(at(text)).toEqual(value);
   });
 
   it.each([

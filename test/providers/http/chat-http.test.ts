@@ -109,7 +109,7 @@ describe('a refusal of an upstream', () => {
     upstream.script('r', { status: 307, headers: { location: `${other.url}/v1/chat/completions` }, json: {} });
     const provider = open(upstream.url);
     await expect(provider.send(call('r'), never)).rejects.toMatchObject({ name: 'NotStarted', reason: 'unavailable' });
-    expect(other.asked).toEqual([]);
+    expect(other.requests).toEqual([]);
     await provider.close?.();
     await other.stop();
   });
@@ -145,17 +145,17 @@ describe('connections to an upstream', () => {
   });
 
   it.each(['before the answer', 'in the middle of it'])('are closed when the caller disconnects %s', async (moment) => {
-    const asked = Promise.withResolvers<void>();
+    const request_came = Promise.withResolvers<void>();
     const raw = await startRaw((socket) => {
       socket.once('data', () => {
         if (moment !== 'before the answer') socket.write(stream_head + chunk('data: 1\n\n'));
-        asked.resolve();
+        request_came.resolve();
       });
     });
     const provider = open(raw.url);
     const stop = new AbortController();
     const reading = textOf(provider, call('m'), stop.signal).catch((error: unknown) => error);
-    await asked.promise;
+    await request_came.promise;
     const [socket] = raw.sockets;
     const closed = untilClosed(socket);
     stop.abort(new Error('the caller is gone'));
@@ -240,8 +240,8 @@ describe.concurrent('kept-alive connections', () => {
     const content = 'Grüße 😀 '.repeat(40_000);
     const provider = open(upstream.url);
     await textOf(provider, callOf('completions', { body: { model: 'large', content } }));
-    expect(upstream.asked.at(-1)?.body).toEqual({ model: 'large', content });
-    expect(upstream.asked.at(-1)?.headers['transfer-encoding']).toBeUndefined();
+    expect(upstream.requests.at(-1)?.body).toEqual({ model: 'large', content });
+    expect(upstream.requests.at(-1)?.headers['transfer-encoding']).toBeUndefined();
     await provider.close?.();
   });
 });

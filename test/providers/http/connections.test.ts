@@ -50,7 +50,7 @@ async function start({ refused = 0 } = {}) {
 it('a request that may not be repeated has a connection to its upstream of its own', async () => {
   const { portOf, answerNext } = await start();
   const ports = [];
-  for (let asked = 0; asked < 3; asked++) {
+  for (let count = 0; count < 3; count++) {
     const port = portOf(false);
     await answerNext();
     ports.push(await port);

@@ -112,10 +112,10 @@ describe('workload identity federation', () => {
     const call = callOf('gemini', { model: 'gemini-3.1-pro' });
     await Promise.all([1, 2, 3].map(() => textOf(provider, call)));
     expect(formOf('/sts')).toMatchObject({ scope: 'https://www.googleapis.com/auth/cloud-platform' });
-    const asked = seen.filter((each) => each.path === path);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]?.headers.authorization).toBe('Bearer federated');
-    expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ scope: ['cloud'], lifetime: '900s' });
+    const requests = seen.filter((each) => each.path === path);
+    expect(requests).toHaveLength(1);
+    expect(requests[0]?.headers.authorization).toBe('Bearer federated');
+    expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ scope: ['cloud'], lifetime: '900s' });
     expect(seen.at(-1)?.headers.authorization).toBe('Bearer of-the-account');
   });
 

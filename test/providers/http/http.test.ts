@@ -84,7 +84,7 @@ describe('a call to an upstream', () => {
       json,
     });
     expect(answer.object()).toEqual({ ok: true });
-    expect(imitation.asked).toMatchObject([
+    expect(imitation.requests).toMatchObject([
       {
         method: 'POST',
         path: '/v1/x',
@@ -100,7 +100,7 @@ describe('a call to an upstream', () => {
     form.append('file', new Blob(['abc'], { type: 'audio/wav' }), 'a.wav');
     await upstream.call({ ...get, method: 'POST', form });
     await upstream.call({ ...get, method: 'PUT', body: Buffer.from('abc'), headers: { 'content-type': 'audio/wav' } });
-    const [first, second] = imitation.asked;
+    const [first, second] = imitation.requests;
     const sent = new Response(new Uint8Array(first?.body ?? []), {
       headers: { 'content-type': String(first?.headers['content-type']) },
     });
@@ -113,7 +113,7 @@ describe('a call to an upstream', () => {
     'stays below its base for the path %s',
     async (path) => {
       await expect(upstream.call({ ...get, path })).rejects.toThrow('leads out of it');
-      expect(imitation.asked).toEqual([]);
+      expect(imitation.requests).toEqual([]);
     },
   );
 
@@ -175,10 +175,10 @@ describe('connections to an upstream', () => {
 
   it('are not opened after the close, and earlier calls complete', async () => {
     const not_started = { name: 'NotStarted', reason: 'unavailable', simulated: true };
-    const asked: string[] = [];
+    const requests: string[] = [];
     const imitation = await startImitation({
       roleOf: ({ path }) => {
-        asked.push(path);
+        requests.push(path);
         return 'other';
       },
       answer: () => ({ json: { ok: true } }),
@@ -186,14 +186,14 @@ describe('connections to an upstream', () => {
     const post = (path: string) => upstream.call({ path, method: 'POST', json: {}, signal: never });
     const upstream = openTo(imitation.url);
     const before = post('/before');
-    await expect.poll(() => asked).toEqual(['/before']);
+    await expect.poll(() => requests).toEqual(['/before']);
     const closing = upstream.close();
     await expect(post('/meanwhile')).rejects.toMatchObject(not_started);
     expect((await before).status).toBe(200);
     await closing;
     await expect(post('/after')).rejects.toMatchObject(not_started);
     await imitation.stop();
-    expect(asked).toEqual(['/before']);
+    expect(requests).toEqual(['/before']);
     const unused = openTo(imitation.url);
     await unused.close();
     await expect(unused.call({ ...get, method: 'POST', json: {} })).rejects.toMatchObject(not_started);
@@ -228,7 +228,7 @@ describe('the rate limit of a key', () => {
     imitation.instead('poll', { status: 503, json: {} }); // says nothing of a pace
     expect((await upstream.call(get)).status).toBe(503);
     expect((await upstream.call(get)).status).toBe(200);
-    expect(imitation.askedFor('poll')).toHaveLength(4);
+    expect(imitation.requestsFor('poll')).toHaveLength(4);
     await upstream.close();
     await imitation.stop();
   });
@@ -246,7 +246,7 @@ describe('a window of requests that is used up by its headers', () => {
     await expect(submit('a')).rejects.toMatchObject(refused);
     expect((await submit('b')).ok).toBe(true);
     expect((await upstream.call({ ...get, method: 'POST' })).ok).toBe(true); // a cancel, which begins nothing
-    expect(imitation.asked).toHaveLength(3);
+    expect(imitation.requests).toHaveLength(3);
     imitation.instead('submit', { status: 429, headers, json: {} });
     const error = upstream.refusal(await submit('c'));
     expect(error).toMatchObject({ ...refused, retry_after_ms: 30_000 });

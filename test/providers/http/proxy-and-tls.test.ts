@@ -61,10 +61,10 @@ async function proxyWith(options: Parameters<typeof startProxy>[0] = {}): Promis
   return proxy;
 }
 
-function ask(config: Partial<ProviderConfig>, asked = callOf('completions')): Promise<string> {
+function ask(config: Partial<ProviderConfig>, call = callOf('completions')): Promise<string> {
   const provider = openai.openChat({ name: 'p', adapter: 'openai', allow_private: true, ...config }, { guard });
   stops.push(async () => provider.close?.());
-  return textOf(provider, asked);
+  return textOf(provider, call);
 }
 
 describe('a proxy of a provider', () => {
@@ -146,15 +146,15 @@ describe('a proxy of a provider', () => {
   it('that is gone, silent or no proxy leaves the request unsent', async () => {
     const gone = await startProxy();
     await gone.stop();
-    const asked = callOf('completions', {
+    const call = callOf('completions', {
       timeout_ms: { connect: 300, first_byte: 2_000, idle: 2_000, start: 2_000, total: 2_000 },
     });
     const config = { base_url: 'https://upstream.example/v1', proxy: `http://${gone.host}` };
-    await expect(ask(config, asked)).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
+    await expect(ask(config, call)).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
     const silent = await startRaw(() => undefined);
     stops.push(() => silent.stop());
     const proxy = silent.url;
-    await expect(ask({ ...config, proxy }, asked)).rejects.toMatchObject({ name: 'NotStarted', reason: 'timeout' });
+    await expect(ask({ ...config, proxy }, call)).rejects.toMatchObject({ name: 'NotStarted', reason: 'timeout' });
   });
 
   it('is for that provider alone, and for its tokens', async () => {

@@ -9,28 +9,28 @@ function refusal(status: number, body: unknown, retry_after?: string): NotStarte
   return refusalError({ status, retry_after, body: text }, [secret]);
 }
 
-const told = (message: string, more: object = {}) => ({ error: { message, ...more } });
+const errorBody = (message: string, more: object = {}) => ({ error: { message, ...more } });
 
 describe("a fault of ours or of the upstream's permits another route", () => {
   it.each<[number, unknown, NotStarted['reason']]>([
     [301, '', 'unavailable'],
-    [401, told('Incorrect API key provided', { code: 'invalid_api_key' }), 'rejected_credentials'],
-    [402, told('Insufficient credits'), 'rejected_credentials'],
-    [403, told('Your account may not use this model'), 'rejected_credentials'],
-    [400, told('Your credit balance is too low to access the API'), 'rejected_credentials'],
-    [400, [told('API key not valid. Please pass a valid API key.')], 'rejected_credentials'],
-    [400, told('x', { code: 'insufficient_quota' }), 'rejected_credentials'],
-    [429, told('You exceeded your current quota, please check your billing'), 'rejected_credentials'],
-    [429, told('Rate limit reached'), 'rate_limited'],
+    [401, errorBody('Incorrect API key provided', { code: 'invalid_api_key' }), 'rejected_credentials'],
+    [402, errorBody('Insufficient credits'), 'rejected_credentials'],
+    [403, errorBody('Your account may not use this model'), 'rejected_credentials'],
+    [400, errorBody('Your credit balance is too low to access the API'), 'rejected_credentials'],
+    [400, [errorBody('API key not valid. Please pass a valid API key.')], 'rejected_credentials'],
+    [400, errorBody('x', { code: 'insufficient_quota' }), 'rejected_credentials'],
+    [429, errorBody('You exceeded your current quota, please check your billing'), 'rejected_credentials'],
+    [429, errorBody('Rate limit reached'), 'rate_limited'],
     [429, '', 'rate_limited'],
-    [404, told('The model x does not exist', { code: 'model_not_found' }), 'unavailable'],
+    [404, errorBody('The model x does not exist', { code: 'model_not_found' }), 'unavailable'],
     [404, '<html>404</html>', 'unavailable'],
     [405, '', 'unavailable'],
     [408, '', 'timeout'],
-    [409, told('conflict'), 'unavailable'],
+    [409, errorBody('conflict'), 'unavailable'],
     [500, 'oops', 'unavailable'],
     [502, '<html><h1>Bad gateway</h1></html>', 'unavailable'],
-    [503, told('overloaded'), 'unavailable'],
+    [503, errorBody('overloaded'), 'unavailable'],
     [504, '', 'timeout'],
     [529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'unavailable'],
   ])('after %i %j: %s', (status, body, reason) => {
@@ -43,33 +43,33 @@ describe("a fault of ours or of the upstream's permits another route", () => {
 
 describe("the caller's own mistake keeps the upstream's words, whatever their form", () => {
   it.each<[number, unknown, InputRefused['type'], string]>([
-    [400, told('messages.3: image too large'), 'invalid_request', 'messages.3: image too large'],
+    [400, errorBody('messages.3: image too large'), 'invalid_request', 'messages.3: image too large'],
     [
       400,
       { type: 'error', error: { type: 'invalid_request_error', message: 'max_tokens: too many' } },
       'invalid_request',
       'max_tokens: too many',
     ],
-    [413, told('Request too large'), 'invalid_request', 'Request too large'],
+    [413, errorBody('Request too large'), 'invalid_request', 'Request too large'],
     [422, { detail: 'temperature must be a number' }, 'invalid_request', 'temperature must be a number'],
     [400, { message: 'no tools here' }, 'invalid_request', 'no tools here'],
     [400, { error: 'unknown field' }, 'invalid_request', 'unknown field'],
     [400, { error: 'validation_error', message: 'width is too large' }, 'invalid_request', 'width is too large'],
     [422, { error: 'content_policy_violation', message: 'Not this.' }, 'content_policy_violation', 'Not this.'],
-    [400, [told('first of a list')], 'invalid_request', 'first of a list'],
+    [400, [errorBody('first of a list')], 'invalid_request', 'first of a list'],
     [400, 'no JSON', 'invalid_request', 'The model provider refused the request.'],
     [400, '', 'invalid_request', 'The model provider refused the request.'],
     [400, '{"error":', 'invalid_request', 'The model provider refused the request.'],
     [400, 'null', 'invalid_request', 'The model provider refused the request.'],
     [
       400,
-      told('Your request was rejected', { code: 'content_policy_violation' }),
+      errorBody('Your request was rejected', { code: 'content_policy_violation' }),
       'content_policy_violation',
       'Your request was rejected',
     ],
     [
       400,
-      told('The response was filtered', { code: 'content_filter' }),
+      errorBody('The response was filtered', { code: 'content_filter' }),
       'content_policy_violation',
       'The response was filtered',
     ],
@@ -81,8 +81,8 @@ describe("the caller's own mistake keeps the upstream's words, whatever their fo
 });
 
 describe('Retry-After', () => {
-  const wait = (status: number, given?: string) => {
-    const error = refusal(status, '', given);
+  const wait = (status: number, retry_after?: string) => {
+    const error = refusal(status, '', retry_after);
     return error instanceof NotStarted ? error.retry_after_ms : 'not at all';
   };
 
@@ -103,8 +103,8 @@ describe('Retry-After', () => {
 
   it.each(['soon', '-5', '0', 'NaN', 'Infinity', new Date(0).toUTCString()])(
     'is 5 s when it is invalid: %j',
-    (given) => {
-      expect(wait(429, given)).toBe(5_000);
+    (text) => {
+      expect(wait(429, text)).toBe(5_000);
     },
   );
 
@@ -116,7 +116,7 @@ describe('Retry-After', () => {
 it('keys, links and ids never appear in messages or in the log', () => {
   const leak = `Key ${secret} of org-AbCdEf123456 (request req_0123456789abcdef), see https://internal.example/x?token=1 or ask ops@example.com`;
   for (const status of [400, 401, 404, 429, 500]) {
-    expect(refusal(status, told(leak)).message).not.toMatch(
+    expect(refusal(status, errorBody(leak)).message).not.toMatch(
       /sk-upstream|AbCdEf|0123456789abcdef|internal\.example|ops@/,
     );
   }
@@ -189,7 +189,9 @@ describe('an error of one upstream only', () => {
     const detail = [{ loc: ['body', 'safety_tolerance'], msg: 'must be at most 6', type: 'less_than_equal' }];
     const error = refusal(422, { detail });
     expect(error).toMatchObject({ type: 'invalid_request', message: 'safety_tolerance: must be at most 6' });
-    expect(refusal(400, told('Rejected by the safety system'))).toMatchObject({ type: 'content_policy_violation' });
+    expect(refusal(400, errorBody('Rejected by the safety system'))).toMatchObject({
+      type: 'content_policy_violation',
+    });
   });
 
   it('may have its retry time in its message only', () => {

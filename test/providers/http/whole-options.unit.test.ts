@@ -18,8 +18,8 @@ models:
       - { provider: ${provider}${more} }
 `;
     const reading = readCatalogFile(text, 'x', { ...adapterFacts(adapters), secret: () => undefined });
-    const found = reading.ok ? reading.warnings : reading.problems;
-    return found.map(({ path, message }) => `${path}: ${message}`);
+    const problems = reading.ok ? reading.warnings : reading.problems;
+    return problems.map(({ path, message }) => `${path}: ${message}`);
   };
 
   it.each([

@@ -1,5 +1,12 @@
 import type { Json, JsonObject } from '../../../src/catalog/model.ts';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from './imitation.ts';
 
 /**
  * Stable Diffusion web UI by modules/api/api.py and modules/progress.py (AUTOMATIC1111/stable-diffusion-webui and
@@ -16,7 +23,7 @@ export type WebUi = Imitation & {
 };
 
 export async function startWebUi(now?: () => number): Promise<WebUi> {
-  const picture = (await sampleFile('image')).toString('base64');
+  const image = (await sampleFile('image')).toString('base64');
   const runs: WebUi['runs'] = [];
   const pending: string[] = [];
   let current: { id: string; interrupt(): void } | undefined;
@@ -33,7 +40,7 @@ export async function startWebUi(now?: () => number): Promise<WebUi> {
     runs.push({ id, end });
     return end;
   };
-  const generate = async ({ path, json }: Asked): Promise<Reply> => {
+  const generate = async ({ path, json }: ReceivedRequest): Promise<Reply> => {
     const refusal = refuse(path, json);
     if (refusal) return refusal;
     const id = typeof json['force_task_id'] === 'string' ? json['force_task_id'] : 'task(random)';
@@ -45,18 +52,18 @@ export async function startWebUi(now?: () => number): Promise<WebUi> {
     const all_seeds = Array.from({ length: count }, (_, index) => 7 + index);
     const info = JSON.stringify({ prompt: json['prompt'], all_seeds, index_of_first_image: 0 });
     // A map of an extension stands behind the images.
-    return { json: { images: [...all_seeds.map(() => picture), picture], parameters: {}, info } };
+    return { json: { images: [...all_seeds.map(() => image), image], parameters: {}, info } };
   };
-  const answer = (asked: Asked): Reply | Promise<Reply> => {
-    switch (asked.role) {
+  const answer = (request: ReceivedRequest): Reply | Promise<Reply> => {
+    switch (request.role) {
       case 'submit':
-        return generate(asked);
+        return generate(request);
       case 'poll': {
-        if (asked.path === '/sdapi/v1/progress') {
+        if (request.path === '/sdapi/v1/progress') {
           const job = current === undefined ? '' : site.is_sdnext ? 'API-TXT' : 'scripts_txt2img';
           return { json: { progress: 0.2, eta_relative: 3, state: { job, job_count: 1 }, current_image: null } };
         }
-        const id = site.is_sdnext ? undefined : asked.json['id_task'];
+        const id = site.is_sdnext ? undefined : request.json['id_task'];
         const queued = pending.some((one) => one === id);
         return { json: { active: id !== undefined && current?.id === id, queued, completed: false } };
       }

@@ -20,8 +20,8 @@ export type Crowd = {
 export async function startCrowdedBfl(active_max: number, crowd: Crowd): Promise<Imitation> {
   const { now } = crowd;
   const active = new Set<string>();
-  const picture = await sampleFile('image');
-  const film = await sampleFile('video');
+  const image = await sampleFile('image');
+  const video = await sampleFile('video');
   const polls = new Map<string, number>();
   let submits = 0;
   return startImitation(
@@ -46,9 +46,9 @@ export async function startCrowdedBfl(active_max: number, crowd: Crowd): Promise
           };
         }
         const { id = '' } = query;
-        const asked = (polls.get(id) ?? 0) + 1;
-        polls.set(id, asked);
-        if (asked === 1) return { json: { id, status: 'Pending', result: null, progress: null, details: null } };
+        const polls_so_far = (polls.get(id) ?? 0) + 1;
+        polls.set(id, polls_so_far);
+        if (polls_so_far === 1) return { json: { id, status: 'Pending', result: null, progress: null, details: null } };
         active.delete(id);
         const sample = `${url}/delivery/${id}`;
         return {
@@ -61,7 +61,7 @@ export async function startCrowdedBfl(active_max: number, crowd: Crowd): Promise
 
   function fileOf(path: string) {
     return path.includes('film')
-      ? { headers: { 'content-type': 'video/mp4' }, bytes: film }
-      : { headers: { 'content-type': 'image/png' }, bytes: picture };
+      ? { headers: { 'content-type': 'video/mp4' }, bytes: video }
+      : { headers: { 'content-type': 'image/png' }, bytes: image };
   }
 }

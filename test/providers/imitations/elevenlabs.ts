@@ -1,5 +1,5 @@
 import { mp3, wav } from '../../storage/samples.ts';
-import { startImitation, type Asked, type Imitation, type Reply } from './imitation.ts';
+import { startImitation, type ReceivedRequest, type Imitation, type Reply } from './imitation.ts';
 import { partsOf, textsOf } from './multipart.ts';
 
 export const transcript = 'The quick brown fox.';
@@ -13,10 +13,10 @@ export async function startElevenlabs(now: () => number): Promise<Imitation> {
     {
       roleOf: ({ method, path }) =>
         method === 'POST' && (speech.test(path) || others.includes(path)) ? 'submit' : 'other',
-      answer: (asked) => {
-        if (asked.role === 'other') return refusal(404, 'not_found', 'Not Found');
-        if (asked.headers['xi-api-key'] === undefined) return refusal(401, 'invalid_api_key', 'Invalid API key');
-        return asked.path.endsWith('speech-to-text') ? listen(asked) : sound(asked);
+      answer: (request) => {
+        if (request.role === 'other') return refusal(404, 'not_found', 'Not Found');
+        if (request.headers['xi-api-key'] === undefined) return refusal(401, 'invalid_api_key', 'Invalid API key');
+        return request.path.endsWith('speech-to-text') ? listen(request) : speechAnswer(request);
       },
     },
     now,
@@ -28,7 +28,7 @@ export function refusal(status: number, code: string, message: string): Reply {
   return { status, json: { detail: { status: code, message } } };
 }
 
-function sound({ path, query, json }: Asked): Reply {
+function speechAnswer({ path, query, json }: ReceivedRequest): Reply {
   const voice = speech.exec(path)?.[1];
   if (voice === 'nobody') return refusal(400, 'voice_not_found', 'A voice with voice_id nobody was not found.');
   const field = path === '/v1/music' ? 'prompt' : 'text';
@@ -49,9 +49,9 @@ function samplesOf(file: Buffer, is_wide: boolean): Buffer {
   return is_wide ? file.subarray(44) : Buffer.alloc((file.length - 44) / 2, 0xd5);
 }
 
-function listen(asked: Asked): Reply {
-  if (!partsOf(asked).some(({ name }) => name === 'file')) return refusal(400, 'missing_file', 'There is no file.');
-  const formats = JSON.parse(textsOf(asked)['additional_formats'] ?? '[]') as { format: string }[];
+function listen(request: ReceivedRequest): Reply {
+  if (!partsOf(request).some(({ name }) => name === 'file')) return refusal(400, 'missing_file', 'There is no file.');
+  const formats = JSON.parse(textsOf(request)['additional_formats'] ?? '[]') as { format: string }[];
   const additional_formats = formats.map(({ format }) => ({
     requested_format: format,
     file_extension: `.${format}`,

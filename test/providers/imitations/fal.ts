@@ -1,4 +1,11 @@
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from './imitation.ts';
 
 const request_form = /^\/(?:(?:workflows|comfy)\/)?[^/]+\/[^/]+\/requests\/([0-9a-f-]{36})(\/status|\/cancel|)$/;
 
@@ -6,17 +13,17 @@ const request_form = /^\/(?:(?:workflows|comfy)\/)?[^/]+\/[^/]+\/requests\/([0-9
 export async function startFal(now?: () => number): Promise<Imitation> {
   const file = await sampleFile('image');
   const polls = new Map<string, number>();
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
-    if (asked.role === 'other') return { status: 404, json: { detail: 'Application not found' } };
-    if (asked.role === 'submit') {
+  const answer = (request: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (request.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
+    if (request.role === 'other') return { status: 404, json: { detail: 'Application not found' } };
+    if (request.role === 'submit') {
       const id = `80e732af-660e-45cd-bd63-${String(polls.size).padStart(12, '0')}`;
       polls.set(id, 0);
-      return { json: submitted(url, asked.path, id) };
+      return { json: submitted(url, request.path, id) };
     }
-    const id = request_form.exec(asked.path)?.[1] ?? '';
-    if (asked.role === 'cancel') return { status: 202, json: { status: 'CANCELLATION_REQUESTED' } };
-    if (asked.role === 'result') {
+    const id = request_form.exec(request.path)?.[1] ?? '';
+    if (request.role === 'cancel') return { status: 202, json: { status: 'CANCELLATION_REQUESTED' } };
+    if (request.role === 'result') {
       const images = [{ url: `${url}/files/out.png`, width: 64, height: 64, content_type: 'image/png' }];
       return { json: { images, timings: {}, has_nsfw_concepts: [false], prompt: 'https://example.com is my prompt' } };
     }

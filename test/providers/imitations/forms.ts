@@ -1,13 +1,20 @@
 import { createHash, createHmac } from 'node:crypto';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from './imitation.ts';
 import { partsOf, textsOf } from './multipart.ts';
 
 /** A provider that takes a form with a file, and answers with the image itself beside a reason. */
 export async function startStudio(now?: () => number): Promise<Imitation> {
   const file = (await sampleFile('image')).toString('base64');
-  const answer = (asked: Asked): Reply => {
-    const has_image = partsOf(asked).some(({ name, filename }) => name === 'image' && filename !== undefined);
-    if (asked.role === 'other' || !has_image || textsOf(asked)['prompt'] === undefined)
+  const answer = (request: ReceivedRequest): Reply => {
+    const has_image = partsOf(request).some(({ name, filename }) => name === 'image' && filename !== undefined);
+    if (request.role === 'other' || !has_image || textsOf(request)['prompt'] === undefined)
       return { status: 400, json: { errors: ['prompt and image are required'] } };
     return { json: { image: file, finish_reason: 'SUCCESS', seed: 1 }, headers: { 'x-credits': '3' } };
   };
@@ -20,19 +27,19 @@ export async function startStudio(now?: () => number): Promise<Imitation> {
 export async function startVoices(secret: string, now?: () => number): Promise<Imitation> {
   const file = await sampleFile('audio');
   const polls = new Map<string, number>();
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'audio/wav' } };
-    if (!isSigned(asked, secret, url)) return { status: 401, json: { reason: 'bad signature' } };
-    if (asked.role === 'other') return { status: 404, json: {} };
-    if (asked.role === 'upload') return { json: { file_id: `file-${partsOf(asked).length}` } };
-    if (asked.role === 'submit') {
+  const answer = (request: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (request.role === 'file') return { bytes: file, headers: { 'content-type': 'audio/wav' } };
+    if (!isSigned(request, secret, url)) return { status: 401, json: { reason: 'bad signature' } };
+    if (request.role === 'other') return { status: 404, json: {} };
+    if (request.role === 'upload') return { json: { file_id: `file-${partsOf(request).length}` } };
+    if (request.role === 'submit') {
       const id = `s${polls.size}`;
       polls.set(id, 0);
       return { json: { id, state: 'queued', poll_token: `t-${id}` } };
     }
-    const id = asked.path.split('/').at(-1) ?? '';
-    if (asked.role === 'cancel') return { json: {} };
-    if (asked.headers['x-poll-token'] !== `t-${id}`) return { status: 401, json: {} };
+    const id = request.path.split('/').at(-1) ?? '';
+    if (request.role === 'cancel') return { json: {} };
+    if (request.headers['x-poll-token'] !== `t-${id}`) return { status: 401, json: {} };
     const polled = (polls.get(id) ?? 0) + 1;
     polls.set(id, polled);
     if (polled < 2) return { json: { id, state: 'working' } };
@@ -49,7 +56,7 @@ function roleOfVoices({ method, path }: { method: string; path: string }): Role 
   return method === 'DELETE' ? 'cancel' : method === 'GET' ? 'poll' : 'other';
 }
 
-function isSigned({ method, path, headers, body }: Asked, secret: string, url: string): boolean {
+function isSigned({ method, path, headers, body }: ReceivedRequest, secret: string, url: string): boolean {
   const [time, nonce] = [String(headers['x-time']), String(headers['x-nonce'])];
   const digest = createHash('sha256').update(body).digest('hex');
   const text = `${method}\n${path}\n\n${time}\n${nonce}\n${digest}`;

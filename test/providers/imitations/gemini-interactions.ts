@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
 import { isObject } from '../../../src/catalog/model.ts';
 import { wav } from '../../storage/samples.ts';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply } from './imitation.ts';
+import { sampleFile, startImitation, type ReceivedRequest, type Imitation, type Reply } from './imitation.ts';
 
 const collection = /^\/(?:v1beta|v1beta1\/projects\/[\w-]+\/locations\/[\w-]+)\/interactions$/;
 const one = /^\/(?:v1beta|v1beta1\/projects\/[\w-]+\/locations\/[\w-]+)\/interactions\/([\w-]+)$/;
@@ -13,7 +13,7 @@ const cancel = /\/interactions\/([\w-]+)\/cancel$/;
  */
 export async function startGeminiInteractions(now?: () => number): Promise<Imitation> {
   const video = await sampleFile('video');
-  const runs = new Map<string, { asked: number; request: JsonObject }>();
+  const runs = new Map<string, { polls: number; request: JsonObject }>();
   return startImitation(
     {
       roleOf: ({ method, path }) => {
@@ -22,24 +22,24 @@ export async function startGeminiInteractions(now?: () => number): Promise<Imita
         if (method === 'POST' && cancel.test(path)) return 'cancel';
         return method === 'GET' && one.test(path) ? 'poll' : 'other';
       },
-      answer: (asked, { url }) => {
-        if (asked.role === 'file') return fileOf(asked, video);
-        if (asked.role === 'other') return refusal(404, 'not_found', 'There is no such method.');
-        if (asked.headers['x-goog-api-key'] === undefined) return refusal(401, 'unauthenticated', 'No key.');
-        if (asked.role === 'submit') {
-          const reason = mistakeIn(asked.json);
+      answer: (polls, { url }) => {
+        if (polls.role === 'file') return fileOf(polls, video);
+        if (polls.role === 'other') return refusal(404, 'not_found', 'There is no such method.');
+        if (polls.headers['x-goog-api-key'] === undefined) return refusal(401, 'unauthenticated', 'No key.');
+        if (polls.role === 'submit') {
+          const reason = mistakeIn(polls.json);
           if (reason !== undefined) return refusal(400, 'invalid_request', reason);
           const id = `v1_Chd${runs.size}`;
-          runs.set(id, { asked: 0, request: asked.json });
-          if (asked.json['background'] === true) return interaction(id, 'queued');
-          return interaction(id, 'completed', outputOf(asked.json, video, url));
+          runs.set(id, { polls: 0, request: polls.json });
+          if (polls.json['background'] === true) return interaction(id, 'queued');
+          return interaction(id, 'completed', outputOf(polls.json, video, url));
         }
-        const id = (asked.role === 'cancel' ? cancel : one).exec(asked.path)?.[1] ?? '';
+        const id = (polls.role === 'cancel' ? cancel : one).exec(polls.path)?.[1] ?? '';
         const run = runs.get(id);
         if (!run) return refusal(400, 'invalid_request', `Invalid interaction name: ${id}`);
-        if (asked.role === 'cancel') return interaction(id, 'cancelled');
-        run.asked += 1;
-        if (run.asked < 3) return interaction(id, run.asked === 1 ? 'queued' : 'in_progress');
+        if (polls.role === 'cancel') return interaction(id, 'cancelled');
+        run.polls += 1;
+        if (run.polls < 3) return interaction(id, run.polls === 1 ? 'queued' : 'in_progress');
         return interaction(id, 'completed', outputOf(run.request, video, url));
       },
     },
@@ -48,7 +48,7 @@ export async function startGeminiInteractions(now?: () => number): Promise<Imita
 }
 
 /** The file of a link: with the key, `alt=media`, and by a redirect to where no key is wanted. */
-function fileOf({ path, query, headers }: Asked, video: Buffer): Reply {
+function fileOf({ path, query, headers }: ReceivedRequest, video: Buffer): Reply {
   if (path.startsWith('/stored/')) return { bytes: video };
   if (headers['x-goog-api-key'] === undefined) return refusal(403, 'permission_denied', 'No key.');
   if (query['alt'] !== 'media') return { json: { name: 'files/f1', state: 'ACTIVE' } };
@@ -65,9 +65,9 @@ function mistakeIn({ model, input, response_format, generation_config, backgroun
   if (type === 'video' && duration !== undefined && !/^\d+(?:\.\d+)?s$/.test(String(duration)))
     return 'Invalid value at response_format.duration';
   if (type === 'video' && !['360p', '720p', '1080p', '4k'].includes(String(resolution))) return 'resolution';
-  const known = ['speech_config', 'video_config', 'seed', 'max_output_tokens', 'thinking_level', 'stop_sequences'];
+  const fields = ['speech_config', 'video_config', 'seed', 'max_output_tokens', 'thinking_level', 'stop_sequences'];
   const unknown = Object.keys(isObject(generation_config) ? generation_config : {}).find(
-    (name) => !known.includes(name),
+    (name) => !fields.includes(name),
   );
   return unknown === undefined ? undefined : `Unknown name "${unknown}" at generation_config`;
 }

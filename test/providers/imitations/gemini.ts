@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply } from './imitation.ts';
+import { sampleFile, startImitation, type ReceivedRequest, type Imitation, type Reply } from './imitation.ts';
 
 const form = /^\/v1beta\/models\/([^/]+):(generateContent|predict|predictLongRunning)$/;
 const operation_form = /^\/v1beta\/(models\/[^/]+\/operations\/[^/]+)$/;
 
 /** The Gemini API's pictures and films. A film is seen at work once; it is downloaded with the key, by a redirect. */
 export async function startGemini(now: () => number): Promise<Imitation> {
-  const [picture, film] = await Promise.all([sampleFile('image'), sampleFile('video')]);
+  const [image_bytes, video] = await Promise.all([sampleFile('image'), sampleFile('video')]);
   const polls = new Map<string, number>();
   return startImitation(
     {
@@ -15,19 +15,19 @@ export async function startGemini(now: () => number): Promise<Imitation> {
         if (method === 'GET' && operation_form.test(path)) return 'poll';
         return path.startsWith('/v1beta/files/') || path.startsWith('/stored/') ? 'file' : 'other';
       },
-      answer: (asked, { url }) => {
-        if (asked.role === 'submit') return submit(asked, picture);
-        if (asked.role === 'poll') {
-          const name = operation_form.exec(asked.path)?.[1] ?? '';
+      answer: (request, { url }) => {
+        if (request.role === 'submit') return submit(request, image_bytes);
+        if (request.role === 'poll') {
+          const name = operation_form.exec(request.path)?.[1] ?? '';
           polls.set(name, (polls.get(name) ?? 0) + 1);
           return operation(
             name,
             polls.get(name) === 1 ? undefined : done([`${url}/v1beta/files/f1:download?alt=media`]),
           );
         }
-        if (asked.path.startsWith('/stored/')) return { bytes: film };
-        if (asked.path.startsWith('/v1beta/files/')) {
-          const has_key = asked.headers['x-goog-api-key'] !== undefined;
+        if (request.path.startsWith('/stored/')) return { bytes: video };
+        if (request.path.startsWith('/v1beta/files/')) {
+          const has_key = request.headers['x-goog-api-key'] !== undefined;
           return has_key
             ? { status: 302, headers: { location: '/stored/f1' } }
             : refusal(403, 'PERMISSION_DENIED', 'No key.');
@@ -41,9 +41,9 @@ export async function startGemini(now: () => number): Promise<Imitation> {
 
 let runs = 0;
 
-function submit({ path, json }: Asked, picture: Buffer): Reply {
+function submit({ path, json }: ReceivedRequest, image_bytes: Buffer): Reply {
   const [, model = '', method] = form.exec(path) ?? [];
-  const data = picture.toString('base64');
+  const data = image_bytes.toString('base64');
   if (method === 'generateContent')
     return answerOf([{ content: { role: 'model', parts: [drawn(data)] }, finishReason: 'STOP' }]);
   if (method === 'predict') {
@@ -86,8 +86,8 @@ export function operation(name: string, outcome?: object): Reply {
 
 export function done(uris: string[], more: object = {}): object {
   const generatedSamples = uris.map((uri) => ({ video: { uri } }));
-  const films = { ...(uris.length > 0 && { generatedSamples }), ...more };
-  return { response: { '@type': 'type.googleapis.com/PredictLongRunningResponse', generateVideoResponse: films } };
+  const videos = { ...(uris.length > 0 && { generatedSamples }), ...more };
+  return { response: { '@type': 'type.googleapis.com/PredictLongRunningResponse', generateVideoResponse: videos } };
 }
 
 export function refusal(code: number, status: string, message: string, details: object[] = []): Reply {

@@ -7,7 +7,7 @@ import { never } from '../upstreams.ts';
 /** The purpose of a request; `other`: the provider does not have it. */
 export type Role = 'upload' | 'submit' | 'poll' | 'result' | 'cancel' | 'file' | 'other';
 
-export type Asked = {
+export type ReceivedRequest = {
   role: Role;
   method: string;
   /** Without its query. */
@@ -37,33 +37,33 @@ export type Reply =
 
 /** The behaviour of a provider: the role of each request, and its answer unless a test wants another. */
 export type Behaviour = {
-  roleOf(asked: Omit<Asked, 'role' | 'json'>): Role;
+  roleOf(request: Omit<ReceivedRequest, 'role' | 'json'>): Role;
   /** A promise is an answer that comes later. */
-  answer(asked: Asked, own: { url: string }): Reply | Promise<Reply>;
+  answer(request: ReceivedRequest, own: { url: string }): Reply | Promise<Reply>;
 };
 
 /** A real HTTP server on loopback that answers as a provider documents, or as a test scripts it. */
 export type Imitation = {
   /** Its origin; what comes behind it belongs to the adapter's `base_url`. */
   url: string;
-  asked: Asked[];
+  requests: ReceivedRequest[];
   /** Those with this part. */
-  askedFor(role: Role): Asked[];
+  requestsFor(role: Role): ReceivedRequest[];
   /** For the next requests of this part, one reply each; after them it answers as always. */
   instead(role: Role, ...replies: Reply[]): void;
   /** Resolves when a request of this part has come. */
-  nextAsked(role: Role): Promise<Asked>;
+  nextRequest(role: Role): Promise<ReceivedRequest>;
   stop(): Promise<void>;
 };
 
 export async function startImitation(behaviour: Behaviour, now: () => number = () => 0): Promise<Imitation> {
-  const asked: Asked[] = [];
+  const requests: ReceivedRequest[] = [];
   const scripts = new Map<Role, Reply[]>();
-  const waiting: { role: Role; resolve: (one: Asked) => void }[] = [];
+  const waiting: { role: Role; resolve: (one: ReceivedRequest) => void }[] = [];
   let url = '';
   const server = createServer((request, response) => {
-    const answer = (one: Asked) => {
-      asked.push(one);
+    const answer = (one: ReceivedRequest) => {
+      requests.push(one);
       const reply = scripts.get(one.role)?.shift() ?? behaviour.answer(one, { url });
       if (reply instanceof Promise) void reply.then((late) => play(late, response));
       else play(reply, response);
@@ -76,10 +76,10 @@ export async function startImitation(behaviour: Behaviour, now: () => number = (
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
-    asked,
-    askedFor: (role) => asked.filter((one) => one.role === role),
+    requests,
+    requestsFor: (role) => requests.filter((one) => one.role === role),
     instead: (role, ...replies) => void scripts.set(role, [...(scripts.get(role) ?? []), ...replies]),
-    nextAsked: (role) => new Promise((resolve) => waiting.push({ role, resolve })),
+    nextRequest: (role) => new Promise((resolve) => waiting.push({ role, resolve })),
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -87,7 +87,7 @@ export async function startImitation(behaviour: Behaviour, now: () => number = (
   };
 }
 
-async function read(request: IncomingMessage, behaviour: Behaviour, at_ms: number): Promise<Asked> {
+async function read(request: IncomingMessage, behaviour: Behaviour, at_ms: number): Promise<ReceivedRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
@@ -127,9 +127,9 @@ const samples = new Map<string, Promise<Buffer>>();
 
 /** A small real file of a kind: 64 × 64 pixels, or a second. */
 export function sampleFile(kind: 'image' | 'video' | 'audio'): Promise<Buffer> {
-  const known = samples.get(kind) ?? makeSample(kind);
-  samples.set(kind, known);
-  return known;
+  const sample = samples.get(kind) ?? makeSample(kind);
+  samples.set(kind, sample);
+  return sample;
 }
 
 async function makeSample(kind: 'image' | 'video' | 'audio'): Promise<Buffer> {

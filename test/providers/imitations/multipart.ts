@@ -1,9 +1,9 @@
-import type { Asked } from './imitation.ts';
+import type { ReceivedRequest } from './imitation.ts';
 
 export type Part = { name: string; filename?: string | undefined; type?: string | undefined; bytes: Buffer };
 
 /** The parts of a form that was sent (RFC 7578). */
-export function partsOf({ headers, body }: Pick<Asked, 'headers' | 'body'>): Part[] {
+export function partsOf({ headers, body }: Pick<ReceivedRequest, 'headers' | 'body'>): Part[] {
   const boundary = /boundary="?([^";]+)/.exec(headers['content-type'] ?? '')?.[1];
   if (boundary === undefined) return [];
   const parts = body.toString('latin1').split(`--${boundary}`).slice(1, -1);
@@ -20,7 +20,7 @@ export function partsOf({ headers, body }: Pick<Asked, 'headers' | 'body'>): Par
 }
 
 /** The texts of a form, by name; the last one of each. */
-export function textsOf(asked: Pick<Asked, 'headers' | 'body'>): Record<string, string> {
-  const texts = partsOf(asked).filter(({ filename }) => filename === undefined);
+export function textsOf(request: Pick<ReceivedRequest, 'headers' | 'body'>): Record<string, string> {
+  const texts = partsOf(request).filter(({ filename }) => filename === undefined);
   return Object.fromEntries(texts.map(({ name, bytes }) => [name, bytes.toString('utf8')]));
 }

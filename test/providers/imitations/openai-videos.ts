@@ -26,7 +26,7 @@ const missing: Reply = { status: 404, json: { error: { message: 'Video not found
 
 /** A server of `/v1/videos`: queued, at work, done, and its file for whoever has the key. */
 export async function startVideos(now?: () => number): Promise<Imitation> {
-  const film = await sampleFile('video');
+  const clip = await sampleFile('video');
   const polls = new Map<string, number>();
   return startImitation(
     {
@@ -35,12 +35,12 @@ export async function startVideos(now?: () => number): Promise<Imitation> {
         if (method !== 'GET' || !path.startsWith('/v1/videos/')) return 'other';
         return path.endsWith('/content') ? 'file' : 'poll';
       },
-      answer: (asked) => {
-        const { role, path, headers, json } = asked;
+      answer: (request) => {
+        const { role, path, headers, json } = request;
         if (!/^Bearer ./.test(headers.authorization ?? ''))
           return { status: 401, json: { error: { message: 'Incorrect API key provided', code: 'invalid_api_key' } } };
         if (role === 'submit') {
-          const { prompt } = partsOf(asked).length > 0 ? textsOf(asked) : json;
+          const { prompt } = partsOf(request).length > 0 ? textsOf(request) : json;
           if (typeof prompt !== 'string')
             return { status: 400, json: { error: { message: 'prompt is required', type: 'invalid_request_error' } } };
           const id = `video_${polls.size + 1}`;
@@ -50,7 +50,7 @@ export async function startVideos(now?: () => number): Promise<Imitation> {
         const id = path.split('/')[3] ?? '';
         const count = polls.get(id);
         if (count === undefined || role === 'other') return missing;
-        if (role === 'file') return { bytes: film, headers: { 'content-type': 'video/mp4' } };
+        if (role === 'file') return { bytes: clip, headers: { 'content-type': 'video/mp4' } };
         polls.set(id, count + 1);
         return { json: video(count === 0 ? 'queued' : count === 1 ? 'in_progress' : 'completed', {}, id) };
       },

@@ -1,5 +1,5 @@
 import { mp3, wav } from '../../storage/samples.ts';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply } from './imitation.ts';
+import { sampleFile, startImitation, type ReceivedRequest, type Imitation, type Reply } from './imitation.ts';
 import { partsOf, textsOf } from './multipart.ts';
 
 export const transcript = 'The quick brown fox.';
@@ -8,18 +8,18 @@ const paths = ['/v1/images/generations', '/v1/images/edits', '/v1/audio/speech',
 
 /** OpenAI's pictures, speech and transcripts: every answer is the result. */
 export async function startOpenai(now: () => number): Promise<Imitation> {
-  const picture = await sampleFile('image');
+  const image_bytes = await sampleFile('image');
   return startImitation(
     {
       roleOf: ({ method, path }) => {
         if (method === 'POST' && paths.includes(path)) return 'submit';
         return path.startsWith('/made/') ? 'file' : 'other';
       },
-      answer: (asked, { url }) => {
-        if (asked.role === 'file') return { bytes: picture };
-        if (asked.role === 'other') return refusal(404, { message: 'Invalid URL', type: 'invalid_request_error' });
-        if (asked.path.startsWith('/v1/images')) return pictures(asked, picture, `${url}/made/1.png`);
-        return asked.path === '/v1/audio/speech' ? speech(asked) : transcription(asked);
+      answer: (request, { url }) => {
+        if (request.role === 'file') return { bytes: image_bytes };
+        if (request.role === 'other') return refusal(404, { message: 'Invalid URL', type: 'invalid_request_error' });
+        if (request.path.startsWith('/v1/images')) return imagesAnswer(request, image_bytes, `${url}/made/1.png`);
+        return request.path === '/v1/audio/speech' ? speech(request) : transcription(request);
       },
     },
     now,
@@ -31,11 +31,11 @@ export function refusal(status: number, error: object): Reply {
 }
 
 /** Only DALL·E lets itself be told how its pictures come, and gives links unless it is. */
-function pictures(asked: Asked, picture: Buffer, link: string): Reply {
-  const is_edit = asked.path.endsWith('edits');
-  const fields = is_edit ? textsOf(asked) : asked.json;
+function imagesAnswer(request: ReceivedRequest, image_bytes: Buffer, link: string): Reply {
+  const is_edit = request.path.endsWith('edits');
+  const fields = is_edit ? textsOf(request) : request.json;
   const { model, response_format: format, n = 1 } = fields;
-  if (is_edit && !partsOf(asked).some(({ name }) => name === 'image' || name === 'image[]')) {
+  if (is_edit && !partsOf(request).some(({ name }) => name === 'image' || name === 'image[]')) {
     return refusal(400, { message: "Missing required parameter: 'image'.", code: 'missing_required_parameter' });
   }
   const is_dalle = String(model).startsWith('dall-e');
@@ -44,7 +44,7 @@ function pictures(asked: Asked, picture: Buffer, link: string): Reply {
     return refusal(400, { message, type: 'invalid_request_error', code: 'unknown_parameter' });
   }
   const is_link = is_dalle && format !== 'b64_json';
-  const one = is_link ? { url: link } : { b64_json: picture.toString('base64') };
+  const one = is_link ? { url: link } : { b64_json: image_bytes.toString('base64') };
   const usage = {
     input_tokens: is_edit ? 210 : 10,
     input_tokens_details: { text_tokens: 10, image_tokens: is_edit ? 200 : 0 },
@@ -55,7 +55,7 @@ function pictures(asked: Asked, picture: Buffer, link: string): Reply {
   return { json: { created: 1_700_000_000, data, ...(!is_dalle && { output_format: 'png', usage }) } };
 }
 
-function speech({ json }: Asked): Reply {
+function speech({ json }: ReceivedRequest): Reply {
   const audio = audioAs(json['response_format']);
   if (json['stream_format'] !== 'sse') return { headers: { 'content-type': 'audio/mpeg' }, bytes: audio };
   const half = Math.floor(audio.length / 2);
@@ -75,10 +75,10 @@ function audioAs(format: unknown): Buffer {
   return mp3(40);
 }
 
-function transcription(asked: Asked): Reply {
-  const file = partsOf(asked).find(({ name }) => name === 'file');
+function transcription(request: ReceivedRequest): Reply {
+  const file = partsOf(request).find(({ name }) => name === 'file');
   if (!file) return refusal(400, { message: "Missing required parameter: 'file'." });
-  const { model = '', response_format: format = 'json' } = textsOf(asked);
+  const { model = '', response_format: format = 'json' } = textsOf(request);
   if (format === 'srt') return { text: `1\n00:00:00,000 --> 00:00:01,000\n${transcript}\n\n` };
   if (format === 'vtt') return { text: `WEBVTT\n\n00:00:00.000 --> 00:00:01.000\n${transcript}\n\n` };
   if (format === 'text') return { text: `${transcript}\n` };

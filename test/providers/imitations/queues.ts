@@ -1,19 +1,27 @@
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from './imitation.ts';
 
 /** A provider whose answers have a code beside what they are about. */
 export async function startPredictions(now?: () => number): Promise<Imitation> {
   const file = await sampleFile('video');
   const polls = new Map<string, number>();
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'video/mp4' } };
-    if (asked.role === 'other') return { status: 404, json: { code: 404, message: 'no such path' } };
-    if (asked.role === 'submit') {
+  const answer = (request: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (request.role === 'file') return { bytes: file, headers: { 'content-type': 'video/mp4' } };
+    if (request.role === 'other') return { status: 404, json: { code: 404, message: 'no such path' } };
+    if (request.role === 'submit') {
       const id = `r${polls.size}`;
       polls.set(id, 0);
       return { json: { code: 200, message: 'success', data: { id, status: 'created', outputs: [] } } };
     }
-    const id = asked.path.split('/')[4] ?? '';
-    if (asked.role === 'cancel') return { json: { code: 200, message: 'success', data: { id, status: 'cancelled' } } };
+    const id = request.path.split('/')[4] ?? '';
+    if (request.role === 'cancel')
+      return { json: { code: 200, message: 'success', data: { id, status: 'cancelled' } } };
     const polled = (polls.get(id) ?? 0) + 1;
     polls.set(id, polled);
     const data =
@@ -34,15 +42,15 @@ function roleOfPrediction({ method, path }: { method: string; path: string }): R
 export async function startJobs(now?: () => number): Promise<Imitation> {
   const file = await sampleFile('image');
   const polls = new Map<string, number>();
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
-    if (asked.role === 'other') return { json: { code: 404, msg: 'Not Found', data: null } };
-    if (asked.role === 'submit') {
+  const answer = (request: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (request.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
+    if (request.role === 'other') return { json: { code: 404, msg: 'Not Found', data: null } };
+    if (request.role === 'submit') {
       const taskId = `j${polls.size}`;
       polls.set(taskId, 0);
       return { json: { code: 200, msg: 'success', data: { taskId } } };
     }
-    const taskId = asked.query['taskId'] ?? '';
+    const taskId = request.query['taskId'] ?? '';
     const polled = (polls.get(taskId) ?? 0) + 1;
     polls.set(taskId, polled);
     if (polled < 2)

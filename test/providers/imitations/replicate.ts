@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { sampleFile, startImitation, type Asked, type Imitation, type Role } from './imitation.ts';
+import { sampleFile, startImitation, type ReceivedRequest, type Imitation, type Role } from './imitation.ts';
 
 const id_form = '[a-z0-9]{26}';
 const poll_form = new RegExp(`^/v1/predictions/(${id_form})$`);
@@ -10,16 +10,17 @@ const submit_form = /^\/v1\/(?:predictions|(?:models|deployments)\/[^/]+\/[^/]+\
 export async function startReplicate(now?: () => number): Promise<Imitation> {
   const file = await sampleFile('image');
   const polls = new Map<string, number>();
-  const answer = (asked: Asked, { url }: { url: string }) => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'image/webp' } };
-    if (asked.role === 'other') return { status: 404, json: { detail: 'The requested resource could not be found.' } };
-    if (asked.role === 'submit') {
+  const answer = (request: ReceivedRequest, { url }: { url: string }) => {
+    if (request.role === 'file') return { bytes: file, headers: { 'content-type': 'image/webp' } };
+    if (request.role === 'other')
+      return { status: 404, json: { detail: 'The requested resource could not be found.' } };
+    if (request.role === 'submit') {
       const id = `run${String(polls.size).padStart(23, '0')}`;
       polls.set(id, 0);
-      return { status: 201, json: prediction(url, id, { status: 'starting', input: asked.json['input'] ?? {} }) };
+      return { status: 201, json: prediction(url, id, { status: 'starting', input: request.json['input'] ?? {} }) };
     }
-    const id = (poll_form.exec(asked.path) ?? cancel_form.exec(asked.path))?.[1] ?? '';
-    if (asked.role === 'cancel') return { json: prediction(url, id, { status: 'canceled' }) };
+    const id = (poll_form.exec(request.path) ?? cancel_form.exec(request.path))?.[1] ?? '';
+    if (request.role === 'cancel') return { json: prediction(url, id, { status: 'canceled' }) };
     const polled = (polls.get(id) ?? 0) + 1;
     polls.set(id, polled);
     if (polled === 1) return { json: prediction(url, id, { status: 'starting' }) };

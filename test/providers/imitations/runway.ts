@@ -12,7 +12,7 @@ const endpoints = new Set([
 
 /** Runway: a version in every call, a queue before the work, links signed by another host, a delete that cancels. */
 export async function startRunway(now?: () => number): Promise<Imitation> {
-  const film = await sampleFile('video');
+  const video = await sampleFile('video');
   const polls = new Map<string, number>();
   let submits = 0;
   return startImitation(
@@ -24,18 +24,18 @@ export async function startRunway(now?: () => number): Promise<Imitation> {
         return method === 'GET' ? 'poll' : method === 'DELETE' ? 'cancel' : 'other';
       },
       answer: ({ role, path, headers }, { url }) => {
-        if (role === 'file') return { headers: { 'content-type': 'video/mp4' }, bytes: film };
+        if (role === 'file') return { headers: { 'content-type': 'video/mp4' }, bytes: video };
         if (headers['x-runway-version'] !== '2024-11-06')
           return { status: 400, json: { error: 'You must supply the X-Runway-Version header.' } };
         if (headers.authorization === undefined) return { status: 401, json: { error: 'Unauthorized' } };
         if (role === 'submit') return { json: { id: `17f20503-6c24-4c16-946b-${++submits}` } };
         if (role === 'cancel') return { status: 204 };
         const id = path.slice('/v1/tasks/'.length);
-        const asked = (polls.get(id) ?? 0) + 1;
-        polls.set(id, asked);
+        const polls_so_far = (polls.get(id) ?? 0) + 1;
+        polls.set(id, polls_so_far);
         const task = { id, createdAt: '2026-08-01T12:00:00.000Z' };
-        if (asked === 1) return { json: { ...task, status: 'PENDING' } };
-        if (asked === 2) return { json: { ...task, status: 'RUNNING', progress: 0.4 } };
+        if (polls_so_far === 1) return { json: { ...task, status: 'PENDING' } };
+        if (polls_so_far === 2) return { json: { ...task, status: 'RUNNING', progress: 0.4 } };
         return {
           json: { ...task, status: 'SUCCEEDED', output: [`${url}/artifacts/${id}.mp4?_jwt=x`], cost: { credits: 60 } },
         };

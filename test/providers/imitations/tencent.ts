@@ -1,5 +1,12 @@
 import { createHash, createHmac } from 'node:crypto';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from './imitation.ts';
 
 const sha = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
 const mac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
@@ -16,17 +23,17 @@ export const tencentError = (Code: string, Message: string): Reply => ({
 export async function startHunyuan(secret_key: string, now?: () => number): Promise<Imitation> {
   const file = await sampleFile('image');
   const polls = new Map<string, number>();
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
-    if (!isSigned(asked, secret_key)) return tencentError('AuthFailure.SignatureFailure', 'The signature is wrong.');
-    if (asked.role === 'other') return tencentError('InvalidAction', 'There is no such action.');
-    if (asked.role === 'submit') {
-      if (typeof asked.json['Prompt'] !== 'string') return tencentError('MissingParameter', 'Prompt is missing.');
+  const answer = (request: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (request.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
+    if (!isSigned(request, secret_key)) return tencentError('AuthFailure.SignatureFailure', 'The signature is wrong.');
+    if (request.role === 'other') return tencentError('InvalidAction', 'There is no such action.');
+    if (request.role === 'submit') {
+      if (typeof request.json['Prompt'] !== 'string') return tencentError('MissingParameter', 'Prompt is missing.');
       const JobId = `1344-${polls.size}`;
       polls.set(JobId, 0);
       return { json: { Response: { JobId, RequestId: 'r' } } };
     }
-    const JobId = String(asked.json['JobId']);
+    const JobId = String(request.json['JobId']);
     if (!polls.has(JobId)) return tencentError('FailedOperation.JobNotExist', 'There is no such job.');
     const polled = (polls.get(JobId) ?? 0) + 1;
     polls.set(JobId, polled);
@@ -40,7 +47,7 @@ export const hunyuanJob = (JobStatusCode: string, more: object = {}): Reply => (
   json: { Response: { JobStatusCode, JobErrorCode: '', JobErrorMsg: '', ResultImage: [], ...more, RequestId: 'r' } },
 });
 
-function roleOf({ method, path, headers }: Pick<Asked, 'method' | 'path' | 'headers'>): Role {
+function roleOf({ method, path, headers }: Pick<ReceivedRequest, 'method' | 'path' | 'headers'>): Role {
   if (path.startsWith('/result/')) return 'file';
   if (method !== 'POST' || path !== '/' || headers['x-tc-version'] !== '2022-12-29') return 'other';
   if (headers['x-tc-action'] === 'SubmitTextToImageJob') return 'submit';
@@ -48,7 +55,7 @@ function roleOf({ method, path, headers }: Pick<Asked, 'method' | 'path' | 'head
 }
 
 /** The signature as Tencent Cloud computes it from what has arrived. */
-function isSigned({ method, path, headers, body }: Asked, secret_key: string): boolean {
+function isSigned({ method, path, headers, body }: ReceivedRequest, secret_key: string): boolean {
   const { authorization = '' } = headers;
   const names = /SignedHeaders=([^,]+)/.exec(authorization)?.[1] ?? '';
   const lines = names.split(';').map((name) => `${name}:${String(headers[name]).trim().toLowerCase()}\n`);

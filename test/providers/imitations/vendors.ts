@@ -1,5 +1,12 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from './imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from './imitation.ts';
 import { partsOf, textsOf } from './multipart.ts';
 
 /** Providers that are only presets of `http-queue`, each built from what its own documentation says of requests and answers. */
@@ -9,23 +16,23 @@ type Place = { method: string; path: string };
 /** A request that the provider would refuse: what is wrong with it. */
 const wrong = (reason: string): Reply => ({ status: 400, json: { message: reason, error: reason, errors: [reason] } });
 
-function has(asked: Asked, name: string): boolean {
-  return partsOf(asked).some((part) => part.name === name && part.filename !== undefined);
+function has(input: ReceivedRequest, name: string): boolean {
+  return partsOf(input).some((part) => part.name === name && part.filename !== undefined);
 }
 
 /** Stability AI (api.stability.ai/v2alpha/openapi, November 2026): a form, and the image as base64 with its reason. */
 export async function startStability(now?: () => number): Promise<Imitation> {
   const image = (await sampleFile('image')).toString('base64');
-  const answer = (asked: Asked): Reply => {
-    if (asked.role === 'other') return { status: 404, json: { id: 'x', name: 'not_found', errors: ['no such path'] } };
-    const fields = textsOf(asked);
-    const service = asked.path.split('/').at(-1) ?? '';
+  const answer = (input: ReceivedRequest): Reply => {
+    if (input.role === 'other') return { status: 404, json: { id: 'x', name: 'not_found', errors: ['no such path'] } };
+    const fields = textsOf(input);
+    const service = input.path.split('/').at(-1) ?? '';
     const is_text = ['ultra', 'core', 'sd3', 'search-and-replace'].includes(service);
     if (is_text && (fields['prompt'] ?? '') === '') return wrong('prompt: cannot be blank');
     if (service === 'sd3' && !/^sd3\.5-(?:large|large-turbo|medium)$/.test(fields['model'] ?? ''))
       return wrong('model');
-    if (/edit|upscale/.test(asked.path) && !has(asked, 'image')) return wrong('image: is required');
-    if (asked.headers.accept !== 'application/json') return wrong('accept');
+    if (/edit|upscale/.test(input.path) && !has(input, 'image')) return wrong('image: is required');
+    if (input.headers.accept !== 'application/json') return wrong('accept');
     return { json: { image, finish_reason: 'SUCCESS', seed: 343_940_597 } };
   };
   const services =
@@ -37,14 +44,14 @@ export async function startStability(now?: () => number): Promise<Imitation> {
 /** Ideogram (its OpenAPI document, 2026-06-17): a form, and links beside a word on each image. */
 export async function startIdeogram(now?: () => number): Promise<Imitation> {
   const file = await sampleFile('image');
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
-    if (asked.role === 'other') return { status: 404, json: { error: 'Not Found' } };
-    const fields = textsOf(asked);
+  const answer = (input: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (input.role === 'file') return { bytes: file, headers: { 'content-type': 'image/png' } };
+    if (input.role === 'other') return { status: 404, json: { error: 'Not Found' } };
+    const fields = textsOf(input);
     if ((fields['prompt'] ?? '') === '') return wrong('prompt is required');
     if (!/^\d+x\d+$/.test(fields['aspect_ratio'] ?? '1x1')) return wrong('aspect_ratio');
     if (!['TURBO', 'DEFAULT', 'QUALITY'].includes(fields['rendering_speed'] ?? 'DEFAULT')) return wrong('speed');
-    if (asked.path.endsWith('/remix') && !has(asked, 'image')) return wrong('image is required');
+    if (input.path.endsWith('/remix') && !has(input, 'image')) return wrong('image is required');
     const data = Array.from({ length: Number(fields['num_images'] ?? 1) }, (_, at) => ({
       prompt: fields['prompt'],
       resolution: '1024x1024',
@@ -65,10 +72,10 @@ export async function startIdeogram(now?: () => number): Promise<Imitation> {
 /** Recraft (external.api.recraft.ai/doc, 2026-08-22): JSON, links, and what they cost. */
 export async function startRecraft(now?: () => number): Promise<Imitation> {
   const file = await sampleFile('image');
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': 'image/webp' } };
-    if (asked.role === 'other') return { status: 404, json: { code: 'not_found', message: 'no such path' } };
-    const { prompt, model, size = '', n = 1 } = asked.json;
+  const answer = (input: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (input.role === 'file') return { bytes: file, headers: { 'content-type': 'image/webp' } };
+    if (input.role === 'other') return { status: 404, json: { code: 'not_found', message: 'no such path' } };
+    const { prompt, model, size = '', n = 1 } = input.json;
     if (typeof prompt !== 'string' || prompt === '') return wrong('prompt is required');
     if (!/^\d+:\d+$/.test(String(size))) return wrong('size is unknown');
     const data = Array.from({ length: Number(n) }, (_, at) => ({ image_id: `image-${at}`, url: `${url}/img/${at}` }));
@@ -84,45 +91,45 @@ export async function startRecraft(now?: () => number): Promise<Imitation> {
 /** A provider whose runs are asked for their state: once at work, then done. */
 type Runs = {
   kind: 'video' | 'audio';
-  roleOf(asked: Place): Role;
-  submit(asked: Asked, id: string): Reply;
-  upload?(asked: Asked, url: string): Reply;
+  roleOf(input: Place): Role;
+  submit(input: ReceivedRequest, id: string): Reply;
+  upload?(input: ReceivedRequest, url: string): Reply;
   going_on(id: string): Reply;
-  done(id: string, url: string, asked: JsonObject): Reply;
+  done(id: string, url: string, input: JsonObject): Reply;
   cancel(id: string): Reply;
   missing: Reply;
 };
 
 async function startRuns(runs: Runs, now?: () => number): Promise<Imitation> {
   const file = await sampleFile(runs.kind);
-  const submitted = new Map<string, { polls: number; asked: JsonObject }>();
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file, headers: { 'content-type': `${runs.kind}/mp4` } };
-    if (asked.role === 'other') return { status: 404, json: {} };
-    if (asked.role === 'upload') return runs.upload?.(asked, url) ?? runs.missing;
-    if (asked.role === 'submit') {
+  const submitted = new Map<string, { polls: number; input: JsonObject }>();
+  const answer = (input: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (input.role === 'file') return { bytes: file, headers: { 'content-type': `${runs.kind}/mp4` } };
+    if (input.role === 'other') return { status: 404, json: {} };
+    if (input.role === 'upload') return runs.upload?.(input, url) ?? runs.missing;
+    if (input.role === 'submit') {
       const id = `run-${submitted.size}`;
-      submitted.set(id, { polls: 0, asked: asked.json });
-      return runs.submit(asked, id);
+      submitted.set(id, { polls: 0, input: input.json });
+      return runs.submit(input, id);
     }
-    const id = /run-\d+/.exec(asked.path)?.[0] ?? '';
+    const id = /run-\d+/.exec(input.path)?.[0] ?? '';
     const run = submitted.get(id);
     if (!run) return runs.missing;
-    if (asked.role === 'cancel') return runs.cancel(id);
+    if (input.role === 'cancel') return runs.cancel(id);
     run.polls += 1;
-    return run.polls < 2 ? runs.going_on(id) : runs.done(id, url, run.asked);
+    return run.polls < 2 ? runs.going_on(id) : runs.done(id, url, run.input);
   };
   return startImitation({ roleOf: runs.roleOf, answer }, now);
 }
 
-const film_path = /^\/files\/run-\d+\.mp4$/;
+const video_path = /^\/files\/run-\d+\.mp4$/;
 
 /** Videos of xAI (docs.x.ai, 2026-08-22): 202 without a body while the run goes on. */
 export function startXaiVideo(now?: () => number): Promise<Imitation> {
   const runs: Runs = {
     kind: 'video',
     roleOf: ({ method, path }) => {
-      if (film_path.test(path)) return 'file';
+      if (video_path.test(path)) return 'file';
       if (method === 'POST' && path === '/v1/videos/generations') return 'submit';
       return method === 'GET' && /^\/v1\/videos\/[\w-]+$/.test(path) ? 'poll' : 'other';
     },
@@ -155,7 +162,7 @@ export function startWan(now?: () => number): Promise<Imitation> {
   const runs: Runs = {
     kind: 'video',
     roleOf: ({ method, path }) => {
-      if (film_path.test(path)) return 'file';
+      if (video_path.test(path)) return 'file';
       if (method === 'POST' && path === '/api/v1/services/aigc/video-generation/video-synthesis') return 'submit';
       if (method === 'POST' && /^\/api\/v1\/tasks\/[\w-]+\/cancel$/.test(path)) return 'cancel';
       return method === 'GET' && /^\/api\/v1\/tasks\/[\w-]+$/.test(path) ? 'poll' : 'other';
@@ -185,7 +192,7 @@ export function startSeedance(now?: () => number): Promise<Imitation> {
   const runs: Runs = {
     kind: 'video',
     roleOf: ({ method, path }) => {
-      if (film_path.test(path)) return 'file';
+      if (video_path.test(path)) return 'file';
       if (method === 'POST' && path === '/api/v3/contents/generations/tasks') return 'submit';
       if (!place.test(path)) return 'other';
       return method === 'GET' ? 'poll' : method === 'DELETE' ? 'cancel' : 'other';

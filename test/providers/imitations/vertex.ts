@@ -9,7 +9,7 @@ const form = /\/models\/([^/]+):(predict|predictLongRunning|fetchPredictOperatio
  * with its name, and has the bytes; a GET of its name is a 404 (@google/genai, fetchPredictOperation).
  */
 export async function startVertex(now?: () => number): Promise<Imitation> {
-  const [picture, film] = await Promise.all([sampleFile('image'), sampleFile('video')]);
+  const [image, video] = await Promise.all([sampleFile('image'), sampleFile('video')]);
   const polls = new Map<string, number>();
   return startImitation(
     {
@@ -24,7 +24,7 @@ export async function startVertex(now?: () => number): Promise<Imitation> {
         if (headers.authorization === undefined && headers['x-goog-api-key'] === undefined)
           return refusal(401, 'UNAUTHENTICATED', 'Request is missing required authentication credential.');
         if (called === 'predict')
-          return { json: { predictions: [{ bytesBase64Encoded: picture.toString('base64'), mimeType: 'image/png' }] } };
+          return { json: { predictions: [{ bytesBase64Encoded: image.toString('base64'), mimeType: 'image/png' }] } };
         const place = `${vertex_place.slice('/v1/'.length)}/models/${model}/operations/`;
         if (role === 'submit') {
           const name = `${place}${polls.size + 1}`;
@@ -35,7 +35,7 @@ export async function startVertex(now?: () => number): Promise<Imitation> {
         const count = polls.get(name);
         if (count === undefined || !name.startsWith(place)) return refusal(404, 'NOT_FOUND', 'Operation not found.');
         polls.set(name, count + 1);
-        return count === 0 ? { json: { name } } : vertexDone(name, [film]);
+        return count === 0 ? { json: { name } } : vertexDone(name, [video]);
       },
     },
     now,
@@ -43,8 +43,8 @@ export async function startVertex(now?: () => number): Promise<Imitation> {
 }
 
 /** An operation that is over, with its videos. */
-export function vertexDone(name: string, films: readonly Buffer[], more: object = {}) {
-  const videos = films.map((bytes) => ({ bytesBase64Encoded: bytes.toString('base64'), mimeType: 'video/mp4' }));
+export function vertexDone(name: string, clips: readonly Buffer[], more: object = {}) {
+  const videos = clips.map((bytes) => ({ bytesBase64Encoded: bytes.toString('base64'), mimeType: 'video/mp4' }));
   const type = 'type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse';
   return {
     json: { name, done: true, response: { '@type': type, ...(videos.length > 0 && { videos }), ...more } },

@@ -1,12 +1,12 @@
 import { mp3 } from '../../storage/samples.ts';
-import { startImitation, type Asked, type Imitation, type Reply } from './imitation.ts';
+import { startImitation, type ReceivedRequest, type Imitation, type Reply } from './imitation.ts';
 import { partsOf, textsOf } from './multipart.ts';
 
 /** Providers of voices that are presets of `http-queue`, built from the types of their own SDKs. */
 
 const heard = 'Waves on a beach.';
 
-const sound: Reply = { bytes: mp3(40), headers: { 'content-type': 'audio/mpeg' } };
+const audio: Reply = { bytes: mp3(40), headers: { 'content-type': 'audio/mpeg' } };
 
 /** Deepgram (@deepgram/sdk 5.13.0: `ListenV1Response`, `SpeakV1Request`; developers.deepgram.com/reference/errors). */
 export function startDeepgram(now?: () => number): Promise<Imitation> {
@@ -14,7 +14,7 @@ export function startDeepgram(now?: () => number): Promise<Imitation> {
     status,
     json: { err_code, err_msg, request_id: 'r' },
   });
-  const listen = ({ query, body, headers }: Asked): Reply => {
+  const listen = ({ query, body, headers }: ReceivedRequest): Reply => {
     if (!/^nova-[23]/.test(query['model'] ?? '')) return refusal(400, 'Bad Request', 'No such model/language/tier.');
     const is_audio = body.length > 0 && (headers['content-type'] ?? '').startsWith('audio/');
     if (!is_audio) return refusal(400, 'Bad Request', 'failed to process audio: corrupt or unsupported data');
@@ -24,10 +24,10 @@ export function startDeepgram(now?: () => number): Promise<Imitation> {
       json: { metadata: { ...metadata, models: ['x'], model_info: {} }, results: { channels: [{ alternatives }] } },
     };
   };
-  const speak = ({ query, json }: Asked): Reply => {
+  const speak = ({ query, json }: ReceivedRequest): Reply => {
     if (!/^aura-2-[a-z]+-(?:en|es|de|nl|fr|it|ja)$/.test(query['model'] ?? ''))
       return refusal(400, 'Bad Request', 'No such model.');
-    if (typeof json['text'] === 'string' && query['encoding'] === 'mp3') return sound;
+    if (typeof json['text'] === 'string' && query['encoding'] === 'mp3') return audio;
     const details = 'Json deserialize error: missing field `text` at line 1 column 2';
     return {
       status: 400,
@@ -37,11 +37,11 @@ export function startDeepgram(now?: () => number): Promise<Imitation> {
   return startImitation(
     {
       roleOf: ({ method, path }) => (method === 'POST' && /^\/v1\/(?:listen|speak)$/.test(path) ? 'submit' : 'other'),
-      answer: (asked) => {
-        if (asked.role === 'other') return { status: 404, json: {} };
-        if (!/^Token ./.test(asked.headers.authorization ?? ''))
+      answer: (request) => {
+        if (request.role === 'other') return { status: 404, json: {} };
+        if (!/^Token ./.test(request.headers.authorization ?? ''))
           return refusal(401, 'INVALID_AUTH', 'Invalid credentials.');
-        return asked.path.endsWith('/listen') ? listen(asked) : speak(asked);
+        return request.path.endsWith('/listen') ? listen(request) : speak(request);
       },
     },
     now,
@@ -56,33 +56,33 @@ export function startCartesia(now?: () => number): Promise<Imitation> {
   });
   const isMp3 = (container: unknown, bit_rate: unknown, sample_rate: unknown) =>
     container === 'mp3' && Number(bit_rate) === 128_000 && Number(sample_rate) === 44_100;
-  const speak = ({ json }: Asked): Reply => {
+  const speak = ({ json }: ReceivedRequest): Reply => {
     const { model_id, transcript, voice, output_format } = json;
     const { container, bit_rate, sample_rate } = Object(output_format);
     if (typeof transcript !== 'string' || transcript === '') return refusal(400, 'transcript_empty', 'No transcript.');
     if (!String(model_id).startsWith('sonic-3')) return refusal(404, 'model_not_found', 'No such model.');
     if (typeof Object(voice).id !== 'string') return refusal(404, 'voice_not_found', 'No such voice.');
-    return isMp3(container, bit_rate, sample_rate) ? sound : refusal(400, 'output_format', 'No such format.');
+    return isMp3(container, bit_rate, sample_rate) ? audio : refusal(400, 'output_format', 'No such format.');
   };
-  const change = (asked: Asked): Reply => {
-    const fields = textsOf(asked);
-    if (!partsOf(asked).some(({ name, filename }) => name === 'clip' && filename !== undefined))
+  const change = (request: ReceivedRequest): Reply => {
+    const fields = textsOf(request);
+    if (!partsOf(request).some(({ name, filename }) => name === 'clip' && filename !== undefined))
       return refusal(400, 'clip', 'clip is required.');
     if ((fields['voice[id]'] ?? '') === '') return refusal(404, 'voice_not_found', 'No such voice.');
     const [container, bit_rate, sample_rate] = ['container', 'bit_rate', 'sample_rate'].map(
       (name) => fields[`output_format[${name}]`],
     );
-    return isMp3(container, bit_rate, sample_rate) ? sound : refusal(400, 'output_format', 'No such format.');
+    return isMp3(container, bit_rate, sample_rate) ? audio : refusal(400, 'output_format', 'No such format.');
   };
   return startImitation(
     {
       roleOf: ({ method, path }) =>
         method === 'POST' && /^\/(?:tts|voice-changer)\/bytes$/.test(path) ? 'submit' : 'other',
-      answer: (asked) => {
-        if (asked.role === 'other') return refusal(404, 'not_found', 'Not found.');
-        if (!/^Bearer ./.test(asked.headers.authorization ?? '')) return refusal(401, 'unauthorized', 'No key.');
-        if (asked.headers['cartesia-version'] !== '2026-08-14') return refusal(400, 'version', 'No version.');
-        return asked.path === '/tts/bytes' ? speak(asked) : change(asked);
+      answer: (request) => {
+        if (request.role === 'other') return refusal(404, 'not_found', 'Not found.');
+        if (!/^Bearer ./.test(request.headers.authorization ?? '')) return refusal(401, 'unauthorized', 'No key.');
+        if (request.headers['cartesia-version'] !== '2026-08-14') return refusal(400, 'version', 'No version.');
+        return request.path === '/tts/bytes' ? speak(request) : change(request);
       },
     },
     now,

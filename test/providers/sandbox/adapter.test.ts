@@ -110,9 +110,9 @@ describe('directives of the sandbox', () => {
       type: 'upstream_error',
       simulated: true,
     });
-    const film = await start('video', '[[fail]]');
-    expect(film.phase).toBe('running');
-    expect(await later(film, 500)).toMatchObject({ phase: 'failed', type: 'upstream_error', simulated: true });
+    const video_run = await start('video', '[[fail]]');
+    expect(video_run.phase).toBe('running');
+    expect(await later(video_run, 500)).toMatchObject({ phase: 'failed', type: 'upstream_error', simulated: true });
   });
 
   it('start a run that is blocked for its content: [[moderate]]', async () => {

@@ -46,8 +46,8 @@ const raw = async (style: Style, body: JsonObject): Promise<JsonObject> =>
 
 /** All answers to a request, in the neutral form. */
 async function answers(style: Style, body: JsonObject): Promise<ChatAnswer[]> {
-  const told = await raw(style, body);
-  return style === 'completions' ? readCompletionsAnswers(told, 'req_1') : [readMessagesAnswer(told)];
+  const body_text = await raw(style, body);
+  return style === 'completions' ? readCompletionsAnswers(body_text, 'req_1') : [readMessagesAnswer(body_text)];
 }
 
 async function answer(style: Style, body: JsonObject): Promise<ChatAnswer> {
@@ -65,8 +65,10 @@ const streamBytes = (style: Style, body: JsonObject): Promise<string> => {
 async function events(style: Style, body: JsonObject): Promise<ChatEvent[]> {
   const reader = callerNamed(style).upstream.openReader('req_1');
   const splitter = new SseSplitter(100_000);
-  const found = splitter.push(Buffer.from(await streamBytes(style, body))).flatMap((frame) => [...reader.read(frame)]);
-  return [...found, ...reader.end()];
+  const events_read = splitter
+    .push(Buffer.from(await streamBytes(style, body)))
+    .flatMap((frame) => [...reader.read(frame)]);
+  return [...events_read, ...reader.end()];
 }
 
 const textOf = ({ parts }: ChatAnswer) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
@@ -91,7 +93,7 @@ const insist = (style: Style, name?: string): JsonObject => {
 };
 
 /** Messages with the user's text, the calls that were answered to it and their results. */
-function afterCalls(style: Style, said: string, called: ChatAnswer, results: string[], then = ''): JsonObject[] {
+function afterCalls(style: Style, question: string, called: ChatAnswer, results: string[], then = ''): JsonObject[] {
   const calls = callsOf(called);
   if (style === 'completions') {
     const tool_calls = calls.map(({ id, name, arguments: json }) => ({
@@ -100,18 +102,22 @@ function afterCalls(style: Style, said: string, called: ChatAnswer, results: str
       function: { name, arguments: json },
     }));
     return [
-      { role: 'user', content: said },
+      { role: 'user', content: question },
       { role: 'assistant', content: null, tool_calls },
       ...calls.map(({ id }, index) => ({ role: 'tool', tool_call_id: id, content: results[index] ?? '' })),
       ...(then === '' ? [] : [{ role: 'user', content: then }]),
     ];
   }
   const uses = calls.map(({ id, name, arguments: json }) => ({ type: 'tool_use', id, name, input: JSON.parse(json) }));
-  const found = calls.map(({ id }, index) => ({ type: 'tool_result', tool_use_id: id, content: results[index] ?? '' }));
+  const results_sent = calls.map(({ id }, index) => ({
+    type: 'tool_result',
+    tool_use_id: id,
+    content: results[index] ?? '',
+  }));
   return [
-    { role: 'user', content: said },
+    { role: 'user', content: question },
     { role: 'assistant', content: uses },
-    { role: 'user', content: [...found, ...(then === '' ? [] : [{ type: 'text', text: then }])] },
+    { role: 'user', content: [...results_sent, ...(then === '' ? [] : [{ type: 'text', text: then }])] },
   ];
 }
 
@@ -164,8 +170,8 @@ describe.each(styles)('a sandbox response in %s style', (style) => {
     const stop = style === 'completions' ? { stop: 'zebra' } : { stop_sequences: ['zebra'] };
     const stopped = await answer(style, say('one zebra two', stop));
     expect(textOf(stopped)).toMatch(/one $/);
-    const told = style === 'messages' ? { reason: 'stop_sequence', stop_sequence: 'zebra' } : { reason: 'stop' };
-    expect(stopped.finish).toEqual(told);
+    const ending = style === 'messages' ? { reason: 'stop_sequence', stop_sequence: 'zebra' } : { reason: 'stop' };
+    expect(stopped.finish).toEqual(ending);
   });
 
   it('counts large parts that were sent before as cached', async () => {
@@ -208,8 +214,8 @@ describe.each(styles)('a sandbox tool in %s style', (style) => {
   it('is not called unless it is requested', async () => {
     expect(callsOf(await answer(style, say('x', tools(style, 'weather'))))).toEqual([]);
     const none = style === 'completions' ? 'none' : { type: 'none' };
-    const told = say('[[tool weather]]', { ...tools(style, 'weather'), tool_choice: none });
-    expect(callsOf(await answer(style, told))).toEqual([]);
+    const call_text = say('[[tool weather]]', { ...tools(style, 'weather'), tool_choice: none });
+    expect(callsOf(await answer(style, call_text))).toEqual([]);
   });
 
   it('is called when tool_choice insists, with arguments that fit', async () => {
@@ -235,14 +241,14 @@ describe.each(styles)('a sandbox tool in %s style', (style) => {
   });
 
   it('has its result repeated once and is not called again', async () => {
-    const given = tools(style, 'weather', 'news');
-    const called = await answer(style, say(two, given));
-    const after = await answer(style, { messages: afterCalls(style, two, called, ['Rain', 'None']), ...given });
+    const offered = tools(style, 'weather', 'news');
+    const called = await answer(style, say(two, offered));
+    const after = await answer(style, { messages: afterCalls(style, two, called, ['Rain', 'None']), ...offered });
     expect(callsOf(after)).toEqual([]);
     expect(textOf(after)).toMatch(/“Rain”.*“None”/);
     const next = await answer(style, {
       messages: afterCalls(style, two, called, ['Rain', 'None'], 'Thanks'),
-      ...given,
+      ...offered,
     });
     expect(textOf(next)).toContain('“Thanks”');
   });
@@ -252,10 +258,10 @@ describe.each(styles)('a sandbox tool in %s style', (style) => {
       style === 'completions'
         ? { parallel_tool_calls: false }
         : { tool_choice: { type: 'auto', disable_parallel_tool_use: true } };
-    const given = { ...tools(style, 'weather', 'news'), ...single };
-    const first = await answer(style, say(two, given));
+    const offered = { ...tools(style, 'weather', 'news'), ...single };
+    const first = await answer(style, say(two, offered));
     expect(callsOf(first)).toMatchObject([{ name: 'weather' }]);
-    const second = await answer(style, { messages: afterCalls(style, two, first, ['Rain']), ...given });
+    const second = await answer(style, { messages: afterCalls(style, two, first, ['Rain']), ...offered });
     expect(callsOf(second)).toMatchObject([{ name: 'news' }]);
   });
 
@@ -279,8 +285,8 @@ describe('JSON of the sandbox', () => {
       required: ['size'],
       properties: { size: { enum: ['S', 'M'] }, left: { type: 'integer' } },
     };
-    const wanted = format({ type: 'json_schema', json_schema: { name: 'shirt', schema } });
-    expect(JSON.parse(textOf(await answer('completions', say('x', wanted))))).toEqual({ size: 'S', left: 1 });
+    const response_format = format({ type: 'json_schema', json_schema: { name: 'shirt', schema } });
+    expect(JSON.parse(textOf(await answer('completions', say('x', response_format))))).toEqual({ size: 'S', left: 1 });
     const output_config = { format: { type: 'json_schema', schema } };
     expect(JSON.parse(textOf(await answer('messages', say('x', { output_config }))))).toEqual({ size: 'S', left: 1 });
   });
@@ -338,9 +344,9 @@ describe('several sandbox responses', () => {
 describe('the older function calls', () => {
   it('are answered in their own form, streamed or not', async () => {
     const body = say('x', { functions: [{ name: 'old', parameters: {} }], function_call: { name: 'old' } });
-    const told = JSON.stringify(await raw('completions', body));
-    expect(told).toContain('"function_call":{"name":"old","arguments":"{}"}');
-    expect(told).toContain('"finish_reason":"function_call"');
+    const body_text = JSON.stringify(await raw('completions', body));
+    expect(body_text).toContain('"function_call":{"name":"old","arguments":"{}"}');
+    expect(body_text).toContain('"finish_reason":"function_call"');
     const stream = await streamBytes('completions', body);
     expect(stream).toContain('"delta":{"function_call":{"name":"old","arguments":""}}');
     expect(stream).toContain('"finish_reason":"function_call"');

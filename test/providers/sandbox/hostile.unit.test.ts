@@ -19,9 +19,9 @@ const patience_ms = 2_000;
 async function tookMs(content: string, more: JsonObject = {}): Promise<number> {
   const tools = [{ type: 'function', function: { name: 'f' } }];
   const body = { model: 'chat', max_tokens: 100, messages: [{ role: 'user', content }], tools, ...more };
-  const asked: ChatCall = { ...call, body, stream: false };
+  const chat_call: ChatCall = { ...call, body, stream: false };
   const started = workedMs();
-  await openSandboxChat(prober).send(asked, new AbortController().signal);
+  await openSandboxChat(prober).send(chat_call, new AbortController().signal);
   return workedMs() - started;
 }
 
@@ -74,12 +74,12 @@ it('ends of directives far from their beginning are not searched', async () => {
 });
 
 it('directives at the beginning and at the end of a long text are followed', async () => {
-  const asked: ChatCall = {
+  const chat_call: ChatCall = {
     ...call,
     stream: false,
     body: { model: 'chat', messages: [{ role: 'user', content: `${'many words '.repeat(50_000)}[[tokens 3]]` }] },
   };
-  const { body } = await openSandboxChat(prober).send(asked, new AbortController().signal);
+  const { body } = await openSandboxChat(prober).send(chat_call, new AbortController().signal);
   const bytes = await readBytes(body, 100_000);
   expect(JSON.parse(bytes.toString())).toMatchObject({ usage: { completion_tokens: 3 } });
 });

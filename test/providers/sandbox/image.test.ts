@@ -17,8 +17,8 @@ async function makeImage(text: string, input: { [key: string]: number } = {}): P
 }
 
 /** Brightness (0 to 255) of every pixel. */
-async function brightness(picture: Buffer): Promise<{ pixels: Buffer; width: number; height: number }> {
-  const { data, info } = await sharp(picture).greyscale().raw().toBuffer({ resolveWithObject: true });
+async function brightness(image: Buffer): Promise<{ pixels: Buffer; width: number; height: number }> {
+  const { data, info } = await sharp(image).greyscale().raw().toBuffer({ resolveWithObject: true });
   return { pixels: data, width: info.width, height: info.height };
 }
 
@@ -37,15 +37,15 @@ describe('makeImages', () => {
     [{ width: 17, height: 2048 }, 17, 2048],
     [{ width: 2048, height: 2048 }, 2048, 2048],
   ])('turns %j into a PNG of %d × %d', async (input, width, height) => {
-    const picture = await makeImage('a red bicycle', input);
-    expect(await sharp(picture).metadata()).toMatchObject({
+    const image = await makeImage('a red bicycle', input);
+    expect(await sharp(image).metadata()).toMatchObject({
       format: 'png',
       width,
       height,
       channels: 3,
       hasAlpha: false,
     });
-    await sharp(picture).stats(); // decodes every pixel
+    await sharp(image).stats(); // decodes every pixel
   });
 
   it('returns the same bytes for the same order', async () => {
@@ -65,9 +65,9 @@ describe('makeImages', () => {
   });
 
   it('draws the text: the same image without it differs in the middle', async () => {
-    const picture = { width: 400, height: 400, seed: 'same' };
+    const options = { width: 400, height: 400, seed: 'same' };
     const [with_text, without] = await Promise.all(
-      ['HELLO', ''].map((text) => brightness(Buffer.from(drawTestImage({ ...picture, text })))),
+      ['HELLO', ''].map((text) => brightness(Buffer.from(drawTestImage({ ...options, text })))),
     );
     const share = (from_y: number, to_y: number) => {
       let changed = 0;
@@ -82,9 +82,9 @@ describe('makeImages', () => {
 
   it('draws the text white on dark, legible on every kind of image', async () => {
     for (let seed = 0; seed < 40; seed++) {
-      const picture = drawTestImage({ width: 320, height: 320, text: 'legible words here', seed: String(seed) });
+      const image = drawTestImage({ width: 320, height: 320, text: 'legible words here', seed: String(seed) });
       const { pixels } = await brightness(
-        await sharp(Buffer.from(picture)).extract({ left: 60, top: 110, width: 200, height: 100 }).png().toBuffer(),
+        await sharp(Buffer.from(image)).extract({ left: 60, top: 110, width: 200, height: 100 }).png().toBuffer(),
       );
       const sorted = [...pixels].toSorted((a, b) => a - b);
       const white = sorted.filter((grey) => grey > 245).length / sorted.length;

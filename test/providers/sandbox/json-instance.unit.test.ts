@@ -8,7 +8,7 @@ import { instanceOf } from '../../../src/providers/sandbox/json-instance.ts';
 import { isObject } from '../../../src/styles/fields.ts';
 import { workedMs } from '../../helpers/work.ts';
 
-function complaintsOf(schema: Json): unknown {
+function problemsOf(schema: Json): unknown {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
   const validate = ajv.compile(schema as JsonObject);
@@ -123,7 +123,7 @@ describe('an instance', () => {
       },
     ],
   ])('%s is valid', (_, schema) => {
-    expect(complaintsOf(schema)).toEqual([]);
+    expect(problemsOf(schema)).toEqual([]);
   });
 
   it('fits every simple schema', () => {
@@ -150,7 +150,7 @@ describe('an instance', () => {
       ),
     }));
     fc.assert(
-      fc.property(schema, (one) => void expect(complaintsOf(one)).toEqual([])),
+      fc.property(schema, (one) => void expect(problemsOf(one)).toEqual([])),
       { numRuns: 150 },
     );
   });

@@ -20,7 +20,7 @@ function image(text: string): MediaRequest {
   return readMediaRequest('image', { width: 32, height: 32 }, text);
 }
 
-function film(text: string, duration = 1): MediaRequest {
+function videoRequest(text: string, duration = 1): MediaRequest {
   return readMediaRequest('video', { duration }, text);
 }
 
@@ -32,13 +32,13 @@ describe('Maker', () => {
   it('leaves the event loop free while it makes a video', async () => {
     await maker.make(image('warm'), signal);
     const before = performance.eventLoopUtilization();
-    await maker.make(film('a long one', 5), signal);
+    await maker.make(videoRequest('a long one', 5), signal);
     expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.4);
   });
 
   it('makes images while it makes a video', async () => {
     const done: string[] = [];
-    const long = maker.make(film('a long one', 5), signal).then(() => done.push('film'));
+    const long = maker.make(videoRequest('a long one', 5), signal).then(() => done.push('film'));
     await maker.make(image('quick'), signal).then(() => done.push('picture'));
     await long;
     expect(done).toEqual(['picture', 'film']);
@@ -50,34 +50,34 @@ describe('Maker', () => {
   });
 
   it('reports that it is busy instead of queueing a crowd', async () => {
-    const films = Array.from({ length: 6 }, (_, i) => maker.make(film(`film ${i}`), signal));
-    const results = await Promise.all(films);
+    const videos = Array.from({ length: 6 }, (_, i) => maker.make(videoRequest(`film ${i}`), signal));
+    const results = await Promise.all(videos);
     expect(results.map((result) => result === 'busy')).toEqual([false, false, false, false, true, true]);
-    const pictures = await Promise.all(Array.from({ length: 40 }, (_, i) => maker.make(image(`${i}`), signal)));
-    expect(pictures.filter((result) => result === 'busy')).toHaveLength(8);
-    expect(await maker.make(film('film 5'), signal)).not.toBe('busy');
+    const images = await Promise.all(Array.from({ length: 40 }, (_, i) => maker.make(image(`${i}`), signal)));
+    expect(images.filter((result) => result === 'busy')).toHaveLength(8);
+    expect(await maker.make(videoRequest('film 5'), signal)).not.toBe('busy');
   });
 
   it('keeps what it makes for one who gave up and requests it again', async () => {
     const impatient = new AbortController();
-    const first = maker.make(film('slow'), impatient.signal);
+    const first = maker.make(videoRequest('slow'), impatient.signal);
     impatient.abort(new Error('too slow'));
     await expect(first).rejects.toThrow('too slow');
-    await maker.make(film('next'), signal); // films are made in turn, so the first is made by now
+    await maker.make(videoRequest('next'), signal); // films are made in turn, so the first is made by now
     const before_ms = performance.now();
-    expect(sizes(await maker.make(film('slow'), signal))).toHaveLength(1);
+    expect(sizes(await maker.make(videoRequest('slow'), signal))).toHaveLength(1);
     expect(performance.now() - before_ms).toBeLessThan(50);
   });
 
   it('starts again after its thread was closed', async () => {
-    const [broken] = await Promise.allSettled([maker.make(film('never seen'), signal), maker.close()]);
+    const [broken] = await Promise.allSettled([maker.make(videoRequest('never seen'), signal), maker.close()]);
     expect(broken).toMatchObject({ status: 'rejected', reason: { name: 'Error', message: 'the sandbox was closed' } });
     expect(sizes(await maker.make(image('again'), signal))).toHaveLength(1);
   });
 
   it('starts again after its thread died', async () => {
     process.once('worker', (thread: Worker) => void thread.terminate());
-    const [broken] = await Promise.allSettled([maker.make(film('never seen'), signal)]);
+    const [broken] = await Promise.allSettled([maker.make(videoRequest('never seen'), signal)]);
     expect(broken).toMatchObject({
       status: 'rejected',
       reason: { name: 'Error', message: 'the sandbox thread ended' },

@@ -101,7 +101,7 @@ function unanswered(subject: Subject): Promise<string> {
   return within(subject, subject.imitate, async (scene) => {
     const limit = new AbortController();
     scene.imitation.instead('submit', 'hang');
-    void scene.imitation.nextAsked('submit').then(() => limit.abort(new Error('too late')));
+    void scene.imitation.nextRequest('submit').then(() => limit.abort(new Error('too late')));
     return inWords(() => scene.provider.start(scene.run, limit.signal), scene, 'limit');
   });
 }
@@ -110,12 +110,12 @@ function unanswered(subject: Subject): Promise<string> {
 function stopped(subject: Subject): Promise<string> {
   return within(subject, subject.endless ?? subject.imitate, async ({ imitation, provider, run }) => {
     if (!provider.stopStart) return 'no cancel: 409';
-    const asked = imitation.nextAsked('submit');
+    const request = imitation.nextRequest('submit');
     const end = provider.start(run, never);
-    await asked;
+    await request;
     await until(async () => {
       await provider.stopStart?.(run, never);
-      return imitation.askedFor('cancel').length > 0;
+      return imitation.requestsFor('cancel').length > 0;
     });
     return (await end).phase === 'done' ? 'stopped, refunded' : 'goes on';
   });
@@ -133,7 +133,7 @@ async function canceled(subject: Subject, answers: Answers | undefined, removed?
     if (removed) imitation.instead('cancel', removed);
     const end = await provider.cancel(run, state.ref, never);
     if (end === 'stopped') return 'stopped, refunded';
-    return imitation.askedFor('cancel').length > 0 ? 'told to stop, yet 409' : 'goes on: 409';
+    return imitation.requestsFor('cancel').length > 0 ? 'told to stop, yet 409' : 'goes on: 409';
   });
 }
 
@@ -220,7 +220,7 @@ async function inWords(
     if (!(error instanceof NotStarted)) {
       if (call === 'poll') return 'asked again';
       if (provider.idempotent) return 'submitted again, runs once';
-      const is_searched = call === 'submit' && imitation.askedFor('poll').length > 0;
+      const is_searched = call === 'submit' && imitation.requestsFor('poll').length > 0;
       return is_searched ? 'searched for, else refunded' : 'refunded, not repeated';
     }
     if (error.reason !== 'rate_limited') return 'next route';

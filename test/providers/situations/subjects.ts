@@ -140,7 +140,7 @@ const fal_answer = (status: number, json: object, headers: Record<string, string
 });
 const flagged = { detail: [{ loc: ['body', 'prompt'], msg: 'It was flagged.', type: 'content_policy_violation' }] };
 
-const told = (more: Parameters<typeof prediction>[2]): Answers => ({
+const answersOf = (more: Parameters<typeof prediction>[2]): Answers => ({
   poll: [{ json: prediction('https://api.replicate.com', `run${'0'.repeat(23)}`, more) }],
 });
 
@@ -164,10 +164,10 @@ const queue_rows: Subject[] = [
     imitate: startReplicate,
     base_path: '/v1',
     run: { kind: 'image', model: 'acme/painter', input: prompt },
-    moderated_later: told({ status: 'failed', started_at: 'now', error: 'NSFW content detected.' }),
-    fails: told({ status: 'failed', started_at: 'now', error: 'CUDA out of memory' }),
-    queued: told({ status: 'starting' }),
-    working: told({ status: 'processing', started_at: 'now' }),
+    moderated_later: answersOf({ status: 'failed', started_at: 'now', error: 'NSFW content detected.' }),
+    fails: answersOf({ status: 'failed', started_at: 'now', error: 'CUDA out of memory' }),
+    queued: answersOf({ status: 'starting' }),
+    working: answersOf({ status: 'processing', started_at: 'now' }),
     unknown: poll({ detail: 'not found' }, 404),
   },
   {

@@ -1,9 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** A door before a server: shut, nobody listens at its port, so that connections are refused. */
-export type Gate = { url: string; open(): Promise<void>; shut(): Promise<void> };
+export type SwitchedProxy = { url: string; open(): Promise<void>; shut(): Promise<void> };
 
-export async function startGate(target: string): Promise<Gate> {
+export async function startGate(target: string): Promise<SwitchedProxy> {
   const target_port = Number(new URL(target).port);
   const sockets = new Set<Socket>();
   const server = createServer((near) => {

@@ -3,13 +3,13 @@ import { submitted } from '../imitations/fal.ts';
 import {
   sampleFile,
   startImitation,
-  type Asked,
+  type ReceivedRequest,
   type Imitation,
   type Reply,
   type Role,
 } from '../imitations/imitation.ts';
 import { prediction } from '../imitations/replicate.ts';
-import { startGate, type Gate } from './gate.ts';
+import { startGate, type SwitchedProxy } from './gate.ts';
 
 /**
  * Ways in which a provider fails a submit. `refused`: nobody listens. `silent`: no answer comes.
@@ -83,7 +83,7 @@ export type Run = {
 /** A provider and its journal. */
 export type Site = {
   url: string;
-  gate: Gate;
+  gate: SwitchedProxy;
   imitation: Imitation;
   /** By the provider's own id. */
   runs: Map<string, Run>;
@@ -121,8 +121,8 @@ export async function startSite(tongue: Tongue): Promise<Site> {
   };
   let failing: { way: Way; share: 'all' | 'most' } | undefined;
   let heard = 0;
-  const submit = (asked: Asked, url: string): Reply => {
-    const prompt = tongue.prompt(asked.json);
+  const submit = (request: ReceivedRequest, url: string): Reply => {
+    const prompt = tongue.prompt(request.json);
     site.submits.set(prompt, (site.submits.get(prompt) ?? 0) + 1);
     heard += 1;
     const way = failing && (failing.share === 'all' || heard % 4 !== 0) ? failing.way : undefined;
@@ -132,20 +132,20 @@ export async function startSite(tongue: Tongue): Promise<Site> {
     if (reply) return reply;
     const id = `${'0'.repeat(20)}${String(site.runs.size).padStart(6, '0')}`;
     site.runs.set(id, { prompt, way, polls: 0, state: 'going' });
-    return tongue.accepted(url, asked.path, id);
+    return tongue.accepted(url, request.path, id);
   };
-  const answer = (asked: Asked, { url }: { url: string }): Reply => {
-    if (asked.role === 'file') return { bytes: file };
-    if (asked.role === 'submit') return submit(asked, url);
-    const id = tongue.id(asked.path);
+  const answer = (request: ReceivedRequest, { url }: { url: string }): Reply => {
+    if (request.role === 'file') return { bytes: file };
+    if (request.role === 'submit') return submit(request, url);
+    const id = tongue.id(request.path);
     const run = site.runs.get(id);
     if (!run) return { status: 404, json: { detail: 'not found' } };
-    if (asked.role === 'cancel' && run.state === 'going') run.state = 'canceled';
-    if (asked.role === 'poll') run.polls += 1;
+    if (request.role === 'cancel' && run.state === 'going') run.state = 'canceled';
+    if (request.role === 'poll') run.polls += 1;
     if (run.way === undefined && run.state === 'going' && run.polls >= 2) {
       run.state = run.prompt.startsWith(flagged_prompt) ? 'flagged' : 'done';
     }
-    return asked.role === 'result' ? tongue.result(url, id, run) : tongue.going(url, id, run);
+    return request.role === 'result' ? tongue.result(url, id, run) : tongue.going(url, id, run);
   };
   const roleOf = ({ method, path }: { method: string; path: string }) => tongue.roleOf(method, path);
   const imitation = await startImitation({ roleOf, answer });

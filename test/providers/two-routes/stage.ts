@@ -7,7 +7,7 @@ import { flagged_prompt, predictions, queue, startSite, ways, type Site, type Wa
 export type Phase = { way: Way; failing: 'a' | 'b'; model: string };
 
 /** A task as its caller sees it. */
-export type Told = { phase: Phase; prompt: string; currency: string; status: number; task: Ended };
+export type TaskResult = { phase: Phase; prompt: string; currency: string; status: number; task: Ended };
 type Ended = { id: string; status: string; cost: string; error: { type: string } | null };
 
 export type Stage = {
@@ -81,7 +81,7 @@ models:${entries.join('')}
 `;
 }
 
-export type PhaseResult = { phase: Phase; told: Told[]; failures: number; seconds: number };
+export type PhaseResult = { phase: Phase; results: TaskResult[]; failures: number; seconds: number };
 
 /** Makes the tasks of one phase, several at once, and waits for the last. */
 export async function playPhase(stage: Stage, phase: Phase, first: number, end: number, lasting: boolean) {
@@ -92,21 +92,21 @@ export async function playPhase(stage: Stage, phase: Phase, first: number, end: 
   await site.fail(undefined);
   const begun_at_ms = performance.now();
   const failures_before = site.failed.get(phase.way) ?? 0;
-  const told: Told[] = [];
+  const results: TaskResult[] = [];
   let next = first;
   const work = async (before: number) => {
     while (next < before) {
       const number = next++;
       const prompt = `${number % flagged_share === 7 ? flagged_prompt : 'picture'} ${number}`;
       const currency = number % 2 === 0 ? 'USD' : 'EUR';
-      told.push({ phase, prompt, currency, ...(await generate(stage, phase.model, prompt, currency)) });
+      results.push({ phase, prompt, currency, ...(await generate(stage, phase.model, prompt, currency)) });
     }
   };
   await work(lasting ? first + calm_tasks : first);
   await site.fail(phase.way, lasting ? 'most' : 'all');
   await Promise.all(Array.from({ length: at_once }, () => work(end)));
   const failures = (site.failed.get(phase.way) ?? 0) - failures_before;
-  const result: PhaseResult = { phase, told, failures, seconds: (performance.now() - begun_at_ms) / 1000 };
+  const result: PhaseResult = { phase, results, failures, seconds: (performance.now() - begun_at_ms) / 1000 };
   return result;
 }
 
@@ -126,11 +126,11 @@ async function generate({ clients }: Stage, model: string, prompt: string, curre
   const client = clients[currency];
   if (!client) throw new Error(`nobody pays in ${currency}`);
   let answer = await client.call('POST', '/v1/generate?wait=60', { model, input: { prompt } });
-  const made = answer.status;
+  const created_status = answer.status;
   while (['queued', 'running'].includes(answer.json.status)) {
     await sleep(100);
     answer = await client.call('GET', `/v1/tasks/${answer.json.id}`);
   }
   const { id, status, cost, error } = answer.json;
-  return { status: made, task: { id, status, cost: cost?.exact, error } };
+  return { status: created_status, task: { id, status, cost: cost?.exact, error } };
 }

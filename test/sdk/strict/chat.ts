@@ -1,7 +1,7 @@
 import type { Stage } from '../../chat/setup.ts';
 import { calls, says, type UpstreamStyle } from '../../chat/search-streams.ts';
 import { completion, generated, message } from '../../chat/setup.ts';
-import { response, said } from '../../chat/responses-streams.ts';
+import { response, messageItem } from '../../chat/responses-streams.ts';
 import { chunk, done, event, messageStart, usageChunk } from '../../chat/streams.ts';
 import type { Script } from '../../helpers/chat-upstream.ts';
 import { onWire, type Piece } from '../../styles/wire.ts';
@@ -137,7 +137,10 @@ const cutWhole: Bodies<object> = {
   completions: () => stopped(completion('Hi'), choice({ content: 'Hi', reasoning_content: 'Hm.' }, 'length')),
   messages: () => stopped(message('Hi', cached), { stop_reason: 'max_tokens' }),
   responses: () =>
-    response([said('Hi', 'incomplete')], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }),
+    response([messageItem('Hi', 'incomplete')], {
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+    }),
   gemini: () => generated([{ text: 'Hm.', thought: true }, { text: 'Hi' }], undefined, { finishReason: 'MAX_TOKENS' }),
 };
 const cut: Bodies<string[]> = {

@@ -268,20 +268,20 @@ export function withoutDifferences({ type, value, what }: Sample, seen: Set<Diff
 function without(value: Json, own: readonly Difference[], seen: Set<Difference>): Json {
   if (Array.isArray(value)) return value.map((each) => without(each, own, seen));
   if (!isObject(value)) return value;
-  const kept: JsonObject = {};
+  const result: JsonObject = {};
   for (const [name, member] of Object.entries(value)) {
     const difference = own.find((each) => each.member === name && isThere(each, value, member));
     if (difference) {
       seen.add(difference);
-      if ('put' in difference) kept[name] = difference.put;
-    } else kept[name] = without(member, own, seen);
+      if ('put' in difference) result[name] = difference.put;
+    } else result[name] = without(member, own, seen);
   }
   for (const difference of own)
     if ('absent' in difference && difference.of(value) && !(difference.member in value)) {
-      kept[difference.member] = difference.absent;
+      result[difference.member] = difference.absent;
       seen.add(difference);
     }
-  return kept;
+  return result;
 }
 
 function isThere(difference: Difference, holder: JsonObject, member: Json): boolean {

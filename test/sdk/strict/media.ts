@@ -1,6 +1,6 @@
 import type { Answered } from '../../helpers/app.ts';
 import type { Stage } from '../../chat/setup.ts';
-import { picture, wav } from '../../storage/samples.ts';
+import { sampleImage, wav } from '../../storage/samples.ts';
 import { eventsIn, sampleOf } from './asking.ts';
 import type { Sample } from './vendor-types.ts';
 
@@ -26,9 +26,9 @@ async function form({ test, client }: Stage, path: string, fields: Fields): Prom
 }
 
 export async function imageSamples(stage: Stage): Promise<Sample[]> {
-  const asked = { model: 'sandbox/image', prompt: 'a bicycle', size: '64x64' };
-  const generate = (more: object) => stage.client.call('POST', '/v1/images/generations', { ...asked, ...more });
-  const image = { bytes: await picture('png', 32, 32), name: 'a.png' };
+  const request = { model: 'sandbox/image', prompt: 'a bicycle', size: '64x64' };
+  const generate = (more: object) => stage.client.call('POST', '/v1/images/generations', { ...request, ...more });
+  const image = { bytes: await sampleImage('png', 32, 32), name: 'a.png' };
   const edit = (more: Fields = {}) =>
     form(stage, '/v1/images/edits', { model: 'sandbox/edit', prompt: 'at night', image, ...more });
   const type = 'OpenAI.Images.ImagesResponse';

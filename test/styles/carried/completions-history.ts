@@ -1,4 +1,4 @@
-import { hi, hi_block, call, asked, result, png, asks, type Row } from './row.ts';
+import { hi, hi_block, call, assistantCalls, result, png, asks, type Row } from './row.ts';
 
 /** The history of assistants and tools, from chat completions to messages. */
 export const completions_history: readonly Row[] = [
@@ -39,14 +39,14 @@ export const completions_history: readonly Row[] = [
     field: 'tool_calls: arguments that are no JSON object',
     how: 'whole, as text in `input._raw`',
     what: 'changed',
-    give: { messages: [hi, asked(call('a', '{"x":')), result('a', '7')] },
+    give: { messages: [hi, assistantCalls(call('a', '{"x":')), result('a', '7')] },
     get: { messages: [hi_block, { role: 'assistant', content: [{ type: 'tool_use', input: { _raw: '{"x":' } }] }, {}] },
   },
   {
     field: 'tool_calls: ids with other characters than letters, digits, `_`, `-`',
     how: 'replaced, the same in call and result',
     what: 'changed',
-    give: { messages: [hi, asked(call('functions.f:0')), result('functions.f:0', '7')] },
+    give: { messages: [hi, assistantCalls(call('functions.f:0')), result('functions.f:0', '7')] },
     get: {
       messages: [
         hi_block,
@@ -59,7 +59,7 @@ export const completions_history: readonly Row[] = [
     field: 'tool_calls: ids used in an earlier turn too',
     how: 'numbered',
     what: 'changed',
-    give: { messages: [...asks, asked(call('a')), result('a', '8')] },
+    give: { messages: [...asks, assistantCalls(call('a')), result('a', '8')] },
     get: {
       messages: [
         hi_block,
@@ -74,14 +74,14 @@ export const completions_history: readonly Row[] = [
     field: 'tool_calls without a result',
     how: 'both styles forbid it',
     what: 'refused',
-    give: { messages: [hi, asked(call('a'), call('b')), result('a', '7'), hi] },
+    give: { messages: [hi, assistantCalls(call('a'), call('b')), result('a', '7'), hi] },
     param: 'messages[1].tool_calls[1].id',
   },
   {
     field: 'tool messages behind others',
     how: 'both styles forbid it',
     what: 'refused',
-    give: { messages: [hi, asked(call('a')), hi, result('a', '7')] },
+    give: { messages: [hi, assistantCalls(call('a')), hi, result('a', '7')] },
     param: 'messages[1].tool_calls[0].id',
   },
   {
@@ -114,7 +114,7 @@ export const completions_history: readonly Row[] = [
     field: 'tool messages that are empty',
     how: 'a result without content',
     what: 'carried',
-    give: { messages: [hi, asked(call('a')), result('a', '')] },
+    give: { messages: [hi, assistantCalls(call('a')), result('a', '')] },
     get: { messages: [hi_block, {}, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] }] },
   },
   {
@@ -124,7 +124,7 @@ export const completions_history: readonly Row[] = [
     give: {
       messages: [
         hi,
-        asked(call('a')),
+        assistantCalls(call('a')),
         { ...result('a', ''), content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
       ],
     },

@@ -1,4 +1,4 @@
-import { closed, hi, hi_block, named, parameters, result, tool, use, wish, type Row } from './row.ts';
+import { closed, hi, hi_block, named, parameters, result, tool, use, format_option, type Row } from './row.ts';
 
 /** Everything but the messages, from chat completions to messages. */
 export const completions_settings: readonly Row[] = [
@@ -212,7 +212,7 @@ export const completions_settings: readonly Row[] = [
     how: 'a tool that must be called; its arguments are the answer’s text',
     what: 'changed',
     quirks: { structured_output: 'tool' },
-    give: wish,
+    give: format_option,
     get: {
       tools: [{ name: 'json_output', input_schema: parameters }],
       tool_choice: { type: 'tool', name: 'json_output', disable_parallel_tool_use: true },
@@ -223,7 +223,7 @@ export const completions_settings: readonly Row[] = [
     how: 'an instruction in `system`',
     what: 'changed',
     quirks: { structured_output: 'tool' },
-    give: { ...wish, tools: [named('f')] },
+    give: { ...format_option, tools: [named('f')] },
     get: {
       tools: [tool('f')],
       system: [

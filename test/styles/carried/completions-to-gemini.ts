@@ -1,9 +1,21 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { asked, asks, call, closed, hi, named, parameters, result, user, wish, type Row } from './row.ts';
+import {
+  assistantCalls,
+  asks,
+  call,
+  closed,
+  hi,
+  named,
+  parameters,
+  result,
+  user,
+  format_option,
+  type Row,
+} from './row.ts';
 
-export const said = (...parts: JsonObject[]): JsonObject => ({ role: 'user', parts });
+export const userContent = (...parts: JsonObject[]): JsonObject => ({ role: 'user', parts });
 export const model = (...parts: JsonObject[]): JsonObject => ({ role: 'model', parts });
-export const hi_part = said({ text: 'Hi' });
+export const hi_part = userContent({ text: 'Hi' });
 export const inline = (mimeType: string): JsonObject => ({ inlineData: { mimeType, data: 'AAAA' } });
 export const unsealed = 'skip_thought_signature_validator';
 const called = (id: string, args: JsonObject = {}): JsonObject => ({ functionCall: { id, name: 'f', args } });
@@ -33,7 +45,7 @@ export const completions_to_gemini: readonly Row[] = [
     give: { messages: [{ role: 'system', content: 'A' }, hi, { role: 'developer', content: 'B' }, hi] },
     get: {
       systemInstruction: { parts: [{ text: 'A' }, { text: 'B' }] },
-      contents: [said({ text: 'Hi' }, { text: 'Hi' })],
+      contents: [userContent({ text: 'Hi' }, { text: 'Hi' })],
     },
   },
   {
@@ -41,7 +53,7 @@ export const completions_to_gemini: readonly Row[] = [
     how: 'a user’s content, which the style must have',
     what: 'changed',
     give: { messages: [{ role: 'system', content: 'A' }] },
-    get: { contents: [said({ text: 'A' })] },
+    get: { contents: [userContent({ text: 'A' })] },
     absent: ['systemInstruction'],
   },
   {
@@ -49,7 +61,9 @@ export const completions_to_gemini: readonly Row[] = [
     how: 'a user’s content that says so is put before it',
     what: 'changed',
     give: { messages: [{ role: 'assistant', content: 'A' }, hi] },
-    get: { contents: [said({ text: '(The conversation begins with the assistant.)' }), model({ text: 'A' }), hi_part] },
+    get: {
+      contents: [userContent({ text: '(The conversation begins with the assistant.)' }), model({ text: 'A' }), hi_part],
+    },
   },
   {
     field: 'messages: empty text',
@@ -75,7 +89,7 @@ export const completions_to_gemini: readonly Row[] = [
       { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
     ),
     get: {
-      contents: [said(inline('image/heic'), { text: 'a.pdf' }, inline('application/pdf'), inline('audio/mp3'))],
+      contents: [userContent(inline('image/heic'), { text: 'a.pdf' }, inline('application/pdf'), inline('audio/mp3'))],
     },
   },
   {
@@ -83,14 +97,14 @@ export const completions_to_gemini: readonly Row[] = [
     how: 'fetched, up to 20 MB each and 64 MB in all, and sent as `inlineData`; 400 if that fails',
     what: 'carried',
     give: user({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }),
-    get: { contents: [said({ inlineData: {} })] },
+    get: { contents: [userContent({ inlineData: {} })] },
   },
   {
     field: 'file: text',
     how: 'text below its name',
     what: 'changed',
     give: user({ type: 'file', file: { filename: 'a.txt', file_data: 'data:text/plain;base64,aGVsbG8=' } }),
-    get: { contents: [said({ text: 'a.txt\n\nhello' })] },
+    get: { contents: [userContent({ text: 'a.txt\n\nhello' })] },
   },
   {
     field: 'file.file_id',
@@ -103,12 +117,12 @@ export const completions_to_gemini: readonly Row[] = [
     field: 'tool_calls and tool messages',
     how: '`functionCall` and `functionResponse` with their ids; what a tool found stands in `response.output`',
     what: 'carried',
-    give: { messages: [hi, asked(call('a', '{"x":1}'), call('b')), result('a', '7'), result('b', '8'), hi] },
+    give: { messages: [hi, assistantCalls(call('a', '{"x":1}'), call('b')), result('a', '7'), result('b', '8'), hi] },
     get: {
       contents: [
         hi_part,
         model(called('a', { x: 1 }), called('b')),
-        said(replied('a', { output: '7' }), replied('b', { output: '8' })),
+        userContent(replied('a', { output: '7' }), replied('b', { output: '8' })),
         hi_part,
       ],
     },
@@ -117,12 +131,12 @@ export const completions_to_gemini: readonly Row[] = [
     field: 'tool_calls: extra_content.google.thought_signature',
     how: '`thoughtSignature` of the call; asked again without any if Gemini does not know one',
     what: 'carried',
-    give: { messages: [hi, asked(sealed('a', 'c2VhbA=='), call('b')), result('a', '7'), result('b', '8')] },
+    give: { messages: [hi, assistantCalls(sealed('a', 'c2VhbA=='), call('b')), result('a', '7'), result('b', '8')] },
     get: {
       contents: [
         hi_part,
         model({ ...called('a'), thoughtSignature: 'c2VhbA==' }, called('b')),
-        said(replied('a', { output: '7' }), replied('b', { output: '8' })),
+        userContent(replied('a', { output: '7' }), replied('b', { output: '8' })),
       ],
     },
   },
@@ -132,7 +146,11 @@ export const completions_to_gemini: readonly Row[] = [
     what: 'changed',
     give: { messages: asks },
     get: {
-      contents: [hi_part, model({ ...called('a'), thoughtSignature: unsealed }), said(replied('a', { output: '7' }))],
+      contents: [
+        hi_part,
+        model({ ...called('a'), thoughtSignature: unsealed }),
+        userContent(replied('a', { output: '7' })),
+      ],
     },
   },
   {
@@ -152,8 +170,8 @@ export const completions_to_gemini: readonly Row[] = [
     field: 'tool_calls: arguments that are no JSON object',
     how: 'whole, as text in `args._raw`',
     what: 'changed',
-    give: { messages: [hi, asked(call('a', '{"x"')), result('a', '7')] },
-    get: { contents: [hi_part, model(called('a', { _raw: '{"x"' })), said(replied('a', { output: '7' }))] },
+    give: { messages: [hi, assistantCalls(call('a', '{"x"')), result('a', '7')] },
+    get: { contents: [hi_part, model(called('a', { _raw: '{"x"' })), userContent(replied('a', { output: '7' }))] },
   },
   {
     field: 'tool messages with images (other vendors)',
@@ -162,7 +180,7 @@ export const completions_to_gemini: readonly Row[] = [
     give: {
       messages: [
         hi,
-        asked(call('a')),
+        assistantCalls(call('a')),
         {
           role: 'tool',
           tool_call_id: 'a',
@@ -174,7 +192,7 @@ export const completions_to_gemini: readonly Row[] = [
       contents: [
         hi_part,
         model(called('a')),
-        said({ functionResponse: { id: 'a', response: { output: '' }, parts: [inline('image/png')] } }),
+        userContent({ functionResponse: { id: 'a', response: { output: '' }, parts: [inline('image/png')] } }),
       ],
     },
   },
@@ -295,7 +313,7 @@ export const completions_to_gemini: readonly Row[] = [
     field: 'response_format: json_schema',
     how: '`responseJsonSchema`, with what Gemini does not know in the description',
     what: 'carried',
-    give: wish,
+    give: format_option,
     get: config({ responseMimeType: 'application/json', responseJsonSchema: parameters }),
   },
   {
@@ -303,7 +321,7 @@ export const completions_to_gemini: readonly Row[] = [
     how: 'an instruction',
     what: 'changed',
     quirks: { format_with_tools: false },
-    give: { ...wish, tools: [named('f')] },
+    give: { ...format_option, tools: [named('f')] },
     get: { systemInstruction: {}, generationConfig: { maxOutputTokens: 4000 } },
   },
   {

@@ -4,7 +4,7 @@ import { requests_unlike_litellm, streams_unlike_litellm } from '../../corpora/l
 import { disagreements, type Disagreement } from '../../corpora/disagreements.ts';
 import { answers_of_completions, answers_of_messages, type AnswerRow } from './answers.ts';
 import { completions_history } from './completions-history.ts';
-import { completions_said } from './completions-said.ts';
+import { completions_content } from './completions-content.ts';
 import { completions_settings } from './completions-settings.ts';
 import { answers_for_gemini, from_gemini } from './from-gemini.ts';
 import { answers_of_contents, failures_of_contents, type ContentsAnswerRow } from './gemini-answers.ts';
@@ -12,15 +12,19 @@ import { answers_of_converse, failures_of_converse } from './converse-answers.ts
 import { completions_to_gemini } from './completions-to-gemini.ts';
 import { messages_to_gemini } from './messages-to-gemini.ts';
 import { messages_history } from './messages-history.ts';
-import { messages_said } from './messages-said.ts';
+import { messages_content } from './messages-content.ts';
 import { messages_settings } from './messages-settings.ts';
 import { answers_for_responses, from_responses } from './responses.ts';
 import type { Row } from './row.ts';
 import { completions_to_converse, messages_to_converse } from './to-converse.ts';
 import { answers_of_responses, completions_to_responses, messages_to_responses } from './to-responses.ts';
 
-export const from_completions: readonly Row[] = [...completions_said, ...completions_history, ...completions_settings];
-export const from_messages: readonly Row[] = [...messages_said, ...messages_history, ...messages_settings];
+export const from_completions: readonly Row[] = [
+  ...completions_content,
+  ...completions_history,
+  ...completions_settings,
+];
+export const from_messages: readonly Row[] = [...messages_content, ...messages_history, ...messages_settings];
 
 const head = `# Chat translation
 

@@ -4,7 +4,7 @@ import { parameters, result, type Row } from './row.ts';
 
 const hi = { role: 'user', parts: [{ text: 'Hi' }] };
 const hi_there = { role: 'user', content: 'Hi' };
-const said = (...parts: JsonObject[]): JsonObject => ({ contents: [{ role: 'user', parts }] });
+const userContents = (...parts: JsonObject[]): JsonObject => ({ contents: [{ role: 'user', parts }] });
 const got = (...content: JsonObject[]): JsonObject => ({ messages: [{ role: 'user', content }] });
 const config = (generationConfig: JsonObject): JsonObject => ({ generationConfig });
 const declared = { functionDeclarations: [{ name: 'f', description: 'd', parametersJsonSchema: parameters }] };
@@ -14,7 +14,7 @@ const turns = (model: JsonObject[], user: JsonObject[]): JsonObject => ({
 });
 const called = { functionCall: { id: 'a', name: 'f', args: { x: 1 } } };
 const answered = { functionResponse: { id: 'a', name: 'f', response: { output: '7' } } };
-const asked = (id: string): JsonObject => ({ role: 'assistant', content: null, tool_calls: [call(id)] });
+const calling = (id: string): JsonObject => ({ role: 'assistant', content: null, tool_calls: [call(id)] });
 const choice = (functionCallingConfig: JsonObject): JsonObject => ({
   tools: [declared],
   toolConfig: { functionCallingConfig },
@@ -47,28 +47,28 @@ export const from_gemini: readonly Row[] = [
     field: 'inlineData: image',
     how: '`image_url` as a data URL',
     what: 'carried',
-    give: said({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }),
+    give: userContents({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }),
     get: got({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }),
   },
   {
     field: 'fileData: image',
     how: '`image_url` as a link',
     what: 'carried',
-    give: said({ fileData: { mimeType: 'image/png', fileUri: 'https://files.example/a.png' } }),
+    give: userContents({ fileData: { mimeType: 'image/png', fileUri: 'https://files.example/a.png' } }),
     get: got({ type: 'image_url', image_url: { url: 'https://files.example/a.png' } }),
   },
   {
     field: 'inlineData: PDF',
     how: 'a file with its name',
     what: 'carried',
-    give: said({ inlineData: { mimeType: 'application/pdf', data: 'AAAA', displayName: 'a.pdf' } }),
+    give: userContents({ inlineData: { mimeType: 'application/pdf', data: 'AAAA', displayName: 'a.pdf' } }),
     get: got({ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' } }),
   },
   {
     field: 'inlineData: audio',
     how: '`input_audio`',
     what: 'carried',
-    give: said({ inlineData: { mimeType: 'audio/wav', data: 'AAAA' } }),
+    give: userContents({ inlineData: { mimeType: 'audio/wav', data: 'AAAA' } }),
     get: got({ type: 'input_audio', input_audio: { format: 'wav', data: 'AAAA' } }),
   },
   {
@@ -76,7 +76,7 @@ export const from_gemini: readonly Row[] = [
     how: '`tool_calls`, a tool message',
     what: 'carried',
     give: turns([called], [answered]),
-    get: { messages: [hi_there, asked('a'), result('a', '7')] },
+    get: { messages: [hi_there, calling('a'), result('a', '7')] },
   },
   {
     field: 'functionCall, functionResponse without ids',
@@ -86,27 +86,27 @@ export const from_gemini: readonly Row[] = [
       [{ functionCall: { name: 'f', args: { x: 1 } } }],
       [{ functionResponse: { name: 'f', response: { output: '7' } } }],
     ),
-    get: { messages: [hi_there, asked('call_1_0'), result('call_1_0', '7')] },
+    get: { messages: [hi_there, calling('call_1_0'), result('call_1_0', '7')] },
   },
   {
     field: 'functionResponse with more than an output',
     how: 'its JSON',
     what: 'carried',
     give: turns([called], [{ functionResponse: { id: 'a', name: 'f', response: { a: 1, b: [2] } } }]),
-    get: { messages: [hi_there, asked('a'), result('a', '{"a":1,"b":[2]}')] },
+    get: { messages: [hi_there, calling('a'), result('a', '{"a":1,"b":[2]}')] },
   },
   {
     field: 'functionResponse without a call',
     how: 'no upstream takes it',
     what: 'refused',
     param: 'contents[0].parts[0].functionResponse.id',
-    give: said(answered),
+    give: userContents(answered),
   },
   {
     field: 'executableCode, codeExecutionResult, toolCall, toolResponse',
     how: 'a model of Google’s wrote them for itself',
     what: 'dropped',
-    give: said({ text: 'Hi' }, { executableCode: { code: '1' } }, { codeExecutionResult: { output: '1' } }),
+    give: userContents({ text: 'Hi' }, { executableCode: { code: '1' } }, { codeExecutionResult: { output: '1' } }),
   },
   {
     field: 'inlineData of the model',
@@ -120,7 +120,7 @@ export const from_gemini: readonly Row[] = [
     how: '`extra_content.google.thought_signature` is for upstreams that ask for it; Gemini’s own goes to no other',
     what: 'changed',
     give: turns([{ ...called, thoughtSignature: 'c2VhbA==' }], [answered]),
-    get: { messages: [hi_there, asked('a'), result('a', '7')] },
+    get: { messages: [hi_there, calling('a'), result('a', '7')] },
   },
   {
     field: 'tools: functionDeclarations with parametersJsonSchema',

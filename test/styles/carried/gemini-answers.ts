@@ -19,9 +19,9 @@ export const plainest_of_contents: JsonObject = {
   responseId: 'up-1',
 };
 
-const parts = (...given: JsonObject[]): JsonObject => finished('STOP', ...given);
-const finished = (finishReason: string, ...given: JsonObject[]): JsonObject => ({
-  candidates: [{ content: { parts: given, role: 'model' }, finishReason, index: 0 }],
+const parts = (...content_parts: JsonObject[]): JsonObject => finished('STOP', ...content_parts);
+const finished = (finishReason: string, ...content_parts: JsonObject[]): JsonObject => ({
+  candidates: [{ content: { parts: content_parts, role: 'model' }, finishReason, index: 0 }],
 });
 const chosen = (message: JsonObject, finish_reason = 'stop'): JsonObject => ({
   choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }],

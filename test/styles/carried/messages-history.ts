@@ -1,4 +1,4 @@
-import { user, png, hi, call, asked, result, use, used, blocks, type Row } from './row.ts';
+import { user, png, hi, call, assistantCalls, result, use, used, blocks, type Row } from './row.ts';
 
 /** The history of assistants and tools, from messages to chat completions. */
 export const messages_history: readonly Row[] = [
@@ -33,7 +33,7 @@ export const messages_history: readonly Row[] = [
         { role: 'user', content: [used('a')] },
       ],
     },
-    get: { messages: [hi, asked(call('a', '{"x":')), result('a', '')] },
+    get: { messages: [hi, assistantCalls(call('a', '{"x":')), result('a', '')] },
   },
   {
     field: 'tool_use: ids over 40 characters',
@@ -49,7 +49,7 @@ export const messages_history: readonly Row[] = [
     get: {
       messages: [
         hi,
-        asked(call(`${'a'.repeat(23)}_c0f8bd4dbc2b0c03`)),
+        assistantCalls(call(`${'a'.repeat(23)}_c0f8bd4dbc2b0c03`)),
         result(`${'a'.repeat(23)}_c0f8bd4dbc2b0c03`, ''),
       ],
     },
@@ -96,21 +96,21 @@ export const messages_history: readonly Row[] = [
         ],
       }),
     ),
-    get: { messages: [hi, asked(call('a')), result('a', '7\n8'), hi] },
+    get: { messages: [hi, assistantCalls(call('a')), result('a', '7\n8'), hi] },
   },
   {
     field: 'tool_result: none or empty',
     how: 'an empty text',
     what: 'carried',
     give: blocks(used('a')),
-    get: { messages: [hi, asked(call('a')), result('a', '')] },
+    get: { messages: [hi, assistantCalls(call('a')), result('a', '')] },
   },
   {
     field: 'tool_result: is_error',
     how: '`Error: ` before the text',
     what: 'changed',
     give: blocks(used('a', { content: 'no', is_error: true })),
-    get: { messages: [hi, asked(call('a')), result('a', 'Error: no')] },
+    get: { messages: [hi, assistantCalls(call('a')), result('a', 'Error: no')] },
   },
   {
     field: 'tool_result: images, documents',
@@ -120,7 +120,7 @@ export const messages_history: readonly Row[] = [
     get: {
       messages: [
         hi,
-        asked(call('a')),
+        assistantCalls(call('a')),
         result('a', '(see the image in the next user message)'),
         {
           role: 'user',
@@ -137,7 +137,7 @@ export const messages_history: readonly Row[] = [
     how: 'text',
     what: 'changed',
     give: blocks(used('a', { content: [{ type: 'tool_reference', tool_name: 'g' }] })),
-    get: { messages: [hi, asked(call('a')), result('a', 'Tool now available: g')] },
+    get: { messages: [hi, assistantCalls(call('a')), result('a', 'Tool now available: g')] },
   },
   {
     field: 'thinking, redacted_thinking',

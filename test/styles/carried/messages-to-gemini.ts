@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { hi_part, inline, model, said, unsealed } from './completions-to-gemini.ts';
+import { hi_part, inline, model, userContent, unsealed } from './completions-to-gemini.ts';
 import { blocks, closed, hi, parameters, pdf, png, tool, use, used, user, type Row } from './row.ts';
 
 const called = (id: string): JsonObject => ({ functionCall: { id, name: 'f', args: {} } });
 const config = (generationConfig: JsonObject): JsonObject => ({ generationConfig });
 const answered = (response: JsonObject, more: JsonObject = {}): JsonObject =>
-  said({ functionResponse: { id: 'a', name: 'f', response, ...more } });
+  userContent({ functionResponse: { id: 'a', name: 'f', response, ...more } });
 
 /** From messages style to Gemini. */
 export const messages_to_gemini: readonly Row[] = [
@@ -35,14 +35,14 @@ export const messages_to_gemini: readonly Row[] = [
     how: '`inlineData`; a title is a text before it',
     what: 'carried',
     give: user({ type: 'image', source: png }, { type: 'document', source: pdf, title: 'a.pdf' }),
-    get: { contents: [said(inline('image/png'), { text: 'a.pdf' }, inline('application/pdf'))] },
+    get: { contents: [userContent(inline('image/png'), { text: 'a.pdf' }, inline('application/pdf'))] },
   },
   {
     field: 'image, document: URL',
     how: 'fetched, up to 20 MB each and 64 MB in all, and sent as `inlineData`; 400 if that fails',
     what: 'carried',
     give: user({ type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }),
-    get: { contents: [said({ inlineData: {} })] },
+    get: { contents: [userContent({ inlineData: {} })] },
   },
   {
     field: 'image, document: file',
@@ -56,7 +56,7 @@ export const messages_to_gemini: readonly Row[] = [
     how: 'text',
     what: 'changed',
     give: user({ type: 'document', source: { type: 'text', data: 'A' }, title: 'T' }),
-    get: { contents: [said({ text: 'T\n\nA' })] },
+    get: { contents: [userContent({ text: 'T\n\nA' })] },
   },
   {
     field: 'tool_use, tool_result',
@@ -90,7 +90,7 @@ export const messages_to_gemini: readonly Row[] = [
         hi_part,
         model(called('a')),
         answered({ output: '(see the image in the next message)' }),
-        said({ text: 'From the result of the tool call a:' }, inline('image/png')),
+        userContent({ text: 'From the result of the tool call a:' }, inline('image/png')),
       ],
     },
   },

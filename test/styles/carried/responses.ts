@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../src/catalog/model.ts';
 import type { AnswerRow } from './answers.ts';
 import { parameters, result, type Row } from './row.ts';
 
-const said = (...content: JsonObject[]): JsonObject => ({ input: [{ role: 'user', content }] });
+const userInput = (...content: JsonObject[]): JsonObject => ({ input: [{ role: 'user', content }] });
 const got = (...content: JsonObject[]): JsonObject => ({ messages: [{ role: 'user', content }] });
 const called = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"x":1}' };
 const answered = { type: 'function_call_output', call_id: 'a', output: '7' };
@@ -56,28 +56,28 @@ export const from_responses: readonly Row[] = [
     field: 'input_image',
     how: '`image_url` with its detail',
     what: 'carried',
-    give: said({ type: 'input_image', image_url: png, detail: 'low' }),
+    give: userInput({ type: 'input_image', image_url: png, detail: 'low' }),
     get: got({ type: 'image_url', image_url: { url: png, detail: 'low' } }),
   },
   {
     field: 'input_file: file_data',
     how: '`file`',
     what: 'carried',
-    give: said({ type: 'input_file', filename: 'a.pdf', file_data: pdf }),
+    give: userInput({ type: 'input_file', filename: 'a.pdf', file_data: pdf }),
     get: got({ type: 'file', file: { filename: 'a.pdf', file_data: pdf } }),
   },
   {
     field: 'input_file: text',
     how: 'text below its name',
     what: 'changed',
-    give: said({ type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,SGk=' }),
+    give: userInput({ type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,SGk=' }),
     get: { messages: [{ role: 'user', content: 'a.txt\n\nHi' }] },
   },
   {
     field: 'input_file: file_data beside file_url',
     how: 'nobody knows which of both is meant',
     what: 'refused',
-    give: said({ type: 'input_file', file_url: 'https://example.com/a.pdf', file_data: pdf }),
+    give: userInput({ type: 'input_file', file_url: 'https://example.com/a.pdf', file_data: pdf }),
     param: 'input[0].content[0].file_data',
   },
   {
@@ -91,7 +91,7 @@ export const from_responses: readonly Row[] = [
     field: 'input_audio',
     how: 'the same',
     what: 'carried',
-    give: said({ type: 'input_audio', input_audio: { format: 'mp3', data: 'AAAA' } }),
+    give: userInput({ type: 'input_audio', input_audio: { format: 'mp3', data: 'AAAA' } }),
     get: got({ type: 'input_audio', input_audio: { format: 'mp3', data: 'AAAA' } }),
   },
   {

@@ -36,7 +36,11 @@ export const call = (id: string, text = '{}'): JsonObject => ({
   type: 'function',
   function: { name: 'f', arguments: text },
 });
-export const asked = (...calls: JsonObject[]): JsonObject => ({ role: 'assistant', content: null, tool_calls: calls });
+export const assistantCalls = (...calls: JsonObject[]): JsonObject => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: calls,
+});
 export const result = (tool_call_id: string, content: string): JsonObject => ({ role: 'tool', tool_call_id, content });
 export const use = (id: string, input: JsonObject = {}): JsonObject => ({ type: 'tool_use', id, name: 'f', input });
 export const used = (id: string, extra: JsonObject = {}): JsonObject => ({
@@ -47,8 +51,8 @@ export const used = (id: string, extra: JsonObject = {}): JsonObject => ({
 export const png = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
 export const pdf = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' };
 const json_schema = { name: 'answer', schema: parameters, strict: true };
-export const wish = { response_format: { type: 'json_schema', json_schema } };
-export const asks = [hi, asked(call('a')), result('a', '7')];
+export const format_option = { response_format: { type: 'json_schema', json_schema } };
+export const asks = [hi, assistantCalls(call('a')), result('a', '7')];
 export const blocks = (...results: JsonObject[]): JsonObject => ({
   messages: [hi, { role: 'assistant', content: [use('a')] }, { role: 'user', content: results }],
 });

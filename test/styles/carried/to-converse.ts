@@ -1,14 +1,16 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
-import { asked, asks, blocks, call, closed, hi, named, parameters, pdf, png, result, tool } from './row.ts';
-import { use, used, user, wish, type Row } from './row.ts';
+import { assistantCalls, asks, blocks, call, closed, hi, named, parameters, pdf, png, result, tool } from './row.ts';
+import { use, used, user, format_option, type Row } from './row.ts';
 
-const said = (...content: JsonObject[]): JsonObject => ({ role: 'user', content });
+const userMessage = (...content: JsonObject[]): JsonObject => ({ role: 'user', content });
 const model = (...content: JsonObject[]): JsonObject => ({ role: 'assistant', content });
-const hi_part = said({ text: 'Hi' });
+const hi_part = userMessage({ text: 'Hi' });
 const called = (toolUseId: string, input: JsonObject = {}): JsonObject => ({
   toolUse: { toolUseId, name: 'f', input },
 });
-const found = (toolUseId: string, ...content: JsonObject[]): JsonObject => ({ toolResult: { toolUseId, content } });
+const toolResult = (toolUseId: string, ...content: JsonObject[]): JsonObject => ({
+  toolResult: { toolUseId, content },
+});
 const image = { image: { format: 'png', source: { bytes: 'AAAA' } } };
 const document = (name: string): JsonObject => ({ document: { format: 'pdf', name, source: { bytes: 'AAAA' } } });
 const spec = (name: string, json: JsonObject = parameters): JsonObject => ({
@@ -16,7 +18,7 @@ const spec = (name: string, json: JsonObject = parameters): JsonObject => ({
 });
 const ordered = (text: string): JsonObject => ({ system: [{ text }] });
 const additional = (additionalModelRequestFields: JsonObject): JsonObject => ({ additionalModelRequestFields });
-const json_wish = { output_config: { format: { type: 'json_schema', schema: parameters } } };
+const json_option = { output_config: { format: { type: 'json_schema', schema: parameters } } };
 const json_tool = { toolConfig: { toolChoice: { tool: { name: 'json_output' } } } };
 
 const claude = { model_family: 'claude' } as const;
@@ -46,14 +48,16 @@ export const completions_to_converse: readonly Row[] = [
     how: 'a user’s message that says so is put before it',
     what: 'changed',
     give: { messages: [{ role: 'assistant', content: 'A' }, hi] },
-    get: { messages: [said({ text: '(The conversation begins with the assistant.)' }), model({ text: 'A' }), hi_part] },
+    get: {
+      messages: [userMessage({ text: '(The conversation begins with the assistant.)' }), model({ text: 'A' }), hi_part],
+    },
   },
   {
     field: 'messages of one role in a row, empty text',
     how: 'one message; text of nothing but white space is left out',
     what: 'changed',
     give: { messages: [hi, { role: 'assistant', content: ' ' }, hi] },
-    get: { messages: [said({ text: 'Hi' }, { text: 'Hi' })] },
+    get: { messages: [userMessage({ text: 'Hi' }, { text: 'Hi' })] },
   },
   {
     field: 'messages: nothing but empty text',
@@ -78,14 +82,14 @@ export const completions_to_converse: readonly Row[] = [
       { type: 'file', file: { filename: 'a_b.pdf', file_data: 'data:application/pdf;base64,AAAA' } },
       { type: 'text', text: 'Hi' },
     ),
-    get: { messages: [said(image, document('a b pdf'), { text: 'Hi' })] },
+    get: { messages: [userMessage(image, document('a b pdf'), { text: 'Hi' })] },
   },
   {
     field: 'the same without a text',
     how: 'a document must have a text beside it: one is added',
     what: 'changed',
     give: user({ type: 'file', file: { filename: 'a', file_data: 'data:application/pdf;base64,AAAA' } }),
-    get: { messages: [said(document('a'), { text: '(See the document.)' })] },
+    get: { messages: [userMessage(document('a'), { text: '(See the document.)' })] },
   },
   {
     field: 'images and files of other types',
@@ -114,13 +118,13 @@ export const completions_to_converse: readonly Row[] = [
     what: 'carried',
     give: {
       tools: [named('f')],
-      messages: [hi, asked(call('a', '{"x":1}'), call('b')), result('a', '7'), result('b', '')],
+      messages: [hi, assistantCalls(call('a', '{"x":1}'), call('b')), result('a', '7'), result('b', '')],
     },
     get: {
       messages: [
         hi_part,
         model(called('a', { x: 1 }), called('b')),
-        said(found('a', { text: '7' }), found('b', { text: '(no output)' })),
+        userMessage(toolResult('a', { text: '7' }), toolResult('b', { text: '(no output)' })),
       ],
     },
   },
@@ -214,7 +218,7 @@ export const completions_to_converse: readonly Row[] = [
     field: 'response_format: json_schema',
     how: 'a tool that must be called; its arguments are the answer’s text',
     what: 'changed',
-    give: wish,
+    give: format_option,
     get: { toolConfig: { tools: [spec('json_output')], toolChoice: { tool: { name: 'json_output' } } } },
   },
   {
@@ -222,7 +226,7 @@ export const completions_to_converse: readonly Row[] = [
     how: '`outputConfig.textFormat`, the schema as a text',
     what: 'carried',
     quirks: { structured_output: 'native' },
-    give: wish,
+    give: format_option,
     get: { outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema: { name: 'answer' } } } } },
     absent: ['toolConfig'],
   },
@@ -312,7 +316,7 @@ export const messages_to_converse: readonly Row[] = [
       { type: 'document', source: pdf, title: 'T' },
       { type: 'text', text: 'Hi' },
     ),
-    get: { messages: [said(image, document('T'), { text: 'Hi' })] },
+    get: { messages: [userMessage(image, document('T'), { text: 'Hi' })] },
   },
   {
     field: 'image, document: file',
@@ -326,7 +330,7 @@ export const messages_to_converse: readonly Row[] = [
     how: '`document` with the format `txt`',
     what: 'carried',
     give: user({ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'A' }, title: 'T' }),
-    get: { messages: [said({ document: { format: 'txt', name: 'T', source: { bytes: 'QQ==' } } }, {})] },
+    get: { messages: [userMessage({ document: { format: 'txt', name: 'T', source: { bytes: 'QQ==' } } }, {})] },
   },
   {
     field: 'tool_use, tool_result',
@@ -337,7 +341,7 @@ export const messages_to_converse: readonly Row[] = [
       messages: [
         hi_part,
         model(called('a')),
-        said({ toolResult: { toolUseId: 'a', content: [image], status: 'error' } }),
+        userMessage({ toolResult: { toolUseId: 'a', content: [image], status: 'error' } }),
       ],
     },
   },
@@ -384,7 +388,7 @@ export const messages_to_converse: readonly Row[] = [
         { role: 'user', content: [used('a', { content: '7' })] },
       ],
     },
-    get: { messages: [hi_part, model(called('a')), said(found('a', { text: '7' }))] },
+    get: { messages: [hi_part, model(called('a')), userMessage(toolResult('a', { text: '7' }))] },
   },
   {
     field: 'tools: custom',
@@ -471,7 +475,7 @@ export const messages_to_converse: readonly Row[] = [
     field: 'output_config.format, output_format',
     how: 'a tool that must be called; its arguments are the answer’s text',
     what: 'changed',
-    give: json_wish,
+    give: json_option,
     get: json_tool,
   },
   {
@@ -479,7 +483,7 @@ export const messages_to_converse: readonly Row[] = [
     how: '`outputConfig.textFormat`, the schema as a text',
     what: 'carried',
     quirks: { structured_output: 'native' },
-    give: json_wish,
+    give: json_option,
     get: { outputConfig: { textFormat: { type: 'json_schema' } } },
     absent: ['toolConfig'],
   },

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/catalog/model.ts';
 import type { AnswerRow } from './answers.ts';
 import {
-  asked,
+  assistantCalls,
   call,
   closed,
   hi,
@@ -13,12 +13,12 @@ import {
   use,
   used,
   user,
-  wish,
+  format_option,
   type Row,
 } from './row.ts';
 
-const said = (...content: JsonObject[]): JsonObject => ({ type: 'message', role: 'user', content });
-const hi_item = said({ type: 'input_text', text: 'Hi' });
+const userItem = (...content: JsonObject[]): JsonObject => ({ type: 'message', role: 'user', content });
+const hi_item = userItem({ type: 'input_text', text: 'Hi' });
 const called = (call_id: string, text = '{}'): JsonObject => ({
   type: 'function_call',
   call_id,
@@ -65,7 +65,7 @@ export const completions_to_responses: readonly Row[] = [
     how: '`input_image` with its detail',
     what: 'carried',
     give: user({ type: 'image_url', image_url: { url: data_url, detail: 'low' } }),
-    get: { input: [said({ type: 'input_image', image_url: data_url, detail: 'low' })] },
+    get: { input: [userItem({ type: 'input_image', image_url: data_url, detail: 'low' })] },
   },
   {
     field: 'file',
@@ -73,7 +73,7 @@ export const completions_to_responses: readonly Row[] = [
     what: 'carried',
     give: user({ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' } }),
     get: {
-      input: [said({ type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' })],
+      input: [userItem({ type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' })],
     },
   },
   {
@@ -114,7 +114,7 @@ export const completions_to_responses: readonly Row[] = [
       messages: [
         hi,
         {
-          ...asked(call('a')),
+          ...assistantCalls(call('a')),
           reasoning_details: [{ type: 'reasoning.text', text: 'Hm.', signature: 'responses:gAAA' }],
         },
         result('a', '7'),
@@ -133,7 +133,7 @@ export const completions_to_responses: readonly Row[] = [
     field: 'assistant: other reasoning',
     how: 'left out; this upstream would refuse what it has not sealed',
     what: 'changed',
-    give: { messages: [hi, { ...asked(call('a')), reasoning_content: 'Hm.' }, result('a', '7')] },
+    give: { messages: [hi, { ...assistantCalls(call('a')), reasoning_content: 'Hm.' }, result('a', '7')] },
     get: { input: [hi_item, called('a'), replied('a', '7')] },
   },
   {
@@ -165,7 +165,7 @@ export const completions_to_responses: readonly Row[] = [
     field: 'response_format',
     how: '`text.format`',
     what: 'carried',
-    give: wish,
+    give: format_option,
     get: { text: { format: { type: 'json_schema', name: 'answer', schema: parameters, strict: false } } },
   },
   {

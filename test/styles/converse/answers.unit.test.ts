@@ -47,7 +47,7 @@ function relayFor(style: CallerCodec, body: JsonObject, bytes: Buffer, step = by
 describe.each(bodies.map(([style, body]) => [style.name, style, body] as const))(
   'an answer of Converse to a caller of %s style',
   (_, style, body) => {
-    it.each(titled(good))('has %s, whole and streamed alike', (__, { answer, said, finish }) => {
+    it.each(titled(good))('has %s, whole and streamed alike', (__, { answer, content, finish }) => {
       const whole = wholeFor(style, body, answer);
       expect(whole.usage).toEqual(usage);
       const reread = style.upstream.parseResponse(whole.json, 'req_1')[0];
@@ -56,10 +56,10 @@ describe.each(bodies.map(([style, body]) => [style.name, style, body] as const))
         partsOf('text')
           .map((part) => 'text' in part && part.text)
           .join(''),
-      ).toBe(said.text);
+      ).toBe(content.text);
       expect(
         partsOf('tool_call').map((part) => 'arguments' in part && [part.name, JSON.parse(part.arguments)]),
-      ).toEqual(said.calls.map(({ name, input }) => [name, input]));
+      ).toEqual(content.calls.map(({ name, input }) => [name, input]));
       const bytes = streamOf(eventsOf(answer));
       for (const step of [bytes.length, 7, 1]) {
         const { relay } = relayFor(style, body, bytes, step);
@@ -82,7 +82,7 @@ describe.each(bodies.map(([style, body]) => [style.name, style, body] as const))
 
 describe('an answer of Converse', () => {
   it('has its thinking with the signature, and what is encrypted, for callers that can send it back', () => {
-    const { answer } = examples.find(({ said }) => said.thinking !== '') ?? { answer: {} };
+    const { answer } = examples.find(({ content }) => content.thinking !== '') ?? { answer: {} };
     const [, [style, body] = [messages, {}]] = bodies;
     expect(wholeFor(style, body, answer).json.content).toEqual([
       { type: 'thinking', thinking: 'Let me see.', signature: 'c2lnbmF0dXJl' },

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../src/catalog/model.ts';
 export type Example = {
   name: string;
   answer: JsonObject;
-  said: { text: string; thinking: string; calls: { id: string; name: string; input: JsonObject }[] };
+  content: { text: string; thinking: string; calls: { id: string; name: string; input: JsonObject }[] };
   /** In the words of chat completions and of messages; none if the model went wrong. */
   finish?: [completions: string, messages: string];
 };
@@ -40,57 +40,62 @@ const redacted = { reasoningContent: { redactedContent: 'ZW5jcnlwdGVk' } };
 const trace = { guardrail: { modelOutput: ['No.'], actionReason: 'Guardrail blocked.' } };
 
 export const examples: readonly Example[] = [
-  { name: 'a text', answer: answer([{ text }], 'end_turn'), said: { ...nothing, text }, finish: ['stop', 'end_turn'] },
+  {
+    name: 'a text',
+    answer: answer([{ text }], 'end_turn'),
+    content: { ...nothing, text },
+    finish: ['stop', 'end_turn'],
+  },
   {
     name: 'a text at a stop sequence',
     answer: answer([{ text }], 'stop_sequence'),
-    said: { ...nothing, text },
+    content: { ...nothing, text },
     finish: ['stop', 'stop_sequence'],
   },
   {
     name: 'a text that is cut',
     answer: answer([{ text }], 'max_tokens'),
-    said: { ...nothing, text },
+    content: { ...nothing, text },
     finish: ['length', 'max_tokens'],
   },
   {
     name: 'a text at the end of the context',
     answer: answer([{ text }], 'model_context_window_exceeded'),
-    said: { ...nothing, text },
+    content: { ...nothing, text },
     finish: ['length', 'max_tokens'],
   },
   {
     name: 'a call of a tool behind a text',
     answer: answer([{ text }, call], 'tool_use'),
-    said: { ...nothing, text, calls: [called] },
+    content: { ...nothing, text, calls: [called] },
     finish: ['tool_calls', 'tool_use'],
   },
   {
     name: 'two calls, one without arguments',
     answer: answer([call, bare_call], 'tool_use'),
-    said: { ...nothing, calls: [called, bare_called] },
+    content: { ...nothing, calls: [called, bare_called] },
     finish: ['tool_calls', 'tool_use'],
   },
   {
     name: 'signed and encrypted thinking before a text',
     answer: answer([reasoning, redacted, { text }], 'end_turn', { additionalModelResponseFields: { x: 1 } }),
-    said: { ...nothing, thinking: 'Let me see.', text },
+    content: { ...nothing, thinking: 'Let me see.', text },
     finish: ['stop', 'end_turn'],
   },
   {
     name: 'the words of a guardrail',
     answer: answer([{ text: 'Sorry.' }], 'guardrail_intervened', { trace }),
-    said: { ...nothing, text: 'Sorry.' },
+    content: { ...nothing, text: 'Sorry.' },
     finish: ['content_filter', 'refusal'],
   },
   {
     name: 'a text that was filtered',
     answer: answer([{ text }], 'content_filtered'),
-    said: { ...nothing, text },
+    content: { ...nothing, text },
     finish: ['content_filter', 'refusal'],
   },
-  { name: 'output that cannot be read', answer: answer([{ text }], 'malformed_model_output'), said: nothing },
-  { name: 'a call that cannot be read', answer: answer([], 'malformed_tool_use'), said: nothing },
+  { name: 'output that cannot be read', answer: answer([{ text }], 'malformed_model_output'), content: nothing },
+  { name: 'a call that cannot be read', answer: answer([], 'malformed_tool_use'), content: nothing },
 ];
 
 /** The events of a stream that says the same. */
@@ -121,7 +126,7 @@ export function eventsOf({
 
 function deltasOf(block: JsonObject): JsonObject[] {
   const {
-    text: said,
+    text: spoken_text,
     toolUse,
     reasoningContent,
   } = block as {
@@ -129,7 +134,7 @@ function deltasOf(block: JsonObject): JsonObject[] {
     toolUse?: { input: JsonObject };
     reasoningContent?: { reasoningText?: { text: string; signature: string }; redactedContent?: string };
   };
-  if (said !== undefined) return [{ text: said.slice(0, 4) }, { text: said.slice(4) }];
+  if (spoken_text !== undefined) return [{ text: spoken_text.slice(0, 4) }, { text: spoken_text.slice(4) }];
   if (toolUse) {
     const json = JSON.stringify(toolUse.input);
     return json === '{}' ? [] : [{ toolUse: { input: json.slice(0, 5) } }, { toolUse: { input: json.slice(5) } }];

@@ -23,12 +23,12 @@ function sentBy(
   return upstreamBody(readChatRequest(style, body), { style: converse, model, max_tokens: 4_000, quirks });
 }
 
-const said = (text: string): JsonObject => ({ role: 'user', content: [{ type: 'text', text }] });
+const userMessage = (text: string): JsonObject => ({ role: 'user', content: [{ type: 'text', text }] });
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const tools = [{ name: 'weather', description: 'Tells the weather.', input_schema: parameters }];
 const spec = { name: 'weather', description: 'Tells the weather.', inputSchema: { json: parameters } };
-const plain: JsonObject = { model: 'm', max_tokens: 100, messages: [said('Hi')] };
-const asked = (more: JsonObject, options?: { quirks?: Quirks; model?: string }) =>
+const plain: JsonObject = { model: 'm', max_tokens: 100, messages: [userMessage('Hi')] };
+const converted = (more: JsonObject, options?: { quirks?: Quirks; model?: string }) =>
   sentBy(messages, { ...plain, ...more }, options).body;
 const turns = (...list: JsonObject[]) => ({ messages: list });
 
@@ -72,21 +72,21 @@ describe('a request for Converse', () => {
       stop_sequences: ['END', ' '],
       metadata: { user_id: 'u' },
     };
-    expect(asked(settings)).toMatchObject({
+    expect(converted(settings)).toMatchObject({
       inferenceConfig: { maxTokens: 100, temperature: 1, stopSequences: ['END'] },
       additionalModelRequestFields: { top_k: 7 },
     });
-    expect(asked(settings)['inferenceConfig']).not.toHaveProperty('topP');
-    expect(asked(settings, { model: nova })).toMatchObject({
+    expect(converted(settings)['inferenceConfig']).not.toHaveProperty('topP');
+    expect(converted(settings, { model: nova })).toMatchObject({
       inferenceConfig: { temperature: 1, topP: 0.5 },
       additionalModelRequestFields: { inferenceConfig: { topK: 7 } },
     });
-    expect(asked(settings, { model: 'meta.llama3' })).not.toHaveProperty('additionalModelRequestFields');
-    expect(asked(settings, { quirks: { sampling: false } })['inferenceConfig']).toEqual({
+    expect(converted(settings, { model: 'meta.llama3' })).not.toHaveProperty('additionalModelRequestFields');
+    expect(converted(settings, { quirks: { sampling: false } })['inferenceConfig']).toEqual({
       maxTokens: 100,
       stopSequences: ['END'],
     });
-    expect(asked({ max_tokens: 9_000 })['inferenceConfig']).toEqual({ maxTokens: 4_000 });
+    expect(converted({ max_tokens: 9_000 })['inferenceConfig']).toEqual({ maxTokens: 4_000 });
   });
 
   it('has images and documents as bytes, with names that AWS takes, and a text beside them', () => {
@@ -96,7 +96,7 @@ describe('a request for Converse', () => {
       { type: 'document', source: base64('application/pdf'), title: 'Ünder/score_d  (1) [draft].pdf' },
       { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'words' } },
     ];
-    expect(asked(turns({ role: 'user', content }))['messages']).toEqual([
+    expect(converted(turns({ role: 'user', content }))['messages']).toEqual([
       {
         role: 'user',
         content: [
@@ -112,28 +112,28 @@ describe('a request for Converse', () => {
   });
 
   it('has tools, and the choice of them', () => {
-    expect(asked({ tools })['toolConfig']).toEqual({ tools: [{ toolSpec: spec }] });
+    expect(converted({ tools })['toolConfig']).toEqual({ tools: [{ toolSpec: spec }] });
     const choices: [JsonObject, JsonObject][] = [
       [{ type: 'auto' }, { auto: {} }],
       [{ type: 'any' }, { any: {} }],
       [{ type: 'tool', name: 'weather' }, { tool: { name: 'weather' } }],
     ];
     for (const [tool_choice, toolChoice] of choices)
-      expect(asked({ tools, tool_choice })['toolConfig']).toEqual({ tools: [{ toolSpec: spec }], toolChoice });
-    expect(asked({ tools, tool_choice: { type: 'none' } })).toMatchObject({
+      expect(converted({ tools, tool_choice })['toolConfig']).toEqual({ tools: [{ toolSpec: spec }], toolChoice });
+    expect(converted({ tools, tool_choice: { type: 'none' } })).toMatchObject({
       toolConfig: { tools: [{ toolSpec: spec }] },
       system: [{ text: 'Call no tool now.' }],
     });
-    expect(asked({ tools, tool_choice: { type: 'any' } }, { quirks: { forced_tools: false } })).toMatchObject({
+    expect(converted({ tools, tool_choice: { type: 'any' } }, { quirks: { forced_tools: false } })).toMatchObject({
       toolConfig: { tools: [{ toolSpec: spec }] },
       system: [{ text: 'Call one of the tools now.' }],
     });
     const single = { type: 'auto', disable_parallel_tool_use: true };
-    expect(asked({ tools, tool_choice: single })['system']).toEqual([{ text: 'Call at most one tool at a time.' }]);
+    expect(converted({ tools, tool_choice: single })['system']).toEqual([{ text: 'Call at most one tool at a time.' }]);
   });
 
   const history = turns(
-    said('Weather?'),
+    userMessage('Weather?'),
     {
       role: 'assistant',
       content: [
@@ -159,12 +159,12 @@ describe('a request for Converse', () => {
       content: [{ toolResult: { toolUseId: id, content: [{ text: 'Down.' }], status: 'error' } }],
     };
     const thought = { reasoningContent: { reasoningText: { text: 'Hm.', signature: 'c2ln' } } };
-    expect(asked({ ...history, tools })['messages']).toEqual([
+    expect(converted({ ...history, tools })['messages']).toEqual([
       { role: 'user', content: [{ text: 'Weather?' }] },
       { role: 'assistant', content: [thought, { reasoningContent: { redactedContent: 'ZW5j' } }, { toolUse }] },
       result,
     ]);
-    expect(asked({ ...history, tools }, { model: nova })['messages']).toEqual([
+    expect(converted({ ...history, tools }, { model: nova })['messages']).toEqual([
       { role: 'user', content: [{ text: 'Weather?' }] },
       { role: 'assistant', content: [{ toolUse }] },
       result,
@@ -172,7 +172,7 @@ describe('a request for Converse', () => {
   });
 
   it('names the tools of its history where the caller has none any more: AWS refuses it otherwise', () => {
-    expect(asked(history)).toMatchObject({
+    expect(converted(history)).toMatchObject({
       toolConfig: { tools: [{ toolSpec: { name: 'weather', inputSchema: { json: { type: 'object' } } } }] },
       system: [{ text: 'Call no tool any more.' }],
     });
@@ -182,7 +182,7 @@ describe('a request for Converse', () => {
     const cache_control = { type: 'ephemeral', ttl: '1h' };
     const marked = { type: 'text', text: 'Long.', cache_control };
     const [tool = {}] = tools;
-    const body = asked({
+    const body = converted({
       system: [marked],
       tools: [{ ...tool, cache_control: { type: 'ephemeral' } }],
       ...turns({ role: 'user', content: [marked, { type: 'text', text: 'Hi' }] }),
@@ -202,7 +202,7 @@ describe('a request for Converse', () => {
     const forced = sentBy(messages, { ...plain, output_config });
     expect(forced.json_tool).toBe('json_output');
     expect(forced.body['toolConfig']).toMatchObject({ toolChoice: { tool: { name: 'json_output' } } });
-    const native = asked({ output_config }, { quirks: { structured_output: 'native' } });
+    const native = converted({ output_config }, { quirks: { structured_output: 'native' } });
     const { schema } = (native['outputConfig'] as { textFormat: { structure: { jsonSchema: { schema: string } } } })
       .textFormat.structure.jsonSchema;
     expect(JSON.parse(schema)).toEqual({ ...parameters, additionalProperties: false });
@@ -235,7 +235,7 @@ describe('a request for Converse', () => {
       { thinking: { type: 'adaptive' } },
     ],
   ])('tells %s of thinking in its own words: %j', (model, thinking, quirks, expected) => {
-    const body = asked({ thinking, max_tokens: 4_000, temperature: 0.5 }, { model, quirks });
+    const body = converted({ thinking, max_tokens: 4_000, temperature: 0.5 }, { model, quirks });
     expect(body['additionalModelRequestFields']).toEqual(expected);
     const is_on = expected !== undefined && thinking['type'] !== 'disabled';
     expect(mayReason([], {}, { requested: {}, sent: body })).toBe(is_on);
@@ -243,7 +243,7 @@ describe('a request for Converse', () => {
 
   it('begins with the user, has one turn of each role in a row, and ends without white space', () => {
     const greeting = { role: 'assistant', content: 'Hello!' };
-    const body = asked(turns(greeting, said('a'), said('b'), { role: 'assistant', content: 'So: ' }));
+    const body = converted(turns(greeting, userMessage('a'), userMessage('b'), { role: 'assistant', content: 'So: ' }));
     expect(body['messages']).toEqual([
       { role: 'user', content: [{ text: '(The conversation begins with the assistant.)' }] },
       { role: 'assistant', content: [{ text: 'Hello!' }] },

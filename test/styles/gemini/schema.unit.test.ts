@@ -8,7 +8,7 @@ import { isObject } from '../../../src/styles/fields.ts';
 const text = { type: 'string' };
 
 /** Every keyword that Gemini's reference names for schemas of answers and of tools. */
-const known = [
+const keywords = [
   '$defs',
   '$ref',
   'type',
@@ -102,12 +102,12 @@ describe('a schema for Gemini', () => {
       { type: 'object', properties: { pattern: text, const: text, $ref: text } },
       { type: 'object', properties: { pattern: text, const: text, $ref: text } },
     ],
-  ])('%s', (_, given, expected) => {
-    expect(geminiSchema(given)).toEqual(expected);
+  ])('%s', (_, schema, expected) => {
+    expect(geminiSchema(schema)).toEqual(expected);
   });
 
   const keyword = fc.constantFrom(
-    ...known,
+    ...keywords,
     'oneOf',
     'allOf',
     'const',
@@ -128,11 +128,11 @@ describe('a schema for Gemini', () => {
 
   it('is built from any JSON and has no other keywords', () => {
     fc.assert(
-      fc.property(fc.dictionary(keyword, json, { maxKeys: 4 }), (given) => {
-        const before = JSON.stringify(given);
-        const made = geminiSchema(given);
-        expect(Object.keys(made).filter((key) => !known.includes(key))).toEqual([]);
-        expect(JSON.stringify(given)).toBe(before);
+      fc.property(fc.dictionary(keyword, json, { maxKeys: 4 }), (schema) => {
+        const before = JSON.stringify(schema);
+        const result = geminiSchema(schema);
+        expect(Object.keys(result).filter((key) => !keywords.includes(key))).toEqual([]);
+        expect(JSON.stringify(schema)).toBe(before);
       }),
       { numRuns: 1000 },
     );

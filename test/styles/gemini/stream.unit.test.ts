@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openRelay } from '../by-name.ts';
-import { framings, onWire, saidBy, scripts, type Piece } from '../wire.ts';
+import { framings, onWire, answerOf, scripts, type Piece } from '../wire.ts';
 import type { JsonObject } from '../../../src/catalog/model.ts';
 
 /** Streams for callers of Gemini's style. */
@@ -38,7 +38,7 @@ it.each(['completions', 'messages', 'responses'] as const)(
           sent.push(relay.push(bytes.subarray(at, at + size)) ?? Buffer.alloc(0));
         sent.push(relay.end() ?? Buffer.alloc(0));
         const parts = partsIn(Buffer.concat(sent).toString());
-        const expected = saidBy(script, 'messages');
+        const expected = answerOf(script, 'messages');
         expect(joined(parts.filter(({ thought }) => thought !== true))).toBe(expected.text);
         expect(joined(parts.filter(({ thought }) => thought === true))).toBe(expected.thinking);
         const calls = parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall]));

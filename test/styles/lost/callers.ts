@@ -98,12 +98,12 @@ function completionsPart(author: Author): JsonObject {
 
 /** Messages of the assistant, with its calls and their results. */
 function completionsExchange(author: Author, id: string): JsonObject[] {
-  const found = author.one<Json>(
+  const results = author.one<Json>(
     () => author.text('tool result'),
     () => [{ type: 'text', text: author.text('tool result') }, completionsPart(author)],
   );
   const call = { name: author.name('called tool'), arguments: argumentsOf(author) };
-  const said = {
+  const message = {
     role: 'assistant',
     content: author.one<Json>(
       () => author.text('assistant text'),
@@ -117,21 +117,21 @@ function completionsExchange(author: Author, id: string): JsonObject[] {
     ...author.maybe(() => ({ reasoning_content: author.text('thinking') })),
   };
   return author.one<JsonObject[]>(
-    () => [said],
+    () => [message],
     () => [
-      { ...said, tool_calls: [{ id, type: 'function', function: call }] },
-      { role: 'tool', tool_call_id: id, content: found },
+      { ...message, tool_calls: [{ id, type: 'function', function: call }] },
+      { role: 'tool', tool_call_id: id, content: results },
     ],
     () => [
       {
-        ...said,
+        ...message,
         tool_calls: [{ id, type: 'function', function: { name: author.name('called tool'), arguments: '{}' } }],
         function_call: call,
       },
-      { role: 'tool', tool_call_id: id, content: found },
+      { role: 'tool', tool_call_id: id, content: results },
     ],
     () => [
-      { ...said, function_call: call },
+      { ...message, function_call: call },
       { role: 'function', name: call.name, content: author.text('tool result') },
     ],
   );
@@ -246,11 +246,11 @@ function messagesBlock(author: Author): JsonObject {
 }
 
 function messagesExchange(author: Author, id: string): JsonObject[] {
-  const said: JsonObject[] = [{ type: 'text', text: author.text('assistant text') }];
-  if (author.yes()) said.unshift({ type: 'thinking', thinking: author.text('thinking'), signature: 'Eq==' });
-  if (author.yes()) said.push(...serverBlocks(author, id));
+  const parts: JsonObject[] = [{ type: 'text', text: author.text('assistant text') }];
+  if (author.yes()) parts.unshift({ type: 'thinking', thinking: author.text('thinking'), signature: 'Eq==' });
+  if (author.yes()) parts.push(...serverBlocks(author, id));
   const then: JsonObject = { role: 'user', content: messagesContent(author) };
-  if (author.yes()) return [{ role: 'assistant', content: said }, then];
+  if (author.yes()) return [{ role: 'assistant', content: parts }, then];
   const call = {
     type: 'tool_use',
     id,
@@ -270,7 +270,7 @@ function messagesExchange(author: Author, id: string): JsonObject[] {
   };
   const behind = { type: 'text', text: author.text('user text') };
   return [
-    { role: 'assistant', content: [...said, call] },
+    { role: 'assistant', content: [...parts, call] },
     { role: 'user', content: [result, behind] },
     { role: 'assistant', content: author.text('assistant text') },
     then,
@@ -279,7 +279,7 @@ function messagesExchange(author: Author, id: string): JsonObject[] {
 
 /** Calls of the upstream's own tools, with their results: more than other models often get. */
 function serverBlocks(author: Author, id: string): JsonObject[] {
-  const found = author.one(
+  const results = author.one(
     () => '',
     () => 'x'.repeat(30_000),
   );
@@ -289,7 +289,7 @@ function serverBlocks(author: Author, id: string): JsonObject[] {
       type: 'mcp_tool_result',
       tool_use_id: id,
       is_error: false,
-      content: [{ type: 'text', text: `${found}${author.text('server tool')}` }],
+      content: [{ type: 'text', text: `${results}${author.text('server tool')}` }],
     },
   ];
 }
@@ -340,7 +340,7 @@ function responsesPart(author: Author): JsonObject {
 }
 
 function responsesExchange(author: Author, id: string): JsonObject[] {
-  const said = {
+  const message = {
     type: 'message',
     role: 'assistant',
     content: author.one<Json>(
@@ -352,11 +352,11 @@ function responsesExchange(author: Author, id: string): JsonObject[] {
       () => [{ type: 'output_text', text: author.text('assistant text') }, responsesPart(author)],
     ),
   };
-  if (author.yes()) return [said];
+  if (author.yes()) return [message];
   const thought = { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: author.text('thinking') }] };
   return [
     ...(author.yes() ? [thought] : []),
-    said,
+    message,
     { type: 'function_call', call_id: id, name: author.name('called tool'), arguments: argumentsOf(author) },
     {
       type: 'function_call_output',

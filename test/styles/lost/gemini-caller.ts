@@ -64,9 +64,9 @@ function file(author: Author): JsonObject {
 
 /** Contents of the model, with its call and the result. */
 function exchange(author: Author, id: string): JsonObject[] {
-  const said: JsonObject[] = [{ text: author.text('assistant text') }];
-  if (author.yes()) said.unshift({ text: author.text('thinking'), thought: true });
-  if (author.yes()) return [{ role: 'model', parts: said }];
+  const turn_parts: JsonObject[] = [{ text: author.text('assistant text') }];
+  if (author.yes()) turn_parts.unshift({ text: author.text('thinking'), thought: true });
+  if (author.yes()) return [{ role: 'model', parts: turn_parts }];
   const name = author.name('called tool');
   const own = author.maybe(() => ({ id }));
   const call = { functionCall: { ...own, name, args: { [author.name('tool call')]: author.text('tool call') } } };
@@ -77,7 +77,7 @@ function exchange(author: Author, id: string): JsonObject[] {
   );
   const parts = author.maybe(() => ({ parts: [file(author)] }));
   return [
-    { role: 'model', parts: [...said, call] },
+    { role: 'model', parts: [...turn_parts, call] },
     { role: 'user', parts: [{ functionResponse: { ...own, name, response, ...parts } }] },
   ];
 }

@@ -72,13 +72,13 @@ export class Author {
 /** A schema with all that one may hold. */
 export function schemaOf(author: Author, depth = 0): JsonObject {
   const below = (): JsonObject => (depth < 2 ? schemaOf(author, depth + 1) : { type: 'string' });
-  const told = (): JsonObject => ({ description: author.text('schema description') });
+  const describedSchema = (): JsonObject => ({ description: author.text('schema description') });
   return {
     ...(depth === 0
       ? { type: 'object' }
       : author.one(
           () => ({ type: 'object' }),
-          told,
+          describedSchema,
           () => ({ type: 'string' }),
         )),
     ...author.maybe(() => ({ description: author.text('schema description') })),
@@ -103,28 +103,28 @@ export function schemaOf(author: Author, depth = 0): JsonObject {
 
 /** All texts of a body, names too: those within JSON text and data URLs as well. */
 export function textsOf(body: Json): string {
-  const found: string[] = [];
-  collect(body, found);
-  return found.join('\n');
+  const marks: string[] = [];
+  collect(body, marks);
+  return marks.join('\n');
 }
 
-function collect(value: Json, found: string[]): void {
+function collect(value: Json, marks: string[]): void {
   if (typeof value === 'string') {
-    found.push(value);
-    for (const json of value.match(/[{[].*[}\]]/s) ?? []) collectJson(json, found);
+    marks.push(value);
+    for (const json of value.match(/[{[].*[}\]]/s) ?? []) collectJson(json, marks);
   } else if (Array.isArray(value)) {
-    for (const each of value) collect(each, found);
+    for (const each of value) collect(each, marks);
   } else if (isObject(value)) {
     for (const [key, member] of Object.entries(value)) {
-      found.push(key);
-      collect(member, found);
+      marks.push(key);
+      collect(member, marks);
     }
   }
 }
 
-function collectJson(text: string, found: string[]): void {
+function collectJson(text: string, marks: string[]): void {
   try {
-    collect(JSON.parse(text) as Json, found);
+    collect(JSON.parse(text) as Json, marks);
   } catch {
     // it is text
   }

@@ -25,9 +25,9 @@ const offer = (kind: MediaKind, properties: JsonObject): Offer => {
 };
 
 /** The input that is made of the parameters, or the parameter that is refused. */
-function carried(parameters: Parameters, of: Offer, given: JsonObject): JsonObject | string {
+function carried(parameters: Parameters, of: Offer, body: JsonObject): JsonObject | string {
   try {
-    return mapParameter(of, parameters, given).input;
+    return mapParameter(of, parameters, body).input;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return `${error.status === 400 ? 'refused' : error.status}: ${error.extras.param}`;
@@ -112,8 +112,8 @@ describe('pictures', () => {
       { image: 'https://a.example/b.png' },
     ],
   ];
-  it.each(cases)('%s', (_, fields, given, becomes) => {
-    expect(carried(image_parameters, offer('image', fields), given)).toEqual(becomes);
+  it.each(cases)('%s', (_, fields, body, becomes) => {
+    expect(carried(image_parameters, offer('image', fields), body)).toEqual(becomes);
   });
 
   const edits: Case[] = [
@@ -137,8 +137,8 @@ describe('pictures', () => {
       { first_image: 'a' },
     ],
   ];
-  it.each(edits)('edit: %s', (_, fields, given, becomes) => {
-    expect(carried(edit_parameters, offer('image', fields), given)).toEqual(becomes);
+  it.each(edits)('edit: %s', (_, fields, body, becomes) => {
+    expect(carried(edit_parameters, offer('image', fields), body)).toEqual(becomes);
   });
 });
 
@@ -177,8 +177,8 @@ describe('films', () => {
     ],
     ['a picture, where there is none', { prompt: text }, { input_reference: 'a' }, 'refused: input_reference'],
   ];
-  it.each(cases)('%s', (_, fields, given, becomes) => {
-    expect(carried(video_parameters, offer('video', fields), given)).toEqual(becomes);
+  it.each(cases)('%s', (_, fields, body, becomes) => {
+    expect(carried(video_parameters, offer('video', fields), body)).toEqual(becomes);
   });
 });
 
@@ -197,8 +197,8 @@ describe('speech and transcripts', () => {
     ['the usual format, without a choice', {}, { response_format: 'mp3' }, {}],
     ['another format, without a choice', {}, { response_format: 'opus' }, 'refused: response_format'],
   ];
-  it.each(speech)('speech: %s', (_, fields, given, becomes) => {
-    expect(carried(speech_parameters, offer('audio', fields), given)).toEqual(becomes);
+  it.each(speech)('speech: %s', (_, fields, body, becomes) => {
+    expect(carried(speech_parameters, offer('audio', fields), body)).toEqual(becomes);
   });
 
   const forms = { output_format: oneOf('text', 'json', 'srt') };
@@ -217,8 +217,8 @@ describe('speech and transcripts', () => {
     ['language, without a choice', {}, { language: 'pl' }, 'refused: language'],
     ['probabilities', {}, { include: ['logprobs'] }, 'refused: include'],
   ];
-  it.each(transcripts)('transcripts: %s', (_, fields, given, becomes) => {
-    expect(carried(transcription_parameters, offer('audio', fields), given)).toEqual(becomes);
+  it.each(transcripts)('transcripts: %s', (_, fields, body, becomes) => {
+    expect(carried(transcription_parameters, offer('audio', fields), body)).toEqual(becomes);
   });
 
   it.each<Case>([
@@ -227,8 +227,8 @@ describe('speech and transcripts', () => {
     ['a language', { target_language: text }, { translate: true }, { target_language: 'en' }],
     ['another task', { task: oneOf('transcribe') }, { translate: true }, 'refused: model'],
     ['nothing', {}, { translate: true }, 'refused: model'],
-  ])('translations by %s', (_, fields, given, becomes) => {
-    expect(carried(translation_parameters, offer('audio', fields), given)).toEqual(becomes);
+  ])('translations by %s', (_, fields, body, becomes) => {
+    expect(carried(translation_parameters, offer('audio', fields), body)).toEqual(becomes);
   });
 });
 
@@ -242,12 +242,12 @@ describe('every model of the default catalogue and the sandbox', () => {
   });
 
   /** Lists the mistakes of a call, model by model. */
-  function complaints(those: (model: Model) => boolean, parameters: Parameters, given: (model: Model) => JsonObject) {
+  function problemsOf(those: (model: Model) => boolean, parameters: Parameters, bodyFor: (model: Model) => JsonObject) {
     const meant = models.filter(those);
     expect(meant.length).toBeGreaterThan(3);
     return meant.flatMap((model) => {
       if (!isMediaKind(model.kind)) return [];
-      const check = model.validateInput(mapParameter(offerOf(model, model.kind), parameters, given(model)).input);
+      const check = model.validateInput(mapParameter(offerOf(model, model.kind), parameters, bodyFor(model)).input);
       return check.ok ? [] : [`${model.id}: ${check.errors[0]?.message}`];
     });
   }
@@ -256,7 +256,7 @@ describe('every model of the default catalogue and the sandbox', () => {
   const file = 'https://files.example/a';
 
   it('makes pictures as the SDK asks for them', () => {
-    const given = (model: Model) => ({
+    const bodyFor = (model: Model) => ({
       prompt: 'a cat',
       n: 1,
       size: '1024x1024',
@@ -265,21 +265,21 @@ describe('every model of the default catalogue and the sandbox', () => {
     });
     // These change a given image, by no prompt or by two: they are asked by their own fields.
     const is_tool = ({ id }: Model) => /^stability\/(?:search|remove|fast)-/.test(id);
-    expect(complaints((model) => model.kind === 'image' && !is_tool(model), edit_parameters, given)).toEqual([]);
+    expect(problemsOf((model) => model.kind === 'image' && !is_tool(model), edit_parameters, bodyFor)).toEqual([]);
   });
 
   it('makes films as the SDK asks for them', () => {
     const takesShape = ({ id }: Model) => /^minimax\/|image-to-video$/.test(id); // of their picture
-    const given = (model: Model) => ({
+    const bodyFor = (model: Model) => ({
       prompt: 'a cat',
       ...(!takesShape(model) && { size: '1280x720' }),
       ...(needs(model, 'image') && { input_reference: { image_url: file } }),
     });
-    expect(complaints(({ kind }) => kind === 'video', video_parameters, given)).toEqual([]);
+    expect(problemsOf(({ kind }) => kind === 'video', video_parameters, bodyFor)).toEqual([]);
   });
 
   it('speaks', () => {
-    const given = ({ input_schema }: Model) => {
+    const bodyFor = ({ input_schema }: Model) => {
       const fields = fieldsOf(input_schema);
       const voices = fields.keyword('voice', 'enum');
       const voice = Array.isArray(voices) ? (voices[0] ?? '') : (fields.keyword('voice', 'default') ?? 'any');
@@ -288,11 +288,11 @@ describe('every model of the default catalogue and the sandbox', () => {
     // These change a given recording: they are asked by their own fields.
     const is_tool = (model: Model) => model.id.includes('isolation') || needs(model, 'audio');
     const speaks = (model: Model) => model.kind === 'audio' && !writes(model) && !is_tool(model);
-    expect(complaints(speaks, speech_parameters, given)).toEqual([]);
+    expect(problemsOf(speaks, speech_parameters, bodyFor)).toEqual([]);
   });
 
   it('writes down', () => {
-    const given = () => ({ file, response_format: 'json', temperature: '0' });
-    expect(complaints(writes, transcription_parameters, given)).toEqual([]);
+    const bodyFor = () => ({ file, response_format: 'json', temperature: '0' });
+    expect(problemsOf(writes, transcription_parameters, bodyFor)).toEqual([]);
   });
 });

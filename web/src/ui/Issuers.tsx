@@ -35,7 +35,7 @@ export function IssuerButtons({
 }: {
   issuers: SignInView['issuers'];
   purpose: IssuerPurpose;
-  /** In front of the name: `Sign in with`. */
+  /** The words in front of the name: `Sign in with`. */
   word: string;
 }) {
   const { mutate, error, isPending, variables } = useIssuer(purpose);

@@ -12,7 +12,7 @@ export function Thumbnail({
   label,
 }: {
   file: FileView | undefined;
-  /** Of a side in pixels, or as wide as the place. */
+  /** The length of a side in pixels, or as wide as the place. */
   size?: number | '100%';
   label: string;
 }) {

@@ -8,7 +8,7 @@ import { bedrockProblems } from '../bedrock/check.ts';
 import { exceptionOf, objectOf, openBedrockClient } from '../bedrock/client.ts';
 import { betasIn } from './betas.ts';
 
-/** Of bodies on Bedrock (@anthropic-ai/bedrock-sdk 0.33.1, August 2026). */
+/** The version of bodies on Bedrock (@anthropic-ai/bedrock-sdk 0.33.1, August 2026). */
 const version = 'bedrock-2023-05-31';
 
 /**

@@ -10,7 +10,7 @@ import type { Adapter, ChatProvider } from '../../provider.ts';
 import { hints } from '../gemini/hints.ts';
 import { betasIn } from './betas.ts';
 
-/** Of bodies on Vertex AI (@anthropic-ai/vertex-sdk 0.19.5, August 2026). */
+/** The version of bodies on Vertex AI (@anthropic-ai/vertex-sdk 0.19.5, August 2026). */
 const version = 'vertex-2023-10-16';
 
 /** Claude on Vertex AI: the messages style with the model in the path and a version in the body. */

@@ -104,7 +104,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   return goingOn(state, 'waiting', now_ms, poll_intervals[kind]);
 }
 
-/** In a namespace the app is a part further on, as in `workflows/owner/name`: fal-js, utils.ts, read 2026-11-25. */
+/** Namespaces in which the app is a part further on, as in `workflows/owner/name`: fal-js, utils.ts, read 2026-11-25. */
 const namespaces = ['workflows', 'comfy'];
 
 /** The link that the submit named, or its usual place, which is below the app and not below its sub-path. */

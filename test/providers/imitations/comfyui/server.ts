@@ -1,4 +1,11 @@
-import { sampleFile, startImitation, type Asked, type Imitation, type Reply, type Role } from '../imitation.ts';
+import {
+  sampleFile,
+  startImitation,
+  type ReceivedRequest,
+  type Imitation,
+  type Reply,
+  type Role,
+} from '../imitation.ts';
 import { partsOf, textsOf } from '../multipart.ts';
 import { Machine } from './machine.ts';
 import { objectInfo } from './nodes.ts';
@@ -12,7 +19,7 @@ export async function startComfyUi(now?: () => number): Promise<ComfyUi> {
     if (class_type === 'VHS_VideoCombine') return { bytes: video, ending: 'mp4' };
     return class_type === 'SaveAudio' ? { bytes: audio, ending: 'wav' } : { bytes: image, ending: 'png' };
   });
-  const imitation = await startImitation({ roleOf, answer: (asked) => answer(machine, asked) }, now);
+  const imitation = await startImitation({ roleOf, answer: (request) => answer(machine, request) }, now);
   return Object.assign(imitation, { machine });
 }
 
@@ -31,8 +38,8 @@ function roleOf({ method, path }: { method: string; path: string }): Role {
   return method === 'GET' && own === '/view' ? 'file' : 'other';
 }
 
-function answer(machine: Machine, asked: Asked): Reply {
-  const { role, path, json } = asked;
+function answer(machine: Machine, request: ReceivedRequest): Reply {
+  const { role, path, json } = request;
   switch (role) {
     case 'submit': {
       const submitted = machine.submit(json);
@@ -52,25 +59,25 @@ function answer(machine: Machine, asked: Asked): Reply {
     case 'result':
       return { json: objectInfo(decodeURIComponent(path.split('/').at(-1) ?? '')) };
     case 'upload':
-      return upload(machine, asked);
+      return upload(machine, request);
     case 'file':
-      return view(machine, asked);
+      return view(machine, request);
     default:
       return { status: 404, text: '404: Not Found' };
   }
 }
 
-function upload(machine: Machine, asked: Asked): Reply {
+function upload(machine: Machine, request: ReceivedRequest): Reply {
   if (machine.is_disk_full) return { status: 500, text: '500 Internal Server Error' };
-  const image = partsOf(asked).find(({ name }) => name === 'image');
-  const { subfolder = '', type = 'input' } = textsOf(asked);
+  const image = partsOf(request).find(({ name }) => name === 'image');
+  const { subfolder = '', type = 'input' } = textsOf(request);
   const { filename = '' } = image ?? {};
   if (!image || filename === '' || subfolder.includes('..')) return { status: 400 };
   machine.files.set([type, subfolder, filename].filter((part) => part !== '').join('/'), image.bytes);
   return { json: { name: filename, subfolder, type } };
 }
 
-function view(machine: Machine, { query }: Asked): Reply {
+function view(machine: Machine, { query }: ReceivedRequest): Reply {
   const { filename = '', subfolder = '', type = 'output' } = query;
   if (filename === '' || filename.startsWith('/') || filename.includes('..')) return { status: 400 };
   const bytes = machine.files.get([type, subfolder, filename].filter((part) => part !== '').join('/'));

@@ -11,7 +11,7 @@ type Props = {
   view: AdminProviders;
   models: readonly OfferedModelView[];
   search: string;
-  /** Of the provider, in percent. */
+  /** The margin of the provider, in percent. */
   margin: string;
   choices: ReadonlyMap<string, Choice>;
   set: (upstream_model: string, choice: Choice) => void;

@@ -130,7 +130,7 @@ function Votes({ chosen, toggle }: { chosen: Vote | undefined; toggle: (one: Vot
   );
 }
 
-/** Of longer streams the beginning is shown. */
+/** The number of events that are shown of longer streams, from the beginning. */
 const shown_events_max = 2_000;
 
 /** Read when somebody opens it: it has fifty times the length of the answer. */

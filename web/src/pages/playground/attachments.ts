@@ -18,7 +18,7 @@ type AttachedFile = {
 
 export type AttachmentKind = 'image' | 'document' | 'audio';
 
-/** Of all files of a conversation: a call may have 32 MB, and base64 makes three bytes four. */
+/** The size of all files of a conversation: a call may have 32 MB, and base64 makes three bytes four. */
 export const attached_max_bytes = 20_000_000;
 
 const accepted: Record<AttachmentKind, string[]> = {

@@ -16,7 +16,7 @@ import {
 import { styles } from './styles/styles.ts';
 
 type Question = {
-  /** Of the answer. */
+  /** The id of the answer. */
   id: string;
   model: string;
   turns: readonly Turn[];

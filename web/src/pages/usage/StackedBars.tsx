@@ -13,7 +13,7 @@ type Props = {
   bars: readonly Bar[];
   series: readonly Series[];
   textOf: (value: number) => string;
-  /** Of the first column of the table: Day or Hour. */
+  /** The title of the first column of the table: Day or Hour. */
   step: string;
   /** Series beside each other instead of on top of each other. */
   type?: 'stacked' | 'default';

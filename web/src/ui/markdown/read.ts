@@ -47,7 +47,7 @@ function tokensOf(text: string): Token[] {
   return [{ type: 'text', raw: text, text }];
 }
 
-/** Of program code a block may be as long as it likes. */
+/** Tells whether a block is too long to draw; program code may be as long as it likes. */
 function hasLongBlock(text: string): boolean {
   if (text.length <= block_max) return false;
   const outside = text.replaceAll(/^ {0,3}(`{3,}|~{3,})[^\n]*\n[^]*?(?:^ {0,3}\1[`~]*[ \t]*$|$(?![^]))/gm, '');

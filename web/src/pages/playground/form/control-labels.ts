@@ -22,7 +22,7 @@ export type ControlProps = {
   problems: readonly FieldProblem[];
   path: string;
   disabled: boolean;
-  /** For an object in the input: a form in the form. */
+  /** Draws an object in the input: a form in the form. */
   renderForm: (form: FormProps) => ReactNode;
   renderControl: (control: ControlProps) => ReactNode;
 };

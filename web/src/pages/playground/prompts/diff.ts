@@ -33,7 +33,7 @@ export function diffOf(before: string, after: string): DiffLine[] {
 
 const lineOf = (kind: DiffLine['kind'], text: string): DiffLine => ({ kind, text });
 
-/** For each pair of places, how many lines from there on both have in common, in their order. */
+/** Returns for each pair of places how many lines from there on both have in common, in their order. */
 function commonLengths(old: readonly string[], now: readonly string[]): Uint16Array {
   const width = now.length + 1;
   const lengths = new Uint16Array((old.length + 1) * width);

@@ -1,0 +1,93 @@
+import type { Db, Queryable } from '../../db/database.ts';
+
+/** A session of a person. Its token stays in the database and in that browser. */
+export type SessionLine = {
+  id: string;
+  created_at: Date;
+  updated_at: Date;
+  expires_at: Date;
+  address: string | null;
+  user_agent: string | null;
+};
+
+/** A person's sessions that still work, the one used last first. */
+export async function listSessions(db: Queryable, user_id: string, now: Date): Promise<SessionLine[]> {
+  return db.query<SessionLine>(
+    `select id, "createdAt" as created_at, "updatedAt" as updated_at, "expiresAt" as expires_at,
+            nullif("ipAddress", '') as address, nullif("userAgent", '') as user_agent
+       from auth.session where "userId" = $1 and "expiresAt" > $2 order by "updatedAt" desc, id`,
+    [user_id, now],
+  );
+}
+
+/** Ends one session of a person. False if they have no such one. */
+export async function endSession(db: Queryable, user_id: string, id: string): Promise<boolean> {
+  const rows = await db.query('delete from auth.session where id = $2 and "userId" = $1 returning id', [user_id, id]);
+  return rows.length === 1;
+}
+
+/**
+ * Ends all sessions of a person but this one, and with them the browsers that are asked for no code and the sign-ins
+ * that wait for one. Returns how many sessions there were.
+ */
+export async function endOtherSessions(db: Db, user_id: string, kept_id: string): Promise<number> {
+  return db.tx(async (tx) => {
+    await tx.query(
+      `delete from auth.verification where value = $1 and (identifier like 'trust-device-%' or identifier like '2fa-%')`,
+      [user_id],
+    );
+    const rows = await tx.query('delete from auth.session where "userId" = $1 and id <> $2 returning id', [
+      user_id,
+      kept_id,
+    ]);
+    return rows.length;
+  });
+}
+
+/**
+ * Returns those of these whose session lasts, and whose person belongs to the account, with the factors that it asks for,
+ * or is an operator.
+ */
+export async function watchesAdmitted<T extends { session_id: string; account_id: string }>(
+  db: Queryable,
+  watches: readonly T[],
+  now: Date,
+): Promise<T[]> {
+  const rows = await db.query<{ at: number }>(
+    `select w.at::int as at
+       from unnest($1::text[], $2::text[]) with ordinality w (session_id, account_id, at)
+       join auth.session s on s.id = w.session_id and s."expiresAt" > $3
+       join auth."user" u on u.id = s."userId"
+       join accounts a on a.id = w.account_id
+      where case when exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id)
+                 then not a.second_factor_required or coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false)
+                 else u."isOperator" end`,
+    [watches.map(({ session_id }) => session_id), watches.map(({ account_id }) => account_id), now],
+  );
+  return rows.flatMap(({ at }) => watches[at - 1] ?? []);
+}
+
+/** Notes that the person of this session has just given their password. */
+export async function proveSession(db: Queryable, id: string, now: Date): Promise<void> {
+  await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, now]);
+}
+
+/** Notes that this session began with two factors, whatever its person has set up here. */
+export async function noteTwoFactors(db: Queryable, id: string): Promise<void> {
+  await db.query('update auth.session set "hasTwoFactors" = true where id = $1', [id]);
+}
+
+/** The same for the operator's link, by which whoever has lost their passkeys comes back; of no concern to others. */
+export async function noteFactorsOfLink(db: Queryable, id: string): Promise<void> {
+  await db.query(
+    `update auth.session s set "hasTwoFactors" = true
+      where id = $1 and exists (select from passkeys p where p.user_id = s."userId")`,
+    [id],
+  );
+}
+
+/** Removes sessions, and tokens of the login library, that ended before. */
+export async function removeOldSessions(db: Queryable, ended_before: Date): Promise<void> {
+  await db.query('delete from auth.session where "expiresAt" < $1', [ended_before]);
+  await db.query('delete from auth.verification where "expiresAt" < $1', [ended_before]);
+}
