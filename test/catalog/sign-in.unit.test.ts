@@ -27,7 +27,12 @@ function issuerOf(entry: string) {
 
 describe('sign_in', () => {
   it('has passwords and no issuers by default', () => {
-    expect(signInOf(undefined)).toEqual({ password: true, operators_need_second_factor: false, issuers: [] });
+    expect(signInOf(undefined)).toEqual({
+      password: true,
+      passkeys: true,
+      operators_need_second_factor: false,
+      issuers: [],
+    });
   });
 
   it.each([

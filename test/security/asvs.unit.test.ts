@@ -59,6 +59,7 @@ it('the dashboard keeps ids, choices, conversations of the playground and times 
   const storing = having(/(?:local|session)Storage|useLocalStorage|indexedDB|document\.cookie/);
   expect(storing.toSorted()).toEqual([
     'web/src/guide/main.ts',
+    'web/src/guide/samples.ts', // the language of examples
     'web/src/pages/activity/chosen-columns.ts',
     'web/src/pages/home/FirstSteps.tsx',
     'web/src/pages/playground/conversation-store.ts',
