@@ -1,5 +1,5 @@
 -- Prices of chat calls as they were when the call was made, each list of them once, under the hash of what it says.
--- room: chat
+-- module: chat
 create table call_prices (
   id text primary key check (length(id) = 22),
   pricing jsonb not null, -- currency, rate, rows

@@ -33,6 +33,7 @@ import {
   type ReceivedChat,
   type StateParts,
 } from './chat-request.ts';
+import { chat_call } from './schemas.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
@@ -159,7 +160,7 @@ export const stored_completions: Endpoint<unknown> = {
   },
 };
 
-export const chat_record: Endpoint<{ readonly db: Db }> = {
+export const chat_record: Endpoint<{ readonly db: Db } & Pick<CallParts, 'catalog'>> = {
   method: 'GET',
   path: '/v1/chat/{request_id}',
   docs: {
@@ -167,14 +168,16 @@ export const chat_record: Endpoint<{ readonly db: Db }> = {
     summary: 'Get a chat call',
     description: 'Calls of the same account, by the id in the header `x-request-id` of the answer.',
     params: { request_id: { description: 'The `x-request-id` of the call.', schema: { type: 'string' } } },
-    responses: { 200: { description: 'Model, routes, tokens, times, status and cost, without the content.' } },
+    responses: {
+      200: { description: 'Model, routes, tokens, times, status and cost, without the content.', schema: chat_call },
+    },
     errors: [404],
   },
   handle: async (app, call) => {
     const id = call.params['request_id'] ?? '';
     const record = isId('req', id) ? await findRecord(app.db, call.caller.account.id, id) : undefined;
     if (!record) throw new ApiError('not_found', `There is no chat call ${JSON.stringify(id.slice(0, 64))}.`);
-    return { status: 200, body: rendered(record) };
+    return { status: 200, body: rendered(record, app.catalog.current.settings.routing.by_caller) };
   },
 };
 
@@ -277,8 +280,8 @@ async function streamed(
   return { status: 200, headers: { ...stream_headers, ...writer.headers }, body: writer };
 }
 
-function rendered(record: ChatRecord): object {
-  const { id, cost, currency, attempts, created_at, tools, end_user, metadata, ...rest } = record;
+function rendered(record: ChatRecord, names_routes: boolean): object {
+  const { id, cost, currency, attempts, created_at, tools, end_user, metadata, price_id: _, ...rest } = record;
   const { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens, ...others } = rest;
   const { output_tokens, reasoning_tokens, ...facts } = others;
   const input = { input_tokens, cached_input_tokens, cache_write_tokens, cache_write_1h_tokens };
@@ -293,7 +296,7 @@ function rendered(record: ChatRecord): object {
     ...(metadata && { metadata }),
     cost: costView(cost, currency),
     attempts: attempts.map(({ route, outcome, why, duration_ms }) => ({
-      route,
+      route: names_routes ? route : null,
       outcome,
       ...(why !== undefined && { why }),
       duration_ms,

@@ -248,6 +248,58 @@ export const call = Type.Object(
   { description: 'A chat call or a task, without its content.' },
 );
 
+const token_counts = {
+  input_tokens: Type.Integer(),
+  cached_input_tokens: Type.Integer(),
+  cache_write_tokens: Type.Integer(),
+  cache_write_1h_tokens: Type.Integer({ description: 'The part of `cache_write_tokens` that is kept for an hour.' }),
+  output_tokens: Type.Integer(),
+  reasoning_tokens: Type.Integer({ description: 'The part of `output_tokens` that is reasoning.' }),
+};
+
+export const chat_call = Type.Object(
+  {
+    object: Type.Literal('chat.call'),
+    request_id: Type.String({ description: 'The `x-request-id` of its answer.' }),
+    key_id: Type.String({ description: 'Id of the key that made it.' }),
+    model: Type.String(),
+    style: Type.String({ description: 'Wire format of the caller.' }),
+    stream: Type.Boolean(),
+    status: Type.Integer({ description: 'Status of the answer; 499: its caller left.' }),
+    error_type: nullable(Type.String()),
+    finish: nullable(Type.String({ description: 'Why the model stopped.' })),
+    counted_here: Type.Boolean({ description: 'True if the upstream did not report all tokens.' }),
+    first_content_ms: milliseconds('Time to the first word.'),
+    total_ms: Type.Integer({ description: 'Time to the end, in milliseconds.' }),
+    usage: Type.Object({
+      ...token_counts,
+      search_units: Type.Optional(Type.Number({ description: 'Of a ranking.' })),
+    }),
+    tools: Type.Optional(
+      Type.Object(
+        {
+          left_out: Type.Optional(Type.Array(Type.String())),
+          calls: Type.Optional(Type.Record(Type.String(), Type.Number())),
+        },
+        { description: 'Tools that the provider runs: those that were left out, and uses of the others.' },
+      ),
+    ),
+    user: Type.Optional(Type.String({ description: 'The end user that the caller named.' })),
+    metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+    cost,
+    attempts: Type.Array(
+      Type.Object({
+        route: nullable(Type.String({ description: 'null where the operator does not name routes.' })),
+        outcome: Type.Enum(['answered', 'failed']),
+        why: Type.Optional(Type.String({ description: 'Why this route was asked.' })),
+        duration_ms: Type.Integer(),
+      }),
+    ),
+    created_at: timestamp('Creation time.'),
+  },
+  { description: 'The record of a chat call, without its content.' },
+);
+
 export const feedback = Type.Object(
   {
     id: Type.String({ description: 'Identifier, `feedback_` + 26 characters.' }),

@@ -32,7 +32,7 @@ beforeAll(async () => {
     await chat(client, 'Hello', { user: 'ada', metadata: { team: 'red', tags: 'day' } }),
     await generate(client, '[[fail]]', { team: 'blue' }),
     await chat(client, '[[fail]]', { metadata: { team: 'blue', place: 'x' } }),
-    await generate(client, '[[delay 600s]]', {}, ''),
+    await generate(client, '[[delay 3600s]]', {}, ''),
     await chat(second, 'Hello', {}),
   );
   foreign = await chat(other, 'A secret of others', { user: 'ada' });
@@ -205,7 +205,10 @@ describe('GET /v1/calls', () => {
   it('names no routes where callers do not choose among them', async () => {
     await test.configure(yaml(false));
     expect((await list()).data.map((call) => 'route' in call && call.route)).toEqual(created.map(() => null));
+    const record = await client.call('GET', `/v1/chat/${created[1]}`);
+    expect(record.json).toMatchObject({ object: 'chat.call', attempts: [{ route: null, outcome: 'answered' }] });
     await test.configure(yaml(true));
+    expect(Object.keys((await client.call('GET', `/v1/chat/${created[1]}`)).json)).not.toContain('price_id');
   });
 });
 
