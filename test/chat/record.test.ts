@@ -77,6 +77,7 @@ test('each value of a record is in the column of its name', async () => {
     cost: 2_340n,
     upstream_cost: null,
     currency: 'USD',
+    price_id: expect.stringMatching(/^[\w-]{22}$/),
   });
   expect(created_at instanceof Date && Math.abs(created_at.getTime() - before)).toBeLessThan(5_000);
   expect(first_content_ms).toBeGreaterThanOrEqual(0);
