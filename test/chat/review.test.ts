@@ -310,7 +310,7 @@ test('a node that stops during a stream charges what it delivered and leaves its
   expect(await reading).toBe('cut');
   const id = response.headers.get('x-request-id');
   const rows = await stage.test.app.db.query('select status, cost > 0 as paid from chat_calls where id = $1', [id]);
-  expect(rows).toEqual([{ status: 499, paid: true }]);
+  expect(rows).toEqual([{ status: 503, paid: true }]);
 });
 
 test('a reload, a deleted key and a closed account break no running stream', async () => {
