@@ -2,7 +2,16 @@ import { randomFillSync } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'; // Crockford base32: no i, l, o, u
 
-const counter = { ms: 0, low: 0 };
+/** Of each prefix, since ids of several may come from several clocks: the database's, and this machine's. */
+const counters = new Map<IdPrefix, { ms: number; low: number }>();
+
+function counterOf(prefix: IdPrefix): { ms: number; low: number } {
+  const existing = counters.get(prefix);
+  if (existing) return existing;
+  const counter = { ms: 0, low: 0 };
+  counters.set(prefix, counter);
+  return counter;
+}
 
 /** One call of the system's generator for 256 ids: alone it was 8 % of a request's time. */
 const pool = { bytes: Buffer.alloc(16 * 256), at: 16 * 256 };
@@ -27,10 +36,11 @@ const step_back_ms = 60_000;
 
 /**
  * The 16 bytes of a UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a 12-bit counter that
- * keeps the ids of one process in order within a millisecond, then 62 random bits.
+ * keeps a prefix's ids of one process in order within a millisecond, then 62 random bits.
  */
-function uuid7Bytes(now_ms: number): Buffer {
+function uuid7Bytes(prefix: IdPrefix, now_ms: number): Buffer {
   const bytes = random16();
+  const counter = counterOf(prefix);
   if (now_ms > counter.ms || now_ms < counter.ms - step_back_ms) {
     counter.ms = now_ms;
     counter.low = bytes.readUInt16BE(6) & 0x7ff; // leaves 2,048 steps before the next millisecond
@@ -93,7 +103,7 @@ export type IdPrefix =
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {
-  return `${prefix}_${base32(uuid7Bytes(now_ms))}`;
+  return `${prefix}_${base32(uuid7Bytes(prefix, now_ms))}`;
 }
 
 /**

@@ -45,6 +45,15 @@ describe('newId', () => {
     expect(bitsOf(newId('task', now_ms)) >> 80n).toBe(BigInt(now_ms));
   });
 
+  it('sorts by creation, also where ids of other kinds come from another clock', () => {
+    const now_ms = Date.now();
+    const ids = Array.from({ length: 100 }, () => {
+      newId('task', now_ms + 3_600_000);
+      return newId('key', now_ms);
+    });
+    expect(ids.toSorted()).toEqual(ids);
+  });
+
   it('cannot be guessed from the previous one', () => {
     const tails = Array.from({ length: 1000 }, () => bitsOf(newId('key')) & (2n ** 62n - 1n));
     expect(new Set(tails).size).toBe(tails.length);
