@@ -71,8 +71,8 @@ it('a month of the ledger is written to a file, closed and removed, and the book
     .split('\n')
     .map((line): unknown => JSON.parse(line));
   expect(closed).toMatchObject({ accounts: 2, exported: entries.length, file: path });
-  const [first] = [big.account_id, wallet.account_id].toSorted();
-  expect(entries[0]).toMatchObject({ account_id: first, number: 1, type: 'topup' });
+  const [first_id] = [big.account_id, wallet.account_id].toSorted();
+  expect(entries[0]).toMatchObject({ account_id: first_id, number: 1, type: 'topup' });
   // The two top-ups stay, and the holds that were open at its end.
   expect(closed).toMatchObject({ removed: entries.length - 4 });
   expect(await refsOf(wallet)).toEqual([expect.stringMatching(/^initial/), 'across', 'open', 'across']);
