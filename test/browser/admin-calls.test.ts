@@ -83,7 +83,7 @@ test(
     await rowsOf(page).last().getByRole('button').press('Enter');
     await page.getByRole('complementary', { name: 'Viewing another account' }).waitFor();
     await expect.poll(() => page.url(), limit).toBe(`${service.url}/chats/${call}`);
-    await page.getByText('Output tokens').waitFor();
+    await page.getByText('Output tokens', { exact: true }).waitFor();
     expect(await views()).toEqual([{ action: 'account.view' }]);
     expect(problems).toEqual([]);
   },

@@ -45,17 +45,25 @@ test('with 0.00 the first step is to add money, and leads an owner to where that
   await page.getByRole('heading', { level: 1, name: 'Billing' }).waitFor();
 });
 
-test('with 0.00 an operator credits the account, and a viewer is told whom to ask', limit, async () => {
-  const viewer = await memberOf(service, empty, 'viewer');
-  await signIn(page, service.app, viewer.user_id);
-  await page.getByText('Ask an owner of the account to add money.').waitFor();
-  await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [empty.user_id]);
-  await context.clearCookies();
-  await signIn(page, service.app, empty.user_id);
-  await page.getByRole('link', { name: 'Credit this account' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Empty' }).waitFor();
-  expect(new URL(page.url()).pathname).toBe(`/admin/accounts/${empty.account_id}`);
-});
+test(
+  'with 0.00 a developer is told whom to ask, a viewer has no steps, and an operator credits the account',
+  limit,
+  async () => {
+    const [developer, viewer] = [await memberOf(service, empty, 'developer'), await memberOf(service, empty, 'viewer')];
+    await signIn(page, service.app, viewer.user_id);
+    await page.getByText('Available').first().waitFor();
+    expect(await page.getByText('First steps').count()).toBe(0);
+    await context.clearCookies();
+    await signIn(page, service.app, developer.user_id);
+    await page.getByText('Ask an owner of the account to add money.').waitFor();
+    await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [empty.user_id]);
+    await context.clearCookies();
+    await signIn(page, service.app, empty.user_id);
+    await page.getByRole('link', { name: 'Credit this account' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Empty' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/admin/accounts/${empty.account_id}`);
+  },
+);
 
 test('with money the first step leads to the playground', limit, async () => {
   const owner = await ownerOfNew(service, 'Rich');
