@@ -18,7 +18,7 @@ export const short_functions: Rule = {
       () => true,
       (node, parents, source) => {
         if (!isFunction(node) || isSuite(parents.at(-1))) return undefined;
-        const lines = lineAt(source.text, node.end) - lineAt(source.text, node.start) + 1;
+        const lines = source.text.slice(node.start, node.end).split('\n').length;
         if (lines <= function_lines_max) return undefined;
         return `${lines} lines, at most ${function_lines_max}; keep the decisions here and move the steps into functions below`;
       },

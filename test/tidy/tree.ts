@@ -79,22 +79,18 @@ export function lineAt(text: string, offset: number): number {
   return line;
 }
 
-/** Visits `node` and everything below it; `parents` runs from the root down to the direct parent. */
-export function walk(
-  node: Node,
-  visit: (node: Node, parents: readonly Node[]) => void,
-  parents: readonly Node[] = [],
-): void {
+/**
+ * Visits `node` and everything below it; `parents` runs from the root down to the direct parent, and is only valid during
+ * the visit: a copy for each node was half of the time of these tests.
+ */
+export function walk(node: Node, visit: (node: Node, parents: readonly Node[]) => void, parents: Node[] = []): void {
   visit(node, parents);
-  const below = [...parents, node];
-  for (const child of children(node)) walk(child, visit, below);
-}
-
-function children(node: Node): Node[] {
-  return (visitorKeys[node.type] ?? []).flatMap((key) => {
+  parents.push(node);
+  for (const key of visitorKeys[node.type] ?? []) {
     const value: unknown = Reflect.get(node, key);
-    return (Array.isArray(value) ? value : [value]).filter(isNode);
-  });
+    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) walk(child, visit, parents);
+  }
+  parents.pop();
 }
 
 function isNode(value: unknown): value is Node {
