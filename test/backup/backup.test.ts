@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { makeApp } from '../../src/app.ts';
@@ -83,6 +84,18 @@ async function backUp(folder: string) {
   const { db, storage } = service.app;
   const parts = { db, files: { storage }, product_version: '0.1.0', secret_in_environment: false, progress: quiet };
   return makeBackup({ ...parts, rows_at_once: 3 }, folder);
+}
+
+/** A backup of a time in which nothing was written: the last use of a key comes seconds after it. */
+async function backUpQuiet(folder: string) {
+  const url = service.app.config.database_url ?? '';
+  for (;;) {
+    const before = await rowsOf(url);
+    const manifest = await backUp(folder);
+    const rows = await rowsOf(url);
+    if (isDeepStrictEqual(before, rows)) return { manifest, rows };
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** Calls of every kind until they are stopped. */
@@ -223,9 +236,9 @@ describe('a backup of a quiet service', patience, () => {
     await generate(client, 'sandbox/image', { prompt: '[[delay 60s]]', width: 64, height: 64 });
     receiver.answer('/told', 500);
     await service.app.engine.stop();
-    const manifest = await backUp(folder);
-    expect(rowsIn(folder, manifest)).toEqual(await rowsOf(service.app.config.database_url ?? ''));
-    const full = [...rowsIn(folder, manifest)].filter(([, rows]) => rows.length > 0).map(([name]) => name);
+    const { manifest, rows } = await backUpQuiet(folder);
+    expect(rowsIn(folder, manifest)).toEqual(rows);
+    const full = [...rowsIn(folder, manifest)].filter(([, lines]) => lines.length > 0).map(([name]) => name);
     for (const name of ['tasks', 'files', 'deliveries', 'chat_calls', 'invoices', 'ledger_entries', 'settings']) {
       expect(full).toContain(`public.${name}`);
     }
