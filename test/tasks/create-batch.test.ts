@@ -243,14 +243,14 @@ describe('a batch of tasks', () => {
         const lost = await db.pool.connect();
         lost.on('error', () => undefined);
         lost.query(text, [...values]).catch(() => undefined);
-        await until('the call waits', 5_000, async () => (await waiting(db)) === 1);
+        await until('the call waits', 60_000, async () => (await waiting(db)) === 1);
         lost.release(new Error('gone')); // the server will notice once it has committed
         throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' });
       };
       const tasks = Array.from({ length: count }, () => taskOf(client));
       const created = creates(withDb(service.app, { ...db, query }), tasks);
       created.catch(() => undefined); // it is looked at below, unless the wait for it fails
-      await until('both wait', 5_000, async () => (await waiting(db)) === 2);
+      await until('both wait', 60_000, async () => (await waiting(db)) === 2);
       await blocker.query('rollback');
       blocker.release();
       expect(outcomes(await created)).toEqual(Array(count).fill('created'));
