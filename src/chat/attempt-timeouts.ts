@@ -40,7 +40,6 @@ export class AttemptTimeouts {
   #leaving: Leaving | undefined;
   #is_left = false;
   #is_abandoned = false;
-  #is_stopped = false;
 
   /** `stopping`: of the service, which does not wait for calls without a caller. */
   constructor(timeout_ms: Timeouts, is_stream: boolean, gone: AbortSignal, stopping: AbortSignal) {
@@ -73,11 +72,6 @@ export class AttemptTimeouts {
     return this.#is_abandoned;
   }
 
-  /** A stop of the service has ended the call, whose caller still waited for it. */
-  get is_stopped(): boolean {
-    return this.#is_stopped;
-  }
-
   /** Lets the upstream go if the caller has left and nothing is worth waiting for. */
   review(): void {
     if (this.#is_left && this.#leaving?.isReadOn() === false) this.#abandon('the caller is gone');
@@ -90,8 +84,8 @@ export class AttemptTimeouts {
     this.#wakeOver?.();
     const leaving = this.#leaving;
     if (!leaving) return this.#stop.abort(new Error('the caller is gone')); // nothing was sent
-    this.#is_stopped = this.#gone.reason instanceof ApiError;
-    if (this.#is_stopped) return this.#stop.abort(this.#gone.reason); // it has not left: we have sent it away
+    const { reason } = this.#gone;
+    if (reason instanceof ApiError) return this.#stop.abort(reason); // it has not left: we have sent it away
     leaving.onLeave();
     if (this.#stopping.aborted) return this.#abandon('the service stops');
     this.#stopping.addEventListener('abort', this.#onStopping);

@@ -373,11 +373,13 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
   }
   const facts = { request_id: priced.request_id, route: attempt.route.id, problem: withoutWords(problem) };
   parts.log.warn(facts, 'a chat stream broke off');
+  const stopped = stopOf(attempt.caller);
   outcome.error = timeouts.timed_out
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
-    : (stopOf(attempt.caller) ?? cutOff(refused));
+    : (stopped ?? cutOff(refused));
   // It wrote all the time that a call may take: there was much to write.
-  const is_calls_own = timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type || timeouts.is_stopped;
+  const is_calls_own =
+    timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type || stopped !== undefined;
   return { answered: true, is_not_route_fault: simulated || is_calls_own || outcome.error.extras.code !== undefined };
 }
 

@@ -349,7 +349,7 @@ export async function listAllRecords(
     ['error_type = ?', filter.error_type],
     ["attempts -> -1 ->> 'route' = ?", route],
   ]);
-  const outcome = status === undefined ? '' : status === 'failed' ? ' and status >= 400' : ' and status < 400';
+  const outcome = outcomeText(status && status === 'succeeded');
   return db.query(
     `select account_id, ${line_columns} from chat_calls where ${text}${outcome}
       order by created_at desc, id desc limit $${values.length + 1}`,
