@@ -53,9 +53,9 @@ test.each([
     expect(await violationsIn(page)).toEqual([]);
     expect(await sidewaysOf(page)).toBe(0);
     await page.keyboard.type('bicycle');
-    const option = page.getByRole('group', { name: 'Generations' }).getByRole('option', { name: /red bicycle/ });
+    const generations = page.getByRole('group', { name: 'Generations' });
+    const option = generations.getByRole('option', { name: /red bicycle/, selected: true });
     await option.waitFor();
-    expect(await option.getAttribute('aria-selected')).toBe('true');
     expect(await field.getAttribute('aria-activedescendant')).toBe(await option.getAttribute('id'));
     expect(await violationsIn(page)).toEqual([]);
     await page.keyboard.press('Enter');

@@ -197,7 +197,7 @@ describe('the pages of the service', () => {
     const { page, problems, elsewhere } = await open(`${service.url}/`);
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: 'API reference' }).click();
-    await page.getByRole('heading', { name: 'API reference' }).waitFor();
+    await page.getByRole('heading', { name: 'API reference', level: 1 }).waitFor();
     const wider_px = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     expect(wider_px).toBeLessThanOrEqual(1);
     const others = problems.filter((text) => !/status of 401/.test(text)); // nobody has signed in yet

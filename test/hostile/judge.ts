@@ -177,11 +177,17 @@ function errorProblems(request: HostileRequest, path: string, reply: Reply): str
   }
   if (path.startsWith('/auth/') && isRecord(body) && typeof body['message'] === 'string') return []; // the library's own
   if (/^\/mcp\/?$/.test(path) && isProtocolError(body)) return [];
+  if (path.startsWith('/oauth/') && isOAuthError(body)) return [];
   // Of a head that is too large nobody knows the path: it comes in the format of the request before it.
   if (reply.body.includes('The headers are larger')) return [];
   const format = formatOf(path, request.method);
   const wrong = formatProblem(body, format);
   return wrong === undefined ? [] : [`not in the format ${format}: ${wrong}`];
+}
+
+/** Errors of RFC 6749, section 5.2. */
+function isOAuthError(body: unknown): boolean {
+  return isRecord(body) && typeof body['error'] === 'string' && typeof body['error_description'] === 'string';
 }
 
 /** Errors of JSON-RPC 2.0, which tools of agents are called by: what comes before it has the service's format. */

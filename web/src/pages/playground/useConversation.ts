@@ -241,7 +241,13 @@ function useSaving(owner: string, latest: Latest, update: Update) {
   }, [latest, save]);
 
   const saveSoon = useCallback(() => {
-    timer.current ??= window.setTimeout(saveNow, isBusy(latest.current.current) ? saved_every_ms : saved_soon_ms);
+    if (isBusy(latest.current.current)) {
+      timer.current ??= window.setTimeout(saveNow, saved_every_ms);
+      return;
+    }
+    // The end of an answer waits for no save in between: what a closed page still has to save may be lost.
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(saveNow, saved_soon_ms);
   }, [latest, saveNow]);
 
   const saveNoMore = useCallback(() => {
