@@ -81,7 +81,7 @@ test('an operator pastes a key, ticks a model and chats with it, without a resta
   const row = dialog().getByRole('row', { name: /maker\/talker/ });
   await row.getByText('$2.50 per million input tokens').waitFor();
   await row.getByText('$3.00 per million input tokens').waitFor();
-  expect(await dialog().getByRole('checkbox', { name: 'maker/painter' }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog().getByRole('checkbox', { name: 'maker/painter' }).isDisabled()).toBe(true);
   await row.getByRole('checkbox').check();
   expect(await violationsIn(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Add 1 model' }).click();
@@ -150,7 +150,7 @@ test('a workflow of a ComfyUI becomes a model with a form, and makes a picture',
       buffer: Buffer.from(JSON.stringify(textToImage())),
     });
   await dialog().getByText('Callers use comfyui/my-portrait.').waitFor();
-  expect(await dialog().getByRole('checkbox', { checked: true }).count()).toBe(5);
+  await expect.poll(() => dialog().getByRole('checkbox', { checked: true }).count()).toBe(5);
   await dialog().getByRole('checkbox', { name: 'Negative: text (7.text)' }).uncheck();
   await dialog()
     .getByRole('button', { name: /more fields/ })
@@ -160,7 +160,7 @@ test('a workflow of a ComfyUI becomes a model with a form, and makes a picture',
   await dialog().getByRole('textbox', { name: 'At most, of 3.steps' }).fill('30');
   await dialog().getByRole('textbox', { name: 'Name for callers of 3.steps' }).fill('Steps!');
   await dialog().getByText('Lower-case letters, digits and underscores.').waitFor();
-  expect(await dialog().getByRole('button', { name: 'Add the model' }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog().getByRole('button', { name: 'Add the model' }).isDisabled()).toBe(true);
   await dialog().getByRole('textbox', { name: 'Name for callers of 3.steps' }).fill('steps');
   expect(await violationsIn(page)).toEqual([]);
   await dialog().getByRole('button', { name: 'Add the model' }).click();
@@ -196,7 +196,7 @@ test('prices are changed and providers removed, on a phone too', limit, async ()
   await page.getByText('$5.00 per million input tokens').waitFor();
   await page.getByRole('button', { name: 'Price of localai/stable-diffusion-3.5' }).click();
   const withMargin = dialog().getByRole('radio', { name: 'List price + a margin of its own' });
-  expect(await withMargin.isDisabled()).toBe(true); // of what?
+  await expect.poll(() => withMargin.isDisabled()).toBe(true); // of what?
   await dialog().getByRole('textbox', { name: 'Provider’s price: Per image, in USD' }).fill('0.04');
   await withMargin.check();
   await dialog().getByRole('textbox', { name: 'Margin in percent' }).fill('50');

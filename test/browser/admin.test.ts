@@ -158,7 +158,7 @@ test('an operator sees the workers and pauses one', limit, async () => {
   await page.getByRole('button', { name: /^Resume/ }).click();
   await page.getByText('Takes jobs').waitFor();
   const limits = page.getByRole('region', { name: 'Limits in this process' });
-  expect(await limits.getByRole('row', { name: 'Requests with files 0 0 64 8' }).count()).toBe(1);
+  await expect.poll(() => limits.getByRole('row', { name: 'Requests with files 0 0 64 8' }).count()).toBe(1);
   expect(problems).toEqual([]);
 });
 

@@ -60,7 +60,7 @@ test('an owner chooses alerts by keyboard, is told what is wrong, and sees that 
   await page.getByRole('textbox', { name: 'Webhook' }).fill(`${receiver.url}/alerts`);
   await page.getByRole('checkbox', { name: 'Quiet hours: only what is critical is sent' }).focus();
   await keyboard.press('Space');
-  expect(await page.getByLabel('Time zone').first().inputValue()).toBe('Europe/Warsaw');
+  await expect.poll(() => page.getByLabel('Time zone').first().inputValue()).toBe('Europe/Warsaw');
   await keyboard.enter('button', 'Save');
   await page.getByText('Saved.').waitFor();
   expect(await settings()).toMatchObject({

@@ -60,8 +60,10 @@ describe('the dashboard below a path', () => {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Usage', exact: true }).first().click();
     await at('/usage');
-    expect(await page.getByRole('link', { name: 'Table (CSV)' }).getAttribute('href')).toMatch(/^\/medley\/dash\//);
-    expect(await page.locator('a[data-active]').getAttribute('href')).toBe('/medley/usage');
+    await expect
+      .poll(() => page.getByRole('link', { name: 'Table (CSV)' }).getAttribute('href'))
+      .toMatch(/^\/medley\/dash\//);
+    await expect.poll(() => page.locator('a[data-active]').getAttribute('href')).toBe('/medley/usage');
     await page.goto(`${service.url}/models`);
     await page.locator('a[href="/medley/models/sandbox/image"]').first().click();
     await at('/models/sandbox/image');

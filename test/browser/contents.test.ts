@@ -85,6 +85,6 @@ test('a viewer sees that there is content, and who may read it', { timeout: 120_
   await signIn(page, service.app, viewer.user_id, `/chats/${id}`);
   const button = page.getByRole('button', { name: 'Show what was said' });
   await button.waitFor();
-  expect(await button.getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true');
   await context.close();
 });

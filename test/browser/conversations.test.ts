@@ -72,11 +72,11 @@ test('an answer is drawn as Markdown: tables, code with its language and a butto
   const cells = log.getByRole('table').getByRole('cell');
   await expect.poll(() => cells.allInnerTexts(), patience).toEqual(['one', '1']);
   const link = log.getByRole('link', { name: 'a page' });
-  expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow');
-  expect(await link.getAttribute('target')).toBe('_blank');
+  await expect.poll(() => link.getAttribute('rel')).toBe('noopener noreferrer nofollow');
+  await expect.poll(() => link.getAttribute('target')).toBe('_blank');
   await log.locator('.hljs-string', { hasText: '"hello"' }).waitFor();
   await expect.poll(() => log.locator('math').count(), patience).toBe(2);
-  expect(await log.locator('math msup').count()).toBeGreaterThan(0);
+  await expect.poll(() => log.locator('math msup').count()).toBeGreaterThan(0);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await log.getByRole('group', { name: 'Code in python' }).getByRole('button', { name: 'Copy' }).click();
   await expect.poll(() => page.evaluate<string>('navigator.clipboard.readText()'), patience).toBe('print("hello")');
@@ -104,7 +104,9 @@ test('a hostile answer runs nothing, loads nothing from elsewhere, and leads now
   const log = logOf(page);
   await log.getByRole('link', { name: 'Image: pixel' }).waitFor();
   await log.locator('.hljs-tag').first().waitFor();
-  expect(await log.innerText()).toContain('<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">');
+  await expect
+    .poll(() => log.innerText())
+    .toContain('<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">');
   expect(await log.locator('img, script, iframe, a[href^="javascript"]').count()).toBe(0);
   expect(await page.evaluate('window.hacked')).toBeUndefined();
   expect(problems).toEqual([]);

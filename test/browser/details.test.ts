@@ -110,9 +110,9 @@ test('dates are in English words, in the order and by the clock of the reader', 
       .getByRole('table', { name: /^Movements/ })
       .locator('time')
       .first();
-    expect(await time.textContent()).toMatch(form);
+    await expect.poll(() => time.textContent()).toMatch(form);
     await page.goto(`${service.url}/activity`);
-    expect(await page.locator('.list time').first().textContent()).toMatch(/ago$|^now$/);
+    await expect.poll(() => page.locator('.list time').first().textContent()).toMatch(/ago$|^now$/);
     await page.context().close();
   }
 });
@@ -158,7 +158,7 @@ test('a filter takes what is typed: the first choice that fits, by Enter', limit
   await page.keyboard.type('succ');
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.searchParams.get('status') === 'succeeded');
-  expect(await page.getByRole('combobox', { name: 'Status' }).inputValue()).toBe('Succeeded');
+  await expect.poll(() => page.getByRole('combobox', { name: 'Status' }).inputValue()).toBe('Succeeded');
   await page.context().close();
 });
 
@@ -182,7 +182,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     const head = table.getByRole('columnheader', { name: 'Margin', exact: true });
     await head.getByRole('button').click();
     await expect.poll(names).toEqual(['test/gain', 'test/even', 'test/loss']);
-    expect(await head.getAttribute('aria-sort')).toBe('descending');
+    await expect.poll(() => head.getAttribute('aria-sort')).toBe('descending');
     await head.getByRole('button').click();
     await expect.poll(names).toEqual(['test/loss', 'test/even', 'test/gain']);
     expect(await violationsIn(page)).toEqual([]);
@@ -316,7 +316,9 @@ for (const [look, options] of [
       .slice(1)
       .map((text) => /test\/(gain|loss|even)/.exec(text)?.[0]);
     expect(models).toEqual(['test/gain', 'test/gain', 'test/loss', 'test/even']);
-    expect(await sorted.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort')).toBe('descending');
+    await expect
+      .poll(() => sorted.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort'))
+      .toBe('descending');
     expect(await sidewaysOf(page)).toBe(0);
     expect(await violationsIn(page)).toEqual([]);
     await page.goto(`${service.url}/activity?status=failed`); // as an older link has it
@@ -335,7 +337,7 @@ test('Activity is filtered by project', limit, async () => {
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.searchParams.get('project') === project.id);
   await page.getByText('Nothing matches these filters').waitFor();
-  expect(await page.getByRole('combobox', { name: 'Project' }).inputValue()).toBe('Empty');
+  await expect.poll(() => page.getByRole('combobox', { name: 'Project' }).inputValue()).toBe('Empty');
   await page.context().close();
 });
 
@@ -387,7 +389,7 @@ test('a refusal is at its field, in the words of the page', limit, async () => {
   await dialog.getByRole('button', { name: 'Create' }).click();
   const message = 'The monthly limit must be an amount such as 25 or 12.50, zero or more; empty for no limit.';
   await dialog.getByText(message).waitFor();
-  expect(await field.getAttribute('aria-invalid')).toBe('true');
+  await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true');
   const described = (await field.getAttribute('aria-describedby')) ?? '';
   expect(described).toContain(await dialog.getByText(message).getAttribute('id'));
   expect(await dialog.getByRole('alert').count()).toBe(0);
@@ -403,7 +405,7 @@ test('Escape leaves the only copy of a key on the page', limit, async () => {
   await key.waitFor();
   for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape');
   await page.mouse.click(5, 5);
-  expect(await key.textContent()).toMatch(/^mdl_/);
+  await expect.poll(() => key.textContent()).toMatch(/^mdl_/);
   await page.getByRole('button', { name: 'I have copied it' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.getByRole('cell', { name: /^Laptop/ }).waitFor();

@@ -36,7 +36,7 @@ test(
       await page.locator('input[type=password]').fill(password);
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name: 'Connect a program' }).waitFor();
-      expect(await page.getByLabel('Code').inputValue()).toBe(code);
+      await expect.poll(() => page.getByLabel('Code').inputValue()).toBe(code);
       await page.getByText('Did you start this yourself?').waitFor();
       expect(await violationsIn(page)).toEqual([]);
       await page.getByRole('button', { name: 'Continue' }).click();

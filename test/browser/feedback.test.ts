@@ -105,6 +105,6 @@ test('a viewer sees the scores, and thumbs that say why they do nothing', limit,
   const { page } = await pageOf(viewer.user_id, `/tasks/${task}`);
   await page.getByText('Nearly what I wished').waitFor();
   const thumb = page.getByRole('button', { name: /^Good result: Your role here \(viewer\) does not allow this/ });
-  expect(await thumb.getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(() => thumb.getAttribute('aria-disabled')).toBe('true');
   expect(await violationsIn(page)).toEqual([]);
 });

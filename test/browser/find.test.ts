@@ -126,10 +126,10 @@ test.each([
 
     // The oldest first, by the head of its column.
     const created = page.getByRole('columnheader', { name: 'Created' });
-    expect(await created.getAttribute('aria-sort')).toBe('descending');
+    await expect.poll(() => created.getAttribute('aria-sort')).toBe('descending');
     await created.getByRole('button').click();
     await page.getByRole('table', { name: /oldest first/ }).waitFor();
-    expect(await rows.nth(1).textContent()).toContain('red bicycle');
+    await expect.poll(() => rows.nth(1).textContent()).toContain('red bicycle');
 
     // A list that is saved is opened by its name.
     await page.getByRole('button', { name: 'Saved lists' }).click();

@@ -167,10 +167,10 @@ describe('the guide in a browser', () => {
     await page.locator('#results a', { hasText: 'Create an account and a key' }).waitFor();
     await page.getByRole('searchbox').fill('webhooks');
     await page.locator('#results a[href$="/guide/webhooks"]').waitFor();
-    expect(await page.locator('#results a').first().textContent()).toMatch(/^Webhooks/);
+    await expect.poll(() => page.locator('#results a').first().textContent()).toMatch(/^Webhooks/);
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/guide\/webhooks/);
-    expect(await page.locator('#navigation a[aria-current=page]').textContent()).toBe('Webhooks');
+    await expect.poll(() => page.locator('#navigation a[aria-current=page]').textContent()).toBe('Webhooks');
     await page.getByRole('button', { name: /^Search/ }).click();
     await page.getByRole('searchbox').fill('qqqzzzxxx');
     await page.getByText('Nothing matches.').waitFor();
@@ -239,7 +239,7 @@ describe('the guide in a browser', () => {
       return is_apart ? [] : [each.textContent];
     })`);
     expect(overlaps).toEqual([]);
-    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBeGreaterThan(4);
+    await expect.poll(() => page.getByRole('button', { name: 'Copy' }).count()).toBeGreaterThan(4);
     await page.context().close();
   });
 

@@ -92,7 +92,7 @@ test(
     const old = page.getByRole('row', { name: /Rotated/ });
     await keyboard.enter('button', 'Delete Worker', old);
     await keyboard.isOn('textbox', /Type/);
-    expect(await page.getByRole('button', { name: 'Delete', exact: true }).isDisabled()).toBe(true);
+    await expect.poll(() => page.getByRole('button', { name: 'Delete', exact: true }).isDisabled()).toBe(true);
     await keyboard.fill(/Type/, 'Worker');
     await keyboard.enter('button', 'Delete');
     await old.waitFor({ state: 'hidden' });
@@ -130,7 +130,7 @@ test('an owner sets an expiry, scopes and addresses of a key, and a wrong addres
   await row.getByText(/^ends /).waitFor();
   await row.getByRole('button', { name: 'Change Batch' }).click();
   const change = page.getByRole('dialog', { name: 'Change Batch' });
-  expect(await change.getByLabel('Allowed addresses').inputValue()).toBe('203.0.113.7/32\n10.0.0.0/8');
+  await expect.poll(() => change.getByLabel('Allowed addresses').inputValue()).toBe('203.0.113.7/32\n10.0.0.0/8');
   await change.getByText('Read', { exact: true }).click();
   await change.getByRole('button', { name: 'Save' }).click();
   await row.getByText('chat and reading only').waitFor();
@@ -228,7 +228,7 @@ test('a viewer sees the keys and why creating them is not possible', async () =>
   await signIn(page, service.app, user_id, '/keys');
   await settled(page);
   const create = page.getByRole('button', { name: /Create a key/ }).first();
-  expect(await create.getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(() => create.getAttribute('aria-disabled')).toBe('true');
   expect(await violationsIn(page)).toEqual([]);
   const keyboard = keyboardOf(page);
   await keyboard.tabTo('button', /^Create a key/);

@@ -177,7 +177,7 @@ describe('the billing page', () => {
     await page.getByLabel('Country').fill('pl');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved.').waitFor();
-    expect(await page.getByLabel('Country').inputValue()).toBe('PL');
+    await expect.poll(() => page.getByLabel('Country').inputValue()).toBe('PL');
     await go(page, '/');
     await page.getByText('Less than $5,000.00 is available.').waitFor();
     await go(page, '/billing');
@@ -194,7 +194,7 @@ describe('the billing page', () => {
     const { page } = await open(viewer.user_id, '/billing');
     const pay = page.getByRole('button', { name: /Pay by card/ });
     await pay.waitFor();
-    expect(await pay.getAttribute('aria-disabled')).toBe('true');
+    await expect.poll(() => pay.getAttribute('aria-disabled')).toBe('true');
     const before = stripe.forms.length;
     await pay.click({ force: true });
     await page.getByLabel(/Amount in/).press('Enter');

@@ -118,8 +118,8 @@ test('a chat answers word by word in both styles, reads an image, and shows its 
   await keyboard.press('Control+Enter');
   const log = page.getByRole('log', { name: 'Conversation with Sandbox chat' });
   await log.getByText(/\d+ in, \d+ out · \$0\.\d+/).waitFor();
-  expect(await log.innerText()).toContain('Good morning');
-  expect(await log.innerText()).toContain('32 × 32 pixels');
+  await expect.poll(() => log.innerText()).toContain('Good morning');
+  await expect.poll(() => log.innerText()).toContain('32 × 32 pixels');
   await log.getByText(/^Stream: \d+ events$/).click();
   await log.getByText('data: [DONE]').waitFor();
 
@@ -137,8 +137,8 @@ test('a chat answers word by word in both styles, reads an image, and shows its 
 
   await page.getByRole('tab', { name: 'Code' }).click();
   const code = page.getByRole('region', { name: 'curl code' });
-  expect(await code.innerText()).toContain('/v1/messages');
-  expect(await code.innerText()).toContain('"media_type": "image/png"');
+  await expect.poll(() => code.innerText()).toContain('/v1/messages');
+  await expect.poll(() => code.innerText()).toContain('"media_type": "image/png"');
   expect(await violationsIn(page)).toEqual([]);
 }, 180_000);
 
@@ -165,11 +165,11 @@ test('documents are ordered by a query, with the hold before and the cost after'
   await ranking.waitFor();
   const items = await ranking.getByRole('listitem').allInnerTexts();
   expect(items.map((text) => text.split('\n')[0])).toEqual(['A bicycle, painted red', 'Bicycle lanes']);
-  expect(await page.getByRole('main').innerText()).toMatch(/Cost\s+\$0\.001/);
+  await expect.poll(() => page.getByRole('main').innerText()).toMatch(/Cost\s+\$0\.001/);
   expect(await violationsIn(page)).toEqual([]);
   await page.getByRole('tab', { name: 'Code' }).click();
   await page.getByRole('tab', { name: 'Cohere SDK' }).click();
-  expect(await page.getByRole('region', { name: 'Cohere SDK code' }).innerText()).toContain('topN: 2');
+  await expect.poll(() => page.getByRole('region', { name: 'Cohere SDK code' }).innerText()).toContain('topN: 2');
   await keyboard.enter('link', 'All details of this call');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/chats/req_'));
   await page.getByText('Search units').waitFor();
@@ -182,8 +182,8 @@ test('a text is judged by its categories, free of charge', async () => {
   await page.getByRole('button', { name: /^Run/ }).click();
   await page.getByText('Flagged', { exact: true }).first().waitFor();
   const rows = page.getByRole('region', { name: 'Categories of the input' }).getByRole('row');
-  expect(await rows.nth(1).innerText()).toMatch(/^hate\s+yes\s+0\.990$/);
-  expect(await rows.count()).toBe(14);
+  await expect.poll(() => rows.nth(1).innerText()).toMatch(/^hate\s+yes\s+0\.990$/);
+  await expect.poll(() => rows.count()).toBe(14);
   expect(await violationsIn(page)).toEqual([]);
 }, 180_000);
 

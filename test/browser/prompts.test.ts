@@ -40,15 +40,17 @@ test('a prompt with variables is saved, filled in, changed, compared and opened 
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Greeting');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Version 1', { exact: true }).waitFor();
-  expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
   await page.getByText('Fill in name, city below.').waitFor();
   await page.getByRole('textbox', { name: 'name', exact: true }).fill('Ada');
   await page.getByRole('textbox', { name: 'city', exact: true }).fill('London');
   await page.getByRole('tab', { name: 'Code' }).click();
-  expect(await page.getByRole('region', { name: 'curl code' }).innerText()).toContain('Greet Ada from London');
+  await expect
+    .poll(() => page.getByRole('region', { name: 'curl code' }).innerText())
+    .toContain('Greet Ada from London');
   await page.getByRole('button', { name: 'Send' }).click();
   await log().getByText('“Greet Ada from London”').waitFor();
-  expect(await message().inputValue()).toBe('Greet {{name}} from {{city}}');
+  await expect.poll(() => message().inputValue()).toBe('Greet {{name}} from {{city}}');
 
   await message().fill('Greet {{name}} politely');
   await page.getByRole('button', { name: 'Save version 2' }).click();
@@ -68,7 +70,7 @@ test('a prompt with variables is saved, filled in, changed, compared and opened 
   const link = await page.evaluate<string>('navigator.clipboard.readText()');
   await page.goto(link);
   await expect.poll(() => message().inputValue(), patience).toBe('Greet {{name}} politely');
-  expect(await page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be kind.');
+  await expect.poll(() => page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be kind.');
   const { db } = service.app;
   const other = await createAccount(db, { name: 'Other', currency: 'USD', initial_credit: 1_000_000n }, new Date());
   const context = await contextOf(chromium.browser);
@@ -103,7 +105,7 @@ test('a prompt runs on each row of a CSV file, with the price before and the ans
   await page.getByText('3 of 3 rows have ended, 1 of them failed.').waitFor();
   const rows = page.getByRole('region', { name: 'Rows and their answers' }).getByRole('row');
   await expect.poll(() => rows.nth(1).innerText(), patience).toContain('“Say alpha”');
-  expect(await rows.nth(3).innerText()).toContain('Failed:');
+  await expect.poll(() => rows.nth(3).innerText()).toContain('Failed:');
   const downloading = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download as CSV' }).click();
   const download = await downloading;

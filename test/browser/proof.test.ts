@@ -75,11 +75,11 @@ test('whoever does not give it keeps the form, and nothing has happened', limit,
   await question().waitFor({ state: 'detached' });
   const form = dialog('Create a key');
   await form.getByText('Confirm that it is you').waitFor();
-  expect(await form.getByLabel('Name').inputValue()).toBe('From the dialog');
+  await expect.poll(() => form.getByLabel('Name').inputValue()).toBe('From the dialog');
   await form.getByRole('button', { name: 'Create' }).click();
   await question().getByRole('button', { name: 'Cancel' }).click();
   await question().waitFor({ state: 'detached' });
-  expect(await form.count()).toBe(1);
+  await expect.poll(() => form.count()).toBe(1);
 });
 
 test('who has no password opens another sign-in link, and goes on', limit, async () => {
@@ -97,7 +97,7 @@ test('who has no password opens another sign-in link, and goes on', limit, async
   await question().waitFor({ state: 'detached' });
   const shown = page.getByText(/whsec_[\w+/=]{40}/).first();
   await shown.waitFor();
-  expect(await shown.innerText()).not.toContain('•');
+  await expect.poll(() => shown.innerText()).not.toContain('•');
 });
 
 test('the dialog fits a phone', limit, async () => {

@@ -96,9 +96,9 @@ test(
     const log = logOf(page);
     await log.getByText('I am [email]').waitFor();
     await log.getByText('“Name a river”').waitFor();
-    expect(await page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be brief.');
-    expect(await page.getByRole('textbox', { name: 'Maximum output tokens' }).inputValue()).toBe('77');
-    expect(await page.getByRole('textbox', { name: 'Temperature' }).inputValue()).toBe('0.5');
+    await expect.poll(() => page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be brief.');
+    await expect.poll(() => page.getByRole('textbox', { name: 'Maximum output tokens' }).inputValue()).toBe('77');
+    await expect.poll(() => page.getByRole('textbox', { name: 'Temperature' }).inputValue()).toBe('0.5');
     const note = page.getByRole('note').filter({ hasText: 'From a stored call' });
     await note.getByText('Words in brackets stand for what was replaced before it was stored: email.').waitFor();
     await note.getByText('Nothing is saved in this browser until then.').waitFor();
@@ -129,7 +129,7 @@ test(
     await note.getByRole('link', { name: 'The call' }).click();
     expect(new URL(page.url()).pathname).toBe(`/chats/${id}`);
     await readers().first().waitFor();
-    expect(await readers().count()).toBe(1);
+    await expect.poll(() => readers().count()).toBe(1);
     expect(problems).toEqual([]);
   },
 );
@@ -187,7 +187,7 @@ test(
     await signIn(other, service.app, viewer.user_id, `/chats/${id}`);
     const button = other.getByRole('button', { name: 'Open in the playground' });
     await button.waitFor();
-    expect(await button.getAttribute('aria-disabled')).toBe('true');
+    await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true');
     await other.goto(`${service.url}/playground?model=sandbox%2Fchat&call=${id}`);
     await other.getByText(/role/i).first().waitFor();
     await logOf(other).waitFor();

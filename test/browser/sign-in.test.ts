@@ -224,7 +224,7 @@ test('a browser of yesterday has no session and no account any more', limit, asy
   await page.goto(`${service.url}/keys`);
   await givePassword();
   await heading('API keys').waitFor();
-  expect(await page.getByText('Account of Anna').count()).toBeGreaterThan(0);
+  await expect.poll(() => page.getByText('Account of Anna').count()).toBeGreaterThan(0);
 });
 
 test('a person who is signed in is not asked again', limit, async () => {

@@ -85,7 +85,7 @@ test('an owner adds an endpoint by keyboard, copies its secret, tests it and see
   await keyboard.enter('link', 'Deliveries');
   await page.waitForURL(/endpoint=whe_/);
   await page.getByRole('table').getByText('task.failed').waitFor();
-  expect(await page.getByRole('table').getByText('test', { exact: true }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('table').getByText('test', { exact: true }).count()).toBe(1);
   await page.getByRole('searchbox', { name: 'Task or address' }).fill('nowhere');
   await page.getByText('Nothing matches this filter').waitFor();
   await keyboard.enter('button', 'Clear');
