@@ -1078,6 +1078,23 @@ create table prompts (
   constraint prompts_version_check CHECK ((version >= 1))
 );
 
+create table refusals (
+  account_id text not null,
+  start timestamptz not null,
+  reason text not null,
+  key_id text not null,
+  project_id text not null,
+  budget_id text not null,
+  model text not null,
+  count bigint not null,
+  constraint refusals_pkey PRIMARY KEY (account_id, start, reason, key_id, project_id, budget_id, model),
+  constraint refusals_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint refusals_count_check CHECK ((count > 0)),
+  constraint refusals_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 40)))
+);
+CREATE INDEX refusals_by_start ON refusals USING btree (start);
+CREATE INDEX refusals_of_budgets ON refusals USING btree (account_id, budget_id, start) WHERE (budget_id <> ''::text);
+
 create table route_health (
   route text not null,
   cause text not null,

@@ -8,6 +8,7 @@ import { closeAll, openData } from './app/data.ts';
 import { openLimits, type Limits } from './app/limits.ts';
 import { openLog } from './app/log.ts';
 import { openStorage } from './app/storage.ts';
+import { openWatch } from './app/watch.ts';
 import { openProviders, type Providers } from './providers/open.ts';
 import { currenciesInUse } from './accounts/accounts.ts';
 import { openAuthenticator, type Authenticator } from './accounts/authenticate.ts';
@@ -33,9 +34,8 @@ import { ownAddresses, type AddressRules } from './net/address.ts';
 import type { Clock } from './lib/clock.ts';
 import { openGuard, type Guard } from './net/guard.ts';
 import type { Resolve } from './net/resolve.ts';
-import { openTracing } from './tracing/tracing.ts';
 import type { Tracer } from './tracing/tracer.ts';
-import { openMetrics, type Metrics } from './metrics/metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import { sharedBackoff, type Backoff } from './limits/backoff.ts';
 import { sharedWindows } from './limits/shared-windows.ts';
 import { memoryWindows, type LocalWindows, type Windows } from './limits/window.ts';
@@ -44,6 +44,7 @@ import { openLiveness, type Liveness } from './leases/liveness.ts';
 import { openShares, type Shares } from './leases/shares.ts';
 import { leases_channel } from './leases/while-leased.ts';
 import { databaseHolds, makeHoldBatcher, money_channel, type Holds } from './money/holds.ts';
+import type { Refusals } from './money/refusals.ts';
 import { reserveInMemory } from './money/reservations.ts';
 import { adapterFacts } from './providers/facts.ts';
 import { adapters as built_in } from './providers/index.ts';
@@ -108,6 +109,8 @@ export type App = Contents & {
   /** Writes to people, where the operator has said how. */
   readonly mailer: Mailer;
   readonly holds: Holds;
+  /** Counts requests that are refused. */
+  readonly refusals: Pick<Refusals, 'note'>;
   /** The id of this process among all that run the service: it answers for the holds of its calls. */
   readonly node_id: string;
   /** Writes new tasks. */
@@ -235,7 +238,7 @@ async function openParts(
   const { clock, content_keys } = await tieToDatabase(catalog, db, config, options, onStop);
   const { notifier, listener } = openNotifications(db, log, onStop);
   const authenticator = openAuthenticator({ db, clock, log }, onStop);
-  const watched = openWatch(config, log, onStop);
+  const watched = openWatch(config, { db, clock, log }, onStop);
   const node_id = randomUUID();
   const liveness = openLiveness(db, node_id);
   if (!options.command && config.role !== 'worker') await liveness.ensure(); // others lease nothing
@@ -295,13 +298,6 @@ async function openParts(
 function openDeliverySlots({ db, clock, catalog }: Pick<App, 'db' | 'clock' | 'catalog'>): DeliverySlots {
   const retry_delays_ms = () => catalog.current.settings.webhooks.retry_delays_ms;
   return makeDeliverySlots({ db, clock, retry_delays_ms });
-}
-
-/** The counters of this process, and its traces. */
-function openWatch({ traces, role }: Config, log: Logger, onStop: App['onStop']): Pick<App, 'metrics' | 'tracer'> {
-  const metrics = openMetrics();
-  const tracer = openTracing(traces, { log, lost: metrics.spans_lost, version: package_json.version, role }, onStop);
-  return { metrics, tracer };
 }
 
 function warnOfRedis({ redis_url }: Config, log: Logger): void {

@@ -30,6 +30,25 @@ export type ErrorKind = keyof typeof kinds;
 
 export type { FieldError };
 
+/** Reasons for which a caller's request is refused before any work, each with a next step of its own. */
+export const refusal_reasons = [
+  'insufficient_balance',
+  'monthly_limit',
+  'budget_reached',
+  'model_not_allowed',
+  'scope_missing',
+  'address_not_allowed',
+  'account_blocked',
+  'rate_limit',
+  'concurrency_limit',
+  'failures_pause',
+] as const;
+
+export type RefusalReason = (typeof refusal_reasons)[number];
+
+/** A refusal as it is counted for its account. `key_id`: where the request came without one, from the playground. */
+export type Refusal = { reason: RefusalReason; key_id?: string; budget_id?: string; model?: string };
+
 export type ErrorExtras = {
   /** Machine-readable refinement, inside `error`. */
   code?: string;
@@ -41,6 +60,8 @@ export type ErrorExtras = {
   sdk_details?: { error_code: string; unsupported?: readonly string[] };
   /** Extra response headers, for example Retry-After. Lower-case names. */
   headers?: Record<string, string>;
+  /** Counted for the account (`src/money/refusals.ts`); no answer has it. */
+  refusal?: Refusal;
 };
 
 /** Thrown anywhere below the pipeline; becomes the answer. `message` is for the caller's eyes. */

@@ -23,6 +23,7 @@ import { metricsEndpoint } from './api/metrics.ts';
 import { get_model, list_models } from './api/models.ts';
 import { moderate } from './api/moderations.ts';
 import { get_balance, get_key, get_usage, list_transactions } from './api/money.ts';
+import { get_refusals } from './api/refusals.ts';
 import { delete_feedback, give_feedback, list_feedback } from './api/feedback.ts';
 import { get_speed } from './api/speed.ts';
 import { multi_part_uploads } from './api/multi-part-uploads.ts';
@@ -85,6 +86,7 @@ export function listEndpoints(offered: readonly Codec[] = styles): Endpoint<App>
     get_balance,
     list_transactions,
     get_usage,
+    get_refusals,
     get_speed,
     list_calls,
     give_feedback,
@@ -162,6 +164,7 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
     log: app.log,
     tracer: app.tracer,
     observe: (ended) => countRequest(app.metrics, ended),
+    refuse: (caller, refusal) => app.refusals.note(caller, refusal),
   });
   const bound = await pipeline.listen({ host, port, is_shared }).catch((error: unknown) => {
     throw explainListen(error, { host, port });

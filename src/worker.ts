@@ -36,6 +36,7 @@ import { removeOldTries } from './limits/backoff.ts';
 import { reconcile } from './money/reconciliation.ts';
 import { runModelCheck } from './monitoring/model-check.ts';
 import { addUpModelHours } from './monitoring/model-hours.ts';
+import { removeOldRefusals } from './money/refusals.ts';
 import { addUpUsage } from './money/usage.ts';
 import { dropUnusedCircuits } from './routing/health.ts';
 import { pollTask } from './tasks/poll.ts';
@@ -139,6 +140,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   await removeOldBatches(app.db, before(chat_records_ms));
   await removeOldDeliveries(app, stopped);
   await removeOldRecords(app, stopped);
+  await removeOldRefusals(app.db, before(chat_records_ms), stopped);
   const { tasks } = app.catalog.current.settings;
   await removeOldFeedback(app.db, { calls: before(chat_records_ms), tasks: before(tasks.keep_ms) }, stopped);
   await removeOldResponses(app, stopped);

@@ -113,6 +113,10 @@ export function checkKeyRules(
   throw refusal('scope_missing', message);
 }
 
-function refusal(code: string, message: string): ApiError {
-  return new ApiError('forbidden', message, { code, headers: { 'x-should-retry': 'false' } });
+function refusal(code: 'address_not_allowed' | 'scope_missing', message: string): ApiError {
+  return new ApiError('forbidden', message, {
+    code,
+    headers: { 'x-should-retry': 'false' },
+    refusal: { reason: code },
+  });
 }

@@ -6,5 +6,6 @@ export function refuseBlocked(caller: Caller): void {
   if (caller.account.status !== 'blocked') return;
   throw new ApiError('account_blocked', 'This account is blocked. Ask the operator of this service.', {
     code: 'account_blocked',
+    refusal: { reason: 'account_blocked', key_id: caller.key.id },
   });
 }

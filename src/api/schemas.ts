@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { refusal_reasons } from '../errors.ts';
 
 /** The bodies of the service as JSON Schema, one definition each; /openapi.json is made of them. */
 
@@ -182,6 +183,27 @@ export const usage = Type.Object({
   ),
   has_more: Type.Boolean({ description: 'True if more than 10,000 groups have labels: these cost the most.' }),
   total: cost,
+});
+
+export const refusals = Type.Object({
+  object: Type.Literal('refusals'),
+  from: timestamp('Inclusive.'),
+  to: timestamp('Exclusive.'),
+  group_by: Type.Array(Type.String()),
+  data: Type.Array(
+    Type.Object({
+      hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
+      day: Type.Optional(Type.String()),
+      reason: Type.Optional(Type.Enum([...refusal_reasons])),
+      key: Type.Optional(nullable(Type.String())),
+      model: Type.Optional(nullable(Type.String())),
+      project: Type.Optional(nullable(Type.String())),
+      budget: Type.Optional(nullable(Type.String({ description: 'Id of the budget that refused it.' }))),
+      count: Type.Integer({ description: 'Number of requests that were refused.' }),
+    }),
+  ),
+  has_more: Type.Boolean({ description: 'True if there are more than 1,000 groups: these have the most.' }),
+  total: Type.Integer({ description: 'Number of requests that were refused in the range.' }),
 });
 
 const milliseconds = (description: string) => nullable(Type.Integer({ description }));

@@ -19,6 +19,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { acquireBodyMemory } from '../limits/body-memory.ts';
+import type { Refusals } from '../money/refusals.ts';
 import { readUse, type StoredUse } from '../money/upstream.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -38,6 +39,7 @@ export type LineParts = EndpointParts & {
   readonly storage: Storage;
   readonly styles: readonly Codec[];
   readonly limits: { readonly body_memory: Semaphore };
+  readonly refusals: Pick<Refusals, 'note'>;
 };
 
 /** The batch that a worker is at. */
@@ -193,6 +195,9 @@ async function endWithError(parts: LineParts, run: LineRun, line: Line, error: u
     const not_before = new Date(now_ms + (is_stopped ? 0 : waitMs(failure, line)));
     return retryWhileUnavailable(() => deferLine(db, line, run.claim, { not_before, is_counted }));
   }
+  const { refusal } = failure.extras;
+  const { account, key } = run.caller;
+  if (refusal) parts.refusals.note({ account_id: account.id, key_id: key.id }, refusal);
   const { status, body } = errorAnswer(failure, completions_errors, line.request_id);
   const end = {
     state: 'done',

@@ -58,6 +58,7 @@ export function modelRefused(name: string, list: KeyModels, param: string): ApiE
     param,
     code: 'model_not_allowed',
     headers: { 'x-should-retry': 'false' },
+    refusal: { reason: 'model_not_allowed', model: name },
   });
 }
 

@@ -168,7 +168,10 @@ export async function enter(
   });
   if (permit) return permit;
   const message = `Too many calls at once with this key: at most ${chat_at_once} may be in progress. Wait until one of them ends.`;
-  throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
+  throw new ApiError('rate_limit', message, {
+    headers: { 'retry-after': String(retry_after_s) },
+    refusal: { reason: 'concurrency_limit', key_id: id },
+  });
 }
 
 /** Clients of the style look for this error in a stream, not in the status of an answer. */

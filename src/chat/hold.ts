@@ -93,22 +93,28 @@ function readFunds(holds: Holds, priced: PricedRequest): Promise<Funds> {
 
 async function refusal(
   holds: Holds,
-  { caller }: PricedRequest,
+  { caller, model }: PricedRequest,
   { outcome, least, affordable }: Shortage,
 ): Promise<ApiError> {
+  const of_call = { key_id: caller.key.id, model: model.id };
   const { currency } = caller.account;
   const needed = `${estimateView(least, currency).amount} ${currency}`;
   const left = `${balanceView(affordable, currency).amount} ${currency}`;
   if (outcome === 'insufficient') {
     const message = `The call needs a hold of at least ${needed}, but only ${left} is available. Top up the balance.`;
-    return new ApiError('insufficient_balance', message);
+    return new ApiError('insufficient_balance', message, {
+      refusal: { reason: 'insufficient_balance', ...of_call },
+    });
   }
   const budget = await holds.refusedBy({ account_id: caller.account.id, key_id: caller.key.id });
-  if (budget) return budgetReached(budget, { what: 'call', needed, currency });
+  if (budget) return budgetReached(budget, { what: 'call', needed, currency, ...of_call });
   const message =
     `This key's monthly spend limit is reached: the call needs a hold of at least ${needed}, ${left} is left. ` +
     'Create a key with a higher limit or use another key.';
-  return new ApiError('key_limit', message, { code: 'monthly_limit' });
+  return new ApiError('key_limit', message, {
+    code: 'monthly_limit',
+    refusal: { reason: 'monthly_limit', ...of_call },
+  });
 }
 
 /** Returns the hold that an SQL function makes together with what it is for: it stays until that has ended, whatever becomes of a node. */

@@ -4,6 +4,7 @@ import type { CommandApp } from '../app/command-app.ts';
 import { exportContent, type ExportedLine } from '../conversations/export.ts';
 import { contentKeys } from '../db/content.ts';
 import { allFeedback, type Feedback } from '../feedback/feedback.ts';
+import { allRefusals, type RefusalRecord } from '../money/refusals.ts';
 import { filtersOf } from '../webhooks/endpoint-fields.ts';
 import { listEndpoints, type WebhookEndpoint } from '../webhooks/endpoints.ts';
 import { CommandError, note, type CommandResult } from './command.ts';
@@ -21,6 +22,7 @@ export async function exportAccount(app: CommandApp, account_id: string, path: s
     feedback: 0,
     prompt: 0,
     webhook_endpoint: 0,
+    refusal: 0,
   };
   let unreadable = 0;
   try {
@@ -34,13 +36,13 @@ export async function exportAccount(app: CommandApp, account_id: string, path: s
     await file.close();
   }
   const { response: responses, conversation: conversations, conversation_item: items, chat_content: contents } = counts;
-  const { feedback, prompt: prompts, webhook_endpoint: endpoints } = counts;
-  const details = { responses, conversations, items, contents, feedback, prompts, endpoints, unreadable };
+  const { feedback, prompt: prompts, webhook_endpoint: endpoints, refusal: refusals } = counts;
+  const details = { responses, conversations, items, contents, feedback, prompts, endpoints, refusals, unreadable };
   await note(app, { account_id, action: 'account.export', subject: account_id, details });
   const closed = unreadable === 0 ? '' : `; ${unreadable} of them cannot be read with this MEDLEY_SECRET`;
   return {
     json: { id: account_id, ...details, file: path },
-    text: `${responses} responses and ${conversations} conversations with ${items} items, ${contents} contents of chat calls, ${feedback} scores, ${prompts} versions of prompts, and ${endpoints} webhook endpoints, written to ${path}${closed}`,
+    text: `${responses} responses and ${conversations} conversations with ${items} items, ${contents} contents of chat calls, ${feedback} scores, ${prompts} versions of prompts, ${endpoints} webhook endpoints, and ${refusals} counts of refused requests, written to ${path}${closed}`,
   };
 }
 
@@ -48,6 +50,7 @@ type Line =
   | ExportedLine
   | ({ type: 'feedback' } & Feedback)
   | ({ type: 'prompt' } & PromptRecord)
+  | ({ type: 'refusal' } & RefusalRecord)
   | ({ type: 'webhook_endpoint' } & ReturnType<typeof withoutSecrets>);
 
 /** Reads what is stored of an account, in the order of the file. */
@@ -58,6 +61,7 @@ async function* linesOf(app: CommandApp, account_id: string): AsyncGenerator<Lin
   for await (const each of allPrompts(app.db, account_id)) yield { type: 'prompt', ...each };
   for (const each of await listEndpoints(app.db, account_id))
     yield { type: 'webhook_endpoint', ...withoutSecrets(each) };
+  for await (const each of allRefusals(app.db, account_id)) yield { type: 'refusal', ...each };
 }
 
 function withoutSecrets({ id, url, description, events, enabled, created_at, ...endpoint }: WebhookEndpoint) {

@@ -162,6 +162,11 @@ const of_callers: readonly Entry[] = [
     load: async () => (await import('./caller/calls.ts')).callsCommand,
   },
   {
+    usage: 'refusals',
+    description: 'requests of your account that were refused: by reason, key, model and time',
+    load: async () => (await import('./caller/refusals.ts')).refusalsCommand,
+  },
+  {
     usage: 'webhooks',
     description: 'addresses that get the events of your account: create, test, replay, listen',
     load: async () => (await import('./caller/webhooks.ts')).webhooksCommands,

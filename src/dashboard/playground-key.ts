@@ -42,6 +42,6 @@ export async function takeWindow(
 ): Promise<void> {
   const limit = limitOfKey(catalog.current.settings, caller, window);
   const taken = await windows.take(window, caller.key.id, limit, performance.now());
-  if (!taken.ok) throw windowError(window, taken);
+  if (!taken.ok) throw windowError(window, taken, caller.key);
   if (window !== 'other') authenticator.noteUse(caller.key.id); // estimates are no use
 }

@@ -20,12 +20,15 @@ export function windowHeaders(taken: Taken): Record<string, string> {
 export function windowError(
   window: WindowName,
   taken: Taken,
-  { requests_per_minute }: { requests_per_minute?: number } = {},
+  { id, requests_per_minute }: { id: string; requests_per_minute?: number },
 ): ApiError {
   const seconds = Math.ceil(taken.retry_after_ms / 1000);
   const whose = taken.limit === requests_per_minute ? ', by the limit of the key itself' : '';
   const message = `Too many requests with this key: at most ${taken.limit} per minute ${scopes[window]}${whose}. Try again in ${seconds} s.`;
-  return new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });
+  return new ApiError('rate_limit', message, {
+    headers: { 'retry-after': String(seconds) },
+    refusal: { reason: 'rate_limit', key_id: id },
+  });
 }
 
 /** `1s`, `59s`, `6m0s`: whole seconds, rounded up. */

@@ -80,9 +80,14 @@ export function openMetrics() {
   };
 }
 
-/** Counters of what is lost rather than waited for. */
+/** Counters of what is refused or lost rather than waited for. */
 function openLosses() {
   return {
+    refusals: new Counter(
+      'medley_refusals_total',
+      'Requests that were refused before any work, for want of money or a right, or at a limit.',
+      ['reason'],
+    ),
     contents: new Counter('medley_chat_contents_total', 'Contents of chat calls that were stored, or not.', [
       'outcome',
     ]),

@@ -166,15 +166,22 @@ export async function refusingBudget(
   return { ...stateIn(row, now), room: row.room };
 }
 
-/** The answer to a hold that a hard budget refused. `needed`: the hold, as callers see it. */
+/** A hold that was refused. `needed`: its amount, as callers see it. */
+type RefusedHold = { what: 'call' | 'task'; needed: string; currency: string; key_id: string; model: string };
+
+/** The answer to a hold that a hard budget refused. */
 export function budgetReached(
-  { name, amount, room, ends_at }: Refusing,
-  { what, needed, currency }: { what: 'call' | 'task'; needed: string; currency: string },
+  { id, name, amount, room, ends_at }: Refusing,
+  { what, needed, currency, key_id, model }: RefusedHold,
 ): ApiError {
   const text = (value: Money) => `${balanceView(value < 0n ? 0n : value, currency).amount} ${currency}`;
   const reset = ends_at ? `It begins anew at ${ends_at.toISOString()}.` : 'It is for all time: it does not begin anew.';
   const message =
     `The budget "${name}" is reached: the ${what} needs a hold of ${needed}, and ${text(room)} of ${text(amount)} is left. ` +
     `${reset} Wait for that, or ask an owner of the account to raise it.`;
-  return new ApiError('key_limit', message, { code: 'budget_reached', headers: { 'x-should-retry': 'false' } });
+  return new ApiError('key_limit', message, {
+    code: 'budget_reached',
+    headers: { 'x-should-retry': 'false' },
+    refusal: { reason: 'budget_reached', budget_id: id, key_id, model },
+  });
 }

@@ -319,27 +319,34 @@ async function refusal(
 ): Promise<ApiError> {
   const { currency } = caller.account;
   const estimate = `${estimateView(request.estimate, currency).amount} ${currency}`;
+  const of_task = { key_id: caller.key.id, model: request.model.id };
   switch (answer.outcome) {
     case 'insufficient': {
       const available = `${balanceView(answer.available ?? 0n, currency).amount} ${currency}`;
       const message = `The task needs a hold of ${estimate}, but only ${available} is available. Top up the balance.`;
-      return new ApiError('insufficient_balance', message);
+      return new ApiError('insufficient_balance', message, {
+        refusal: { reason: 'insufficient_balance', ...of_task },
+      });
     }
     case 'over_limit': {
       const whose = { account_id: caller.account.id, key_id: caller.key.id };
       const budget = await refusingBudget(parts.db, whose, now);
-      if (budget) return budgetReached(budget, { what: 'task', needed: estimate, currency });
+      if (budget) return budgetReached(budget, { what: 'task', needed: estimate, currency, ...of_task });
       const remaining = `${balanceView(answer.remaining ?? 0n, currency).amount} ${currency}`;
       const message =
         `This key's monthly spend limit is reached: the task needs a hold of ${estimate}, ${remaining} is left. ` +
         'Create a key with a higher limit or use another key.';
-      return new ApiError('key_limit', message, { code: 'monthly_limit' });
+      return new ApiError('key_limit', message, {
+        code: 'monthly_limit',
+        refusal: { reason: 'monthly_limit', ...of_task },
+      });
     }
     case 'paused': {
       const limit = parts.catalog.current.settings.limits.failed_per_24h;
       const message = `${limit} generations failed on this account in the last 24 hours: new tasks are paused. Wait, and change the prompt or its parameters.`;
       return new ApiError('failures_pause', message, {
         headers: { 'retry-after': String(answer.retry_after) },
+        refusal: { reason: 'failures_pause', ...of_task },
       });
     }
     case 'in_flight':

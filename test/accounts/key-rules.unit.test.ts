@@ -159,6 +159,7 @@ const endpoints_of_scopes = {
     'GET /v1/calls',
     'GET /v1/speed',
     'GET /v1/usage',
+    'GET /v1/usage/refusals',
     'GET /v1/webhook_endpoints',
     'GET /v1/webhook_endpoints/{id}',
   ],

@@ -86,6 +86,7 @@ const later_tables = [
   'feedback',
   'passkeys',
   'used_challenges',
+  'refusals',
 ];
 
 it('a backup of the version before the baseline is restored row by row, with exact books, and its key works', async () => {

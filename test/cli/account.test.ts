@@ -227,19 +227,24 @@ describe('account export', () => {
     const hook = { url: 'https://example.com/', events: ['*'] };
     const { json: endpoint } = await call('POST', '/v1/webhook_endpoints', hook);
     await stranger.call('POST', '/v1/webhook_endpoints', hook);
+    await db.query(
+      `insert into refusals values ($1, '2026-11-29T15:00:00Z', 'rate_limit', 'key_1', 'default', '', '', 3)`,
+      [account_id],
+    );
     const content_counts = { responses: 3, conversations: 1, items: 2, contents: 0 };
-    const counts = { ...content_counts, feedback: 1, prompts: 2, endpoints: 1, unreadable: 0 };
+    const counts = { ...content_counts, feedback: 1, prompts: 2, endpoints: 1, refusals: 1, unreadable: 0 };
     expect(await commands.ok('account', 'export', account_id, path)).toEqual({ id: account_id, ...counts, file: path });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const all = await linesOf(path);
-    expect(all.slice(-4)).toMatchObject([
+    expect(all.slice(-5)).toMatchObject([
       { type: 'feedback', score: 1, comment: 'My opinion' },
       { type: 'prompt', id: created.id, name: 'Letter', version: 1, prompt: { system: 'Be kind' } },
       { type: 'prompt', id: created.id, version: 2, prompt: { system: 'Be brief' } },
       { type: 'webhook_endpoint', id: endpoint.id, ...hook, enabled: true },
+      { type: 'refusal', start: '2026-11-29T15:00:00.000Z', reason: 'rate_limit', key_id: 'key_1', count: 3 },
     ]);
     expect(JSON.stringify(all)).not.toContain('whsec_');
-    const lines = all.slice(0, -4);
+    const lines = all.slice(0, -5);
     const userMessage = (text: string) => [{ role: 'user', content: [{ type: 'input_text', text }] }];
     expect(lines).toMatchObject([
       { type: 'response', id: whole.id, content: { response: whole, input: userMessage('My words') } },

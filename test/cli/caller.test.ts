@@ -272,6 +272,28 @@ describe('medley calls', () => {
   });
 });
 
+describe('medley refusals', () => {
+  it('shows what was refused, by reason, key and model, or by what else it is asked', async () => {
+    expect((await person.run(['refusals', '--reason', 'failures_pause'])).out).toBe('Nothing was refused.\n');
+    const poor = await test.client({ credit: '0' });
+    const run = (...words: string[]) => person.run(['refusals', ...words], { env: { MEDLEY_API_KEY: poor.key } });
+    const body = { model: 'sandbox/image', input: { prompt: 'x' } };
+    expect((await poor.call('POST', '/v1/generate', body)).status).toBe(402);
+    const patience = { timeout: 60_000 };
+    await expect
+      .poll(async () => (await run()).out, patience)
+      .toMatch(new RegExp(`^REASON .*\ninsufficient_balance +${poor.key_id} +sandbox/image +1\n1 in all\\.\n$`));
+    const { out } = await run('--by', 'day,budget', '--since', '2h', '--json');
+    expect(JSON.parse(out)).toMatchObject({ object: 'refusals', total: 1, data: [{ budget: null, count: 1 }] });
+    expect((await run('--until', '2h')).out).toBe('Nothing was refused.\n');
+    expect(await run('--reason', 'odd')).toMatchObject({ code: 2, error: expect.stringContaining('monthly_limit') });
+    expect(await run('--by', 'odd')).toMatchObject({
+      code: expect.any(Number),
+      error: expect.stringContaining('hour'),
+    });
+  });
+});
+
 describe('medley webhooks', () => {
   type Shown = { id: string; secret: string; events: string[]; filters: object; enabled: boolean; description: string };
 

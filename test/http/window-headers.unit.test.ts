@@ -17,7 +17,7 @@ describe('a refusal by a rate limit', () => {
   const taken = { ok: false, limit: 60, remaining: 0, reset_ms: 12_001, retry_after_ms: 12_001 };
 
   test('says whose limit it is and when to retry, in whole seconds rounded up', () => {
-    const error = windowError('generate', taken);
+    const error = windowError('generate', taken, { id: 'key_1' });
     expect([error.status, error.type]).toEqual([429, 'rate_limit']);
     expect(error.message).toBe(
       'Too many requests with this key: at most 60 per minute on POST /v1/generate. Try again in 13 s.',

@@ -18,6 +18,8 @@ import type {
   Transaction,
   Usage,
   UsageQuery,
+  Refusals,
+  RefusalsQuery,
 } from './types.ts';
 import { WebhookEndpoints } from './webhook-endpoints.ts';
 
@@ -103,6 +105,12 @@ export class Medley {
   usage(query: UsageQuery = {}, options: CallOptions = {}): Promise<Usage> {
     const request = { method: 'GET', path: '/v1/usage', query: { ...query }, is_repeatable: true } as const;
     return this.#http.send(request, options, readJson<Usage>);
+  }
+
+  /** Returns how many requests were refused before any work, by default those of the last 24 hours by reason. */
+  refusals(query: RefusalsQuery = {}, options: CallOptions = {}): Promise<Refusals> {
+    const request = { method: 'GET', path: '/v1/usage/refusals', query: { ...query }, is_repeatable: true } as const;
+    return this.#http.send(request, options, readJson<Refusals>);
   }
 
   /** Returns the limits and the use of this API key. */

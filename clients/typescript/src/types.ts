@@ -177,6 +177,32 @@ export type Usage = {
   total: Cost;
 };
 
+export type Refusals = {
+  object: 'refusals';
+  /** Inclusive. */
+  from: string;
+  /** Exclusive. */
+  to: string;
+  group_by: string[];
+  data: Array<{
+    /** When it begins, UTC. */
+    hour?: string;
+    day?: string;
+    reason?: 'insufficient_balance' | 'monthly_limit' | 'budget_reached' | 'model_not_allowed' | 'scope_missing' | 'address_not_allowed' | 'account_blocked' | 'rate_limit' | 'concurrency_limit' | 'failures_pause';
+    key?: string | null;
+    model?: string | null;
+    project?: string | null;
+    /** Id of the budget that refused it. */
+    budget?: string | null;
+    /** Number of requests that were refused. */
+    count: number;
+  }>;
+  /** True if there are more than 1,000 groups: these have the most. */
+  has_more: boolean;
+  /** Number of requests that were refused in the range. */
+  total: number;
+};
+
 export type Key = {
   object: 'api_key';
   id: string;
@@ -623,6 +649,19 @@ export type UsageQuery = {
   to?: string | Date | undefined;
   /** One or several of day, hour, model, key, project, modality, user, tag, metadata.NAME, joined by commas. */
   group_by?: string | undefined;
+};
+
+export type RefusalsQuery = {
+  /** Inclusive, ISO 8601. */
+  from?: string | Date | undefined;
+  /** Exclusive, ISO 8601. */
+  to?: string | Date | undefined;
+  /** One or several of hour, day, reason, key, model, project, budget, joined by commas. */
+  group_by?: string | undefined;
+  /** Only this reason. */
+  reason?: 'insufficient_balance' | 'monthly_limit' | 'budget_reached' | 'model_not_allowed' | 'scope_missing' | 'address_not_allowed' | 'account_blocked' | 'rate_limit' | 'concurrency_limit' | 'failures_pause' | undefined;
+  /** Only requests of this key, by its id. */
+  key?: string | undefined;
 };
 
 export type ListFilesQuery = {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Call } from '../../../clients/typescript/src/index.ts';
 import { CommandError, says, table, type CommandResult } from '../result.ts';
+import { oneOf } from './one-of.ts';
 import { readTime } from './read-time.ts';
 import { takesService, withService, type Service } from './service.ts';
 import { interruptible, oneLine } from './terminal.ts';
@@ -61,13 +62,6 @@ async function listCalls({ client }: Service, options: Options, signal: AbortSig
   const rows = calls.map((call) => cellsOf(call).map((cell) => oneLine(cell, 80)));
   const head = ['CALL', 'STATUS', 'MODEL', 'TOKENS', 'TOOK', 'COST', 'CREATED'];
   return { json: { calls }, text: rows.length === 0 ? 'There are no calls.' : table([head, ...rows]) };
-}
-
-function oneOf<T extends string>(name: string, values: readonly T[], text: string | undefined): T | undefined {
-  const value = values.find((each) => each === text);
-  if (text !== undefined && value === undefined)
-    throw new CommandError(`${name} must be one of ${values.join(', ')}.`, 2);
-  return value;
 }
 
 function cellsOf({ id, status, error_type, model, usage, total_ms, cost, created_at }: Call): string[] {

@@ -203,6 +203,37 @@ Usage = TypedDict(
 )
 
 
+class _RefusalsDataAlways(TypedDict):
+    #: Number of requests that were refused.
+    count: int
+
+
+class RefusalsData(_RefusalsDataAlways, total=False):
+    #: When it begins, UTC.
+    hour: str
+    day: str
+    reason: Literal["insufficient_balance", "monthly_limit", "budget_reached", "model_not_allowed", "scope_missing", "address_not_allowed", "account_blocked", "rate_limit", "concurrency_limit", "failures_pause"]
+    key: str | None
+    model: str | None
+    project: str | None
+    #: Id of the budget that refused it.
+    budget: str | None
+
+
+Refusals = TypedDict(
+    "Refusals",
+    {
+        "object": Literal["refusals"],
+        "from": "str",
+        "to": "str",
+        "group_by": list[str],
+        "data": list[RefusalsData],
+        "has_more": "bool",
+        "total": "int",
+    },
+)
+
+
 class KeyLimits(TypedDict):
     generate_per_minute: int
     chat_per_minute: int

@@ -21,7 +21,7 @@ from .._requests import (
     json_of,
     settings_of,
 )
-from ..types import Balance, Estimate, Key, Task, Transaction, Usage
+from ..types import Balance, Estimate, Key, Refusals, Task, Transaction, Usage
 from .calls import AsyncCalls
 from .chat import AsyncChat
 from .cursor import AsyncCursor
@@ -168,6 +168,19 @@ class AsyncMedley:
         return await self._http.fetch(
             Request("GET", "/v1/usage", {"from": from_, "to": to, "group_by": group_by}), Usage
         )
+
+    async def refusals(
+        self,
+        *,
+        from_: str | datetime | None = None,
+        to: str | datetime | None = None,
+        group_by: str | None = None,
+        reason: str | None = None,
+        key: str | None = None,
+    ) -> Refusals:
+        """Returns how many requests were refused before any work, by default those of the last 24 hours by reason."""
+        query = {"from": from_, "to": to, "group_by": group_by, "reason": reason, "key": key}
+        return await self._http.fetch(Request("GET", "/v1/usage/refusals", query), Refusals)
 
     async def key(self) -> Key:
         """Returns the limits and the use of this API key."""

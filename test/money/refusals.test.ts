@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { deleteAccount } from '../../src/accounts/accounts.ts';
+import { createProject, moveKey } from '../../src/accounts/projects.ts';
+import type { Queryable } from '../../src/db/database.ts';
+import { openMetrics } from '../../src/metrics/metrics.ts';
+import {
+  allRefusals,
+  makeRefusals,
+  refusalsOf,
+  refusedByBudgets,
+  removeOldRefusals,
+  type RefusalGroup,
+  type RefusalRecord,
+} from '../../src/money/refusals.ts';
+import { testDatabase, type TestDatabase } from '../helpers/database.ts';
+import { noon, openWallet, rotated, type Wallet } from './setup.ts';
+
+/** Refused requests, as nodes count them. */
+
+const hour_ms = 3_600_000;
+
+let database: TestDatabase;
+let wallet: Wallet;
+let now_ms: number;
+let statements: number;
+let is_down: boolean;
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.drop());
+beforeEach(async () => {
+  now_ms = noon.getTime();
+  statements = 0;
+  is_down = false;
+  wallet = await openWallet(database.db);
+});
+
+function node() {
+  const db: Queryable = {
+    query: (...args) => {
+      statements += 1;
+      return is_down ? Promise.reject(new Error('down')) : database.db.query(...args);
+    },
+  };
+  const metrics = openMetrics();
+  return {
+    metrics,
+    ...makeRefusals({ db, clock: { now: () => now_ms }, log: { warn: () => undefined }, metrics }),
+  };
+}
+
+const of_day = () => {
+  const { account_id } = wallet;
+  return { account_id, from: new Date(noon.getTime() - hour_ms), to: new Date(noon.getTime() + 24 * hour_ms) };
+};
+const report = (...groups: RefusalGroup[]) => refusalsOf(database.db, of_day(), groups);
+const lines = async (...groups: RefusalGroup[]) =>
+  (await report(...groups)).map(({ names, count }) => [...names, count].join(' '));
+
+async function exported(): Promise<RefusalRecord[]> {
+  const all: RefusalRecord[] = [];
+  for await (const each of allRefusals(database.db, wallet.account_id)) all.push(each);
+  return all;
+}
+
+describe('a node', () => {
+  it('writes a thousand refusals in one statement when it stops, by hour, reason, key and model', async () => {
+    const refusals = node();
+    for (let i = 0; i < 1_000; i++) {
+      if (i === 900) now_ms += hour_ms;
+      const reason = i % 2 === 0 ? 'insufficient_balance' : 'monthly_limit';
+      refusals.note(wallet, { reason, model: 'acme/small' });
+    }
+    expect(statements).toBe(0);
+    await refusals.close();
+    expect(statements).toBe(1);
+    expect(await lines('hour', 'reason', 'key', 'model', 'project')).toEqual([
+      `2026-11-15T12:00:00Z insufficient_balance ${wallet.key_id} acme/small default 450`,
+      `2026-11-15T12:00:00Z monthly_limit ${wallet.key_id} acme/small default 450`,
+      `2026-11-15T13:00:00Z insufficient_balance ${wallet.key_id} acme/small default 50`,
+      `2026-11-15T13:00:00Z monthly_limit ${wallet.key_id} acme/small default 50`,
+    ]);
+    expect([...refusals.metrics.refusals.lines()]).toContain('medley_refusals_total{reason="monthly_limit"} 500');
+  });
+
+  it('writes by itself a few seconds later, and then nothing more', async () => {
+    const refusals = node();
+    refusals.note(wallet, { reason: 'rate_limit' });
+    await expect.poll(() => lines('reason'), { timeout: 20_000, interval: 100 }).toEqual(['rate_limit 1']);
+    await refusals.close();
+    expect(statements).toBe(1);
+  });
+
+  it('tells 200 rows of an account and hour apart, and counts 10,000 models exactly', async () => {
+    const refusals = node();
+    const other = await openWallet(database.db);
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 10_000; i++) refusals.note(wallet, { reason: 'model_not_allowed', model: `m${i}` });
+      refusals.note(other, { reason: 'model_not_allowed', model: 'mine' });
+      await refusals.close();
+    }
+    const rows = await report('model', 'key');
+    expect(rows).toHaveLength(201);
+    expect(rows[0]).toEqual({ names: ['', ''], count: 2 * 9_800 });
+    expect(rows.slice(1).every(({ count, names }) => count === 2 && names[1] === wallet.key_id)).toBe(true);
+    expect(await lines('reason')).toEqual(['model_not_allowed 20000']);
+    expect(await refusalsOf(database.db, { ...of_day(), account_id: other.account_id }, ['model'])).toEqual([
+      { names: ['mine'], count: 2 },
+    ]);
+    now_ms += hour_ms;
+    refusals.note(wallet, { reason: 'model_not_allowed', model: 'm9999' });
+    await refusals.close();
+    expect(await lines('hour', 'model')).toContain('2026-11-15T13:00:00Z m9999 1');
+  });
+
+  it('keeps what it cannot write, and writes it once', async () => {
+    const refusals = node();
+    refusals.note(wallet, { reason: 'rate_limit' });
+    is_down = true;
+    await refusals.close();
+    refusals.note(wallet, { reason: 'rate_limit' });
+    is_down = false;
+    await refusals.close();
+    await refusals.close();
+    expect(await lines('reason')).toEqual(['rate_limit 2']);
+  });
+
+  it('loses nothing of other accounts when one was deleted meanwhile', async () => {
+    const refusals = node();
+    const gone = await openWallet(database.db);
+    refusals.note(gone, { reason: 'rate_limit' });
+    await refusals.close();
+    refusals.note(gone, { reason: 'rate_limit' });
+    refusals.note(wallet, { reason: 'rate_limit' });
+    expect(await deleteAccount(database.db, gone.account_id)).toBe('deleted');
+    await refusals.close();
+    expect(await lines('reason')).toEqual(['rate_limit 1']);
+    expect(await refusalsOf(database.db, { ...of_day(), account_id: gone.account_id }, [])).toEqual([]);
+  });
+});
+
+it('two nodes that write the same rows at once add up', async () => {
+  const { key_id } = await rotated(database.db, wallet);
+  const nodes = Array.from({ length: 4 }, node);
+  for (let round = 0; round < 5; round++) {
+    for (const [index, each] of nodes.entries()) {
+      const keys = index % 2 === 0 ? [wallet.key_id, key_id] : [key_id, wallet.key_id];
+      for (const key of keys) each.note({ ...wallet, key_id: key }, { reason: 'budget_reached', budget_id: 'b' });
+    }
+    await Promise.all(nodes.map((each) => each.close()));
+  }
+  expect((await lines('key')).toSorted()).toEqual([`${key_id} 20`, `${wallet.key_id} 20`].toSorted());
+});
+
+it('a refusal belongs to the project that its key is in', async () => {
+  const { account_id, key_id } = wallet;
+  const project = await createProject(database.db, { account_id, name: 'p' }, noon);
+  if (typeof project === 'string') throw new Error(project);
+  await moveKey(database.db, { account_id, key_id, project_id: project.id });
+  const refusals = node();
+  refusals.note(wallet, { reason: 'rate_limit' });
+  refusals.note({ account_id }, { reason: 'account_blocked' });
+  await refusals.close();
+  expect((await lines('project', 'reason')).toSorted()).toEqual([' account_blocked 1', `${project.id} rate_limit 1`]);
+});
+
+it('budgets have what they refused since their period began', async () => {
+  const refusals = node();
+  const note = (budget_id: string) => refusals.note(wallet, { reason: 'budget_reached', budget_id });
+  note('day');
+  note('total');
+  now_ms += 24 * hour_ms;
+  note('day');
+  note('day');
+  note('total');
+  await refusals.close();
+  const begins_at = new Date('2026-11-16T00:00:00Z');
+  const budgets = [
+    { id: 'day', begins_at },
+    { id: 'total', begins_at: null },
+    { id: 'calm', begins_at },
+  ];
+  expect(await refusedByBudgets(database.db, wallet.account_id, budgets)).toEqual(
+    new Map([
+      ['day', 2],
+      ['total', 2],
+    ]),
+  );
+});
+
+it('old hours are removed, and an export has the rest, page by page', async () => {
+  const refusals = node();
+  for (let hour = 0; hour < 1_200; hour++) {
+    refusals.note(wallet, { reason: 'rate_limit', model: `m${hour % 7}` });
+    now_ms += hour_ms;
+  }
+  await refusals.close();
+  const all = await exported();
+  expect(all.map(({ start }) => start.getTime())).toEqual(all.map((_, index) => noon.getTime() + index * hour_ms));
+  expect(all).toHaveLength(1_200);
+  expect(all[1]).toEqual({
+    start: new Date(noon.getTime() + hour_ms),
+    reason: 'rate_limit',
+    key_id: wallet.key_id,
+    project_id: 'default',
+    budget_id: '',
+    model: 'm1',
+    count: 1,
+  });
+  await removeOldRefusals(database.db, new Date(noon.getTime() + 1_199 * hour_ms));
+  expect(await exported()).toEqual(all.slice(-1));
+});
