@@ -1,7 +1,7 @@
 // Builds the dashboard and the guide when they are stale. Plain JavaScript for Node 20, without packages.
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** Pages of the guide that are not in docs/; web/guide/contents.mjs names them. */
 const documents_elsewhere = [
@@ -61,24 +61,55 @@ function filesBelow(web) {
     .toSorted();
 }
 
+/** Languages of the dashboard beside English: each has a catalogue of messages. */
+function languagesIn(root) {
+  const folder = join(root, 'web', 'messages');
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names.filter((name) => name.endsWith('.po')).map((name) => name.slice(0, -'.po'.length));
+}
+
+const page_pattern = /^index(\.[\w-]+)?\.html$/;
+
 /**
- * Builds it, with `run` (a script and its words → exit code), into a folder of its own; then the files go where
- * they are served from, the page last. Names of scripts tell their content, so a running service, and a second
+ * Builds it in each language, with `run` (a script and its words → exit code), into a folder of its own; then the files go where
+ * they are served from, the pages last. Names of scripts tell their content, so a running service, and a second
  * one that builds at the same time, find what they look for at every moment.
  */
 export async function buildWeb(root, run) {
   const hash = hashOfSources(root);
   const built = join(root, 'web', `dist.${process.pid}`);
   const dist = join(root, 'web', 'dist');
+  const modes = ['production', ...languagesIn(root)];
   try {
-    const words = ['build', 'web', '--config', 'web/vite.config.ts', '--logLevel', 'warn', '--outDir', built];
-    const code = await run('web/node_modules/vite/bin/vite.js', words);
-    if (code !== 0) return code;
-    cpSync(built, dist, { recursive: true, filter: (path) => !path.endsWith('index.html') });
-    cpSync(join(built, 'index.html'), join(dist, 'index.html'));
+    const config = ['--config', 'web/vite.config.ts', '--logLevel', 'warn'];
+    const codes = await Promise.all(
+      modes.map((mode) => {
+        const words = ['build', 'web', ...config, '--mode', mode, '--outDir', join(built, mode)];
+        return run('web/node_modules/vite/bin/vite.js', words);
+      }),
+    );
+    const failed = codes.find((code) => code !== 0);
+    if (failed !== undefined) return failed;
+    publish(
+      modes.map((mode) => join(built, mode)),
+      dist,
+    );
     writeFileSync(stamp(root), hash);
     return 0;
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
+}
+
+function publish(folders, dist) {
+  for (const folder of folders)
+    cpSync(folder, dist, { recursive: true, filter: (path) => !page_pattern.test(basename(path)) });
+  const pages = folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => page_pattern.test(name))
+      .map((name) => ({ folder, name })),
+  );
+  for (const { folder, name } of pages) cpSync(join(folder, name), join(dist, name));
+  const old = readdirSync(dist).filter((name) => page_pattern.test(name) && !pages.some((page) => page.name === name));
+  for (const name of old) rmSync(join(dist, name));
 }

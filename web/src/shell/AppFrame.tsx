@@ -31,6 +31,7 @@ import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
 import { Money, moneyText } from '../ui/Money.tsx';
+import { roleName } from '../ui/roles.ts';
 import { LookedAt } from './LookedAt.tsx';
 import { operating, own, type Item } from './pages.ts';
 import { NeedsSecondFactor } from './NeedsSecondFactor.tsx';
@@ -299,7 +300,7 @@ function PersonMenu() {
           <br />
           {addressOf(me.user) ?? 'no e-mail address yet'}
           <br />
-          {account ? `${account.role} of ${account.name}` : 'operator'}
+          {account ? `${roleName(account.role)} of ${account.name}` : 'operator'}
         </Menu.Label>
         <Menu.Item component={Link} to="/settings">
           Settings

@@ -2,6 +2,7 @@ import { ActionIcon, Button, Tooltip, VisuallyHidden, type ButtonProps } from '@
 import { useId, type ReactNode } from 'react';
 import type { MyAccount } from '../session.tsx';
 import { usePlace } from '../session.tsx';
+import { roleName } from './roles.ts';
 
 type Right = MyAccount['rights'][number];
 
@@ -12,7 +13,7 @@ type Right = MyAccount['rights'][number];
 export function useDenial(right: Right): string | undefined {
   const { may, account } = usePlace();
   if (may(right)) return undefined;
-  return `Your role here (${account.role}) does not allow this. Ask an owner of the account.`;
+  return `Your role here (${roleName(account.role)}) does not allow this. Ask an owner of the account.`;
 }
 
 type Props = { right: Right; onClick: () => void; children: ReactNode };

@@ -1,6 +1,7 @@
 import { Box, Center, Stack, Text } from '@mantine/core';
 import { type CSSProperties, useEffect, useState } from 'react';
 import type { FileView } from '../../../src/dashboard/views/activity.ts';
+import { oneDecimal } from './decimal.ts';
 
 /** A result as large as it can be looked at, or listened to. */
 export function Viewer({ file, label }: { file: FileView; label: string }) {
@@ -104,5 +105,5 @@ export function fileText({ width, height, duration, size_bytes }: FileView): str
 export function sizeText(size_bytes: number): string {
   if (size_bytes < 1_000) return `${size_bytes} B`;
   if (size_bytes < 1_000_000) return `${Math.round(size_bytes / 1_000)} kB`;
-  return `${(size_bytes / 1_000_000).toFixed(1)} MB`;
+  return `${oneDecimal(size_bytes / 1_000_000)} MB`;
 }

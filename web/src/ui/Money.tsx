@@ -1,4 +1,5 @@
 import { Text } from '@mantine/core';
+import { decimal_point, decimalText, is_sign_first } from './decimal.ts';
 
 /** An amount as the API writes it: `amount` with two digits, `exact` with six. */
 export type Cost = { amount: string; currency: string; exact?: string };
@@ -8,16 +9,15 @@ const signs: Record<string, string> = { USD: '$', EUR: '€', GBP: '£', PLN: 'z
 /** `$1,234.56`, `1,234.56 zł`, `CHF 1,234.56`: never through a floating number. */
 export function moneyText({ amount, currency }: Cost): string {
   const negative = amount.startsWith('-');
-  const digits = grouped(negative ? amount.slice(1) : amount);
+  const digits = decimalText(negative ? amount.slice(1) : amount);
   const sign = signs[currency];
-  const text = currency === 'PLN' ? `${digits} zł` : sign ? `${sign}${digits}` : `${currency} ${digits}`;
+  const text =
+    is_sign_first && currency !== 'PLN'
+      ? sign
+        ? `${sign}${digits}`
+        : `${currency} ${digits}`
+      : `${digits} ${sign ?? currency}`;
   return negative ? `−${text}` : text;
-}
-
-function grouped(digits: string): string {
-  const [whole = '', fraction] = digits.split('.');
-  const text = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
-  return fraction === undefined ? text : `${text}.${fraction}`;
 }
 
 /** The exact amount without its useless zeros, for what costs less than a cent. */
@@ -58,5 +58,5 @@ export function Money({ cost, exact = false, signed = false, dimmed = false }: P
 const decimals_max = 6;
 
 function missingDigits(digits: string): number {
-  return Math.max(0, decimals_max - (digits.split('.')[1]?.length ?? 0));
+  return Math.max(0, decimals_max - (digits.split(decimal_point)[1]?.length ?? 0));
 }

@@ -1,5 +1,5 @@
 /**
- * Dates of the dashboard: the words are English, as the page is; the order and the clock are the reader's. Somebody in Germany reads
+ * Dates of the dashboard, in its language. In English the order and the clock are the reader's: somebody in Germany reads
  * `28 Nov 2026, 21:31`, somebody in the United States `Nov 28, 2026, 9:31 PM`.
  */
 
@@ -22,7 +22,12 @@ function localeNamed(language: string): Intl.Locale {
   }
 }
 
-const locale = englishFor(navigator.language);
+/** Times that are near: `3 minutes ago`. */
+export const near_form = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** The language of the dashboard: its build names it in the line above. */
+const { locale: language } = near_form.resolvedOptions();
+const locale = language === 'en' ? englishFor(navigator.language) : `${language}-u-ca-gregory`;
 
 /** A moment to the minute, in local time. */
 export const minute_form = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
@@ -34,5 +39,3 @@ export const day_form = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', t
 export const short_day_form = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 /** A UTC month: `November 2026`. */
 export const month_form = new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric', timeZone: 'UTC' });
-/** Times that are near: `3 minutes ago`. */
-export const near_form = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

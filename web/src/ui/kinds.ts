@@ -1,3 +1,23 @@
+const kind_labels: Readonly<Record<string, string>> = {
+  chat: 'Chat',
+  embedding: 'Embedding',
+  rerank: 'Rerank',
+  moderation: 'Moderation',
+  image: 'Image',
+  video: 'Video',
+  audio: 'Audio',
+};
+
+/** Names a kind of models for people; one that is new by its own name. */
+export function kindText(kind: string): string {
+  return kind_labels[kind] ?? capitalized(kind);
+}
+
+/** Returns a text with a capital at its beginning. */
+export function capitalized(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 const media_kinds: readonly string[] = ['image', 'video', 'audio'];
 
 /** Tells whether the playground can run models of this kind. Vectors are numbers: there is nothing to look at. */

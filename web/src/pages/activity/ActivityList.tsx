@@ -122,9 +122,12 @@ function Row({ line, chosen }: { line: ActivityLine; chosen: readonly ColumnName
   );
 }
 
-const statuses = ['queued', 'running', 'succeeded', 'failed'].map((value) => {
-  return { value, label: value.slice(0, 1).toUpperCase() + value.slice(1) };
-});
+const statuses = [
+  { value: 'queued', label: 'Queued' },
+  { value: 'running', label: 'Running' },
+  { value: 'succeeded', label: 'Succeeded' },
+  { value: 'failed', label: 'Failed' },
+];
 
 const outcomes = [
   { value: 'ok', label: 'Succeeded' },

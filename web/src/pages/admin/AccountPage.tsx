@@ -12,6 +12,7 @@ import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
+import { roleName } from '../../ui/roles.ts';
 import { BlockAccount, DeleteAccount, HandOver } from './AccountDialogs.tsx';
 import { AccountKeys } from './AccountKeys.tsx';
 import { CreditAccount } from './CreditAccount.tsx';
@@ -166,7 +167,7 @@ function Members({ account: { members } }: { account: AdminAccountPage }) {
                   {email}
                 </Text>
               </Table.Td>
-              <Table.Td>{role}</Table.Td>
+              <Table.Td>{roleName(role)}</Table.Td>
               <Table.Td>{two_factor ? 'on' : 'off'}</Table.Td>
             </Table.Tr>
           ))}

@@ -17,6 +17,7 @@ import { useChange, type Change } from './useChange.ts';
 const route = getRouteApi('/signed-in/operating/admin/deliveries');
 
 const states = ['waiting', 'retrying', 'delivered', 'dropped'] as const;
+const state_labels = { waiting: 'Waiting', retrying: 'Retrying', delivered: 'Delivered', dropped: 'Dropped' };
 
 /** Webhooks of all accounts. */
 export function AdminDeliveries() {
@@ -42,7 +43,7 @@ export function AdminDeliveries() {
         <ChoiceFilter
           label="State"
           value={state}
-          data={states.map((value) => ({ value, label: value.slice(0, 1).toUpperCase() + value.slice(1) }))}
+          data={states.map((value) => ({ value, label: state_labels[value] }))}
           onChange={(value) => set({ state: value })}
         />
         <AccountFilter value={account} onChange={(id) => set({ account: id })} />

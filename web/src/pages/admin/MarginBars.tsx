@@ -9,6 +9,7 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { exactText, Money } from '../../ui/Money.tsx';
 import { useSorted } from '../../ui/sorting.ts';
 import { Status } from '../../ui/Status.tsx';
+import { margin_group_labels } from './search.ts';
 import { millionthsOf, shareText, sumOf } from './money.ts';
 
 const bars_max = 12;
@@ -16,7 +17,7 @@ const bars_max = 12;
 type Props = {
   rows: AdminMargin[];
   /** Grouping of the rows: `model`. */
-  by: string;
+  by: keyof typeof margin_group_labels;
   /** In words: `November 2026`. */
   month: string;
   label: (row: AdminMargin) => string;
@@ -81,7 +82,7 @@ function Losses({ rows, by, label }: Pick<Props, 'rows' | 'by' | 'label'>) {
       color="red"
       variant="light"
       icon={<ExclamationTriangleIcon aria-hidden />}
-      title={`Upstreams cost more than callers paid: ${losses.length} ${by}${losses.length === 1 ? '' : 's'}`}
+      title={`Upstreams cost more than callers paid: ${countText(losses.length, by)}`}
     >
       {named.join(', ')}
       {others > 0 && ` and ${others} more`}
@@ -130,7 +131,10 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
   // Where nothing was paid to upstreams, the room of its bars would push all others away from their names.
   const series = kinds_of_bars.filter(({ name }) => name === 'Revenue' || data.some((each) => each[name] > 0));
   return (
-    <div role="img" aria-label={`Revenue and upstream cost by ${by}, in ${currency}. The table has the same numbers.`}>
+    <div
+      role="img"
+      aria-label={`Revenue and upstream cost by ${margin_group_labels[by].toLowerCase()}, in ${currency}. The table has the same numbers.`}
+    >
       <Legend />
       <BarChart
         {...(by === 'day' ? columns_look : rowsLook(data.length))}
@@ -216,7 +220,7 @@ function shortened(text: string): string {
 }
 
 function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
-  const title = by.slice(0, 1).toUpperCase() + by.slice(1);
+  const title = margin_group_labels[by];
   const { sorted, sortOf } = useSorted(rows, {
     [title]: label,
     Runs: (row) => row.runs,
@@ -229,7 +233,7 @@ function MarginTable({ rows, by, label, link }: Omit<Props, 'month'>) {
   const number = (name: string) => ({ name, align: 'right', sort: sortOf(name) }) as const;
   return (
     <ListTable
-      caption={`Margins by ${by}`}
+      caption={`Margins by ${margin_group_labels[by].toLowerCase()}`}
       columns={[
         { name: title, sort: sortOf(title) },
         ...['Runs', 'Revenue', 'Upstream cost', 'Margin', '%', 'Cost unknown'].map(number),
@@ -280,4 +284,20 @@ function MarginState({ row }: { row: AdminMargin }) {
 /** `November 2026`, of `2026-11`. */
 export function monthText(month: string): string {
   return month_form.format(new Date(`${month}-15T00:00:00Z`));
+}
+
+/** `1 model`, `3 routes`. */
+function countText(count: number, by: Props['by']): string {
+  switch (by) {
+    case 'model':
+      return count === 1 ? '1 model' : `${count} models`;
+    case 'route':
+      return count === 1 ? '1 route' : `${count} routes`;
+    case 'provider':
+      return count === 1 ? '1 provider' : `${count} providers`;
+    case 'account':
+      return count === 1 ? '1 account' : `${count} accounts`;
+    case 'day':
+      return count === 1 ? '1 day' : `${count} days`;
+  }
 }

@@ -9,7 +9,7 @@ import { Empty, Loaded } from '../../ui/states.tsx';
 import { FileButton } from '../../ui/FileButton.tsx';
 import { MarginBars, monthText } from './MarginBars.tsx';
 import { PriceList } from './PriceList.tsx';
-import { margin_groups, type PricesSearch } from './search.ts';
+import { margin_group_labels, margin_groups, type PricesSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/prices');
 
@@ -54,7 +54,7 @@ export function Prices() {
           value={by}
           allowDeselect={false}
           w={{ base: '100%', xs: 150 }}
-          data={margin_groups.map((value) => ({ value, label: value.slice(0, 1).toUpperCase() + value.slice(1) }))}
+          data={margin_groups.map((value) => ({ value, label: margin_group_labels[value] }))}
           onChange={(value) => set({ by: margin_groups.find((group) => group === value) })}
         />
       </Filters>

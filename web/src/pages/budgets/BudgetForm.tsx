@@ -7,7 +7,7 @@ import { usePlace } from '../../session.tsx';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { period_choices, periodName, scope_choices, scopeText } from './words.ts';
+import { period_choices, periodName, scope_choices, scopeText, subjectLabel } from './words.ts';
 
 type Values = { name: string; scope: string; subject: string; period: string; amount: string; hard: boolean };
 
@@ -101,7 +101,7 @@ function Scope({ form, choices }: { form: Form; choices: BudgetsView['choices'] 
       />
       {list && (
         <Select
-          label={scope.slice(0, 1).toUpperCase() + scope.slice(1)}
+          label={subjectLabel(scope)}
           {...(scope === 'member' && { description: 'Of the keys that this member made in the dashboard.' })}
           required
           searchable={list.length > 8}

@@ -28,10 +28,23 @@ export const scope_choices = [
   { value: 'member', label: 'A member' },
 ] as const;
 
+/** Names of what a budget may be about. */
+const subject_labels: Readonly<Record<string, string>> = {
+  account: 'Account',
+  project: 'Project',
+  key: 'Key',
+  member: 'Member',
+};
+
+/** Names what a budget is about: `Project`. */
+export function subjectLabel(scope: string): string {
+  return subject_labels[scope] ?? scope;
+}
+
 /** `Project Shop`. */
 export function scopeText({ scope, subject }: Pick<BudgetView, 'scope' | 'subject'>): string {
   if (subject === null) return 'The whole account';
-  return `${scope.slice(0, 1).toUpperCase()}${scope.slice(1)} ${subject.name}`;
+  return `${subjectLabel(scope)} ${subject.name}`;
 }
 
 const day_ms = 86_400_000;

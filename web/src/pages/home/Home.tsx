@@ -196,9 +196,14 @@ function Attention({ view }: { view: HomeView }) {
 
 /** Those that are sent again may still arrive. */
 function undeliveredText({ dropped, retrying }: HomeView['undelivered']): string {
-  const webhooks = (count: number) => (count === 1 ? '1 webhook' : `${count.toLocaleString('en-US')} webhooks`);
-  const lost = `${webhooks(dropped)} of the last 24 hours did not arrive.`;
-  const late = `${webhooks(retrying)} of the last 24 hours failed so far and ${retrying === 1 ? 'is' : 'are'} sent again.`;
+  const lost =
+    dropped === 1
+      ? '1 webhook of the last 24 hours did not arrive.'
+      : `${dropped.toLocaleString('en-US')} webhooks of the last 24 hours did not arrive.`;
+  const late =
+    retrying === 1
+      ? '1 webhook of the last 24 hours failed so far and is sent again.'
+      : `${retrying.toLocaleString('en-US')} webhooks of the last 24 hours failed so far and are sent again.`;
   return [dropped > 0 ? lost : '', retrying > 0 ? late : ''].filter((text) => text !== '').join(' ');
 }
 

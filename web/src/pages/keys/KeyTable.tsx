@@ -156,12 +156,12 @@ function Spent({ apiKey: { name, limit, spent, used_percent } }: { apiKey: KeyVi
   );
 }
 
-const uses = { chat: 'chat', media: 'media', read: 'reading' };
+const use_words = { chat: 'chat', media: 'media', read: 'reading' };
 
 /** The rules of a key in a few words; nothing for a key without any. */
 function rulesOf({ scopes, addresses, models, requests_per_minute, log_content }: KeyView): string {
   const parts = [
-    scopes && `${scopes.map((scope) => uses[scope]).join(' and ')} only`,
+    scopes && `${scopes.map((scope) => use_words[scope]).join(' and ')} only`,
     log_content && `chats stored for ${log_content.keep_days.toLocaleString('en-US')} days`,
     models && (models.length <= 2 ? `${models.join(' and ')} only` : `${models.length} models or groups only`),
     requests_per_minute !== null && `${requests_per_minute.toLocaleString('en-US')} requests per minute`,

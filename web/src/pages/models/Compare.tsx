@@ -1,7 +1,7 @@
 import { Button, Group, Stack, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ModelSpeedView, ModelView } from '../../../../src/dashboard/views/models.ts';
-import { isInPlayground } from '../../ui/kinds.ts';
+import { isInPlayground, kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
@@ -10,7 +10,7 @@ import { conditionText, isFree, perText, priceText } from '../../ui/price.ts';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Calculator } from './Calculator.tsx';
-import { capabilityText, contextOf, kindText, speedNote, speedText, successText, tokensText } from './facts.ts';
+import { capabilityText, contextOf, speedNote, speedText, successText, tokensText } from './facts.ts';
 
 type Props = { models: ModelView[]; speeds: ReadonlyMap<string, ModelSpeedView>; back: () => void };
 

@@ -2,7 +2,7 @@ import { Badge, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/cor
 import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
-import { isInPlayground, isMedia } from '../../ui/kinds.ts';
+import { isInPlayground, isMedia, kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
@@ -14,7 +14,7 @@ import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { Calculator } from './Calculator.tsx';
 import { CallIt } from './CallIt.tsx';
-import { capabilityText, kindText, successText } from './facts.ts';
+import { capabilityText, successText } from './facts.ts';
 import { playgroundOf } from './ModelTable.tsx';
 import { Parameters } from './Parameters.tsx';
 import { useModel } from './queries.ts';

@@ -2,7 +2,7 @@ import { Badge, Button, Checkbox, Group, Stack, Table, Text } from '@mantine/cor
 import { useState } from 'react';
 import type { ModelSpeedView, ModelView } from '../../../../src/dashboard/views/models.ts';
 import { Copy } from '../../ui/Copy.tsx';
-import { isInPlayground } from '../../ui/kinds.ts';
+import { isInPlayground, kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable, type Column } from '../../ui/ListTable.tsx';
 import { Modal } from '../../ui/Modal.tsx';
@@ -12,17 +12,7 @@ import { sortedBy, type SortValue } from '../../ui/sorting.ts';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { CallIt } from './CallIt.tsx';
-import {
-  contextOf,
-  kindPlace,
-  kindText,
-  priceRank,
-  slownessOf,
-  speedNote,
-  speedText,
-  successText,
-  tokensText,
-} from './facts.ts';
+import { contextOf, kindPlace, priceRank, slownessOf, speedNote, speedText, successText, tokensText } from './facts.ts';
 import { compared_max, sorts, type ModelsSearch } from './search.ts';
 
 type Props = {

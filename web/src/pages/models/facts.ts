@@ -1,12 +1,10 @@
 import type { ModelSpeedView, ModelView, PaceView, PriceView } from '../../../../src/dashboard/views/models.ts';
 import { durationText } from '../../ui/Time.tsx';
 import { kinds } from './search.ts';
+import { oneDecimal } from '../../ui/decimal.ts';
+import { capitalized } from '../../ui/kinds.ts';
 
 /** Facts of models as people read and compare them. */
-
-export function kindText(kind: string): string {
-  return kind.slice(0, 1).toUpperCase() + kind.slice(1);
-}
 
 const capability_names: Readonly<Record<string, string>> = {
   tools: 'Tools',
@@ -19,7 +17,7 @@ const capability_names: Readonly<Record<string, string>> = {
 
 /** `Vision (images)` of `images`; others in their own words. */
 export function capabilityText(capability: string): string {
-  return capability_names[capability] ?? kindText(capability.replaceAll('_', ' '));
+  return capability_names[capability] ?? capitalized(capability.replaceAll('_', ' '));
 }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -37,7 +35,7 @@ export function contextOf({ limits }: Pick<ModelView, 'limits'>): number | undef
 export function successText(pace: PaceView | null): string {
   if (!pace || pace.ended === 0) return '–';
   const percent = (pace.succeeded / pace.ended) * 100;
-  return `${percent % 100 === 0 ? percent : percent.toFixed(1)} %`;
+  return `${percent % 100 === 0 ? percent : oneDecimal(percent)} %`;
 }
 
 /** `85 tokens/s` for a model that writes, `3.2 s` for one that makes something. */

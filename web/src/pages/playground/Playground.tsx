@@ -13,6 +13,7 @@ import { Page } from '../../ui/Page.tsx';
 import { priceTexts } from '../../ui/price.ts';
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { useTask } from '../../ui/TaskResult.tsx';
+import { roleName } from '../../ui/roles.ts';
 import { useModels } from '../models/queries.ts';
 import { CallPlayground } from './CallPlayground.tsx';
 import { ChatPlayground } from './ChatPlayground.tsx';
@@ -208,7 +209,8 @@ function Picker({ models, model, choose }: PickerProps) {
       )}
       {!may('run') && (
         <Text role="note" fw={600}>
-          Your role here ({account.role}) does not run models. Ask an owner of the account for the role of a developer.
+          Your role here ({roleName(account.role)}) does not run models. Ask an owner of the account for the role of a
+          developer.
         </Text>
       )}
     </Stack>

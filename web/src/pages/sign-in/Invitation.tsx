@@ -9,6 +9,7 @@ import { fieldErrors } from '../../ui/field-error.ts';
 import { IssuerButtons, useWaysIn } from '../../ui/Issuers.tsx';
 import { password_rule } from '../../ui/password.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
+import { roleName } from '../../ui/roles.ts';
 import { useArrive } from './arrive.ts';
 import { EntryPage } from './EntryPage.tsx';
 
@@ -32,7 +33,7 @@ export function Invitation() {
         {(view) => (
           <>
             <Text>
-              <b>{view.account_name}</b> invites {view.email} as {view.role}.
+              <b>{view.account_name}</b> invites {view.email} as {roleName(view.role)}.
             </Text>
             {me.data && me.data.user.email === view.email.toLowerCase() ? <Accept link={link} /> : <Join link={link} />}
           </>

@@ -4,6 +4,7 @@ import type { ModelStatusView, StatusView } from '../../../../src/dashboard/view
 import { api, Failure } from '../../api.ts';
 import { below } from '../../below.ts';
 import { short_day_form } from '../../ui/dates.ts';
+import { kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
@@ -50,11 +51,12 @@ function isForUsers(error: Error | null): boolean {
 /** The whole in one sentence. */
 function Sentence({ of: { at, models } }: { of: StatusView }) {
   const ill = models.filter(({ status }) => status !== 'available');
-  const is_ill = ill.length === 1 ? 'is' : 'are';
   const text =
     ill.length === 0
       ? 'All models are available.'
-      : `${ill.length} of ${models.length} models ${is_ill} degraded or unavailable.`;
+      : ill.length === 1
+        ? `${ill.length} of ${models.length} models is degraded or unavailable.`
+        : `${ill.length} of ${models.length} models are degraded or unavailable.`;
   return (
     <>
       {text} As of <Time at={at} />.
@@ -68,7 +70,7 @@ function Models({ view: { models } }: { view: StatusView }) {
   return (
     <Stack gap="lg">
       {kinds.map((kind) => (
-        <Card key={kind} title={kind.slice(0, 1).toUpperCase() + kind.slice(1)}>
+        <Card key={kind} title={kindText(kind)}>
           <Stack gap="lg">{models.map((model) => model.kind === kind && <Model key={model.id} of={model} />)}</Stack>
         </Card>
       ))}

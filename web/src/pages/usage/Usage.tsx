@@ -14,6 +14,8 @@ import { Empty, Loaded } from '../../ui/states.tsx';
 import { useNow } from '../../ui/Time.tsx';
 import { useChoices } from '../activity/filters.ts';
 import { ModelAndKey } from '../activity/ModelAndKey.tsx';
+import { decimalText } from '../../ui/decimal.ts';
+import { kindText } from '../../ui/kinds.ts';
 import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
 import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
@@ -21,12 +23,12 @@ import { SpendMail } from './SpendMail.tsx';
 import { linesText, useBudgetLines } from './lines.ts';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
-import { decimalText, sortedUnits, unitName, unitText } from './units.ts';
+import { sortedUnits, unitName, unitText } from './units.ts';
 
 const route = getRouteApi('/signed-in/usage');
 
 const kinds = ['chat', 'embedding', 'rerank', 'moderation', 'image', 'video', 'audio'].map((value) => {
-  return { value, label: value.slice(0, 1).toUpperCase() + value.slice(1) };
+  return { value, label: kindText(value) };
 });
 
 /** The page of charges by day and group, compared with the period before. */

@@ -1,35 +1,32 @@
-const names: Record<string, [one: string, many: string]> = {
-  image: ['image', 'images'],
-  megapixel: ['megapixel', 'megapixels'],
-  second: ['second', 'seconds'],
-  minute: ['minute', 'minutes'],
-  character: ['character', 'characters'],
-  input_token: ['input token', 'input tokens'],
-  cached_input_token: ['cached input token', 'cached input tokens'],
-  cache_write_token: ['cache write token', 'cache write tokens'],
-  cache_write_1h_token: ['cache write token (1 h)', 'cache write tokens (1 h)'],
-  output_token: ['output token', 'output tokens'],
-  web_search: ['web search', 'web searches'],
-  code_interpreter: ['code container', 'code containers'],
-  search_unit: ['search unit', 'search units'],
-  request: ['request', 'requests'],
+import { decimalText } from '../../ui/decimal.ts';
+
+const names: Record<string, (count: number) => string> = {
+  image: (count) => (count === 1 ? 'image' : 'images'),
+  megapixel: (count) => (count === 1 ? 'megapixel' : 'megapixels'),
+  second: (count) => (count === 1 ? 'second' : 'seconds'),
+  minute: (count) => (count === 1 ? 'minute' : 'minutes'),
+  character: (count) => (count === 1 ? 'character' : 'characters'),
+  input_token: (count) => (count === 1 ? 'input token' : 'input tokens'),
+  cached_input_token: (count) => (count === 1 ? 'cached input token' : 'cached input tokens'),
+  cache_write_token: (count) => (count === 1 ? 'cache write token' : 'cache write tokens'),
+  cache_write_1h_token: (count) => (count === 1 ? 'cache write token (1 h)' : 'cache write tokens (1 h)'),
+  output_token: (count) => (count === 1 ? 'output token' : 'output tokens'),
+  web_search: (count) => (count === 1 ? 'web search' : 'web searches'),
+  code_interpreter: (count) => (count === 1 ? 'code container' : 'code containers'),
+  search_unit: (count) => (count === 1 ? 'search unit' : 'search units'),
+  request: (count) => (count === 1 ? 'request' : 'requests'),
 };
 
+/** A number for the name of a unit that is not counted. */
+const several = 2;
+
 export function unitName(unit: string): string {
-  return names[unit]?.[1] ?? unit;
+  return names[unit]?.(several) ?? unit;
 }
 
 /** `1,204 input tokens`, from the decimal text of the ledger. */
 export function unitText(unit: string, amount: string): string {
-  const [one, many] = names[unit] ?? [unit, unit];
-  return `${decimalText(amount)} ${amount === '1' ? one : many}`;
-}
-
-/** Thousands apart, every digit kept. */
-export function decimalText(amount: string): string {
-  const [whole = '', fraction] = amount.split('.');
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+  return `${decimalText(amount)} ${names[unit]?.(Number(amount)) ?? unit}`;
 }
 
 /** Returns the units of which something was used, in the order of their list; unknown ones last. */

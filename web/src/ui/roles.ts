@@ -1,0 +1,13 @@
+/** Roles within a sentence. */
+const role_names: Readonly<Record<string, string>> = {
+  owner: 'owner',
+  developer: 'developer',
+  billing: 'billing',
+  viewer: 'viewer',
+  operator: 'operator',
+};
+
+/** Names a role within a sentence: `Your role here (viewer)`. */
+export function roleName(role: string): string {
+  return role_names[role] ?? role;
+}
