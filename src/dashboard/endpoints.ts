@@ -67,6 +67,7 @@ import { get_sign_in, list_sign_ins, unlink_sign_in } from './sign-in/sign-ins.t
 import { change_key, create_key, delete_key, list_keys, rotate_key } from './keys.ts';
 import { get_ledger_file, list_ledger } from './ledger.ts';
 import { get_invoice_csv, get_invoice_json, get_invoice_pdf, list_invoices } from './invoices.ts';
+import { set_language } from './language.ts';
 import { get_me } from './me.ts';
 import { cost_of_units } from './model-costs.ts';
 import { list_model_speeds } from './model-speed.ts';
@@ -117,6 +118,7 @@ const endpoints: readonly Endpoint<App>[] = [
   ...login_endpoints,
   get_sign_in,
   get_me,
+  set_language,
   get_invitation,
   accept_invitation,
   find_device_login,

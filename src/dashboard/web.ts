@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { page_headers } from '../http/browser-headers.ts';
 import type { Answer, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
 import { ApiError } from '../errors.ts';
+import { chosenLanguage } from './chosen-language.ts';
 import { ownPath, takesGzip } from './own-path.ts';
 
 /** The parts of the app that serving the web app takes. */
@@ -82,8 +83,8 @@ function policyWith(nonce: string): string {
   ].join('; ');
 }
 
-async function servePage(app: Parts): Promise<Answer> {
-  const html = builtPage();
+async function servePage(app: Parts, { headers }: PublicCall): Promise<Answer> {
+  const html = builtPage(headers);
   if (html === undefined) return homeAnswer();
   const nonce = randomBytes(16).toString('base64url');
   const path = ownPath(app);
@@ -101,15 +102,33 @@ async function servePage(app: Parts): Promise<Answer> {
 /** Places of its path in the page: for its scripts, and before each of its files, whose names begin with `./`. */
 const own_path = /%PATH%|(?<=(?:src|href)=")\.(?=\/)/g;
 
-let page: string | undefined;
+/** The page in each of its languages, once it is built. */
+let built: ReadonlyMap<string, string> | undefined;
+
+function builtPages(): ReadonlyMap<string, string> {
+  if (built) return built;
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const pages = names.flatMap((name): [string, string][] => {
+    const [, language = 'en'] = /^index(?:\.([\w-]+))?\.html$/.exec(name) ?? [];
+    return name.startsWith('index.') && name.endsWith('.html')
+      ? [[language, readFileSync(join(folder, name), 'utf8')]]
+      : [];
+  });
+  if (pages.length > 0) built = new Map(pages);
+  return new Map(pages);
+}
+
+/** Returns the languages of the dashboard; none where nobody has built it. */
+export function builtLanguages(): readonly string[] {
+  return [...builtPages().keys()];
+}
 
 /** Returns undefined where nobody has built the dashboard: the API is there without it. */
-function builtPage(): string | undefined {
-  try {
-    return (page ??= readFileSync(join(folder, 'index.html'), 'utf8'));
-  } catch {
-    return undefined;
-  }
+function builtPage(headers: PublicCall['headers']): string | undefined {
+  const pages = builtPages();
+  const accepted = headers['accept-language'];
+  const language = chosenLanguage({ cookie: headers.cookie, 'accept-language': accepted }, [...pages.keys()]);
+  return pages.get(language) ?? pages.get('en');
 }
 
 const types: Record<string, string> = {

@@ -37,6 +37,8 @@ export type User = {
   has_password: boolean;
   /** Has passkeys that sign in at this address. */
   has_passkeys: boolean;
+  /** The language of the dashboard; null follows the browser. */
+  language: string | null;
 };
 
 export type Session = {
@@ -160,7 +162,7 @@ async function readSession(
     `select coalesce(s."provedAt", s."createdAt") as proved_at, u.name, u.email, u."emailVerified" as email_proved,
             (select email from email_claims c where c.user_id = u.id and expires_at > $2) as email_claim,
             coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false) as has_two_factors,
-            u."isOperator" as is_operator, coalesce(u."twoFactorEnabled", false) as two_factor,
+            u."isOperator" as is_operator, u.language, coalesce(u."twoFactorEnabled", false) as two_factor,
             not exists (select from auth.account a where a."userId" = u.id) as is_new,
             exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password,
             exists (select from passkeys p where p.user_id = u.id and p.host = $4) as has_passkeys

@@ -23,6 +23,8 @@ export type Person = {
   has_password: boolean;
   /** Has passkeys that sign in at this address. */
   has_passkeys: boolean;
+  /** The language of the dashboard; null follows the browser. */
+  language: string | null;
 };
 
 /** An account as whoever looks at it may use it. */

@@ -1,5 +1,10 @@
-import { Radio, Stack, useMantineColorScheme, type MantineColorScheme } from '@mantine/core';
+import { Radio, Select, Stack, useMantineColorScheme, type MantineColorScheme } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { api } from '../../api.ts';
+import { useSession } from '../../session.tsx';
+import { languageName, languages, showIn } from '../../ui/language.ts';
 import { Card } from '../../ui/Page.tsx';
+import { Failed } from '../../ui/states.tsx';
 
 const schemes: { value: MantineColorScheme; label: string; description: string }[] = [
   { value: 'auto', label: 'As the system', description: 'Follows the setting of this device.' },
@@ -7,8 +12,46 @@ const schemes: { value: MantineColorScheme; label: string; description: string }
   { value: 'dark', label: 'Dark', description: 'Light text on a dark page.' },
 ];
 
-/** Kept in this browser. */
+/** The language and the colours of the dashboard. */
 export function Appearance() {
+  return (
+    <Stack>
+      <Language />
+      <Colours />
+    </Stack>
+  );
+}
+
+const as_browser = '';
+
+/** Stored with the person: it follows them to other browsers. */
+function Language() {
+  const { me } = useSession();
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: (language: string | null) => api.put('/dash/me/language', { language }),
+    onSuccess: (_, language) => showIn(language),
+  });
+  const choices = languages.map((code) => ({ value: code, label: languageName(code) }));
+  return (
+    <Card title="Language">
+      <Stack maw={480}>
+        <Select
+          label="Language of the dashboard"
+          description="Follows you to other browsers. Mails, the guide and messages of the API are in English."
+          data={[{ value: as_browser, label: 'As the browser' }, ...choices]}
+          value={me.user.language ?? as_browser}
+          allowDeselect={false}
+          disabled={isPending}
+          onChange={(chosen) => mutate(chosen === null || chosen === as_browser ? null : chosen)}
+        />
+        {error && <Failed error={error} />}
+      </Stack>
+    </Card>
+  );
+}
+
+/** Kept in this browser. */
+function Colours() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
     <Card title="Colours">

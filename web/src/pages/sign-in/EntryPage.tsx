@@ -1,6 +1,7 @@
 import { Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useEffect, type ReactNode } from 'react';
 import { below } from '../../below.ts';
+import { language, languageName, languages, showIn } from '../../ui/language.ts';
 
 /** Frame of the pages before the dashboard: one form on an empty page. */
 export function EntryPage({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
@@ -35,9 +36,27 @@ export function EntryPage({ title, about, children }: { title: string; about?: R
             )}
           </div>
           {children}
-          <Anchor href={below('/guide/reference')} size="sm" c="dimmed">
-            API reference
-          </Anchor>
+          <Group justify="space-between">
+            <Anchor href={below('/guide/reference')} size="sm" c="dimmed">
+              API reference
+            </Anchor>
+            <Group gap="sm">
+              {languages
+                .filter((other) => other !== language)
+                .map((other) => (
+                  <Anchor
+                    key={other}
+                    component="button"
+                    type="button"
+                    size="sm"
+                    lang={other}
+                    onClick={() => showIn(other)}
+                  >
+                    {languageName(other)}
+                  </Anchor>
+                ))}
+            </Group>
+          </Group>
         </Stack>
       </Paper>
     </Center>

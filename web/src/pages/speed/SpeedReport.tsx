@@ -12,7 +12,7 @@ import { periodNamed, periods } from '../../ui/periods.ts';
 import { useSorted } from '../../ui/sorting.ts';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { durationText, useNow } from '../../ui/Time.tsx';
-import { stepsOf, type Bar, type Series } from '../usage/bars.ts';
+import { stepName, stepsOf, type Bar, type Series } from '../usage/bars.ts';
 import { groupChoices, groupName, nameOf, readGroup } from '../usage/groups.ts';
 import { StackedBars } from '../usage/StackedBars.tsx';
 import { measures, momentsOf, type Measure, type SpeedSearch } from './search.ts';
@@ -139,7 +139,7 @@ function OverTime({ view, measure, set }: { view: SpeedView; measure: Measure; s
       <StackedBars
         type="default"
         summary={`${name}: median ${timeText(p50)}, 95 of 100 in ${timeText(p95)}.`}
-        caption={`${name} by ${view.step}`}
+        caption={`${name} by ${stepName(view.step)}`}
         bars={bars}
         series={series}
         textOf={durationText}

@@ -16,7 +16,7 @@ import { useChoices } from '../activity/filters.ts';
 import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { decimalText } from '../../ui/decimal.ts';
 import { kindText } from '../../ui/kinds.ts';
-import { barsOf, rangeText, seriesOf, type Series } from './bars.ts';
+import { barsOf, rangeText, seriesOf, stepName, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
 import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
 import { SpendMail } from './SpendMail.tsx';
@@ -151,7 +151,7 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
         <StackedBars
           summary={summary + linesText(lines, textOf)}
           lines={lines}
-          caption={`Spend by ${step} and ${groupPhrase(view.group)}`}
+          caption={`Spend by ${stepName(step)} and ${groupPhrase(view.group)}`}
           bars={bars}
           series={series}
           textOf={textOf}
@@ -198,7 +198,7 @@ function UnitsCard({ view, series, search, set, now_ms }: ResultsProps & { serie
     >
       <StackedBars
         summary={`${unitText(unit, view.total.units[unit] ?? '0')}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
-        caption={`${unitName(unit)} by ${view.step} and ${groupPhrase(view.group)}`}
+        caption={`${unitName(unit)} by ${stepName(view.step)} and ${groupPhrase(view.group)}`}
         bars={bars}
         series={using}
         textOf={(value) => decimalText(String(Math.round(value * 1000) / 1000))}

@@ -44,6 +44,11 @@ export function barsOf(
 
 type Step = 'hour' | 'day';
 
+/** Names a step within a sentence. */
+export function stepName(step: Step): string {
+  return step === 'hour' ? 'hour' : 'day';
+}
+
 function stepMs(step: Step): number {
   return step === 'hour' ? hour_ms : 24 * hour_ms;
 }
