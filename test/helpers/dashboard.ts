@@ -75,10 +75,11 @@ export function sidewaysOf(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
 
-/** Waits until nothing says that it is still loading. */
+/** Waits until nothing says that it is still loading, in any language of the tests. */
 export async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.locator('[role=status][aria-label^=Loading]').first().waitFor({ state: 'detached' });
+  const loading = page.locator('[role=status]:is([aria-label^=Loading], [aria-label^=Wczytywanie])');
+  await loading.first().waitFor({ state: 'detached' });
 }
 
 /** Somebody's page in a browser of theirs, and what went wrong in it. */

@@ -1,7 +1,7 @@
 import { Box, Center, Stack, Text } from '@mantine/core';
 import { type CSSProperties, useEffect, useState } from 'react';
 import type { FileView } from '../../../src/dashboard/views/activity.ts';
-import { oneDecimal } from './decimal.ts';
+import { oneDecimal } from './one-decimal.ts';
 
 /** A result as large as it can be looked at, or listened to. */
 export function Viewer({ file, label }: { file: FileView; label: string }) {

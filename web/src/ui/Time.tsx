@@ -1,6 +1,6 @@
 import { Text, Tooltip } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { oneDecimal } from './decimal.ts';
+import { oneDecimal } from './one-decimal.ts';
 import { minute_form, near_form, second_form } from './dates.ts';
 
 /** `3 minutes ago`, for what is less than a day old. */

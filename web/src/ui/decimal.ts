@@ -12,17 +12,6 @@ export function decimalText(amount: string): string {
   return fraction === undefined ? grouped : `${grouped}${decimal_point}${fraction}`;
 }
 
-const one_decimal = new Intl.NumberFormat('en-US', {
-  minimumFractionDigits: 1,
-  maximumFractionDigits: 1,
-  useGrouping: false,
-});
-
-/** `3.2`: a number with one digit of its fraction. */
-export function oneDecimal(number: number): string {
-  return one_decimal.format(number);
-}
-
 const [first] = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).formatToParts(1);
 
 /** Signs of currencies stand before the amount, as in `$1.00`. */

@@ -9,7 +9,8 @@ import { Empty, Loaded } from '../../ui/states.tsx';
 import { FileButton } from '../../ui/FileButton.tsx';
 import { MarginBars, monthText } from './MarginBars.tsx';
 import { PriceList } from './PriceList.tsx';
-import { margin_group_labels, margin_groups, type PricesSearch } from './search.ts';
+import { margin_group_labels } from './money.ts';
+import { margin_groups, type PricesSearch } from './search.ts';
 
 const route = getRouteApi('/signed-in/operating/admin/prices');
 

@@ -1,6 +1,15 @@
 import type { AdminMargin } from '../../../../src/dashboard/views/admin.ts';
 import type { Cost } from '../../ui/Money.tsx';
 
+/** Names of the groups of margins. */
+export const margin_group_labels = {
+  model: 'Model',
+  route: 'Route',
+  provider: 'Provider',
+  account: 'Account',
+  day: 'Day',
+} as const;
+
 /** Exact sums of amounts with six digits. */
 export function sumOf(costs: readonly Cost[], currency: string): Cost {
   const millionths = costs.reduce((sum, { amount, exact = amount }) => sum + millionthsOf(exact), 0n);

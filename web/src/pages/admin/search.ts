@@ -69,15 +69,6 @@ export function readCallsSearch(search: Search): CallsSearch {
 
 export const margin_groups = ['model', 'route', 'provider', 'account', 'day'] as const;
 
-/** Names of the groups of margins. */
-export const margin_group_labels = {
-  model: 'Model',
-  route: 'Route',
-  provider: 'Provider',
-  account: 'Account',
-  day: 'Day',
-} as const;
-
 export type PricesSearch = { month?: string | undefined; by?: (typeof margin_groups)[number] | undefined };
 
 export function readPricesSearch(search: Search): PricesSearch {

@@ -1,7 +1,7 @@
 import type { ModelSpeedView, ModelView, PaceView, PriceView } from '../../../../src/dashboard/views/models.ts';
 import { durationText } from '../../ui/Time.tsx';
 import { kinds } from './search.ts';
-import { oneDecimal } from '../../ui/decimal.ts';
+import { oneDecimal } from '../../ui/one-decimal.ts';
 import { capitalized } from '../../ui/kinds.ts';
 
 /** Facts of models as people read and compare them. */
