@@ -68,6 +68,7 @@ async function englishIn(page: Page): Promise<string[]> {
       ...(/^(P|H1|H2|LI|TD|BUTTON|A)$/.test(each.tagName) ? [each.textContent] : []),
     ])`);
   const distinct = new Set(texts.map((text) => text.trim()).filter((text) => /\p{L}{3}/u.test(text)));
+  for (const text of sent_by_service) distinct.delete(text);
   return [...distinct].filter((text) => english.some(({ pattern }) => pattern.test(text)) && !isPolish(text));
 }
 
@@ -75,6 +76,22 @@ async function englishIn(page: Page): Promise<string[]> {
 function isPolish(text: string): boolean {
   return polish.some((pattern) => pattern.test(text));
 }
+
+/** Names of an account, its project and its key, kinds of models and an operator's figures: the service sends them, they are no messages. */
+const sent_by_service = [
+  'Test',
+  'Default',
+  'Key',
+  'image',
+  'chat',
+  'second',
+  'Queue',
+  'Workers',
+  'Routes',
+  'Generations',
+  'Chat',
+  'Address',
+];
 
 const pages = () => [
   '/',

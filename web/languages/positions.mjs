@@ -2,7 +2,7 @@
 
 /** Members, attributes and variables whose strings people read, whatever they look like. */
 const text_names =
-  /^(title|label|labels|description|placeholder|alt|about|caption|note|notes|text|texts|message|hint|error|help|heading|legend|summary|words|phrase|nothing|done|may|aria-(label|description|valuetext|roledescription))$|_(labels?|words|names|texts|titles|notes|phrases)$/;
+  /^(title|label|labels|description|placeholder|alt|about|caption|note|notes|text|texts|message|hint|error|help|heading|legend|summary|words|phrase|nothing|done|may|aria-(label|description|valuetext|roledescription))$|_(labels?|words|texts|titles|notes|phrases)$/;
 
 /** Those whose strings nobody reads. */
 const code_names =
@@ -107,7 +107,7 @@ export const positionOf = {
       case 'NewExpression':
         return callPosition(node, key);
       case 'Property':
-        return key === 'key' ? keyPosition(node, position) : named(nameOf(node.key), position);
+        return key === 'key' ? keyPosition(node, position) : memberPosition(node, position);
       case 'ObjectPattern':
         return 'pattern';
       case 'ObjectExpression':
@@ -150,14 +150,22 @@ export const positionOf = {
   },
 };
 
-/** Members have small names: one that begins with a capital is the name of a column. */
+/** An object in one whose texts are read has members of every kind. */
+function memberPosition(node, position) {
+  const name = nameOf(node.key);
+  if (node.value.type === 'ObjectExpression')
+    return named(name, 'plain') === 'code' || position === 'code' ? 'code' : 'plain';
+  return named(name, position);
+}
+
+/** Members have small names: one that begins with a capital, and has a function, is the name of a column. */
 function keyPosition(node, position) {
   if (node.computed) return 'code';
   const is_title =
     position !== 'pattern' &&
     !node.shorthand &&
-    /^[A-Z][a-z]+(?![A-Za-z])/.test(nameOf(node.key)) &&
-    nameOf(node.key) !== 'Icon';
+    node.value.type === 'ArrowFunctionExpression' &&
+    /^[A-Z][a-z]+(?![A-Za-z])/.test(nameOf(node.key));
   return is_title ? 'key' : undefined;
 }
 

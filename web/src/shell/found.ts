@@ -85,6 +85,8 @@ function useOwnAccounts(text: string): Entry[] {
     .map(({ id, name }) => ({ group: 'Your accounts', title: name, detail: `Change to it, ${id}`, account_id: id }));
 }
 
+const operator_group = 'Operator';
+
 function pagesLike(text: string, has_account: boolean, is_operator: boolean): Entry[] {
   const part = text.trim().toLowerCase();
   const account_pages = has_account ? own : own.filter(({ to }) => to === '/settings');
@@ -93,7 +95,7 @@ function pagesLike(text: string, has_account: boolean, is_operator: boolean): En
     { group: 'Pages', title: 'Guide', detail: '', href: '/guide', is_document: true },
     { group: 'Pages', title: 'API reference', detail: '', href: '/guide/reference', is_document: true },
     ...(is_operator ? operating : []).map(({ to, label }) => ({
-      group: 'Operator',
+      group: operator_group,
       title: label,
       detail: '',
       href: to,
@@ -101,7 +103,7 @@ function pagesLike(text: string, has_account: boolean, is_operator: boolean): En
   ];
   const placeOf = ({ title }: Entry) => title.toLowerCase().indexOf(part);
   const alike = pages.filter((page) => placeOf(page) !== -1);
-  const groupPlace = ({ group }: Entry) => (group === 'Operator' ? 1 : 0);
+  const groupPlace = ({ group }: Entry) => (group === operator_group ? 1 : 0);
   // Those that begin with it come first in their group.
   return alike.toSorted((a, b) => groupPlace(a) - groupPlace(b) || Number(placeOf(a) > 0) - Number(placeOf(b) > 0));
 }

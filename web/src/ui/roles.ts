@@ -1,5 +1,5 @@
 /** Roles within a sentence. */
-const role_names: Readonly<Record<string, string>> = {
+const role_words: Readonly<Record<string, string>> = {
   owner: 'owner',
   developer: 'developer',
   billing: 'billing',
@@ -9,5 +9,5 @@ const role_names: Readonly<Record<string, string>> = {
 
 /** Names a role within a sentence: `Your role here (viewer)`. */
 export function roleName(role: string): string {
-  return role_names[role] ?? role;
+  return role_words[role] ?? role;
 }

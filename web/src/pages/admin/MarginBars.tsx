@@ -124,11 +124,11 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
   const shown = by === 'day' ? rows : by_size.slice(0, bars_max);
   const data = shown.map((row) => ({
     name: label(row),
-    Revenue: Number(row.revenue.exact), // for the height of a bar; amounts are told by the table
-    'Upstream cost': Number(row.upstream_cost.exact),
+    revenue: Number(row.revenue.exact), // for the height of a bar; amounts are told by the table
+    upstream_cost: Number(row.upstream_cost.exact),
   }));
   // Where nothing was paid to upstreams, the room of its bars would push all others away from their names.
-  const series = kinds_of_bars.filter(({ name }) => name === 'Revenue' || data.some((each) => each[name] > 0));
+  const series = kinds_of_bars.filter(({ name }) => name === 'revenue' || data.some((each) => each[name] > 0));
   return (
     <div
       role="img"
@@ -141,7 +141,7 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
         dataKey="name"
         valueFormatter={(value) => `${value.toLocaleString('en-US', { maximumFractionDigits: 4 })} ${currency}`}
         series={[...series]}
-        barProps={({ name }) => (name === 'Upstream cost' ? { fill: 'url(#hatched)', stroke: '#e8590c' } : {})}
+        barProps={({ name }) => (name === 'upstream_cost' ? { fill: 'url(#hatched)', stroke: '#e8590c' } : {})}
       >
         <defs>
           <pattern
@@ -167,8 +167,8 @@ function Chart({ rows, currency, by, label }: Omit<Props, 'month' | 'link'> & { 
 }
 
 const kinds_of_bars = [
-  { name: 'Revenue', color: 'brand.5' },
-  { name: 'Upstream cost', color: 'orange.6' },
+  { name: 'revenue', label: 'Revenue', color: 'brand.5' },
+  { name: 'upstream_cost', label: 'Upstream cost', color: 'orange.6' },
 ] as const;
 
 const columns_look = {

@@ -59,15 +59,23 @@ function isZero({ exact }: Cost): boolean {
   return /^-?[0.]+$/.test(exact);
 }
 
-const pages: Record<string, string> = {
-  Queue: '/admin/queue',
-  Workers: '/admin/queue',
-  Routes: '/admin/models?state=open',
-  Generations: '/admin/failures',
-};
+/** Returns the page about a light, by the name that the service has for it. */
+function pageOf(light: string): string | undefined {
+  switch (light) {
+    case 'Queue':
+    case 'Workers':
+      return '/admin/queue';
+    case 'Routes':
+      return '/admin/models?state=open';
+    case 'Generations':
+      return '/admin/failures';
+    default:
+      return undefined;
+  }
+}
 
 function LightCard({ light: { name, state, detail } }: { light: Light }) {
-  const page = pages[name];
+  const page = pageOf(name);
   return (
     <li>
       <Card p="sm" h="100%">

@@ -159,6 +159,8 @@ function barsOf(view: SpeedView, measure: Measure): Bar[] {
   });
 }
 
+const feedback = 'Feedback';
+
 /** Columns of numbers, by which the table can be sorted. */
 const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = {
   Calls: ({ count }) => count,
@@ -168,13 +170,13 @@ const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = 
   'To the end': (row) => row.total_p50_ms,
   'To the end, 95 of 100': (row) => row.total_p95_ms,
   'Tokens per second': (row) => row.tokens_per_second,
-  Feedback: (row) => row.feedback_score,
+  [feedback]: (row) => row.feedback_score,
 };
 
 function ByGroup({ view, groups, set }: Pick<ReportProps, 'view' | 'groups' | 'set'>) {
   const { sorted, sortOf } = useSorted(view.rows, numbers);
   const has_feedback = view.rows.some(({ feedback_count }) => feedback_count > 0);
-  const shown = Object.keys(numbers).filter((name) => has_feedback || name !== 'Feedback');
+  const shown = Object.keys(numbers).filter((name) => has_feedback || name !== feedback);
   return (
     <Card
       title="In detail"

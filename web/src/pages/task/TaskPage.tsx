@@ -13,6 +13,7 @@ import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { DeliveryCard } from './DeliveryCard.tsx';
+import { momentTitle } from './moments.ts';
 
 const route = getRouteApi('/signed-in/tasks/$id');
 
@@ -103,7 +104,7 @@ function TaskTimeline({ moments }: { moments: Moment[] }) {
           color={tones[tone]}
           title={
             <Text size="sm" fw={600}>
-              {title}
+              {momentTitle({ title })}
             </Text>
           }
         >
