@@ -70,18 +70,23 @@ function languagesIn(root) {
 
 const page_pattern = /^index(\.[\w-]+)?\.html$/;
 
-/**
- * Builds it in each language, with `run` (a script and its words → exit code), into a folder of its own; then the files go where
- * they are served from, the pages last. Names of scripts tell their content, so a running service, and a second
- * one that builds at the same time, find what they look for at every moment.
- */
+/** Builds it where it is served from, with `run` (a script and its words → exit code). */
 export async function buildWeb(root, run) {
   const hash = hashOfSources(root);
+  const code = await buildInto(root, join(root, 'web', 'dist'), run);
+  if (code === 0) writeFileSync(stamp(root), hash);
+  return code;
+}
+
+/**
+ * Builds it in each language, into folders of their own; then the files go to `dist`, the pages last. Names of scripts tell their content,
+ * so a running service, and a second one that builds at the same time, find what they look for at every moment.
+ */
+export async function buildInto(root, dist, run) {
   const built = join(root, 'web', `dist.${process.pid}`);
-  const dist = join(root, 'web', 'dist');
   const modes = ['production', ...languagesIn(root)];
+  const config = ['--config', 'web/vite.config.ts', '--logLevel', 'warn'];
   try {
-    const config = ['--config', 'web/vite.config.ts', '--logLevel', 'warn'];
     const codes = await Promise.all(
       modes.map((mode) => {
         const words = ['build', 'web', ...config, '--mode', mode, '--outDir', join(built, mode)];
@@ -94,13 +99,13 @@ export async function buildWeb(root, run) {
       modes.map((mode) => join(built, mode)),
       dist,
     );
-    writeFileSync(stamp(root), hash);
     return 0;
   } finally {
     rmSync(built, { recursive: true, force: true });
   }
 }
 
+/** Copies the files, then the pages, and removes those of languages that are gone. */
 function publish(folders, dist) {
   for (const folder of folders)
     cpSync(folder, dist, { recursive: true, filter: (path) => !page_pattern.test(basename(path)) });

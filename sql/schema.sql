@@ -1604,8 +1604,10 @@ create table auth."user" (
   "updatedAt" timestamptz not null default CURRENT_TIMESTAMP,
   "twoFactorEnabled" boolean,
   "isOperator" boolean not null default false,
+  language text,
   constraint user_email_key UNIQUE (email),
-  constraint user_pkey PRIMARY KEY (id)
+  constraint user_pkey PRIMARY KEY (id),
+  constraint user_language_check CHECK ((language ~ '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$'::text))
 );
 CREATE TRIGGER factor_ends_sessions AFTER UPDATE OF "twoFactorEnabled" ON auth."user"
   FOR EACH ROW WHEN ((COALESCE(old."twoFactorEnabled", false) <> COALESCE(new."twoFactorEnabled", false))) EXECUTE FUNCTION end_sessions('id');

@@ -20,6 +20,7 @@ import { readOptions } from '../options.mjs';
 import { makeManifest, makeShrinkwrap, readName, readRepository } from '../package-manifest.mjs';
 import { finish, runScript, setUp } from '../setup.mjs';
 import { forwardSignals } from '../setup-process.mjs';
+import { buildInto } from '../web.mjs';
 
 /** Things that the packed program reads at run time, beside dist/: paths of the repository, files or folders. */
 const delivered = [
@@ -72,12 +73,8 @@ async function compile(place, stage) {
 
 /** Builds the dashboard for the stage alone: web/dist of the repository keeps files of earlier builds for running services. */
 async function buildDashboard(place, stage) {
-  const words = ['build', 'web', '--config', 'web/vite.config.ts', '--logLevel', 'warn'];
-  const out = ['--outDir', join(stage, 'web/dist')];
-  check(
-    await runScript(root, place, 'web/node_modules/vite/bin/vite.js', [...words, ...out], { cwd: root }),
-    'Building the dashboard',
-  );
+  const run = (script, words) => runScript(root, place, script, words, { cwd: root });
+  check(await buildInto(root, join(stage, 'web/dist'), run), 'Building the dashboard');
 }
 
 async function fill(stage, place, manifest) {

@@ -24,8 +24,12 @@ describe('messages in the code of the dashboard', () => {
     ["<p>{is_new ? 'added' : 'gone'}</p>", [{ text: 'added' }, { text: 'gone' }]],
     ["const text = `${n} ${n === 1 ? 'key' : 'keys'}`;", [{ text: 'key', plural: 'keys' }]],
     ["const text = n === 1 ? '1 key' : `${n} keys`;", [{ text: '1 key', plural: '{0} keys' }]],
-    ["useSorted(rows, { Cost: costOf, 'Period before': beforeOf });", [{ text: 'Cost' }, { text: 'Period before' }]],
+    [
+      "useSorted(rows, { Cost: (row) => row.cost, 'Period before': (row) => row.before });",
+      [{ text: 'Cost' }, { text: 'Period before' }],
+    ],
     ["if (state === 'Open now') go('/some/where', { queryKey: ['two words'] });", []],
+    ["const kind = { Form: RerankForm, of: 'succeeded', label: 'It works' };", [{ text: 'It works' }]],
     ["import { a } from './a b.ts'; type State = 'Some state';", []],
     ["const text = `curl -sS '${url}'\n  -d 'some body'`;", []],
   ])('are found in %s', (code, expected) => {
