@@ -24,10 +24,10 @@ function acceptedLanguage(header: string, languages: readonly string[]): string 
     .filter(({ weight }) => weight > 0)
     .toSorted((one, other) => other.weight - one.weight);
   for (const { range } of ranges) {
-    const found = languages.find(
+    const own = languages.find(
       (language) => range === language.toLowerCase() || range.startsWith(`${language.toLowerCase()}-`),
     );
-    if (found !== undefined) return found;
+    if (own !== undefined) return own;
   }
   return undefined;
 }

@@ -107,15 +107,13 @@ let built: ReadonlyMap<string, string> | undefined;
 
 function builtPages(): ReadonlyMap<string, string> {
   if (built) return built;
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  const pages = names.flatMap((name): [string, string][] => {
-    const [, language = 'en'] = /^index(?:\.([\w-]+))?\.html$/.exec(name) ?? [];
-    return name.startsWith('index.') && name.endsWith('.html')
-      ? [[language, readFileSync(join(folder, name), 'utf8')]]
-      : [];
-  });
-  if (pages.length > 0) built = new Map(pages);
-  return new Map(pages);
+  const by_language = new Map<string, string>();
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    const match = /^index(?:\.([\w-]+))?\.html$/.exec(name);
+    if (match) by_language.set(match[1] ?? 'en', readFileSync(join(folder, name), 'utf8'));
+  }
+  if (by_language.size > 0) built = by_language;
+  return by_language;
 }
 
 /** Returns the languages of the dashboard; none where nobody has built it. */
@@ -125,10 +123,10 @@ export function builtLanguages(): readonly string[] {
 
 /** Returns undefined where nobody has built the dashboard: the API is there without it. */
 function builtPage(headers: PublicCall['headers']): string | undefined {
-  const pages = builtPages();
-  const accepted = headers['accept-language'];
-  const language = chosenLanguage({ cookie: headers.cookie, 'accept-language': accepted }, [...pages.keys()]);
-  return pages.get(language) ?? pages.get('en');
+  const by_language = builtPages();
+  const { cookie, 'accept-language': accepted } = headers;
+  const language = chosenLanguage({ cookie, 'accept-language': accepted }, [...by_language.keys()]);
+  return by_language.get(language) ?? by_language.get('en');
 }
 
 const types: Record<string, string> = {

@@ -33,11 +33,11 @@ describe('messages in the code of the dashboard', () => {
     ["import { a } from './a b.ts'; type State = 'Some state';", []],
     ["const text = `curl -sS '${url}'\n  -d 'some body'`;", []],
   ])('are found in %s', (code, expected) => {
-    const found = findMessages(code, 'page.tsx').map(({ text, plural }) => ({
+    const messages = findMessages(code, 'page.tsx').map(({ text, plural }) => ({
       text,
       ...(plural !== undefined && { plural }),
     }));
-    expect(found).toEqual(expected);
+    expect(messages).toEqual(expected);
   });
 });
 

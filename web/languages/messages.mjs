@@ -1,7 +1,7 @@
 // Finds the messages of a file of the dashboard, and writes the file in another language. The code says them in plain English, without
 // marks; what is a message follows from where a string stands (positions.mjs). Plain JavaScript, which Vite reads.
 import { parseAst } from 'rolldown/parseAst';
-import { cleanJsxText, hasWords, isMessage, positionOf } from './positions.mjs';
+import { cleanJsxText, hasWords, isCode, isMessage, positionOf } from './positions.mjs';
 import { partsOf } from './parts.mjs';
 
 /**
@@ -241,7 +241,7 @@ function split(text) {
 
 /** Returns the message that the children of an element make, and the nodes of its placeholders; undefined if their text has no words. */
 function jsxMessage(node) {
-  if (positionOf.element(node) === 'code') return undefined;
+  if (isCode(node)) return undefined;
   if (!node.children.some((child) => child.type === 'JSXText' && hasWords(child.value))) return undefined;
   const parts = [];
   const inner = jsxText(node, parts);
@@ -274,7 +274,7 @@ function childrenOf(node, position) {
       .flat()
       .filter((child) => typeof child?.type === 'string' && typeof child.start === 'number')
       .flatMap((child) => {
-        const at = positionOf.child(node, key, child, position);
+        const at = positionOf(node, key, child, position);
         return at === undefined ? [] : [{ node: child, position: at }];
       }),
   );

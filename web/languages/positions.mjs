@@ -38,8 +38,7 @@ export function isMessage(value, position) {
   if (position === 'code' || position === 'locale') return false;
   const text = value.trim();
   if (text.includes('\n') || /^curl |^[a-z]+(\.[a-z]+)+$/.test(text) || !/\p{Ll}/u.test(text)) return false;
-  if (!/\p{L}{2}|^\p{L}$/u.test(text) || /^(https?:|\.?\/|data:|mailto:|#|--)/.test(text) || /^&/.test(text))
-    return false;
+  if (!/\p{L}{2}|^\p{L}$/u.test(text) || /^(https?:|\.?\/|data:|mailto:|#|--|&)/.test(text)) return false;
   if (/^(var|calc|rgba?|minmax|repeat|url)\(/.test(text) || /^\S*[a-z0-9]_[a-z]\S*$/.test(text)) return false;
   if (['text', 'attribute', 'key'].includes(position)) return !/^[a-z]+([A-Z][a-z]+)+$/.test(text);
   if (/^(an?|the|its|no|not) \p{L}+$|^[,;:·–] ?\p{L}|^\. \p{L}/u.test(text)) return true;
@@ -69,97 +68,92 @@ function decoded(text) {
   return text.replaceAll(/&(\w+);/g, (whole, name) => entities[name] ?? whole);
 }
 
-export const positionOf = {
-  element(node) {
-    const name = node.openingElement?.name?.name;
-    return name !== undefined && code_elements.test(name) ? 'code' : 'plain';
-  },
+/** Returns whether the text of an element of JSX is code. */
+export function isCode(element) {
+  return code_elements.test(element.openingElement?.name?.name ?? '');
+}
 
-  /** Returns the position of a node in another; undefined for types, which are not visited. */
-  child(node, key, child, position) {
-    if (isType(child, key)) return undefined;
-    switch (node.type) {
-      case 'ImportDeclaration':
-      case 'ExportAllDeclaration':
-      case 'ImportExpression':
-        return undefined;
-      case 'ExportNamedDeclaration':
-        return key === 'source' ? undefined : 'plain';
-      case 'BinaryExpression':
-        return ['===', '!==', '==', '!=', 'in', '<', '>'].includes(node.operator) ? 'code' : position;
-      case 'SwitchCase':
-        return key === 'test' ? 'code' : 'plain';
-      case 'MemberExpression':
-        return key === 'property' ? 'code' : 'plain';
-      case 'ConditionalExpression':
-        return key === 'test' ? 'plain' : position;
-      case 'LogicalExpression':
-      case 'ParenthesizedExpression':
-      case 'TSAsExpression':
-      case 'TSSatisfiesExpression':
-      case 'TSNonNullExpression':
-      case 'ArrayExpression':
-      case 'ChainExpression':
-        return position;
-      case 'TemplateLiteral':
-        return position;
-      case 'CallExpression':
-      case 'NewExpression':
-        return callPosition(node, key);
-      case 'Property':
-        return key === 'key' ? keyPosition(node, position) : memberPosition(node, position);
-      case 'ObjectPattern':
-        return 'pattern';
-      case 'ObjectExpression':
-        return position === 'code' || position === 'text' ? position : 'plain';
-      case 'VariableDeclarator':
-        return key === 'id' ? 'code' : variable(nameOf(node.id));
-      case 'AssignmentPattern':
-        return key === 'right' ? named(nameOf(node.left), 'plain') : 'plain';
-      case 'ReturnStatement':
-        return position;
-      case 'JSXAttribute':
-        return key === 'name' ? undefined : attribute(node, child);
-      case 'JSXExpressionContainer':
-        return position;
-      case 'JSXElement':
-      case 'JSXFragment':
-        if (key !== 'children') return key.startsWith('closing') ? undefined : 'plain';
-        return this.element(node) === 'code' ? 'code' : 'text';
-      case 'JSXOpeningElement':
-        return key === 'name' ? undefined : 'plain';
-      case 'FunctionDeclaration':
-      case 'FunctionExpression':
-        return key === 'body'
-          ? text_functions.test(node.id?.name ?? '')
-            ? 'text'
-            : position === 'text'
-              ? 'text'
-              : 'plain'
-          : 'plain';
-      case 'ArrowFunctionExpression':
-        return key === 'body' ? (position === 'text' ? 'text' : 'plain') : 'plain';
-      case 'BlockStatement':
-      case 'IfStatement':
-      case 'SwitchStatement':
-      case 'ForOfStatement':
-        return ['test', 'discriminant', 'right'].includes(key) ? 'plain' : position;
-      default:
-        return 'plain';
-    }
-  },
+/** Returns the position of a node in another; undefined for types and names, which are not visited. */
+export function positionOf(node, key, child, position) {
+  if (isType(child, key)) return undefined;
+  if (passing.has(node.type)) return position;
+  return (positions[node.type] ?? plain)(node, key, child, position);
+}
+
+const plain = () => 'plain';
+const unvisited = () => undefined;
+
+/** What is in them is where they are. */
+const passing = new Set([
+  'ArrayExpression',
+  'ChainExpression',
+  'JSXExpressionContainer',
+  'LogicalExpression',
+  'ParenthesizedExpression',
+  'ReturnStatement',
+  'TemplateLiteral',
+  'TSAsExpression',
+  'TSNonNullExpression',
+  'TSSatisfiesExpression',
+]);
+
+/** The texts that a function returns are read where the function is, or where its name says so. */
+function inFunction(node, key, _child, position) {
+  if (key !== 'body') return 'plain';
+  return position === 'text' || text_functions.test(node.id?.name ?? '') ? 'text' : 'plain';
+}
+
+function inStatement(_node, key, _child, position) {
+  return ['test', 'discriminant', 'right'].includes(key) ? 'plain' : position;
+}
+
+function inElement(node, key) {
+  if (key === 'children') return isCode(node) ? 'code' : 'text';
+  return key.startsWith('closing') ? undefined : 'plain';
+}
+
+const comparisons = new Set(['===', '!==', '==', '!=', 'in', '<', '>']);
+
+const positions = {
+  ImportDeclaration: unvisited,
+  ImportExpression: unvisited,
+  ExportAllDeclaration: unvisited,
+  ExportNamedDeclaration: (_node, key) => (key === 'source' ? undefined : 'plain'),
+  BinaryExpression: (node, _key, _child, position) => (comparisons.has(node.operator) ? 'code' : position),
+  MemberExpression: (_node, key) => (key === 'property' ? 'code' : 'plain'),
+  ConditionalExpression: (_node, key, _child, position) => (key === 'test' ? 'plain' : position),
+  SwitchCase: (_node, key, _child, position) => (key === 'test' ? 'code' : position),
+  CallExpression: inCall,
+  NewExpression: inCall,
+  Property: (node, key, _child, position) => (key === 'key' ? ofKey(node, position) : ofMember(node, position)),
+  ObjectPattern: () => 'pattern',
+  ObjectExpression: (_node, _key, _child, position) =>
+    position === 'code' || position === 'text' ? position : 'plain',
+  VariableDeclarator: (node, key) => (key === 'id' ? 'code' : ofVariable(nameOf(node.id))),
+  AssignmentPattern: (node, key) => (key === 'right' ? ofName(nameOf(node.left), 'plain') : 'plain'),
+  JSXAttribute: (node, key, child) => (key === 'name' ? undefined : ofAttribute(node, child)),
+  JSXElement: inElement,
+  JSXFragment: inElement,
+  JSXOpeningElement: (_node, key) => (key === 'name' ? undefined : 'plain'),
+  FunctionDeclaration: inFunction,
+  FunctionExpression: inFunction,
+  ArrowFunctionExpression: inFunction,
+  BlockStatement: inStatement,
+  IfStatement: inStatement,
+  SwitchStatement: inStatement,
+  ForOfStatement: inStatement,
 };
 
 /** An object in one whose texts are read has members of every kind. */
-function memberPosition(node, position) {
+function ofMember(node, position) {
   const name = nameOf(node.key);
   if (node.value.type === 'ObjectExpression')
-    return named(name, 'plain') === 'code' || position === 'code' ? 'code' : 'plain';
-  return named(name, position);
+    return ofName(name, 'plain') === 'code' || position === 'code' ? 'code' : 'plain';
+  return ofName(name, position);
 }
 
 /** Members have small names: one that begins with a capital, and has a function, is the name of a column. */
-function keyPosition(node, position) {
+function ofKey(node, position) {
   if (node.computed) return 'code';
   const is_title =
     position !== 'pattern' &&
@@ -172,7 +166,7 @@ function keyPosition(node, position) {
 function isType(child, key) {
   if (key === 'typeAnnotation' || key === 'typeParameters' || key === 'typeArguments' || key === 'returnType')
     return true;
-  return /^TS/.test(child.type) && !/^TS(As|Satisfies|NonNull)Expression$/.test(child.type);
+  return child.type.startsWith('TS') && !/^TS(As|Satisfies|NonNull)Expression$/.test(child.type);
 }
 
 function nameOf(node) {
@@ -180,18 +174,18 @@ function nameOf(node) {
   return node.type === 'Literal' ? String(node.value) : '';
 }
 
-function named(name, position) {
+function ofName(name, position) {
   if (position === 'code' || code_names.test(name)) return 'code';
   if (position === 'pattern') return 'plain';
   return text_names.test(name) || position === 'text' ? 'text' : 'plain';
 }
 
-function variable(name) {
+function ofVariable(name) {
   if (text_names.test(name) || text_functions.test(name)) return 'text';
   return 'plain';
 }
 
-function attribute(node, child) {
+function ofAttribute(node, child) {
   const { name } = node;
   const full = name.type === 'JSXNamespacedName' ? `${name.namespace.name}:${name.name.name}` : name.name;
   if (code_names.test(full)) return 'code';
@@ -199,7 +193,7 @@ function attribute(node, child) {
   return text_names.test(full) || isMessage(child.value, 'plain') ? 'attribute' : 'code';
 }
 
-function callPosition(node, key) {
+function inCall(node, key) {
   const callee = node.callee;
   const name = callee.type === 'MemberExpression' ? nameOf(callee.property) : nameOf(callee);
   if (key !== 'arguments') return 'plain';

@@ -10,6 +10,6 @@ for (const language of languagesIn(web)) {
   const catalogue = mergeCatalogue(readCatalogue(web, language), messages);
   writeFileSync(join(web, 'messages', `${language}.po`), writePo(catalogue));
   const missing = catalogue.entries.filter(({ forms }) => forms.some((form) => form === ''));
-  console.log(`${language}: ${messages.length} messages, ${missing.length} without a translation`);
-  for (const { text, comments } of missing) console.log(`  ${text}  ${comments.at(-1)}`);
+  process.stdout.write(`${language}: ${messages.length} messages, ${missing.length} without a translation\n`);
+  for (const { text, comments } of missing) process.stdout.write(`  ${text}  ${comments.at(-1)}\n`);
 }

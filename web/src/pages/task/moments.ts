@@ -2,7 +2,7 @@ import type { Moment } from '../../../../src/dashboard/views/activity.ts';
 
 type Phrase = readonly [pattern: RegExp, text: (...values: string[]) => string];
 
-/** What the service says about a task, and the same in the language of the dashboard. */
+/** Sentences of the service about a task, and the same in the language of the dashboard. */
 const phrases: readonly Phrase[] = [
   [/^Created$/, () => 'Created'],
   [/^Held (.+)$/, (amount) => `Held ${amount}`],
