@@ -6,7 +6,7 @@ const text_names =
 
 /** Those whose strings nobody reads. */
 const code_names =
-  /^(className|classNames|style|styles|vars|variant|color|c|bg|href|to|key|id|type|size|component|role|htmlFor|autoComplete|d|viewBox|data-.*|aria-(hidden|current|live|describedby|labelledby|controls|haspopup)|accept|rel|target|method|lang|pattern|queryKey|mutationKey|path|scope|permission|headers|gradient|transition|fill|stroke|fontFamily|ff|cols|files|curve|dataKey|margin|position|gridAxis|tickLine)$/;
+  /^(className|classNames|style|styles|vars|variant|color|c|bg|href|to|key|id|type|size|component|role|htmlFor|autoComplete|d|viewBox|data-.*|aria-(hidden|current|live|describedby|labelledby|controls|haspopup)|accept|rel|target|method|lang|pattern|queryKey|mutationKey|path|scope|permission|headers|gradient|transition|fill|stroke|fontFamily|fontFamilyMonospace|ff|cols|files|curve|dataKey|margin|position|gridAxis|tickLine)$/;
 
 const code_calls =
   /^(get|has|getItem|setItem|removeItem|getAttribute|setAttribute|querySelector|querySelectorAll|getElementById|closest|matches|addEventListener|removeEventListener|startsWith|endsWith|includes|indexOf|split|RegExp|useMediaQuery|matchMedia|createElement|fetch|useHotkeys|lazy|lazyRouteComponent|createRoute|canPlayType|append|padEnd|padStart|delete|del|put|patch|post|Blob|File|DOMException)$/;
@@ -21,7 +21,7 @@ const code_elements = /^(Code|code|pre|kbd|Kbd|script|style|CodeBlock|CodeHighli
 
 /** Files with code that people copy, and with names that are the same in every language. */
 const code_files =
-  /^(ui\/languages|ui\/samples|ui\/markdown\/highlight|pages\/keys\/snippets|pages\/webhooks\/verify|theme)\.ts$|^guide\//;
+  /^(ui\/languages|ui\/samples|ui\/markdown\/highlight|pages\/keys\/snippets|pages\/webhooks\/verify)\.ts$|^guide\//;
 
 /** Returns whether a file of web/src has messages. */
 export function hasMessages(file) {
