@@ -64,6 +64,7 @@ it('the dashboard keeps ids, choices, conversations of the playground and times 
     'web/src/pages/home/FirstSteps.tsx',
     'web/src/pages/playground/conversation-store.ts',
     'web/src/session.tsx',
+    'web/src/ui/language.ts', // the language that was chosen here
     'web/src/updated.ts',
   ]);
 });
