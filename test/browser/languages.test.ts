@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOperator } from '../../src/accounts/members.ts';
 import { readCatalogue } from '../../web/languages/catalogue.mjs';
@@ -159,7 +159,29 @@ describe('the dashboard in Polish', () => {
   }, 60_000);
 });
 
+/** Bytes of the scripts that the first page loads in a browser of this language. */
+async function scriptBytes(locale: string): Promise<number> {
+  const context = await chrome.browser.newContext({ locale });
+  const { page } = await watchedPage(context, service.url);
+  const scripts: Request[] = [];
+  page.on('requestfinished', (request) => {
+    if (request.resourceType() === 'script') scripts.push(request);
+  });
+  await signIn(page, service.app, operator);
+  await settled(page);
+  const sizes = await Promise.all(scripts.map((request) => request.sizes()));
+  await context.close();
+  return sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
+}
+
 describe('the language of a page', () => {
+  it('adds nothing to what the browser loads: messages are in the scripts, and there is no catalogue', async () => {
+    const [english_bytes, polish_bytes] = [await scriptBytes('en-US'), await scriptBytes('pl-PL')];
+    expect(english_bytes).toBeGreaterThan(50 * 1_024);
+    expect(polish_bytes / english_bytes).toBeGreaterThan(0.95);
+    expect(polish_bytes / english_bytes).toBeLessThan(1.05);
+  }, 60_000);
+
   it('is that of the browser before signing in, and can be changed there', async () => {
     const context = await chrome.browser.newContext({ locale: 'pl-PL' });
     const { page, problems } = await watchedPage(context, service.url);
