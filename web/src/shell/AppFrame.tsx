@@ -8,7 +8,6 @@ import {
   Menu,
   NavLink,
   ScrollArea,
-  Select,
   Text,
   Tooltip,
   UnstyledButton,
@@ -25,7 +24,7 @@ import {
 } from '@heroicons/react/24/outline';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { lazy, Suspense, useEffect } from 'react';
 import { below } from '../below.ts';
 import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
@@ -37,6 +36,11 @@ import { operating, own, type Item } from './pages.ts';
 import { NeedsSecondFactor } from './NeedsSecondFactor.tsx';
 import { Search } from './Search.tsx';
 import { WithoutAccount } from './WithoutAccount.tsx';
+
+/** Loaded for people with several accounts: most have one. */
+const AccountSelect = lazy(() =>
+  import('./AccountSelect.tsx').then(({ AccountSelect: component }) => ({ default: component })),
+);
 
 /** The frame of every page: navigation, the account, the person. */
 export function AppFrame() {
@@ -200,29 +204,17 @@ function Items({ items, path, color }: { items: readonly Item[]; path: string; c
 }
 
 function AccountSwitch() {
-  const { me, account, choose } = usePlace();
-  const queries = useQueryClient();
-  if (me.accounts.length < 2) {
-    return (
-      <Text size="sm" c="dimmed" truncate maw={180}>
-        {account.name}
-      </Text>
-    );
-  }
+  const { me, account } = usePlace();
+  const name = (
+    <Text size="sm" c="dimmed" truncate maw={180}>
+      {account.name}
+    </Text>
+  );
+  if (me.accounts.length < 2) return name;
   return (
-    <Select
-      aria-label="Account"
-      size="xs"
-      w={170}
-      value={account.id}
-      allowDeselect={false}
-      data={me.accounts.map(({ id, name }) => ({ value: id, label: name }))}
-      onChange={(id) => {
-        if (!id) return;
-        choose(id);
-        void queries.invalidateQueries();
-      }}
-    />
+    <Suspense fallback={name}>
+      <AccountSelect />
+    </Suspense>
   );
 }
 
