@@ -5,7 +5,7 @@ import { startStripe, type StripeImitation } from '../dashboard/stripe-imitation
 import { memberOf, ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { sidewaysOf, signIn, violationsIn, watchedPage, type Watched } from '../helpers/dashboard.ts';
+import { settled, sidewaysOf, signIn, violationsIn, watchedPage, type Watched } from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
 
@@ -187,6 +187,19 @@ describe('the billing page', () => {
     expect(stripe.sessions.at(-1)).toMatchObject({ amount_total: 5_000, client_reference_id: owner.account_id });
     await go(page, '/billing?paid=yes');
     await page.getByText('The payment is added to the balance once it is confirmed').waitFor();
+  });
+
+  it('waits for nothing that a tab which is not open would show', async () => {
+    const { page } = await open(owner.user_id, '/keys');
+    const balance = Promise.withResolvers<void>();
+    await page.route('**/balance', async (route) => {
+      await balance.promise;
+      await route.continue();
+    });
+    await go(page, '/billing?tab=invoices');
+    await page.getByRole('tabpanel', { name: 'Invoices' }).waitFor();
+    balance.resolve();
+    await settled(page);
   });
 
   it('tells a viewer why nothing can be changed', async () => {

@@ -28,12 +28,12 @@ export function Billing() {
     queryKey: [account.id, 'billing'],
     queryFn: ({ signal }) => api.get<BillingView>(`${base}/billing`, { signal }),
   });
-  const tab = search.tab ?? 'balance';
   return (
     <Page title="Billing" about="Balance, movements, invoices and billing details.">
       <Paid paid={search.paid} close={() => set({ paid: undefined })} />
       <Tabs
-        value={tab}
+        value={search.tab ?? 'balance'}
+        keepMounted={false}
         onChange={(next) => void navigate({ to: '/billing', search: readBillingSearch({ tab: next }) })}
       >
         <Tabs.List mb="md">
@@ -56,16 +56,16 @@ export function Billing() {
             <Loaded query={billing} height={110}>
               {(view) => <AlertCard key={view.alert.threshold?.exact ?? 'none'} view={view} />}
             </Loaded>
-            {tab === 'balance' && <Ledger search={search} set={set} />}
+            <Ledger search={search} set={set} />
           </Stack>
         </Tabs.Panel>
-        <Tabs.Panel value="invoices">{tab === 'invoices' && <Invoices />}</Tabs.Panel>
+        <Tabs.Panel value="invoices">
+          <Invoices />
+        </Tabs.Panel>
         <Tabs.Panel value="details">
-          {tab === 'details' && (
-            <Loaded query={billing} height={420}>
-              {(view) => <Details view={view} />}
-            </Loaded>
-          )}
+          <Loaded query={billing} height={420}>
+            {(view) => <Details view={view} />}
+          </Loaded>
         </Tabs.Panel>
       </Tabs>
     </Page>
