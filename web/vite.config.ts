@@ -26,14 +26,17 @@ export default defineConfig(({ mode }) => {
       outDir: 'dist',
       rolldownOptions: {
         input: is_translated ? [page] : [page, join(web, 'guide.html')],
+        // Libraries of every page say nothing to people: their file is the same in all languages, and after an update of Medley.
+        output: {
+          codeSplitting: {
+            groups: [{ name: 'libraries', test: /node_modules.(react|react-dom|scheduler|@tanstack)\b/ }],
+          },
+        },
       },
       emptyOutDir: true,
       assetsInlineLimit: 0, // the policy of the page allows no data: scripts, fonts or styles
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      // The frame of every page with React, the router and the controls is one file of 514 kB, 153 KiB on the wire. Split,
-      // it would still be loaded whole, and only whoever starts the service would be told of it.
-      chunkSizeWarningLimit: 600,
     },
   };
 });

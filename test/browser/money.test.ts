@@ -200,6 +200,7 @@ describe('the billing page', () => {
     await page.getByRole('tabpanel', { name: 'Invoices' }).waitFor();
     balance.resolve();
     await settled(page);
+    expect(await page.getByRole('status', { name: 'Loading' }).count()).toBe(0);
   });
 
   it('tells a viewer why nothing can be changed', async () => {
