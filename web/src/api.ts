@@ -1,5 +1,8 @@
 import { below } from './below.ts';
 import { askForProof, type ProofKind } from './proof.ts';
+import { isRecord } from './record.ts';
+
+export { isRecord };
 
 /** An error of the service: a message for people, with the id by which its log knows the request. */
 export class Failure extends Error {
@@ -77,10 +80,6 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export const api = {

@@ -2,7 +2,7 @@ import { ActionIcon, Badge, Group, Stack, Text, Tooltip } from '@mantine/core';
 import { HandThumbDownIcon, HandThumbUpIcon } from '@heroicons/react/24/outline';
 import { HandThumbDownIcon as ChosenDown, HandThumbUpIcon as ChosenUp } from '@heroicons/react/24/solid';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { FeedbackView } from '../../../src/dashboard/views/activity.ts';
+import type { FeedbackView, TaskView } from '../../../src/dashboard/views/activity.ts';
 import { api } from '../api.ts';
 import { usePlace } from '../session.tsx';
 import { useDenial } from './MayButton.tsx';
@@ -10,22 +10,44 @@ import { Card } from './Page.tsx';
 import { Failed } from './states.tsx';
 import { Time } from './Time.tsx';
 
+type ThumbsProps = {
+  id: string;
+  feedback: FeedbackView[];
+  /** Tasks beside it: one of them is the better one. */
+  rivals?: readonly string[];
+};
+
 /** A thumb up and a thumb down for a call or a task: pressing the chosen one again takes it away. */
-export function Thumbs({ id, feedback }: { id: string; feedback: FeedbackView[] }) {
+export function Thumbs({ id, feedback, rivals = [] }: ThumbsProps) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const denial = useDenial('run');
   const give = useMutation({
-    mutationFn: (score: number) => api.post(`${base}/feedback`, { reference_id: id, score }),
-    scope: { id: `feedback ${id}` }, // one after another
+    mutationFn: async (score: number) => {
+      await api.post(`${base}/feedback`, { reference_id: id, score });
+      for (const rival of score === 1 ? rivals.filter(isUp) : []) {
+        await api.post(`${base}/feedback`, { reference_id: rival, score: 0 });
+      }
+    },
+    scope: { id: `feedback ${[id, ...rivals].toSorted().join(' ')}` }, // one after another
     onSuccess: async () => {
-      for (const kind of ['task', 'chat']) await queries.invalidateQueries({ queryKey: [account.id, kind, id] });
+      for (const kind of ['task', 'chat']) {
+        for (const one of [id, ...rivals]) await queries.invalidateQueries({ queryKey: [account.id, kind, one] });
+      }
     },
   });
-  const stored = feedback.find(({ is_own }) => is_own)?.score ?? 0;
+  const isUp = (rival: string) => {
+    const task = queries.getQueryData<TaskView>([account.id, 'task', rival]);
+    return task !== undefined && ownScore(task.feedback) === 1;
+  };
+  const stored = ownScore(feedback);
   const own = give.isPending ? give.variables : stored; // a button that waits would lose the focus
   const choices = [
-    { score: 1, label: 'Good result', Icon: own === 1 ? ChosenUp : HandThumbUpIcon },
+    {
+      score: 1,
+      label: rivals.length > 0 ? 'Better than the others' : 'Good result',
+      Icon: own === 1 ? ChosenUp : HandThumbUpIcon,
+    },
     { score: -1, label: 'Bad result', Icon: own === -1 ? ChosenDown : HandThumbDownIcon },
   ];
   return (
@@ -55,6 +77,10 @@ export function Thumbs({ id, feedback }: { id: string; feedback: FeedbackView[] 
       {give.error && <Failed error={give.error} />}
     </Stack>
   );
+}
+
+function ownScore(feedback: readonly FeedbackView[]): number {
+  return feedback.find(({ is_own }) => is_own)?.score ?? 0;
 }
 
 /** One's own thumb, and what callers gave by the API. */

@@ -1,6 +1,6 @@
 import { Button, Group, Loader, SimpleGrid, Stack, Text } from '@mantine/core';
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { FileView, TaskView } from '../../../src/dashboard/views/activity.ts';
 import { api } from '../api.ts';
@@ -15,8 +15,19 @@ import { durationText, useNow } from './Time.tsx';
 /** A task, asked for again for as long as something may change of it. */
 export function useTask(id: string | undefined) {
   const { account, base } = usePlace();
-  return useQuery({
-    queryKey: [account.id, 'task', id],
+  return useQuery(taskQuery(account.id, base, id));
+}
+
+/** The same for several at once. */
+export function useTasks(ids: readonly string[]): TaskView[] {
+  const { account, base } = usePlace();
+  const queries = useQueries({ queries: ids.map((id) => taskQuery(account.id, base, id)) });
+  return queries.flatMap(({ data }) => data ?? []);
+}
+
+function taskQuery(account_id: string, base: string, id: string | undefined) {
+  return queryOptions({
+    queryKey: [account_id, 'task', id],
     queryFn: ({ signal }) => api.get<TaskView>(`${base}/tasks/${encodeURIComponent(id ?? '')}`, { signal }),
     enabled: id !== undefined,
     refetchInterval: ({ state }) => {
@@ -28,11 +39,23 @@ export function useTask(id: string | undefined) {
   });
 }
 
+/** Cancels tasks; those that have ended meanwhile stay as they are. */
+export function useCancel() {
+  const { base, account } = usePlace();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (ids: readonly string[]) => Promise.all(ids.map((id) => api.post(`${base}/tasks/${id}/cancel`))),
+    onSettled: (_data, _error, ids) => {
+      for (const id of ids) void queries.invalidateQueries({ queryKey: [account.id, 'task', id] });
+    },
+  });
+}
+
 /** The card of a run, from waiting for a route to its files or its error. */
-export function ResultCard({ task, footer }: { task: TaskView; footer?: ReactNode }) {
+export function ResultCard({ task, title, footer }: { task: TaskView; title?: string; footer?: ReactNode }) {
   const { files, status, error, model, completed_at } = task;
   return (
-    <Card title={files.length > 1 ? `${files.length} results` : 'Result'} side={<Status of={status} />}>
+    <Card title={title ?? (files.length > 1 ? `${files.length} results` : 'Result')} side={<Status of={status} />}>
       <Stack>
         <Stack aria-live="polite">
           {completed_at === null && <Running task={task} />}
@@ -92,13 +115,9 @@ function ResultFile({ file, label }: { file: FileView; label: string }) {
 }
 
 function Running({ task }: { task: TaskView }) {
-  const { base, account, may } = usePlace();
-  const queries = useQueryClient();
+  const { may } = usePlace();
   const now_ms = useNow(500);
-  const cancel = useMutation({
-    mutationFn: () => api.post(`${base}/tasks/${task.id}/cancel`),
-    onSettled: () => queries.invalidateQueries({ queryKey: [account.id, 'task', task.id] }),
-  });
+  const cancel = useCancel();
   const latest = task.timeline.at(-1);
   const elapsed_ms = Math.max(0, now_ms - Date.parse(task.created_at));
   return (
@@ -118,7 +137,13 @@ function Running({ task }: { task: TaskView }) {
       )}
       {cancel.error && <Failed error={cancel.error} />}
       {may('run') && (
-        <Button variant="light" color="red" size="xs" onClick={() => cancel.mutate()} loading={cancel.isPending}>
+        <Button
+          variant="light"
+          color="red"
+          size="xs"
+          onClick={() => cancel.mutate([task.id])}
+          loading={cancel.isPending}
+        >
           Cancel
         </Button>
       )}

@@ -1,4 +1,4 @@
-import { isRecord } from '../api.ts';
+import { isRecord } from '../record.ts';
 
 /** Reads a JSON Schema for forms; everything of it may be missing or strange. */
 

@@ -9,7 +9,8 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { exactText, Money } from '../../ui/Money.tsx';
 import { useSorted } from '../../ui/sorting.ts';
 import { Status } from '../../ui/Status.tsx';
-import { margin_group_labels, millionthsOf, shareText, sumOf } from './money.ts';
+import { millionthsOf, sumOf } from '../../ui/sum.ts';
+import { margin_group_labels, shareText } from './money.ts';
 
 const bars_max = 12;
 

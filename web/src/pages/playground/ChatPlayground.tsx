@@ -1,10 +1,11 @@
-import { Grid, MultiSelect, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Grid, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import type { PromptView } from '../../../../src/dashboard/views/playground.ts';
 import { usePlace } from '../../session.tsx';
 import { sizeOf, takenBy } from './attachments.ts';
 import { TableRun } from './batch/TableRun.tsx';
+import { Compare } from './beside/Compare.tsx';
 import { ChatColumn } from './ChatColumn.tsx';
 import { ChatPriceLine } from './ChatPriceLine.tsx';
 import { ChatSettings } from './ChatSettings.tsx';
@@ -158,18 +159,14 @@ function Side({ model, others, beside, setBeside, openChat, prompt, openPrompt, 
   const { compared, conversation, template, settings, setSettings, turns } = page;
   return (
     <Stack>
-      <MultiSelect
-        label="Compare"
+      <Compare
+        model={model}
+        others={others}
+        beside={compared}
+        setBeside={setBeside}
+        models_max={at_once_max}
         description={`Each message goes to every model, up to ${at_once_max} at once.`}
-        searchable
-        maxValues={at_once_max - 1}
-        value={compared.map(({ id }) => id)}
-        onChange={setBeside}
-        data={others
-          .filter(({ id }) => id !== model.id)
-          .map(({ id, display_name }) => ({ value: id, label: display_name }))}
-        placeholder={compared.length === 0 ? 'Compare with…' : ''}
-        nothingFoundMessage="No other chat model"
+        nothing="No other chat model"
       />
       <Conversations conversation={conversation} openChat={openChat} />
       <Prompts

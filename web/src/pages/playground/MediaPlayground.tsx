@@ -1,21 +1,26 @@
-import { Grid, Group, Stack, Tabs } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Grid, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import type { FieldProblem } from '../../../../src/dashboard/views/playground.ts';
-import { api } from '../../api.ts';
+import type { EstimateView, FieldProblem } from '../../../../src/dashboard/views/playground.ts';
 import { usePlace } from '../../session.tsx';
+import { exactText } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { exampleInput, samplesOf } from '../../ui/samples.ts';
 import { Samples } from '../../ui/Samples.tsx';
-import { BesideChooser, BesideResults, useBesideRuns } from './Beside.tsx';
+import { BesideResults } from './beside/BesideResults.tsx';
+import { Compare } from './beside/Compare.tsx';
+import { Differences } from './beside/Differences.tsx';
+import { estimateTogether } from './beside/estimate-together.ts';
+import { areComparable, inputFor, sharedInput } from './beside/shared-input.ts';
+import { useRuns, type Runs as RunsByModel } from './beside/useRuns.ts';
 import { Form } from './form/Form.tsx';
+import { problemText } from './form/problems.ts';
 import { JsonBox } from './JsonBox.tsx';
 import { Result } from './Result.tsx';
 import { RunLine } from './RunLine.tsx';
 import { Runs } from './Runs.tsx';
 import { ShareButton } from './ShareButton.tsx';
-import { isRunnable, useEstimate } from './useEstimate.ts';
+import { isRunnable, useEstimates } from './useEstimate.ts';
 
 type Input = Record<string, unknown>;
 
@@ -26,35 +31,72 @@ type Props = {
   /** Ids of the models that run with the same input. */
   beside: readonly string[];
   setBeside: (ids: string[]) => void;
-  /** The task that is looked at. */
-  run: string | undefined;
-  setRun: (id: string) => void;
+  /** Tasks that are looked at, by their model. */
+  runs: RunsByModel;
+  setRuns: (runs: RunsByModel) => void;
+  /** Goes on with one of the models, with this input and its run. */
+  use: (model: ModelView, input: Input, run: string | undefined) => void;
 };
 
-/** One model of images, video or audio: its input in three forms, its price, what comes out. */
-export function MediaPlayground({ model, begin, others, beside: beside_ids, setBeside, run, setRun }: Props) {
+const at_once_max = 4;
+
+/** The state of the page: the input, the models that take it, their prices and runs. */
+function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
+  const { may } = usePlace();
   const [input, setInput] = useState<Input>(() => begin ?? exampleInput(model));
+  const comparable = others.filter((one) => one.id !== model.id && areComparable(model, one));
+  const compared = beside.flatMap((id) => comparable.filter((one) => one.id === id)).slice(0, at_once_max - 1);
+  const models = [model, ...compared];
+  const { schema, differences } = sharedInput(models);
+  const is_alone = compared.length === 0;
+  // Fields of one model alone wait until it is alone again.
+  const shown = is_alone ? input : inputFor({ input_schema: schema }, input);
+  const setShown = (next: Input) => {
+    const hidden = Object.entries(input).filter(([name]) => !Object.hasOwn(shown, name));
+    setInput(is_alone ? next : { ...Object.fromEntries(hidden), ...next });
+  };
+  const inputOf = (one: ModelView) => (is_alone ? input : inputFor(one, shown));
+  const { views, ...rest } = useEstimates(
+    '/estimate',
+    models.map((one) => ({ model: one.id, input: inputOf(one) })),
+  );
+  const names = models.map(({ display_name }) => display_name);
+  const estimate = { ...rest, view: views && estimateTogether(views, names) };
+  const running = useRuns({ models, inputOf, runs, setRuns });
+  const can_run = may('run') && !running.is_starting && isRunnable(estimate);
+  const go = async () => {
+    if (can_run && !(await running.start())) estimate.refetch();
+  };
+  return {
+    setInput,
+    comparable,
+    compared,
+    models,
+    is_alone,
+    schema,
+    differences,
+    shown,
+    setShown,
+    inputOf,
+    views,
+    estimate,
+    running,
+    can_run,
+    go: () => void go(),
+  };
+}
+
+/** One or several models of images, video or audio: the input in three forms, the price, what comes out. */
+export function MediaPlayground(props: Props) {
+  const { model, use, setRuns } = props;
   const [picked, setPicked] = useState(0);
-  const { may, account, base } = usePlace();
-  const queries = useQueryClient();
-  const estimate = useEstimate('/estimate', { model: model.id, input });
-  const beside = others.filter((one) => beside_ids.includes(one.id) && one.modality === model.modality);
-  const also = useBesideRuns(beside, input);
-  const start = useMutation({
-    onMutate: () => void also.start(),
-    mutationFn: () => api.post<{ id: string }>(`${base}/generate`, { model: model.id, input }),
-    onSuccess: ({ id }) => {
-      setRun(id);
-      void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
-      void queries.invalidateQueries({ queryKey: [account.id, 'runs', model.id] });
-    },
-    onError: () => void estimate.refetch(),
-  });
-  const can_run = may('run') && !start.isPending && isRunnable(estimate);
-  const go = () => can_run && start.mutate();
+  const page = useMedia(props);
+  const { models, is_alone, running, go } = page;
+  const place = running.placeOf(model);
+  const id = place.is === 'task' ? place.id : undefined;
   return (
     <Grid gap="lg">
-      <Grid.Col span={{ base: 12, md: 6 }}>
+      <Grid.Col span={is_alone ? { base: 12, md: 6 } : { base: 12, md: 5, xl: 4 }}>
         <form
           onSubmit={(event) => event.preventDefault()} // an Enter in some box spends no money
           onKeyDown={(event) => {
@@ -64,36 +106,28 @@ export function MediaPlayground({ model, begin, others, beside: beside_ids, setB
             }
           }}
         >
-          <Card>
-            <Stack>
-              <InputTabs
-                key={picked} // controls that show JSON keep what is typed into them
-                model={model}
-                input={input}
-                setInput={setInput}
-                problems={estimate.view && !estimate.view.ok ? estimate.view.errors : []}
-                disabled={!may('run')}
-              />
-              <BesideChooser model={model} others={others} beside={beside} setBeside={setBeside} input={input} />
-              <RunLine estimate={estimate} starting={start.isPending} can_run={can_run} error={start.error} run={go} />
-              <Group ml={-8}>
-                <ShareButton model={model.id} input={input} />
-              </Group>
-            </Stack>
-          </Card>
+          <InputCard {...props} picked={picked} page={page} />
         </form>
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 6 }}>
+      <Grid.Col span={is_alone ? { base: 12, md: 6 } : { base: 12, md: 7, xl: 8 }}>
         <Stack gap="lg">
-          <Result id={run} model={model} />
-          <BesideResults beside={beside} runs={also.runs} />
+          {is_alone ? (
+            <Result id={id} model={model} />
+          ) : (
+            <BesideResults
+              models={models}
+              placeOf={running.placeOf}
+              use={(one, run) => use(one, page.inputOf(one), run)}
+            />
+          )}
           <Runs
             model={model.id}
-            run={run}
-            pickUp={(id, taken) => {
-              setInput(taken);
+            run={id}
+            pickUp={(run, taken) => {
+              page.setInput(taken);
               setPicked(picked + 1);
-              setRun(id);
+              running.clear();
+              setRuns({ [model.id]: run });
             }}
           />
         </Stack>
@@ -102,16 +136,76 @@ export function MediaPlayground({ model, begin, others, beside: beside_ids, setB
   );
 }
 
-type InputProps = {
-  model: ModelView;
-  input: Input;
-  setInput: (input: Input) => void;
-  problems: readonly FieldProblem[];
-  disabled: boolean;
-};
+type CardProps = Props & { picked: number; page: ReturnType<typeof useMedia> };
 
-function InputTabs({ model, input, setInput, problems, disabled }: InputProps) {
-  const { me } = usePlace();
+/** The input, the models that get it, and the button. */
+function InputCard({ model, setBeside, picked, page }: CardProps) {
+  const { models, compared, is_alone, running } = page;
+  const place = running.placeOf(model);
+  return (
+    <Card>
+      <Stack>
+        <InputTabs
+          key={picked} // controls that show JSON keep what is typed into them
+          model={model}
+          page={page}
+        />
+        {page.comparable.length > 0 && (
+          <Compare
+            model={model}
+            others={page.comparable}
+            beside={compared}
+            setBeside={setBeside}
+            models_max={at_once_max}
+            description={`A run starts every model, up to ${at_once_max} at once, with the fields that all of them take.`}
+            nothing="No other model of this kind"
+          />
+        )}
+        <Differences differences={page.differences} />
+        {!is_alone && <Holds models={models} views={page.views} />}
+        <RunLine
+          estimate={page.estimate}
+          starting={running.is_starting}
+          can_run={page.can_run}
+          error={is_alone && place.is === 'refused' ? place.error : null}
+          run={page.go}
+          models={models.length}
+        />
+        <Group ml={-8}>
+          <ShareButton
+            model={model.id}
+            beside={compared.map(({ id }) => id).join(',') || undefined}
+            input={page.shown}
+          />
+        </Group>
+      </Stack>
+    </Card>
+  );
+}
+
+/** The hold of each model. */
+function Holds({ models, views }: { models: readonly ModelView[]; views: readonly EstimateView[] | undefined }) {
+  return (
+    <Text size="sm" c="dimmed" component="div" role="status">
+      {models.map(({ id, display_name }, index) => (
+        <div key={id}>
+          {display_name}: {holdText(views?.[index])}
+        </div>
+      ))}
+    </Text>
+  );
+}
+
+function holdText(view: EstimateView | undefined): string {
+  if (!view) return '…';
+  if (view.ok) return `holds ${exactText(view.estimated_cost)}`;
+  return view.errors[0] ? problemText(view.errors[0]) : 'its input has errors';
+}
+
+function InputTabs({ model, page }: { model: ModelView; page: ReturnType<typeof useMedia> }) {
+  const { me, may } = usePlace();
+  const { schema, shown, setShown, is_alone, estimate, inputOf } = page;
+  const problems: readonly FieldProblem[] = estimate.view && !estimate.view.ok ? estimate.view.errors : [];
   return (
     <Tabs defaultValue="form" keepMounted={false}>
       <Tabs.List mb="md" aria-label="The input as">
@@ -121,25 +215,30 @@ function InputTabs({ model, input, setInput, problems, disabled }: InputProps) {
       </Tabs.List>
       <Tabs.Panel value="form">
         <Form
-          schema={model.input_schema}
-          value={input}
-          onChange={setInput}
+          schema={schema}
+          value={shown}
+          onChange={setShown}
           problems={problems}
           path="input"
-          disabled={disabled}
+          disabled={!may('run')}
         />
       </Tabs.Panel>
       <Tabs.Panel value="json">
         <JsonBox
           label="Input"
           description="Missing fields take their defaults."
-          value={input}
-          onChange={setInput}
-          disabled={disabled}
+          value={shown}
+          onChange={setShown}
+          disabled={!may('run')}
         />
       </Tabs.Panel>
       <Tabs.Panel value="code">
-        <Samples samples={samplesOf({ base_url: me.base_url, model, input })} />
+        {!is_alone && (
+          <Text size="sm" c="dimmed" mb="xs">
+            The call of {model.display_name}. Those of the others have their own model and fields.
+          </Text>
+        )}
+        <Samples samples={samplesOf({ base_url: me.base_url, model, input: inputOf(model) })} />
       </Tabs.Panel>
     </Tabs>
   );

@@ -15,6 +15,7 @@ import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { useTask } from '../../ui/TaskResult.tsx';
 import { roleName } from '../../ui/roles.ts';
 import { useModels } from '../models/queries.ts';
+import { runsIn, runText } from './beside/run-text.ts';
 import { CallPlayground } from './CallPlayground.tsx';
 import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
@@ -42,7 +43,7 @@ export function Playground() {
 /** "Run again" begins with the model and the input of a task; so does an address that shows a run. */
 function WithTask({ models }: { models: ModelView[] }) {
   const search = route.useSearch();
-  const [first_run] = useState(search.run); // later ones are made from the form that is there
+  const [first_run] = useState(search.run?.split(',').find((id) => id !== '')); // later ones are made from the form that is there
   const id = search.task ?? first_run;
   const task = useTask(id);
   const [first_prompt] = useState(search.prompt); // a later one is put into the boxes that are there
@@ -69,23 +70,43 @@ type ChosenProps = {
   replay: Replay | undefined;
 };
 
-function Chosen({ models: all, task, prompt, replay }: ChosenProps) {
+/** The model that is chosen, and what the address says of it. */
+function useChosen({ models: all, task, prompt, replay }: ChosenProps) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (change: PlaygroundSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false });
   const models = all.filter(({ modality }) => isInPlayground(modality));
   const model_id = search.model ?? task?.model ?? prompt?.body.model ?? replay?.model;
-  const not_here = all.find(({ id, modality }) => !isInPlayground(modality) && id === model_id);
   const model = model_id === undefined ? firstOf(models) : models.find(({ id }) => id === model_id);
   const beside = (search.beside ?? '').split(',').filter((id) => id !== '');
-  const setBeside = (ids: string[]) => model && set({ model: model.id, beside: ids.join(',') || undefined });
-  const begin = search.input ?? (task && task.model === model?.id ? inputOf(task) : undefined);
+  const runs = model ? runsIn(search.run, [model.id, ...beside]) : {};
+  const setBeside = (ids: string[]) =>
+    model && set({ model: model.id, beside: ids.join(',') || undefined, run: runText(runs, [model.id, ...ids]) });
+  const setRuns = (next: Record<string, string>) =>
+    model && set({ model: model.id, run: runText(next, [model.id, ...beside]) });
+  const [taken, setTaken] = useState<{ model: string; input: Record<string, unknown> }>();
+  const use = (one: ModelView, input: Record<string, unknown>, run: string | undefined) => {
+    setTaken({ model: one.id, input });
+    set({ model: one.id, beside: undefined, run, task: undefined, input: undefined });
+  };
+  const begin =
+    search.input ??
+    (taken && taken.model === model?.id ? taken.input : undefined) ??
+    (task && model && [model.id, ...beside].includes(task.model) ? inputOf(task) : undefined);
   const choose = (id: string) => {
     const is_chat = models.some((one) => one.id === id && one.modality === 'chat');
+    setTaken(undefined);
     const call = is_chat ? search.call : undefined; // the same can be asked of another model
     set({ model: id, run: undefined, task: undefined, chat: undefined, call, prompt: undefined, input: undefined });
   };
+  return { search, set, models, model_id, model, beside, setBeside, runs, setRuns, use, begin, choose };
+}
+
+function Chosen(props: ChosenProps) {
+  const { models: all, prompt, replay } = props;
+  const { search, set, models, model_id, model, choose, beside, setBeside, ...media } = useChosen(props);
+  const not_here = all.find(({ id, modality }) => !isInPlayground(modality) && id === model_id);
   return (
     <Stack gap="lg">
       <Picker models={models} model={model} choose={choose} />
@@ -98,12 +119,10 @@ function Chosen({ models: all, task, prompt, replay }: ChosenProps) {
         <MediaPlayground
           key={`${model.id} ${search.task ?? ''} ${JSON.stringify(search.input)}`}
           model={model}
-          begin={begin}
           others={models}
           beside={beside}
           setBeside={setBeside}
-          run={search.run}
-          setRun={(run) => set({ model: model.id, run })}
+          {...media}
         />
       )}
       {(model?.modality === 'rerank' || model?.modality === 'moderation') && (

@@ -7,19 +7,20 @@ import { exactText, moneyText } from '../../ui/Money.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { problemText } from './form/problems.ts';
+import type { Estimating } from './useEstimate.ts';
 
-export type Estimating = {
-  view: EstimateView | undefined;
-  /** It is not that of the input as it stands now. */
-  is_stale: boolean;
+type Props = {
+  estimate: Estimating;
+  starting: boolean;
+  can_run: boolean;
   error: Error | null;
-  refetch: () => void;
+  run: () => void;
+  /** Models that run at once. */
+  models?: number;
 };
 
-type Props = { estimate: Estimating; starting: boolean; can_run: boolean; error: Error | null; run: () => void };
-
 /** The price, the button, and why it cannot be pressed. */
-export function RunLine({ estimate, starting, can_run, error, run }: Props) {
+export function RunLine({ estimate, starting, can_run, error, run, models = 1 }: Props) {
   const { may } = usePlace();
   const { view, is_stale } = estimate;
   const holds = view?.ok && !is_stale ? ` · holds ${exactText(view.estimated_cost)}` : '';
@@ -34,9 +35,15 @@ export function RunLine({ estimate, starting, can_run, error, run }: Props) {
           loading={starting}
           disabled={!can_run}
           aria-describedby="run-why"
+          h="auto"
+          mih={42}
+          styles={{ label: { whiteSpace: 'normal' } }} // it is long in some languages
           leftSection={<PlayIcon width={18} aria-hidden />}
         >
-          <span className="figure">Run{holds}</span>
+          <span className="figure">
+            {models === 1 ? 'Run' : `Run ${models} models`}
+            {holds}
+          </span>
         </Button>
         <Text size="sm" c="dimmed" id="run-why" component="div" role="status" flex={1} miw={160}>
           {why ?? <Left view={view} />}

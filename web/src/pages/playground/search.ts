@@ -3,11 +3,11 @@ import { isRecord } from '../../api.ts';
 /** Search parameters of the page: the model, others beside it, a task whose input is used, and the last run. */
 export type PlaygroundSearch = {
   model?: string | undefined;
-  /** Chat models beside it, with commas. */
+  /** Models beside it, with commas. */
   beside?: string | undefined;
   /** A task whose input to begin with. */
   task?: string | undefined;
-  /** The run that is looked at. */
+  /** The runs that are looked at, with commas: those of the model and of the models beside it, in their order. */
   run?: string | undefined;
   /** The conversation that is open. */
   chat?: string | undefined;
