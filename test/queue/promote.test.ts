@@ -26,9 +26,9 @@ it('deferred jobs of the promoted keys start at once, and no others', async () =
   await engine.send(db, 'a', { name: 'nameless' }, { after_ms: 600_000 });
   await engine.send(db, 'b', { name: 'other' }, { key: 'one', after_ms: 600_000 });
   expect(await engine.promote('a', ['one', 'three', 'four'])).toEqual(new Set(['one', 'three']));
-  await until('both have begun', 10_000, () => begun.length === 2);
+  await until('both have begun', 60_000, () => begun.length === 2);
   expect(begun.toSorted()).toEqual(['one', 'three']);
-  await until('both are over', 10_000, async () => !(await engine.liveKeys(['three'])).has('three'));
+  await until('both are over', 60_000, async () => !(await engine.liveKeys(['three'])).has('three'));
   expect(await engine.promote('a', ['one', 'three'])).toEqual(new Set());
   expect(await engine.promote('a', [])).toEqual(new Set());
   expect(await engine.liveKeys(['one', 'two', 'three'])).toEqual(new Set(['one', 'two'])); // of b, and what was left alone

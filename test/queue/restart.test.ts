@@ -41,15 +41,15 @@ it('the queue continues by itself when PostgreSQL is killed with -9 under load, 
       await sleep(2);
     }
   })();
-  await until('a load is under way', 15_000, () => sent.length > 30);
+  await until('a load is under way', 60_000, () => sent.length > 30);
   const sent_before = sent.length;
   process.kill(embedded.pid, 'SIGKILL');
-  await until('the server is gone', 5_000, async () => !(await answers()));
+  await until('the server is gone', 60_000, async () => !(await answers()));
   await until('the server is back', 20_000, answers);
   const back_at_ms = performance.now();
   await until('jobs run again', 6_000, () => last_run_at_ms > back_at_ms);
   const sent_by_then = sent.length;
-  await until('the load goes on', 15_000, () => sent.length > sent_by_then + 30);
+  await until('the load goes on', 60_000, () => sent.length > sent_by_then + 30);
   sending = false;
   await load;
   expect(sent_before).toBeGreaterThan(30);
@@ -66,7 +66,7 @@ it('the queue continues by itself when PostgreSQL is killed with -9 under load, 
   await embedded.stop();
   const stopped_at_ms = performance.now();
   await engine.stop({ timeout_ms: 3_000 });
-  expect(performance.now() - stopped_at_ms).toBeLessThan(4_000);
+  expect(performance.now() - stopped_at_ms).toBeLessThan(6_000);
 
   async function answers(): Promise<boolean> {
     return ask(embedded.connection, 'select 1').then(

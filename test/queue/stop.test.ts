@@ -10,10 +10,10 @@ it('a database server that stops with the queue logs no error', async () => {
   const db = openDatabase({ connection: server.connection });
   const engine = await testEngine(db, ['a']);
   engine.work('a', { slots: 1, handler: async () => 'done' });
-  await until('the engine has looked for jobs', 5_000, async () => (await jobsLookedFor(database)) > 0);
+  await until('the engine has looked for jobs', 60_000, async () => (await jobsLookedFor(database)) > 0);
   const before = server.farewells();
   await engine.stop();
-  await until('its connections have said good-bye', 5_000, () => server.farewells() > before + 1);
+  await until('its connections have said good-bye', 60_000, () => server.farewells() > before + 1);
   await db.close();
   await server.close();
   expect(engine.lines).toEqual([]);

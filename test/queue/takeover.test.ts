@@ -56,7 +56,7 @@ describe.concurrent('a worker', () => {
     });
     killed_at_ms = performance.now();
     child.kill('SIGKILL');
-    await until('all are done', 15_000, async () => (await countJobs(database.db, 'taken')) === 0);
+    await until('all are done', 20_000, async () => (await countJobs(database.db, 'taken')) === 0);
     expect(taken_ms).toHaveLength(20);
     expect(Math.min(...taken_ms)).toBeGreaterThan(5_000); // not stolen from a worker that might live
     expect([...attempts]).toEqual([1]);
