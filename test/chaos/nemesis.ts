@@ -11,6 +11,7 @@ import { apisOf, workers, type Fleet, type Name } from './fleet.ts';
 import type { MuteProxy } from '../helpers/mute-proxy.ts';
 import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';
 import type { Random } from './random.ts';
+import { adjust, freeMoney, withDatabase, type FreeMoney } from './withdraw.ts';
 
 /** Longer than a heartbeat of the engine. */
 const freeze_ms = 12_000;
@@ -130,7 +131,7 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
         over: Promise.all(workers.map((name) => killed(fleet, name).over)).then(() => undefined),
       };
     case 'SIGSTOP of an API for 12 s':
-      return { target: api, over: fleet.freeze(api, freeze_ms) };
+      return { target: api, over: freezeApi(parts, api) };
     case 'SIGSTOP of a worker for 12 s':
       return { target: worker, over: fleet.freeze(worker, freeze_ms) };
     case 'kill -9 of PostgreSQL':
@@ -173,6 +174,47 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
     case 'bucket answers SlowDown for 10 s':
       return { target: 'bucket', over: parts.bucket.trouble('slow', bucket_ms) };
   }
+}
+
+/** What a node has leased is its own no more when it was silent for so long. */
+const lease_lost_ms = 9_000;
+const spends_ms = 3_000;
+
+/**
+ * A node that slept does not know what others did meanwhile: an owner withdraws all that can be had, which is then
+ * spent, and pays it in again a little later. What the node spends of it in between, the ledger shows as a loss.
+ */
+async function freezeApi({ fleet, place }: Parts, api: Name): Promise<void> {
+  const frozen = fleet.freeze(api, freeze_ms);
+  await sleep(lease_lost_ms);
+  const taken = await withdrawSomewhere(place).catch(() => undefined); // the database is away
+  await frozen;
+  await sleep(spends_ms);
+  while (taken) {
+    const { account_id, amount, ref } = taken;
+    const again = withDatabase(place.database_url, (db) => adjust(db, { account_id, amount }, `again: ${ref}`));
+    if (
+      await again.then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+    await sleep(1_000);
+  }
+}
+
+/** Of the poor account that has most: its calls come one after the other, to all nodes. */
+function withdrawSomewhere({ database_url, accounts }: Place): Promise<(FreeMoney & { ref: string }) | undefined> {
+  const poor = new Set(accounts.filter(({ is_poor }) => is_poor).map(({ id }) => id));
+  return withDatabase(database_url, async (db) => {
+    const free = (await freeMoney(db)).filter(({ account_id, amount }) => poor.has(account_id) && amount > 0n);
+    const [most] = free.toSorted((a, b) => (a.amount < b.amount ? 1 : -1));
+    if (!most) return undefined;
+    const ref = `withdrawn at ${Date.now()}`;
+    const outcome = await adjust(db, { ...most, amount: -most.amount }, ref);
+    return outcome === 'booked' ? { ...most, ref } : undefined;
+  });
 }
 
 /** Neither closed nor answered, until the network forgets them. New connections are made as always. */
