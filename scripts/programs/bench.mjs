@@ -3,11 +3,24 @@
 import { fileURLToPath } from 'node:url';
 import { finish, runScript, setUp } from '../setup.mjs';
 import { forwardSignals } from '../setup-process.mjs';
+import { buildWeb } from '../web.mjs';
 
-const benches = ['backup', 'chat', 'generate', 'growth', 'money', 'monitoring', 'scale', 'soak', 'usage', 'webhooks'];
+const benches = [
+  'backup',
+  'chat',
+  'generate',
+  'growth',
+  'money',
+  'monitoring',
+  'pages',
+  'scale',
+  'soak',
+  'usage',
+  'webhooks',
+];
 
-/** Benches that need packages of their own (bench/package.json): what they are compared with. */
-const compared = ['chat'];
+/** Parts whose packages a bench needs, too: those of what it is compared with (bench/package.json), or of the browser. */
+const parts = { chat: ['bench'], pages: ['web', 'test'] };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const [name, ...args] = process.argv.slice(2);
@@ -18,9 +31,11 @@ await finish(async () => {
     console.error(`Which one? npm run bench ${benches.join(' | ')}`);
     return 2;
   }
-  const place = await setUp(root, compared.includes(name) ? ['.', 'bench'] : ['.']);
+  const place = await setUp(root, ['.', ...(parts[name] ?? [])]);
   try {
-    return await runScript(root, place, `bench/${name}.ts`, args, { cwd: root });
+    const run = (script, words) => runScript(root, place, script, words, { cwd: root });
+    const built = parts[name]?.includes('web') ? await buildWeb(root, run) : 0;
+    return built || (await run(`bench/${name}.ts`, args));
   } finally {
     place.leave();
   }

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { chromium as playwright, type Browser } from 'playwright-core';
 
+export type { Page } from 'playwright-core';
+
 /** Chromium from npm alone, with a folder of its own for what it writes. `more`: arguments of Chromium. */
 export async function launchBrowser(more: string[] = []): Promise<{ browser: Browser; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'medley-browser-'));
