@@ -176,7 +176,7 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
   }
 }
 
-/** What a node has leased is its own no more when it was silent for so long. */
+/** A node that was silent for so long has lost what it had leased. */
 const lease_lost_ms = 9_000;
 const spends_ms = 3_000;
 

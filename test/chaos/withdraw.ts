@@ -5,7 +5,7 @@ import { credit } from '../../src/money/ledger.ts';
 export type FreeMoney = { account_id: string; amount: bigint };
 
 /**
- * What nobody holds of each account. Reserved by calls of a dead node is what that one may yet book out of its journal;
+ * Returns what nobody holds of each account. Reserved by calls of a dead node is what that one may yet book out of its journal;
  * it is left for ten minutes.
  */
 export function freeMoney(db: Db): Promise<FreeMoney[]> {
