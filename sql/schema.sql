@@ -182,6 +182,8 @@ create table api_keys (
   requests_per_minute integer,
   last_used_at timestamptz,
   use_noted_since timestamptz,
+  is_limited boolean not null default false,
+  playground_project text,
   constraint api_keys_hash_key UNIQUE (hash),
   constraint api_keys_id_account_id_key UNIQUE (id, account_id),
   constraint api_keys_pkey PRIMARY KEY (id),
@@ -197,6 +199,7 @@ create table api_keys (
 );
 CREATE INDEX api_keys_of_account ON api_keys USING btree (account_id, created_at);
 CREATE UNIQUE INDEX api_keys_playground ON api_keys USING btree (account_id) WHERE ((kind = 'playground'::text) AND (deleted_at IS NULL));
+CREATE UNIQUE INDEX api_keys_playground_of_project ON api_keys USING btree (account_id, playground_project) WHERE ((playground_project IS NOT NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses, models, requests_per_minute ON api_keys
   FOR EACH STATEMENT EXECUTE FUNCTION note_caller_change();
 
@@ -1528,6 +1531,7 @@ create table auth.invitation (
   "expiresAt" timestamptz not null,
   "createdAt" timestamptz not null default CURRENT_TIMESTAMP,
   "inviterId" text not null,
+  projects text[],
   constraint invitation_pkey PRIMARY KEY (id),
   constraint "invitation_inviterId_fkey" FOREIGN KEY ("inviterId") REFERENCES auth."user"(id) ON DELETE CASCADE,
   constraint "invitation_organizationId_fkey" FOREIGN KEY ("organizationId") REFERENCES auth.organization(id) ON DELETE CASCADE,
@@ -1542,6 +1546,7 @@ create table auth.member (
   "userId" text not null,
   role text not null,
   "createdAt" timestamptz not null,
+  projects text[],
   constraint member_pkey PRIMARY KEY (id),
   constraint "member_userId_organizationId_key" UNIQUE ("userId", "organizationId"),
   constraint "member_organizationId_fkey" FOREIGN KEY ("organizationId") REFERENCES auth.organization(id) ON DELETE CASCADE,

@@ -68,7 +68,7 @@ it('sessions and invitations go after their end, and the audit log only if the c
      select 's' || n, $1::timestamptz + n * interval '1 day', 't' || n, $1, $2 from generate_series(-3, 0) n`,
     [now, user_id],
   );
-  await invite(db, { account_id, email: 'a@example.com', role: 'viewer', inviter_id: user_id }, now);
+  await invite(db, { account_id, email: 'a@example.com', role: 'viewer', projects: null, inviter_id: user_id }, now);
   const write = (action: string) => audit(db, { account_id, action, now: new Date(clock.now()) });
   await write('aged.first');
   const aged = `audit_entries where action like 'aged.%'`;

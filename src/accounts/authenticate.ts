@@ -12,7 +12,8 @@ export type Caller = {
   /**
    * `rules`: what the pipeline checks of each call; absent for most keys, which have none. `budget_id`: of the key whose
    * budget this one shares, if it is not its own. `models`: the only ones that it may use.
-   * `requests_per_minute`: a limit of its own, of each window. `log_content`: content of its chats is stored.
+   * `requests_per_minute`: a limit of its own, of each window. `log_content`: content of its chats is stored. `is_limited`:
+   * it reaches nothing of the account but what keys of its project made.
    */
   key: {
     id: string;
@@ -22,6 +23,7 @@ export type Caller = {
     models?: readonly string[];
     requests_per_minute?: number;
     log_content?: ContentRules;
+    is_limited?: true;
   };
 };
 
@@ -159,6 +161,7 @@ type Row = {
   models: KeyRules['models'];
   requests_per_minute: KeyRules['requests_per_minute'];
   log_content: KeyRules['log_content'];
+  is_limited: boolean;
   id: string;
   name: string;
   currency: string;
@@ -170,7 +173,7 @@ const rows_of_keys = `
   select k.hash, k.id as key_id, k.name as key_name, k.budget_id, a.id, a.name, a.currency, a.status, a.keeps_responses,
          (extract(epoch from least(k.deleted_at, k.expires_at) - now()) * 1000)::float8 as left_ms,
          coalesce(k.expires_at < coalesce(k.deleted_at, 'infinity'), false) as ends_by_rule, k.scopes, k.addresses,
-         k.models, k.requests_per_minute, k.log_content
+         k.models, k.requests_per_minute, k.log_content, k.is_limited
     from api_keys k join accounts a on a.id = k.account_id`;
 
 /** Returns the caller whose key has this id, for what the key has begun; undefined if the key has ended. */
@@ -199,7 +202,7 @@ async function findCallers(
 
 function callerIn(row: Row): Caller {
   const { key_id, key_name, budget_id, left_ms: _, ends_by_rule: __, hash: ___, ...others } = row;
-  const { scopes, addresses, models, requests_per_minute, log_content, ...account } = others;
+  const { scopes, addresses, models, requests_per_minute, log_content, is_limited, ...account } = others;
   const rules = (scopes ?? addresses) && { scopes, addresses };
   const key = {
     id: key_id,
@@ -209,6 +212,7 @@ function callerIn(row: Row): Caller {
     ...(models && { models }),
     ...(requests_per_minute !== null && { requests_per_minute }),
     ...(log_content && { log_content }),
+    ...(is_limited && { is_limited }),
   };
   return { account, key };
 }

@@ -21,9 +21,13 @@ export type ApiKey = {
   last_used_at: Date | null;
   /** Null: from the beginning. */
   use_noted_since: Date | null;
+  /** It calls models, and reads what keys of its project made: nothing else of the account. */
+  is_limited: boolean;
+  /** The project for which limited members use the playground by it; null: it is no such key. */
+  playground_project: string | null;
 } & KeyRules;
 
-/** The user of a key: programs, or the dashboard's playground, which has one key per account. */
+/** The user of a key: programs, or the dashboard's playground, which has one key per account and one per project of limited members. */
 export type KeyKind = 'program' | 'playground';
 
 export type KeyState = 'active' | 'ending' | 'expired' | 'deleted';
@@ -49,8 +53,9 @@ export function isUnused(
 }
 
 const columns =
-  'id, account_id, name, kind, prefix, last_four, created_at, deleted_at, expires_at, scopes, addresses, models,' +
-  'requests_per_minute, last_used_at, use_noted_since, log_content';
+  "id, account_id, name, case when playground_project is null then kind else 'playground' end as kind, prefix, last_four, " +
+  'created_at, deleted_at, expires_at, scopes, addresses, models,' +
+  'requests_per_minute, last_used_at, use_noted_since, log_content, is_limited, playground_project';
 
 const prefix = 'mdl_';
 
@@ -77,7 +82,10 @@ export function hashKey(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-/** `project_id`: null or absent for the default one. `member_id`: the person who made it. */
+/**
+ * `project_id`: null or absent for the default one. `member_id`: the person who made it. `playground_project`: the playground
+ * of limited members uses it for this project.
+ */
 export type NewKey = {
   account_id: string;
   name: string;
@@ -85,10 +93,12 @@ export type NewKey = {
   rules?: KeyRules;
   project_id?: string | null;
   member_id?: string | null;
+  is_limited?: boolean;
+  playground_project?: string | null;
 };
 
 /** `shares`: the key whose budget it uses too. */
-type RotatedKey = { account_id: string; name: string; shares: string; rules: KeyRules };
+type RotatedKey = { account_id: string; name: string; shares: string; rules: KeyRules; is_limited: boolean };
 
 /** Makes a key with its budget and rules. `text` is returned here and never again. */
 export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
@@ -107,7 +117,7 @@ export async function insertKey(
   return { key: row, text };
 }
 
-/** Returns undefined if the account has its one key of the playground. */
+/** Returns undefined if the account has its one key of the playground, or that of a project. */
 async function insertRow(
   tx: Queryable,
   key: NewKey | RotatedKey,
@@ -115,14 +125,15 @@ async function insertRow(
   text: string,
   now: Date,
 ): Promise<ApiKey | undefined> {
-  const { account_id, name, rules = no_rules } = key;
+  const { account_id, name, rules = no_rules, is_limited = false } = key;
+  const playground_project = 'shares' in key ? null : (key.playground_project ?? null);
   const id = newId('key', now.getTime());
   const shown = [text.slice(0, 8), text.slice(-4)];
   const rows = await tx.query<ApiKey>(
     `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses, models,
-       requests_per_minute, log_content)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-     on conflict (account_id) where kind = 'playground' and deleted_at is null do nothing returning ${columns}`,
+       requests_per_minute, log_content, is_limited, playground_project)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+     on conflict do nothing returning ${columns}`,
     [
       id,
       account_id,
@@ -137,6 +148,8 @@ async function insertRow(
       rules.models,
       rules.requests_per_minute,
       jsonOf(rules.log_content),
+      is_limited,
+      playground_project,
     ],
   );
   const row = rows[0];
@@ -151,19 +164,27 @@ async function insertRow(
   return row;
 }
 
-/** The key by which the playground calls models. */
-export async function findPlaygroundKey(db: Queryable, account_id: string): Promise<ApiKey | undefined> {
+/** The key by which the playground calls models: that of the account, or for limited members that of a project. */
+export async function findPlaygroundKey(
+  db: Queryable,
+  account_id: string,
+  project_id: string | null,
+): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
-    `select ${columns} from api_keys where account_id = $1 and kind = 'playground' and deleted_at is null`,
-    [account_id],
+    project_id === null
+      ? `select ${columns} from api_keys where account_id = $1 and kind = 'playground' and deleted_at is null`
+      : `select ${columns} from api_keys where account_id = $1 and playground_project = $2 and deleted_at is null`,
+    project_id === null ? [account_id] : [account_id, project_id],
   );
   return rows[0];
 }
 
 /** Makes the key of the playground, whose text nobody is ever told; finds it, if another has made it meanwhile. */
 export async function openPlaygroundKey(db: Db, key: NewKey, now: Date): Promise<ApiKey> {
-  const inserted = await db.tx((tx) => insertRow(tx, key, 'playground', newKeyText(), now));
-  const own = inserted ?? (await findPlaygroundKey(db, key.account_id));
+  const { account_id, playground_project = null } = key;
+  const kind = playground_project === null ? 'playground' : 'program'; // an account has one row of the former kind
+  const inserted = await db.tx((tx) => insertRow(tx, key, kind, newKeyText(), now));
+  const own = inserted ?? (await findPlaygroundKey(db, account_id, playground_project));
   if (!own) throw new Error('the key of the playground is neither made nor there');
   return own;
 }
@@ -220,13 +241,13 @@ export async function lockContentRules(tx: Tx, ids: readonly string[]): Promise<
 
 /**
  * Makes a key with the same name, budget and rules, and ends the old one: now, or once `overlap_ms` have passed, so
- * that programs can change over one by one. What both spend and hold counts against one limit. Undefined if there is
- * none that is active.
+ * that programs can change over one by one. What both spend and hold counts against one limit. `limits`: the new key is
+ * limited, whatever the old one was. Undefined if there is none that is active.
  */
 export async function rotateKey(
   db: Db,
   key_id: string,
-  overlap_ms: number,
+  { overlap_ms, limits }: { overlap_ms: number; limits: boolean },
   now: Date,
 ): Promise<{ key: ApiKey; text: string; old: ApiKey } | undefined> {
   return db.tx(async (tx) => {
@@ -240,7 +261,14 @@ export async function rotateKey(
     const old = ended[0];
     if (!old) return undefined;
     const { account_id, name } = old;
-    return { ...(await insertKey(tx, { account_id, name, shares: key_id, rules: old }, now)), old };
+    return {
+      ...(await insertKey(
+        tx,
+        { account_id, name, shares: key_id, rules: old, is_limited: old.is_limited || limits },
+        now,
+      )),
+      old,
+    };
   });
 }
 

@@ -2,42 +2,50 @@ import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import { audit } from './audit.ts';
 import { no_mail_domain } from './sign-in/login-rules.ts';
-import type { Role } from './roles.ts';
+import type { Membership, Role } from './roles.ts';
 
 /** An account as somebody who belongs to it sees it. */
-export type Membership = {
+export type AccountOfMember = Membership & {
   account_id: string;
   account_name: string;
   currency: string;
   status: 'active' | 'blocked';
   second_factor_required: boolean;
-  role: Role;
 };
 
-export type Invitation = { id: string; account_id: string; account_name: string; email: string; role: Role };
+export type Invitation = Membership & { id: string; account_id: string; account_name: string; email: string };
+
+/** The limit of a row of members or invitations. Nodes of a version before may have left one at a role that has none. */
+const limit = (row: string) => `case when ${row}.role in ('developer', 'viewer') then ${row}.projects end`;
 
 /** The accounts of a person, oldest first. */
-export async function membershipsOf(db: Queryable, user_id: string): Promise<Membership[]> {
-  return db.query<Membership>(
-    `select a.id as account_id, a.name as account_name, a.currency, a.status, a.second_factor_required, m.role
+export async function membershipsOf(db: Queryable, user_id: string): Promise<AccountOfMember[]> {
+  return db.query<AccountOfMember>(
+    `select a.id as account_id, a.name as account_name, a.currency, a.status, a.second_factor_required, m.role,
+            ${limit('m')} as projects
        from auth.member m join accounts a on a.id = m."organizationId" where m."userId" = $1 order by a.created_at, a.id`,
     [user_id],
   );
 }
 
-/** Returns the role of a person in an account; undefined if they are no member. */
-export async function roleIn(db: Queryable, user_id: string, account_id: string): Promise<Role | undefined> {
-  const rows = await db.query<{ role: Role }>(
-    'select role from auth.member where "userId" = $1 and "organizationId" = $2',
+/** Returns the standing of a person in an account; undefined if they are no member. */
+export async function membershipIn(
+  db: Queryable,
+  user_id: string,
+  account_id: string,
+): Promise<Membership | undefined> {
+  const rows = await db.query<Membership>(
+    `select m.role, ${limit('m')} as projects from auth.member m where m."userId" = $1 and m."organizationId" = $2`,
     [user_id, account_id],
   );
-  return rows[0]?.role;
+  return rows[0];
 }
 
 /** An invitation that can still be accepted. */
 export async function findInvitation(db: Queryable, id: string, now: Date): Promise<Invitation | undefined> {
   const rows = await db.query<Invitation>(
-    `select i.id, i."organizationId" as account_id, o.name as account_name, i.email, coalesce(i.role, 'viewer') as role
+    `select i.id, i."organizationId" as account_id, o.name as account_name, i.email, coalesce(i.role, 'viewer') as role,
+            ${limit('i')} as projects
        from auth.invitation i join auth.organization o on o.id = i."organizationId"
       where i.id = $1 and i.status = 'pending' and i."expiresAt" > $2`,
     [id, now],
@@ -64,14 +72,14 @@ export async function admitMember(
        update auth.invitation i set status = 'accepted'
          from (select id from auth.organization where id = $5 for key share) account
         where i.id = $1 and i."organizationId" = account.id and status = 'pending' and "expiresAt" > $3
-       returning i."organizationId", coalesce(role, 'viewer') as role)
-     insert into auth.member (id, "organizationId", "userId", role, "createdAt")
-       select $4, "organizationId", $2, role, $3 from used on conflict ("userId", "organizationId") do nothing returning id`,
+       returning i."organizationId", coalesce(role, 'viewer') as role, projects)
+     insert into auth.member (id, "organizationId", "userId", role, projects, "createdAt")
+       select $4, "organizationId", $2, role, projects, $3 from used on conflict ("userId", "organizationId") do nothing returning id`,
     [invitation.id, user.id, now, newId('member', now.getTime()), invitation.account_id],
   );
   if (rows.length !== 1) return false;
-  const { account_id, email, role } = invitation;
-  const details = { invited: email, role };
+  const { account_id, email, role, projects } = invitation;
+  const details = { invited: email, role, ...(projects && { projects }) };
   await audit(tx, { account_id, user, action: 'member.join', subject: user.id, details, address, now });
   return true;
 }
@@ -129,11 +137,11 @@ export async function moneyAddresses(db: Queryable, account_id: string): Promise
 /** A proved address of somebody who belongs to an account. */
 export type MemberAddress = { account_id: string; user_id: string; role: Role; email: string };
 
-/** Returns the proved addresses of the members of these accounts. */
+/** Returns the proved addresses of the members of these accounts, without those who are limited to projects. */
 export async function addressesOf(db: Queryable, account_ids: readonly string[]): Promise<MemberAddress[]> {
   return db.query<MemberAddress>(
     `select m."organizationId" as account_id, u.id as user_id, m.role, u.email from auth.member m join auth."user" u on u.id = m."userId"
-      where m."organizationId" = any($1) and u."emailVerified" order by u.email`,
+      where m."organizationId" = any($1) and u."emailVerified" and ${limit('m')} is null order by u.email`,
     [account_ids],
   );
 }

@@ -4,9 +4,9 @@ import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { findAccount, type Account } from './accounts.ts';
 import type { Login, User } from './sign-in/login.ts';
-import { roleIn } from './members.ts';
+import { membershipIn } from './members.ts';
 import { checkProof } from './sign-in/proof.ts';
-import { rights_of, type Right, type Role } from './roles.ts';
+import { rights_of, rightsOf, type Membership, type Right, type Role } from './roles.ts';
 
 /** The permission that an endpoint of the dashboard needs: a right in the account of its path, or the operator's. */
 export type Need = Right | 'signed in' | 'operator';
@@ -20,6 +20,8 @@ export type Person = {
   account: Account | undefined;
   /** `operator`: looks at an account that is not theirs. */
   role: Role | 'operator' | undefined;
+  /** The projects of the account that they are limited to; undefined: not limited. */
+  projects: readonly string[] | undefined;
 };
 
 type Admission = {
@@ -37,6 +39,8 @@ export type SessionUse = {
   need: Need;
   /** The account of the request's path, if it names one. */
   account_id: string | undefined;
+  /** Whoever is limited to projects may use it too. */
+  is_for_limited: boolean;
   /** It is an act that asks who is there once more, after a while. */
   needs_proof: boolean;
   /** Rejects where this person has asked too often. */
@@ -60,14 +64,15 @@ export async function admitPerson(
 async function findPerson(
   { db, login, origin, operators_need_second_factor }: Admission,
   request: { method: string; headers: IncomingHttpHeaders },
-  { need, account_id, count }: SessionUse,
+  { need, account_id, is_for_limited, count }: SessionUse,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
   if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.', { code: 'not_signed_in' });
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const { user, proved_at, has_two_factors } = session;
   await count(user.id);
-  const person = { user, session_id: session.id, proved_at, has_two_factors, account: undefined, role: undefined };
+  const nowhere = { account: undefined, role: undefined, projects: undefined };
+  const person = { user, session_id: session.id, proved_at, has_two_factors, ...nowhere };
   if (account_id === undefined) {
     if (need === 'signed in') return person;
     if (need !== 'operator' || !user.is_operator) throw new ApiError('not_found', 'There is nothing here.');
@@ -75,13 +80,21 @@ async function findPerson(
     return person;
   }
   if (account_id.includes('\0')) throw new ApiError('not_found', 'There is no such account.'); // no text of a database
-  const [account, own] = await Promise.all([findAccount(db, account_id), roleIn(db, user.id, account_id)]);
-  const role = own ?? (user.is_operator ? 'operator' : undefined);
+  const [account, own] = await Promise.all([findAccount(db, account_id), membershipIn(db, user.id, account_id)]);
+  const role = own?.role ?? (user.is_operator ? 'operator' : undefined);
   if (!account || role === undefined) throw new ApiError('not_found', 'There is no such account.');
   const is_required = role === 'operator' ? operators_need_second_factor : account.second_factor_required;
   if (is_required && !has_two_factors) throw factorRequired('This account asks its members');
-  if (isAllowed(role, need, user)) return { ...person, account, role };
+  const projects = own?.projects ?? undefined;
+  if (projects && !is_for_limited) throw limited();
+  if (isAllowed(own, need, user)) return { ...person, account, role, projects };
   throw new ApiError('forbidden', `Your role here (${role}) does not allow this. Ask an owner of the account.`);
+}
+
+function limited(): ApiError {
+  const message =
+    'You see only some projects of this account, and this is about all of it. Ask an owner of the account.';
+  return new ApiError('forbidden', message, { code: 'limited_to_projects' });
 }
 
 function factorRequired(who: string): ApiError {
@@ -90,10 +103,10 @@ function factorRequired(who: string): ApiError {
 }
 
 /** Operators look at accounts of others as viewers do; what they change there has endpoints of its own. */
-function isAllowed(role: Role | 'operator', need: Need, user: User): boolean {
+function isAllowed(own: Membership | undefined, need: Need, user: User): boolean {
   if (need === 'operator') return user.is_operator;
   if (need === 'signed in') return true;
-  return rights_of[role === 'operator' ? 'viewer' : role].includes(need);
+  return (own ? rightsOf(own) : rights_of.viewer).includes(need);
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import { no_mail_domain } from './sign-in/login-rules.ts';
-import type { Role } from './roles.ts';
+import { limitable_roles, type Membership, type Role } from './roles.ts';
 
 /** A member of an account. Members are changed here, not by the login library: an account always keeps an owner. */
 export type Member = {
@@ -10,6 +10,8 @@ export type Member = {
   /** Null: came by a link, and has not said. */
   email: string | null;
   role: Role;
+  /** Ids of the projects that they are limited to; null: not limited. */
+  projects: string[] | null;
   two_factor: boolean;
   created_at: Date;
 };
@@ -18,7 +20,7 @@ export type Member = {
 export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {
   return db.query<Member>(
     `select m."userId" as user_id, u.name, case when u.email like '%@' || $2 then null else u.email end as email,
-            m.role, coalesce(u."twoFactorEnabled", false)
+            m.role, case when m.role in ('developer', 'viewer') then m.projects end as projects, coalesce(u."twoFactorEnabled", false)
               or exists (select from passkeys p where p.user_id = u.id) as two_factor, m."createdAt" as created_at
        from auth.member m join auth."user" u on u.id = m."userId"
       where m."organizationId" = $1 order by m.role <> 'owner', lower(u.name), m."userId"`,
@@ -26,36 +28,53 @@ export async function listMembers(db: Queryable, account_id: string): Promise<Me
   );
 }
 
-/** `last_owner`: nobody else could let people in then, so nothing was changed. */
-export type MemberAnswer = { outcome: 'done'; before: Role } | { outcome: 'missing' | 'last_owner' };
+/**
+ * `last_owner`: nobody else could let people in then, so nothing was changed. `limited`: their new role sees all of the
+ * account, and they do not. `unlimitable`: their role cannot be limited.
+ */
+export type MemberAnswer =
+  | { outcome: 'done'; before: Membership }
+  | { outcome: 'missing' | 'last_owner' | 'limited' | 'unlimitable' };
 
-/** Gives a member another role, or, without one, takes them out of the account. */
+/** A change of a member; what is undefined stays. */
+export type MemberChange = { role: Role | undefined; projects: readonly string[] | null | undefined };
+
+/** Gives a member another standing, or, without one, takes them out of the account. */
 export async function changeMember(
   db: Db,
   { account_id, user_id }: { account_id: string; user_id: string },
-  role: Role | undefined,
+  change: MemberChange | undefined,
 ): Promise<MemberAnswer> {
   return db.tx(async (tx) => {
     // Two owners who demote each other at the same moment wait for each other here.
     await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
-    const members = await tx.query<{ user_id: string; role: Role }>(
-      'select "userId" as user_id, role from auth.member where "organizationId" = $1',
+    const members = await tx.query<Membership & { user_id: string }>(
+      `select "userId" as user_id, role, case when role in ('developer', 'viewer') then projects end as projects
+         from auth.member where "organizationId" = $1`,
       [account_id],
     );
     const member = members.find((each) => each.user_id === user_id);
     if (!member) return { outcome: 'missing' };
     const others = members.filter((each) => each.role === 'owner' && each.user_id !== user_id);
-    if (member.role === 'owner' && role !== 'owner' && others.length === 0) return { outcome: 'last_owner' };
+    const { role, projects: before } = member;
+    const next = change && {
+      role: change.role ?? role,
+      projects: change.projects === undefined ? before : change.projects,
+    };
+    if (next?.projects && !limitable_roles.includes(next.role))
+      return { outcome: change?.projects ? 'unlimitable' : 'limited' };
+    if (role === 'owner' && next?.role !== 'owner' && others.length === 0) return { outcome: 'last_owner' };
     const values = [account_id, user_id];
-    if (role === undefined) {
+    if (next === undefined) {
       await tx.query('delete from auth.member where "organizationId" = $1 and "userId" = $2', values);
     } else {
-      await tx.query('update auth.member set role = $3 where "organizationId" = $1 and "userId" = $2', [
+      await tx.query('update auth.member set role = $3, projects = $4 where "organizationId" = $1 and "userId" = $2', [
         ...values,
-        role,
+        next.role,
+        next.projects,
       ]);
     }
-    return { outcome: 'done', before: member.role };
+    return { outcome: 'done', before: { role, projects: before } };
   });
 }
 
@@ -64,6 +83,7 @@ export type PendingInvitation = {
   id: string;
   email: string;
   role: Role;
+  projects: string[] | null;
   created_at: Date;
   expires_at: Date;
   inviter: string;
@@ -72,7 +92,7 @@ export type PendingInvitation = {
 /** Lists the invitations that can still be accepted, newest first. */
 export async function listInvitations(db: Queryable, account_id: string, now: Date): Promise<PendingInvitation[]> {
   return db.query<PendingInvitation>(
-    `select i.id, i.email, coalesce(i.role, 'viewer') as role, i."createdAt" as created_at,
+    `select i.id, i.email, coalesce(i.role, 'viewer') as role, i.projects, i."createdAt" as created_at,
             i."expiresAt" as expires_at, u.name as inviter
        from auth.invitation i join auth."user" u on u.id = i."inviterId"
       where i."organizationId" = $1 and i.status = 'pending' and i."expiresAt" > $2 order by i."createdAt" desc, i.id`,
@@ -82,7 +102,7 @@ export async function listInvitations(db: Queryable, account_id: string, now: Da
 
 const week_ms = 7 * 86_400_000;
 
-type Invited = { account_id: string; email: string; role: Role; inviter_id: string };
+type Invited = Membership & { account_id: string; email: string; inviter_id: string };
 
 /** Each of them may be mailed, with the name of the account in it: nobody gets a mail server for free. */
 const invitations_per_hour = 20;
@@ -93,7 +113,7 @@ export async function invite(
   invited: Invited,
   now: Date,
 ): Promise<{ id: string; expires_at: Date } | 'member' | 'too_many'> {
-  const { account_id, role, inviter_id } = invited;
+  const { account_id, role, projects, inviter_id } = invited;
   const email = invited.email.toLowerCase();
   const expires_at = new Date(now.getTime() + week_ms);
   const id = randomBase62(32);
@@ -116,9 +136,9 @@ export async function invite(
       [account_id, email],
     );
     await tx.query(
-      `insert into auth.invitation (id, "organizationId", email, role, status, "expiresAt", "createdAt", "inviterId")
-       values ($1, $2, $3, $4, 'pending', $5, $6, $7)`,
-      [id, account_id, email, role, expires_at, now, inviter_id],
+      `insert into auth.invitation (id, "organizationId", email, role, projects, status, "expiresAt", "createdAt", "inviterId")
+       values ($1, $2, $3, $4, $5, 'pending', $6, $7, $8)`,
+      [id, account_id, email, role, projects, expires_at, now, inviter_id],
     );
     return { id, expires_at };
   });

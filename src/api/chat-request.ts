@@ -51,7 +51,7 @@ export async function readChat(
   { memory }: ChatCaller,
 ): Promise<ReceivedChat> {
   const { caller, request_id, body, gone } = call;
-  const with_files = await withUploads(app, style, { account_id: caller.account.id, body, gone }, memory);
+  const with_files = await withUploads(app, style, { account_id: caller.account.id, caller, body, gone }, memory);
   return with_files ? { caller, request_id, body: with_files } : call;
 }
 

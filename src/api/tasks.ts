@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
+import { reaches } from '../accounts/limited-keys.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { cancelTask, unknownTask, type CancelParts } from '../tasks/cancel.ts';
@@ -95,7 +96,7 @@ export const get_task: Endpoint<Parts> = {
     responses: { 200: { description: 'The task; once it is final, the same bytes as the webhook.', schema: task } },
   },
   handle: async (app, call) => {
-    const ref = readTaskRef(call);
+    const ref = await taskRefOf(app.db, call);
     const row = await loadTask(app.db, ref);
     if (!row) throw unknownTask(ref.task_id);
     return { status: 200, body: bodyOf(row) };
@@ -116,7 +117,7 @@ export const cancel_task: Endpoint<Parts> = {
       409: { description: 'It is final already, or cannot be stopped unbilled.' },
     },
   },
-  handle: async (app, call) => ({ status: 200, body: await cancelTask(app, readTaskRef(call)) }),
+  handle: async (app, call) => ({ status: 200, body: await cancelTask(app, await taskRefOf(app.db, call)) }),
 };
 
 export const delete_output: Endpoint<Parts> = {
@@ -130,7 +131,7 @@ export const delete_output: Endpoint<Parts> = {
     responses: { 204: { description: 'The files are deleted.' }, 409: { description: 'The task is not final.' } },
   },
   handle: async (app, call) => {
-    await removeOutput(app, readTaskRef(call));
+    await removeOutput(app, await taskRefOf(app.db, call));
     return { status: 204 };
   },
 };
@@ -150,13 +151,17 @@ export const make_links: Endpoint<Parts> = {
   },
   handle: async (app, call) => ({
     status: 200,
-    body: { object: 'list', data: await freshLinks(app, readTaskRef(call)) },
+    body: { object: 'list', data: await freshLinks(app, await taskRefOf(app.db, call)) },
   }),
 };
 
-/** A task of another account is as unknown as one that never was. */
-function readTaskRef({ caller, params }: Call): TaskRef {
+/** A task of another account, or out of reach of the key, is as unknown as one that never was. */
+async function taskRefOf(db: Db, { caller, params }: Call): Promise<TaskRef> {
   const task_id = params['id'] ?? '';
   if (!isId('task', task_id)) throw unknownTask(task_id);
-  return { account_id: caller.account.id, task_id };
+  const ref = { account_id: caller.account.id, task_id };
+  if (!caller.key.is_limited) return ref;
+  const task = await loadTask(db, ref);
+  if (!task || !(await reaches(db, caller, task.key_id))) throw unknownTask(task_id);
+  return ref;
 }

@@ -3,7 +3,7 @@ import { findAccount, type Account } from '../accounts/accounts.ts';
 import { listKeys } from '../accounts/keys.ts';
 import type { Mailer } from '../accounts/mailer.ts';
 import { nameInMail, spendMail, type SpendText } from '../accounts/mails.ts';
-import { addressesOf, roleIn } from '../accounts/members.ts';
+import { addressesOf, membershipIn } from '../accounts/members.ts';
 import { projectNames } from '../accounts/projects.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -61,7 +61,8 @@ export async function mailSpend(app: Parts, stopped: AbortSignal): Promise<void>
 async function mailOne(app: Parts, mail: SpendMail, now: Date): Promise<Outcome> {
   const { account_id, user_id, every } = mail;
   const account = await findAccount(app.db, account_id);
-  if (!account || (await roleIn(app.db, user_id, account_id)) === undefined) {
+  const membership = await membershipIn(app.db, user_id, account_id);
+  if (!account || !membership || membership.projects) {
     await removeSpendMail(app.db, mail);
     return 'done';
   }

@@ -101,13 +101,15 @@ async function refusal(
   const needed = `${estimateView(least, currency).amount} ${currency}`;
   const left = `${balanceView(affordable, currency).amount} ${currency}`;
   if (outcome === 'insufficient') {
-    const message = `The call needs a hold of at least ${needed}, but only ${left} is available. Top up the balance.`;
+    const message = caller.key.is_limited
+      ? `The call needs a hold of at least ${needed}, which is more than the account has. Ask an owner of the account.`
+      : `The call needs a hold of at least ${needed}, but only ${left} is available. Top up the balance.`;
     return new ApiError('insufficient_balance', message, {
       refusal: { reason: 'insufficient_balance', ...of_call },
     });
   }
   const budget = await holds.refusedBy({ account_id: caller.account.id, key_id: caller.key.id });
-  if (budget) return budgetReached(budget, { what: 'call', needed, currency, ...of_call });
+  if (budget) return budgetReached(budget, { what: 'call', needed, currency, is_limited: caller.key.is_limited, ...of_call });
   const message =
     `This key's monthly spend limit is reached: the call needs a hold of at least ${needed}, ${left} is left. ` +
     'Create a key with a higher limit or use another key.';

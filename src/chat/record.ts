@@ -263,7 +263,8 @@ export async function awaitRecord(
 /** Most records are there within the first of them. */
 const record_pauses_ms = [100, 200, 400, 800, 1_500];
 
-type KeyedRecord = ChatRecord & { key_id: string };
+/** A record with the key of its call. */
+export type KeyedRecord = ChatRecord & { key_id: string };
 
 async function selectRecord(db: Queryable, account_id: string, id: string): Promise<KeyedRecord | undefined> {
   const rows = await db.query<KeyedRecord>(

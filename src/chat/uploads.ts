@@ -1,3 +1,5 @@
+import type { Caller } from '../accounts/authenticate.ts';
+import { reaches } from '../accounts/limited-keys.ts';
 import type { JsonObject } from '../catalog/model.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { Db } from '../db/database.ts';
@@ -25,7 +27,8 @@ const file_bytes_max = 20_971_520;
 /** The size of all files of a request together, as of those behind links. */
 const files_bytes_max = 67_108_864;
 
-type Sent = { account_id: string; body: Record<string, unknown> | undefined; gone: AbortSignal };
+/** `caller`: absent of a request that was accepted before. */
+type Sent = { account_id: string; caller?: Caller; body: Record<string, unknown> | undefined; gone: AbortSignal };
 
 /**
  * Returns a body with the caller's uploaded files in place of their ids, whose memory is taken until the request's is let
@@ -34,14 +37,14 @@ type Sent = { account_id: string; body: Record<string, unknown> | undefined; gon
 export async function withUploads(
   parts: UploadParts,
   style: CallerCodec,
-  { account_id, body, gone }: Sent,
+  { account_id, caller, body, gone }: Sent,
   memory: RequestMemory,
 ): Promise<JsonObject | undefined> {
   const { turns_field } = style.caller;
   if (!isObject(body) || turns_field === undefined) return undefined;
   const uploads = findUploads(body, turns_field);
   if (uploads.length === 0) return undefined;
-  const files = await findAll(parts, account_id, uploads);
+  const files = await findAll(parts, { account_id, caller }, uploads);
   const weight = [...files.values()].reduce((sum, { size_bytes }) => sum + Number(size_bytes), 0);
   const permit = await parts.limits.link_memory.acquire(account_id, { weight, signal: gone });
   if (!permit) throw gone.reason;
@@ -62,7 +65,7 @@ export async function withUploads(
 /** Finds the files of all ids, which are few enough and small enough. */
 async function findAll(
   { db, clock }: UploadParts,
-  account_id: string,
+  { account_id, caller }: { account_id: string; caller: Caller | undefined },
   uploads: readonly Upload[],
 ): Promise<Map<string, CallerFile>> {
   const files = new Map<string, CallerFile>();
@@ -71,6 +74,7 @@ async function findAll(
     if (index === files_max) throw mistake(at, `is one file too many: a request may name ${files_max}`);
     const file = files.get(file_id) ?? (await findFile(db, { account_id, id: file_id }, new Date(clock.now())));
     if (!file || file.task_id !== null) throw unknown(at);
+    if (caller && !(await reaches(db, caller, file.key_id))) throw unknown(at);
     files.set(file_id, file);
     if (file.size_bytes > file_bytes_max) throw mistake(at, `names a file of more than ${file_bytes_max} bytes`);
     left_bytes -= Number(file.size_bytes); // each place has a copy

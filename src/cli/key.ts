@@ -230,7 +230,7 @@ async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
 async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: string }): Promise<CommandResult> {
   if (overlap !== '0' && overlap !== '24') throw new CommandError('--overlap must be 0 or 24.', 2);
   const now = new Date(app.clock.now());
-  const rotated = await rotateKey(app.db, id, Number(overlap) * 3_600_000, now);
+  const rotated = await rotateKey(app.db, id, { overlap_ms: Number(overlap) * 3_600_000, limits: false }, now);
   if (!rotated) throw new CommandError(`There is no active key "${id}" to rotate.`);
   const { key, text, old } = rotated;
   const details = { new_key: key.id, overlap_hours: Number(overlap) };

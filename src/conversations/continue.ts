@@ -61,9 +61,9 @@ export type ContinuingCall = {
   lasts_ms?: number;
 };
 
-/** Tells whether answers and conversations are kept for this caller. */
-export function keepsResponses({ catalog }: Pick<ContinueParts, 'catalog'>, { account }: Caller): boolean {
-  return catalog.current.settings.responses.keep_ms > 0 && account.keeps_responses !== false;
+/** Tells whether answers and conversations are kept for this caller: of limited keys none, which could not be told from those of others. */
+export function keepsResponses({ catalog }: Pick<ContinueParts, 'catalog'>, { account, key }: Caller): boolean {
+  return !key.is_limited && catalog.current.settings.responses.keep_ms > 0 && account.keeps_responses !== false;
 }
 
 /**

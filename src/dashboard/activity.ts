@@ -12,6 +12,7 @@ import { readDearest } from './activity-dearest.ts';
 import { renderChat } from './chats.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { keysInSight } from './project-scope.ts';
 import { keyNames, renderLine } from './tasks.ts';
 import { fileName } from './usage.ts';
 import type { ActivityLine, ActivityPage, ExportColumn } from './views/activity.ts';
@@ -41,21 +42,25 @@ const chosen = { columns: { description: 'Names of columns, with commas; all wit
 /** The account's tasks and chat calls in one list, or those of one kind. */
 export const list_activity = account_endpoint('GET', '/activity', 'read', handleList, {
   query: { ...filters, ...paging },
+  limited: 'own',
 });
 
 /** The same lines, all of them, as a file for spreadsheets. */
 export const get_activity_csv = account_endpoint('GET', '/activity.csv', 'read', handleCsv, {
   query: { ...filters, ...chosen },
+  limited: 'own',
 });
 
 /** The same as one JSON object for each line. */
 export const get_activity_jsonl = account_endpoint('GET', '/activity.jsonl', 'read', handleJsonl, {
   query: { ...filters, ...chosen },
+  limited: 'own',
 });
 
 const words_max = 200;
 
-async function readFilter(app: Parts, query: Query, account_id: string): Promise<ActivityFilter> {
+async function readFilter(app: Parts, { query, account, scope }: AccountCall): Promise<ActivityFilter> {
+  const account_id = account.id;
   const words = query.get('q')?.trim();
   if (words !== undefined && words.length > words_max) {
     throw new ApiError('invalid_request', `q must have at most ${words_max} characters.`, { param: 'q' });
@@ -76,7 +81,7 @@ async function readFilter(app: Parts, query: Query, account_id: string): Promise
     ...(outcome && { ok: outcome === 'ok' }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
-    ...(key_ids && { key_ids }),
+    ...keysInSight(scope, key_ids),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
@@ -99,7 +104,7 @@ async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25;
   const place = { limit, ...(after !== undefined && { after }) };
   const [{ lines, has_more }, names] = await Promise.all([
-    readLines(db, await readFilter(app, query, account.id), place),
+    readLines(db, await readFilter(app, call), place),
     keyNames(db, account.id),
   ]);
   const page: ActivityPage = { data: lines.map((line) => lineView(account.id, line, names)), has_more };
@@ -111,9 +116,10 @@ const dearest_ms = 30 * 86_400_000;
 const dearest_max = 100;
 
 /** One page: behind the highest costs nobody looks for more, and a further page would compare everything again. */
-async function handleDearest(app: Parts, { account, query }: AccountCall): Promise<Answer> {
+async function handleDearest(app: Parts, call: AccountCall): Promise<Answer> {
   const { db, clock } = app;
-  const filter = await readFilter(app, query, account.id);
+  const { account } = call;
+  const filter = await readFilter(app, call);
   if (filter.words !== undefined)
     throw new ApiError('invalid_request', 'q cannot be combined with sort=cost.', { param: 'q' });
   const { created_before = new Date(clock.now()) } = filter;
@@ -152,9 +158,10 @@ async function handleJsonl(app: Parts, call: AccountCall): Promise<Answer> {
   };
 }
 
-async function fileOf(app: Parts, { account, query }: AccountCall) {
+async function fileOf(app: Parts, call: AccountCall) {
   const { db } = app;
-  const filter = await readFilter(app, query, account.id);
+  const { account, query } = call;
+  const filter = await readFilter(app, call);
   const columns = readColumns(query);
   const names = await keyNames(db, account.id);
   const range = { from: filter.created_after, to: filter.created_before };

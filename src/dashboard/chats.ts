@@ -1,16 +1,22 @@
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
-import { findRecord, listRecords, type RecordLine } from '../chat/record.ts';
+import { findRecord, listRecords, type KeyedRecord, type RecordLine } from '../chat/record.ts';
 import { hasContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { costView } from '../money/money.ts';
 import { chargeOfCall } from './charge.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { keysInSight, seesKey } from './project-scope.ts';
 import { keyName, keyNames } from './tasks.ts';
 import type { ChatLineView, ChatView, Page } from './views/activity.ts';
+
+/** The parts of the app that the page of a call takes. */
+type ChatParts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
 const text = { type: 'string' };
 const filters = {
@@ -24,9 +30,9 @@ const filters = {
 };
 
 /** The account's chat calls, newest first: numbers, no words. */
-export const list_chats = account_endpoint('GET', '/chats', 'read', handleList, { query: filters });
+export const list_chats = account_endpoint('GET', '/chats', 'read', handleList, { query: filters, limited: 'own' });
 
-async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { account, query, scope }: AccountCall): Promise<Answer> {
   const after = query.get('after');
   if (after !== undefined && !isId('req', after)) {
     throw new ApiError('invalid_request', 'after must be the id of a call.', { param: 'after' });
@@ -41,6 +47,7 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
     ...(outcome && { ok: outcome === 'ok' }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
+    ...keysInSight(scope),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   });
@@ -71,10 +78,20 @@ export function renderChat(line: Omit<RecordLine, 'route'>, names: ReadonlyMap<s
 }
 
 /** One call, with the routes that were tried; what they are called is told to operators only. */
-export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (app, { account, params, person }) => {
+export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', readChat, { limited: 'own' });
+
+/** Returns the record of a call; undefined if the account has none, or it is out of sight. */
+export async function findChat(db: Db, { account, params, scope }: AccountCall): Promise<KeyedRecord | undefined> {
   const { id = '' } = params;
-  const record = isId('req', id) ? await findRecord(app.db, account.id, id) : undefined;
+  const record = isId('req', id) ? await findRecord(db, account.id, id) : undefined;
+  return record && seesKey(scope, record.key_id) ? record : undefined;
+}
+
+async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
+  const { account, person } = call;
+  const record = await findChat(app.db, call);
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
+  const { id } = record;
   const [names, has_content, feedback, charge] = await Promise.all([
     keyNames(app.db, account.id),
     hasContent(app.db, { account_id: account.id, id }, new Date(app.clock.now())),
@@ -109,4 +126,4 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', async (ap
   };
   const view: ChatView = { ...renderChat(record, names), ...facts };
   return { status: 200, body: view };
-});
+}

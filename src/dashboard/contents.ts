@@ -10,7 +10,8 @@ import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
-import { account_endpoint, session_endpoint } from './page.ts';
+import { findChat } from './chats.ts';
+import { account_endpoint, session_endpoint, type AccountCall } from './page.ts';
 import type { ChatContentView, ContentAccesses } from './views/activity.ts';
 
 const text = { type: 'string' };
@@ -24,19 +25,38 @@ const filters = {
 };
 
 /** The content of a call. Each read is noted, so this is no GET, which browsers may send by themselves. */
-export const open_content = account_endpoint('POST', '/chats/{id}/content', 'content', async (app, call) => {
-  const view = await readView(app, { account_id: call.account.id, id: call.params['id'] ?? '' });
-  await note(app, call, 'content.read', call.params['id']);
-  return { status: 200, body: view };
-});
+export const open_content = account_endpoint(
+  'POST',
+  '/chats/{id}/content',
+  'content',
+  async (app, call) => {
+    await checkSight(app.db, call);
+    const view = await readView(app, { account_id: call.account.id, id: call.params['id'] ?? '' });
+    await note(app, call, 'content.read', call.params['id']);
+    return { status: 200, body: view };
+  },
+  { limited: 'own' },
+);
 
 /** Deletes the content of a call; its record stays. */
-export const delete_content = account_endpoint('DELETE', '/chats/{id}/content', 'content', async (app, call) => {
-  const { id = '' } = call.params;
-  if (!(await deleteContent(app.db, call.account.id, id))) throw missing();
-  await note(app, call, 'content.delete', id);
-  return { status: 200, body: { ok: true } };
-});
+export const delete_content = account_endpoint(
+  'DELETE',
+  '/chats/{id}/content',
+  'content',
+  async (app, call) => {
+    const { id = '' } = call.params;
+    await checkSight(app.db, call);
+    if (!(await deleteContent(app.db, call.account.id, id))) throw missing();
+    await note(app, call, 'content.delete', id);
+    return { status: 200, body: { ok: true } };
+  },
+  { limited: 'own' },
+);
+
+/** Throws ApiError 404 for a call that is out of sight. */
+async function checkSight(db: Db, call: AccountCall): Promise<void> {
+  if (call.scope && !(await findChat(db, call))) throw missing();
+}
 
 /** The contents of the calls of a list, as lines of JSON. */
 export const get_contents_jsonl = account_endpoint(

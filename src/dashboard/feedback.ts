@@ -1,20 +1,32 @@
 import { listMembers } from '../accounts/team.ts';
 import { beginOf, tooMany } from '../api/feedback.ts';
-import type { Queryable } from '../db/database.ts';
+import { findRecord } from '../chat/record.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
 import { default_metric, giveFeedback, listFeedback, removeFeedback, scores_max } from '../feedback/feedback.ts';
+import type { Answer } from '../http/endpoint.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
+import { loadTask } from '../tasks/task.ts';
 import { readBodyFields } from './body-fields.ts';
-import { account_endpoint } from './page.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { seesKey } from './project-scope.ts';
 import type { FeedbackView } from './views/activity.ts';
+
+/** The parts of the app that giving feedback takes. */
+type Parts = { readonly db: Db; readonly clock: Clock };
 
 const reference_max = 64;
 
 /** Gives a thumb up or down to a call or a task, or takes one's own away again: a score of 1, -1 or 0. */
-export const set_feedback = account_endpoint('POST', '/feedback', 'run', async ({ db, clock }, call) => {
+export const set_feedback = account_endpoint('POST', '/feedback', 'run', giveOrTake, { limited: 'own' });
+
+async function giveOrTake({ db, clock }: Parts, call: AccountCall): Promise<Answer> {
   const { account, person, gone, draining } = call;
   const reference_id = readBodyFields(call.body).text('reference_id', reference_max);
   const score = readBodyFields(call.body).oneOf('score', [1, -1, 0]);
   const about = { account_id: account.id, reference_id };
+  await checkSight(db, call, reference_id);
   if (score === 0) {
     const own = (await feedbackOf(db, account.id, reference_id, person.user.id)).filter(({ is_own }) => is_own);
     for (const { id } of own) await removeFeedback(db, account.id, id);
@@ -25,7 +37,16 @@ export const set_feedback = account_endpoint('POST', '/feedback', 'run', async (
     if (!(await giveFeedback(db, row, new Date(clock.now())))) throw tooMany();
   }
   return { status: 200, body: { feedback: await feedbackOf(db, account.id, reference_id, person.user.id) } };
-});
+}
+
+/** Throws ApiError 404 for a call or a task that is out of sight. */
+async function checkSight(db: Db, { account, scope }: AccountCall, id: string): Promise<void> {
+  if (!scope) return;
+  const task = isId('task', id) ? await loadTask(db, { account_id: account.id, task_id: id }) : undefined;
+  const referred = task ?? (isId('req', id) ? await findRecord(db, account.id, id) : undefined);
+  if (referred && seesKey(scope, referred.key_id)) return;
+  throw new ApiError('not_found', 'There is no such call or task.', { param: 'reference_id' });
+}
 
 /** The scores of a call or a task, as somebody of its account sees them: those of members with their names. */
 export async function feedbackOf(

@@ -9,7 +9,10 @@ import { listTaskLines } from '../tasks/list.ts';
 import { countedFailures, pausedUntil } from '../tasks/pause.ts';
 import { countUndelivered, hasDelivered } from '../webhooks/delivery.ts';
 import { alertOf } from './billing.ts';
-import { account_endpoint } from './page.ts';
+import type { Answer } from '../http/endpoint.ts';
+import type { Clock } from '../lib/clock.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import { keysInSight, seesKey, type ProjectScope } from './project-scope.ts';
 import { renderLine } from './tasks.ts';
 import type { HomeView } from './views/home.ts';
 
@@ -17,36 +20,47 @@ const day_ms = 86_400_000;
 const days_shown = 30;
 
 /** The home page: money, running work, results, and what needs attention. */
-export const get_home = account_endpoint('GET', '/home', 'read', async (app, { account }) => {
+export const get_home = account_endpoint('GET', '/home', 'read', readHome, { limited: 'own' });
+
+/** The parts of the app that the home page takes. */
+type Parts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
+
+/** Whoever is limited to projects reads of these, and nothing that is counted for the whole account. */
+async function readHome(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const now = new Date(app.clock.now());
   const [spend, work, failures, keys_near_limit, undelivered, delivered, alert] = await Promise.all([
-    spendOf(app.db, account, now),
-    workOf(app.db, account.id),
-    failuresOf(app, account.id, now),
-    keysNearLimit(app.db, account.id, now),
-    countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
-    hasDelivered(app.db, account.id),
-    alertOf(app.db, account.id, account.currency),
+    spendOf(app.db, account, now, scope),
+    workOf(app.db, account.id, scope),
+    failuresOf(app, account.id, now, scope),
+    keysNearLimit(app.db, account.id, now, scope),
+    scope ? { dropped: 0, retrying: 0 } : countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
+    scope ? false : hasDelivered(app.db, account.id),
+    scope ? undefined : alertOf(app.db, account.id, account.currency),
   ]);
   const { running, results, has_image, has_called } = work;
   const steps = { image: has_image, api: has_called, webhook: delivered };
-  const low_balance = alert.is_low ? alert.threshold : null;
+  const low_balance = alert?.is_low ? alert.threshold : null;
   const view: HomeView = { spend, running, results, failures, keys_near_limit, undelivered, low_balance, steps };
   return { status: 200, body: view };
-});
+}
 
 function startOfDay(now: Date): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()));
 }
 
-async function spendOf(db: Db, account: Account, now: Date): Promise<HomeView['spend']> {
+async function spendOf(
+  db: Db,
+  account: Account,
+  now: Date,
+  scope: ProjectScope | undefined,
+): Promise<HomeView['spend']> {
   const today = startOfDay(now);
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
   const before_end = new Date(Math.min(before.getTime() + (now.getTime() - month.getTime()), month.getTime()));
   const first = new Date(today.getTime() - (days_shown - 1) * day_ms);
   const usage = (from: Date, to: Date, group_by: 'day'[] = []) =>
-    usageOf(db, { account_id: account.id, from, to, group_by });
+    usageOf(db, { account_id: account.id, from, to, group_by, only: { projects: scope?.project_ids } });
   const end = new Date(now.getTime() + 1);
   const [by_day, this_month, last_month] = await Promise.all([
     usage(first, end, ['day']),
@@ -74,12 +88,13 @@ function sumOf(rows: readonly UsageRow[]): Money {
 
 const looked_at = 40;
 
-async function workOf(db: Db, account_id: string) {
+async function workOf(db: Db, account_id: string, scope: ProjectScope | undefined) {
+  const whose = { account_id, ...keysInSight(scope) };
   const [keys, running, queued, done] = await Promise.all([
     listKeys(db, account_id),
-    listTaskLines(db, { account_id, limit: 10, status: 'running' }),
-    listTaskLines(db, { account_id, limit: 10, status: 'queued' }),
-    listTaskLines(db, { account_id, limit: looked_at, status: 'succeeded' }),
+    listTaskLines(db, { ...whose, limit: 10, status: 'running' }),
+    listTaskLines(db, { ...whose, limit: 10, status: 'queued' }),
+    listTaskLines(db, { ...whose, limit: looked_at, status: 'succeeded' }),
   ]);
   const names = new Map(keys.map(({ id, name }) => [id, name]));
   const by_program = new Set(keys.filter(({ kind }) => kind === 'program').map(({ id }) => id));
@@ -97,22 +112,28 @@ async function failuresOf(
   { db, catalog }: { db: Db; catalog: CatalogHolder },
   account_id: string,
   now: Date,
+  scope: ProjectScope | undefined,
 ): Promise<HomeView['failures']> {
   const limit = catalog.current.settings.limits.failed_per_24h;
   const [counted, until] = await Promise.all([
     countedFailures(db, account_id, now),
     pausedUntil(db, account_id, limit, now),
   ]);
-  return { counted, limit, paused_until: until?.toISOString() ?? null };
+  return { counted: scope ? 0 : counted, limit, paused_until: until?.toISOString() ?? null };
 }
 
-async function keysNearLimit(db: Db, account_id: string, now: Date): Promise<HomeView['keys_near_limit']> {
+async function keysNearLimit(
+  db: Db,
+  account_id: string,
+  now: Date,
+  scope: ProjectScope | undefined,
+): Promise<HomeView['keys_near_limit']> {
   const [keys, budgets] = await Promise.all([listKeys(db, account_id), budgetsOf(db, account_id, now)]);
   const active = keys.filter((key) => keyState(key, now.getTime()) === 'active');
   const live = new Map(active.map(({ id, name }) => [id, name]));
   return budgets.flatMap(({ key_id, limit_month, spent, held }) => {
     const name = live.get(key_id);
-    if (name === undefined || limit_month === null || limit_month <= 0n) return [];
+    if (name === undefined || !seesKey(scope, key_id) || limit_month === null || limit_month <= 0n) return [];
     const used_percent = Number(((spent + held) * 100n) / limit_month);
     return used_percent >= 80 ? [{ id: key_id, name, used_percent }] : [];
   });

@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { admitMember, findInvitation, roleIn, type Invitation } from '../accounts/members.ts';
+import { admitMember, findInvitation, membershipIn, type Invitation } from '../accounts/members.ts';
+import { projectNames } from '../accounts/projects.ts';
 import { isMailProof } from '../accounts/sign-in/email-claims.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { ApiError } from '../errors.ts';
@@ -29,8 +30,10 @@ export const get_invitation: Endpoint<Parts> = {
   public: true,
   docs: { tag: 'Dashboard', summary: 'An invitation', hidden: true, responses: { 200: { description: 'ok' } } },
   handle: async (app, { params }) => {
-    const { account_name, email, role } = await findOne(app, params['id'] ?? '');
-    const view: InvitationView = { account_name, email, role };
+    const { account_id, account_name, email, role, projects: ids } = await findOne(app, params['id'] ?? '');
+    const names = ids && (await projectNames(app.db, account_id));
+    const projects = names && ids.flatMap((id) => names.get(id) ?? []);
+    const view: InvitationView = { account_name, email, role, projects };
     return { status: 200, body: view, headers: { 'cache-control': 'no-store' } };
   },
 };
@@ -52,7 +55,7 @@ export const accept_invitation = session_endpoint(
     const joiner = { user: person.user, address };
     const now = new Date(app.clock.now());
     const admitted = await app.db.tx((tx) => admitMember(tx, invitation, joiner, now));
-    if (!admitted && !(await roleIn(app.db, person.user.id, invitation.account_id))) throw gone();
+    if (!admitted && !(await membershipIn(app.db, person.user.id, invitation.account_id))) throw gone();
     return { status: 200, body: { ok: true } };
   },
 );

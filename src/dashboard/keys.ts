@@ -35,17 +35,22 @@ import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { seesKey, seesProject } from './project-scope.ts';
 import type { KeysView, KeyView, NewKeyView } from './views/keys.ts';
 
 /** The parts of the app that showing a key takes. */
 type Parts = { readonly db: Db; readonly clock: Clock };
+
+type ListParts = Parts & { readonly catalog: CatalogHolder };
 
 const name_length_max = 100;
 const project_length_max = 60;
 const hour_ms = 3_600_000;
 
 /** The account's keys, newest first, with what they have spent this month. */
-export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { account }) => {
+export const list_keys = account_endpoint('GET', '/keys', 'read', listInSight, { limited: 'own' });
+
+async function listInSight(app: ListParts, { account, scope }: AccountCall): Promise<Answer> {
   const now = new Date(app.clock.now());
   const [keys, budgets, projects] = await Promise.all([
     listKeys(app.db, account.id),
@@ -54,6 +59,7 @@ export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { 
   ]);
   const by_id = new Map(budgets.map((budget) => [budget.key_id, budget]));
   const data = keys
+    .filter(({ id }) => seesKey(scope, id))
     .map((key) => renderKey(key, by_id.get(key.id), { projects, currency: account.currency, now }))
     .toReversed();
   const view: KeysView = {
@@ -62,7 +68,7 @@ export const list_keys = account_endpoint('GET', '/keys', 'read', async (app, { 
     content_days_max: keepDaysMax(app.catalog.current.settings),
   };
   return { status: 200, body: view };
-});
+}
 
 /** A key as its account and operators see it. */
 export function renderKey(
@@ -84,6 +90,7 @@ export function renderKey(
     scopes: key.scopes && [...key.scopes],
     addresses: key.addresses && [...key.addresses],
     models: key.models && [...key.models],
+    is_limited: key.is_limited,
     requests_per_minute: key.requests_per_minute,
     last_used_at: key.last_used_at?.toISOString() ?? null,
     use_noted_since: key.use_noted_since?.toISOString() ?? null,
@@ -124,16 +131,24 @@ export const create_key = account_endpoint(
     const limit_month = readLimit(body) ?? null;
     const now = new Date(app.clock.now());
     const rules = readRules(app, body, no_rules);
-    const project = readProject(body) ?? default_project.id;
+    const project = readProject(call) ?? default_project.id;
+    if (!seesProject(call.scope, project)) throw noProject();
     const member_id = person.role === 'operator' ? null : person.user.id; // an operator is no member
-    const new_key = { account_id: account.id, name, limit_month, rules, member_id };
+    const new_key = {
+      account_id: account.id,
+      name,
+      limit_month,
+      rules,
+      member_id,
+      is_limited: call.scope !== undefined,
+    };
     const created = await createKeyIn(app.db, project, new_key, now);
     if (!created) throw noProject();
     const limit = limitText(limit_month);
     await note(app, call, 'key.create', created.key.id, { name, limit, project, ...rulesNote(no_rules, rules) });
     return secretAnswer(app, call, created.key, created.text);
   },
-  { needs_proof: true },
+  { needs_proof: true, limited: 'own' },
 );
 
 /** A new name, a new limit or other rules; the limit counts from the next hold on. `delete_content` deletes what is stored. */
@@ -144,11 +159,13 @@ export const change_key = account_endpoint(
   async (app, call) => {
     const name = readBodyFields(call.body).optionalText('name', name_length_max);
     const limit_month = readLimit(call.body);
-    const project_id = readProject(call.body);
+    const project_id = readProject(call);
     const key = await findOwn(app.db, call);
     const rules = readRules(app, call.body, key);
     refuseForPlayground(key, rules);
     const deletes = call.body?.['delete_content'] === true;
+    if (project_id !== undefined && key.playground_project !== null && project_id !== key.playground_project)
+      throw new ApiError('conflict', 'This is the key of the playground of its project: it stays there.');
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
     const { account_id, id: key_id } = key;
     if (project_id !== undefined && !(await moveKey(app.db, { account_id, key_id, project_id }))) throw noProject();
@@ -168,7 +185,7 @@ export const change_key = account_endpoint(
     app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
     return { status: 200, body: await renderOne(app, call, { ...key, ...rules, name: name ?? key.name }) };
   },
-  { needs_proof: true },
+  { needs_proof: true, limited: 'own' },
 );
 
 /** The playground is for people, who see all models and whose pages ask as they need. */
@@ -193,13 +210,14 @@ export const rotate_key = account_endpoint(
     if (kind === 'playground') {
       throw new ApiError('conflict', 'The key of the playground is never shown: there is nothing to rotate.');
     }
-    const rotated = await rotateKey(app.db, id, hours * hour_ms, new Date(app.clock.now()));
+    const how = { overlap_ms: hours * hour_ms, limits: call.scope !== undefined };
+    const rotated = await rotateKey(app.db, id, how, new Date(app.clock.now()));
     if (!rotated) throw new ApiError('conflict', 'This key is deleted, or has been rotated.');
     await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
     app.notifier.notify(keys_channel, 'all');
     return secretAnswer(app, call, rotated.key, rotated.text);
   },
-  { needs_proof: true },
+  { needs_proof: true, limited: 'own' },
 );
 
 /** From within a second on, no node takes it any more. */
@@ -215,12 +233,14 @@ export const delete_key = account_endpoint(
     app.notifier.notify(keys_channel, 'all');
     return { status: 200, body: { ok: true } };
   },
-  { needs_proof: true },
+  { needs_proof: true, limited: 'own' },
 );
 
-/** Returns undefined if the body names none. */
-function readProject(body: Record<string, unknown> | undefined): string | undefined {
-  return readBodyFields(body).optionalText('project', project_length_max);
+/** Returns undefined if the body names none. Throws ApiError for one that is out of sight. */
+function readProject({ body, scope }: AccountCall): string | undefined {
+  const project = readBodyFields(body).optionalText('project', project_length_max);
+  if (project !== undefined && !seesProject(scope, project)) throw noProject();
+  return project;
 }
 
 function noProject(): ApiError {
@@ -232,9 +252,9 @@ async function secretAnswer(app: Parts, call: AccountCall, key: ApiKey, secret: 
   return { status: 201, body: view };
 }
 
-async function findOwn(db: Db, { account, params }: AccountCall): Promise<ApiKey> {
+async function findOwn(db: Db, { account, params, scope }: AccountCall): Promise<ApiKey> {
   const { id = '' } = params;
-  const key = isId('key', id) ? await findKey(db, id, account.id) : undefined;
+  const key = isId('key', id) && seesKey(scope, id) ? await findKey(db, id, account.id) : undefined;
   if (!key) throw new ApiError('not_found', 'There is no such key.');
   return key;
 }

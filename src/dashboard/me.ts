@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts';
 import { membershipsOf } from '../accounts/members.ts';
-import { rights_of } from '../accounts/roles.ts';
+import { rights_of, rightsOf } from '../accounts/roles.ts';
 import type { User } from '../accounts/sign-in/login.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { session_endpoint } from './page.ts';
@@ -21,7 +21,17 @@ export const get_me = session_endpoint(
     const accounts = memberships.map((membership): MyAccount => {
       const { account_id: id, account_name: name, currency, status, role, second_factor_required } = membership;
       const needs_second_factor = second_factor_required && !has_two_factors;
-      return { id, name, currency, status, role, rights: rights_of[role], needs_second_factor };
+      const rights = rightsOf(membership);
+      return {
+        id,
+        name,
+        currency,
+        status,
+        role,
+        rights,
+        needs_second_factor,
+        is_limited: membership.projects !== null,
+      };
     });
     const viewed_id = operator_needs_second_factor ? undefined : query.get('view');
     const other = await lookedAt(app.db, user, viewed_id, accounts);
@@ -42,5 +52,16 @@ async function lookedAt(db: Db, user: User, id: string | undefined, own: MyAccou
   const account = await findAccount(db, id);
   if (!account) return [];
   const { name, currency, status } = account;
-  return [{ id, name, currency, status, role: 'operator', rights: rights_of.viewer, needs_second_factor: false }];
+  return [
+    {
+      id,
+      name,
+      currency,
+      status,
+      role: 'operator',
+      rights: rights_of.viewer,
+      needs_second_factor: false,
+      is_limited: false,
+    },
+  ];
 }

@@ -39,6 +39,7 @@ export const cost_of_units = account_endpoint(
       units: { description: 'A quantity for each unit, as JSON.', schema: text },
       input: { description: 'Values of an input that decide the price, as JSON.', schema: text },
     },
+    limited: 'same',
   },
 );
 

@@ -2,7 +2,8 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { speedOf, type SpeedRow } from '../chat/speed.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { account_endpoint } from './page.ts';
+import type { Answer } from '../http/endpoint.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
 import type { ModelSpeedView } from './views/models.ts';
 
 /**
@@ -16,13 +17,16 @@ const range_ms = 7 * 86_400_000;
 const calls_min = 20;
 
 /** The speed of each model that somebody has called. */
-export const list_model_speeds = account_endpoint('GET', '/model-speeds', 'read', async (app, { account }) => {
-  const [own, all] = await Promise.all([speedsOf(app, account.id), speedsOfAll(app)]);
+export const list_model_speeds = account_endpoint('GET', '/model-speeds', 'read', listSpeeds, { limited: 'own' });
+
+/** Whoever is limited to projects sees those of all accounts alone: those of theirs are of all its projects. */
+async function listSpeeds(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
+  const [own, all] = await Promise.all([scope ? [] : speedsOf(app, account.id), speedsOfAll(app)]);
   const views = new Map([...all].map(([model, row]) => [model, render(row, 'service')]));
   for (const [model, row] of own) views.set(model, render(row, 'account'));
   const view: { data: ModelSpeedView[] } = { data: [...views.values()] };
   return { status: 200, body: view };
-});
+}
 
 function render(row: SpeedRow, of: ModelSpeedView['of']): ModelSpeedView {
   const { names, first_p50_ms, total_p50_ms, tokens_per_second } = row;

@@ -10,7 +10,9 @@ import { modelRecord } from '../catalog/view.ts';
 import { datedChanges, dayOf, type DatedChange } from '../catalog/dated.ts';
 import { paceOfCalls } from '../chat/pace.ts';
 import { taskDurations } from '../tasks/durations.ts';
-import { account_endpoint } from './page.ts';
+import type { Answer } from '../http/endpoint.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
+import type { ProjectScope } from './project-scope.ts';
 import type { ModelView, PaceView, PriceChangeView, PriceView } from './views/models.ts';
 
 /** The parts of the app that showing models takes. */
@@ -21,30 +23,44 @@ type Parts = {
   readonly health: RouteHealth;
 };
 
+const no_paces: ReadonlyMap<string, PaceView> = new Map();
+
 const pace_ms = 7 * 86_400_000;
 
 /** All models that anybody may list, with how they have served this account. */
-export const list_models = account_endpoint('GET', '/models', 'read', async (app, { account }) => {
+export const list_models = account_endpoint('GET', '/models', 'read', listAll, { limited: 'own' });
+
+async function listAll(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const shown = listedModels(app.catalog.current).filter(({ model }) => !model.hidden);
-  const view: { data: ModelView[] } = { data: await renderModels(app, account.id, shown) };
+  const view: { data: ModelView[] } = { data: await renderModels(app, { account_id: account.id, scope }, shown) };
   return { status: 200, body: view };
-});
+}
 
 /** A model by its id; a hidden one too, as in `/v1/models`. */
-export const get_model = account_endpoint('GET', '/models/{+id}', 'read', async (app, { account, params }) => {
+export const get_model = account_endpoint('GET', '/models/{+id}', 'read', readOne, { limited: 'own' });
+
+async function readOne(app: Parts, { account, params, scope }: AccountCall): Promise<Answer> {
   const id = params['id'] ?? '';
   const { models, retired } = app.catalog.current;
   const model = models.get(id);
   const listed = model ? { model, members: [model] } : listedAlias(app.catalog.current, id);
   if (!listed) throw unknownModel(id, 'id', retired.get(id)?.retirement);
-  const [view] = await renderModels(app, account.id, [listed]);
+  const [view] = await renderModels(app, { account_id: account.id, scope }, [listed]);
   if (!view) throw new Error('a model was not rendered');
   return { status: 200, body: view };
-});
+}
 
-async function renderModels(app: Parts, account_id: string, listed: readonly ListedModel[]): Promise<ModelView[]> {
+/** The pace is of all calls of the account: whoever is limited to projects sees none. */
+async function renderModels(
+  app: Parts,
+  { account_id, scope }: { account_id: string; scope: ProjectScope | undefined },
+  listed: readonly ListedModel[],
+): Promise<ModelView[]> {
   const models = listed.map(({ model }) => model);
-  const [paces, statusOf] = await Promise.all([pacesOf(app, account_id, models), lookAtRoutes(app, account_id)]);
+  const [paces, statusOf] = await Promise.all([
+    scope ? no_paces : pacesOf(app, account_id, models),
+    lookAtRoutes(app, account_id),
+  ]);
   const { base_currency } = app.catalog.current.settings;
   return listed.map((one) => {
     const { model } = one;
@@ -80,7 +96,9 @@ async function pacesOf(
 const changes_max = 500;
 
 /** Changes of prices and ends of models that the catalogue has dates for, the latest first. */
-export const list_price_changes = account_endpoint('GET', '/price-changes', 'read', (app) => {
+export const list_price_changes = account_endpoint('GET', '/price-changes', 'read', listChanges, { limited: 'same' });
+
+function listChanges(app: Pick<Parts, 'catalog' | 'clock'>): Answer {
   const { settings } = app.catalog.current;
   const today = dayOf(app.clock.now());
   const shown = datedChanges(app.catalog.configured).filter(({ model }) => !model.hidden);
@@ -88,7 +106,7 @@ export const list_price_changes = account_endpoint('GET', '/price-changes', 'rea
     data: shown.slice(0, changes_max).map((change) => renderChange(change, settings.base_currency, today)),
   };
   return { status: 200, body: view };
-});
+}
 
 function renderChange(change: DatedChange, currency: string, today: string): PriceChangeView {
   const { model, on } = change;

@@ -4,9 +4,10 @@ import type { Account } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { assert } from '../lib/assert.ts';
+import { scopeOf, type ProjectScope } from './project-scope.ts';
 
-/** A call about one account, by somebody who may make it. */
-export type AccountCall = SessionCall & { account: Account };
+/** A call about one account, by somebody who may make it. `scope`: all that they see of it; undefined: everything. */
+export type AccountCall = SessionCall & { account: Account; scope: ProjectScope | undefined };
 
 type Options = {
   query?: NonNullable<EndpointDocs['query']>;
@@ -14,6 +15,7 @@ type Options = {
   form?: true;
   long_integers?: true;
   needs_proof?: true;
+  limited?: 'own' | 'same';
 };
 
 const docs: EndpointDocs = {
@@ -48,7 +50,10 @@ function readsOf(app: ReadParts, { person, gone }: SessionCall): App['db'] {
   return reading(app, { key: person.account?.id ?? person.user.id, gone });
 }
 
-/** An endpoint below `/dash/accounts/{account}`. */
+/**
+ * An endpoint below `/dash/accounts/{account}`. Without `limited` it refuses members who are limited to projects; with
+ * `own` it answers by the scope of the call.
+ */
 export function account_endpoint(
   method: SessionEndpoint<App>['method'],
   path: `/${string}`,
@@ -56,10 +61,12 @@ export function account_endpoint(
   handle: (app: App, call: AccountCall) => Promise<Answer> | Answer,
   options: Options = {},
 ): SessionEndpoint<App> {
-  const about = (app: App, call: SessionCall) => {
-    const { account } = call.person;
+  const about = async (app: App, call: SessionCall) => {
+    const { account, projects } = call.person;
     assert(account, 'a path with an account was admitted without one');
-    return handle(app, Object.assign(call, { account }));
+    assert(!projects || options.limited, 'a member of projects was admitted to what is about the whole account');
+    const scope = projects && (await scopeOf(app, account.id, projects));
+    return handle(app, Object.assign(call, { account, scope }));
   };
   return session_endpoint(method, `/dash/accounts/{account}${path}`, need, about, options);
 }

@@ -31,17 +31,19 @@ export const estimate_run = account_endpoint(
   '/estimate',
   'run',
   async (app, call) => {
-    const caller = await playgroundCaller(app, call.account);
+    const caller = await playgroundCaller(app, call);
     await takeWindow(app, caller, 'other');
-    return weighed(weigh(app, caller, call));
+    return weighed(call, weigh(app, caller, call));
   },
-  { body_limit_bytes },
+  { body_limit_bytes, limited: 'own' },
 );
 
-async function weighed(weighing: Promise<Weighed>) {
+/** Whoever is limited to projects sees whether the money is enough, and not how much there is. */
+async function weighed({ scope }: AccountCall, weighing: Promise<Weighed>) {
   const view = await weighing.then(
-    ({ paused_until, ...estimate_view }): EstimateView => {
-      return { ok: true, ...estimate_view, paused_until: paused_until?.toISOString() ?? null };
+    ({ paused_until, available, ...estimate_view }): EstimateView => {
+      const left = scope ? null : available;
+      return { ok: true, ...estimate_view, available: left, paused_until: paused_until?.toISOString() ?? null };
     },
     (error: unknown): EstimateView => ({ ok: false, errors: problemsOf(error) }),
   );
@@ -62,7 +64,7 @@ export const generate_run = account_endpoint(
   '/generate',
   'run',
   async (app, call) => {
-    const caller = await playgroundCaller(app, call.account);
+    const caller = await playgroundCaller(app, call);
     await takeWindow(app, caller, 'generate');
     refuseBlocked(caller);
     const { ref } = await withTempFiles(app, caller.account.id, call, async (spool) => {
@@ -71,7 +73,7 @@ export const generate_run = account_endpoint(
     });
     return { status: 202, body: { id: ref.task_id } };
   },
-  { body_limit_bytes },
+  { body_limit_bytes, limited: 'own' },
 );
 
 /** Keeps a file for inputs as POST /v1/files does. */
@@ -84,7 +86,7 @@ export const upload_for_run = account_endpoint(
     await takeWindow(app, keyed.caller, 'other');
     return handleUpload(app, keyed);
   },
-  { form: true },
+  { form: true, limited: 'own' },
 );
 
 /** A chat call in the style that its address names, streamed if it asks for that. */
@@ -98,7 +100,7 @@ const chatIn = (style: CallerCodec) =>
       await takeWindow(app, keyed.caller, 'chat');
       return answerChat(app, style, keyed);
     },
-    { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
+    { body_limit_bytes: chat_body_limit_bytes, long_integers: true, limited: 'own' },
   );
 
 /** Returns the hold of a chat call: its input and its longest possible output. */
@@ -108,7 +110,7 @@ const estimateIn = (style: CallerCodec) =>
     `/chat/${style.name}/estimate`,
     'run',
     (app, call) => weighCall(app, call, (keyed) => priceChatRequest(app, style, keyed)),
-    { body_limit_bytes: chat_body_limit_bytes, long_integers: true },
+    { body_limit_bytes: chat_body_limit_bytes, long_integers: true, limited: 'own' },
   );
 
 type WeighingParts = Parameters<typeof weighHold>[0] & Parameters<typeof takeWindow>[0];
@@ -124,7 +126,7 @@ async function weighCall(app: WeighingParts, call: AccountCall, price: (keyed: C
       return 'outcome' in plan ? plan.least : plan.amount;
     });
   };
-  return weighed(weighing());
+  return weighed(call, weighing());
 }
 
 /** A chat style of the page each (`ChatStyle`). */
@@ -142,7 +144,7 @@ const whole_calls: readonly WholeRun[] = [
   { path: '/moderations', answer: answerModeration, price: (app, call) => priceModerationRequest(app, call) },
 ];
 
-const whole_options = { body_limit_bytes: chat_body_limit_bytes, long_integers: true } as const;
+const whole_options = { body_limit_bytes: chat_body_limit_bytes, long_integers: true, limited: 'own' } as const;
 
 /** Runs of rerank and moderation models, and their holds. */
 export const whole_runs = whole_calls.flatMap(({ path, answer, price }) => [
@@ -167,5 +169,5 @@ export const whole_runs = whole_calls.flatMap(({ path, answer, price }) => [
 ]);
 
 async function withCaller(parts: { db: Db; clock: Clock }, call: AccountCall): Promise<Call> {
-  return Object.assign(call, { caller: await playgroundCaller(parts, call.account) });
+  return Object.assign(call, { caller: await playgroundCaller(parts, call) });
 }

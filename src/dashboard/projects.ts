@@ -3,12 +3,14 @@ import type { Db } from '../db/database.ts';
 import { keyState, listKeys } from '../accounts/keys.ts';
 import { archiveProject, createProject, default_project, listProjects, renameProject } from '../accounts/projects.ts';
 import { ApiError } from '../errors.ts';
+import type { Answer } from '../http/endpoint.ts';
 import { budgetsOf } from '../money/ledger.ts';
 import { costView } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { seesProject } from './project-scope.ts';
 import type { ProjectsView, ProjectView } from './views/keys.ts';
 
 /** The parts of the app that projects take. */
@@ -17,7 +19,9 @@ type Parts = { readonly db: Db; readonly clock: Clock };
 const name_length_max = 100;
 
 /** The account's projects, the default one first, with their keys and what they spent this month. */
-export const list_projects = account_endpoint('GET', '/projects', 'read', async ({ db, clock }: Parts, { account }) => {
+export const list_projects = account_endpoint('GET', '/projects', 'read', listInSight, { limited: 'own' });
+
+async function listInSight({ db, clock }: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const now = new Date(clock.now());
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const [projects, keys, budgets, spent] = await Promise.all([
@@ -33,7 +37,8 @@ export const list_projects = account_endpoint('GET', '/projects', 'read', async 
   );
   const costs = new Map(spent.map(({ project, cost }) => [project, cost]));
   const all = [{ ...default_project, created_at: null, archived_at: null }, ...projects];
-  const data = all.map(({ id, name, created_at, archived_at }): ProjectView => ({
+  const seen = all.filter(({ id }) => seesProject(scope, id));
+  const data = seen.map(({ id, name, created_at, archived_at }): ProjectView => ({
     id,
     name,
     is_default: id === default_project.id,
@@ -43,7 +48,7 @@ export const list_projects = account_endpoint('GET', '/projects', 'read', async 
     spent: costView(costs.get(id) ?? 0n, account.currency),
   }));
   return { status: 200, body: { data } satisfies ProjectsView };
-});
+}
 
 function isWorking(key: Parameters<typeof keyState>[0], now: Date): boolean {
   const state = keyState(key, now.getTime());

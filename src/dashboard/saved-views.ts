@@ -1,5 +1,8 @@
 import { listViews, removeView, saved_views_max, saveView, type ViewOwner } from '../accounts/saved-views.ts';
+import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
+import type { Answer } from '../http/endpoint.ts';
+import type { Clock } from '../lib/clock.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { SavedViews } from './views/activity.ts';
@@ -8,13 +11,17 @@ const name_max = 60;
 const search_max = 2_000;
 
 /** The lists of this account that the person saved; nobody else sees them. */
-export const list_views = account_endpoint('GET', '/views', 'read', async ({ db }, { account, person }) => {
+export const list_views = account_endpoint('GET', '/views', 'read', listOwn, { limited: 'same' });
+
+async function listOwn({ db }: { readonly db: Db }, { account, person }: AccountCall): Promise<Answer> {
   const body: SavedViews = { data: await listViews(db, { account_id: account.id, user_id: person.user.id }) };
   return { status: 200, body };
-});
+}
 
 /** Saves one under its name. */
-export const save_view = account_endpoint('POST', '/views', 'read', async ({ db, clock }, call) => {
+export const save_view = account_endpoint('POST', '/views', 'read', save, { limited: 'same' });
+
+async function save({ db, clock }: { readonly db: Db; readonly clock: Clock }, call: AccountCall): Promise<Answer> {
   const owner = ownerIn(call);
   const fields = readBodyFields(call.body);
   const name = fields.text('name', name_max);
@@ -23,12 +30,14 @@ export const save_view = account_endpoint('POST', '/views', 'read', async ({ db,
     throw wrong('name', `At most ${saved_views_max} lists can be saved. Remove one first.`);
   }
   return { status: 200, body: { ok: true } };
-});
+}
 
-export const remove_view = account_endpoint('POST', '/views/remove', 'read', async ({ db }, call) => {
+export const remove_view = account_endpoint('POST', '/views/remove', 'read', remove, { limited: 'same' });
+
+async function remove({ db }: { readonly db: Db }, call: AccountCall): Promise<Answer> {
   await removeView(db, ownerIn(call), readBodyFields(call.body).text('name', name_max));
   return { status: 200, body: { ok: true } };
-});
+}
 
 /** An operator who looks at an account of others leaves nothing there. `deed`: what members do. */
 export function ownerIn({ account, person }: AccountCall, deed = 'save lists'): ViewOwner {

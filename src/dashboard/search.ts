@@ -11,6 +11,7 @@ import { isId } from '../lib/ids.ts';
 import { listTaskLines, searchTaskLines, type TaskLine } from '../tasks/list.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
+import { keysInSight, seesKey, type ProjectScope } from './project-scope.ts';
 import type { SearchHit, SearchView } from './views/search.ts';
 
 /** The parts of the app that searching takes. */
@@ -29,19 +30,25 @@ export const search_account = account_endpoint(
   'GET',
   '/search',
   'read',
-  async (app, { account, query }) => {
+  async (app, { account, query, scope }) => {
     const text = readText(query);
-    const with_id = await hitsWithId(app, account.id, text);
+    const with_id = await hitsWithId(app, { account_id: account.id, scope }, text);
     if (with_id) return { status: 200, body: { data: with_id, is_partial: false } satisfies SearchView };
-    const [keys, tasks] = await Promise.all([listKeys(app.db, account.id), tasksWith(app.db, account.id, text)]);
+    const [keys, tasks] = await Promise.all([
+      listKeys(app.db, account.id),
+      tasksWith(app.db, { account_id: account.id, ...keysInSight(scope) }, text),
+    ]);
     const data = [
       ...modelsLike(app.catalog.current, text),
-      ...keysLike(keys, text).map((key) => keyHit(app.clock, key)),
+      ...keysLike(
+        keys.filter(({ id }) => seesKey(scope, id)),
+        text,
+      ).map((key) => keyHit(app.clock, key)),
       ...(tasks ?? []).map(taskHit),
     ];
     return { status: 200, body: { data, is_partial: tasks === undefined } satisfies SearchView };
   },
-  { query: query_docs },
+  { query: query_docs, limited: 'own' },
 );
 
 /** For operators: accounts by their name, their id, one of their people, or a key. */
@@ -64,24 +71,28 @@ function readText(query: Query): string {
 }
 
 /** Returns what an id leads to, at most one hit; undefined if the text is no id of such a thing. */
-async function hitsWithId({ db, clock }: Parts, account_id: string, id: string): Promise<SearchHit[] | undefined> {
+async function hitsWithId(
+  { db, clock }: Parts,
+  { account_id, scope }: { account_id: string; scope: ProjectScope | undefined },
+  id: string,
+): Promise<SearchHit[] | undefined> {
   if (isId('task', id)) {
-    const { lines } = await listTaskLines(db, { account_id, id, limit: 1 });
+    const { lines } = await listTaskLines(db, { account_id, id, limit: 1, ...keysInSight(scope) });
     return lines.map(taskHit);
   }
   if (isId('req', id)) {
     const record = await findRecord(db, account_id, id);
-    if (!record) return [];
+    if (!record || !seesKey(scope, record.key_id)) return [];
     const { model, style, status } = record;
     const outcome = status < 400 ? 'answered' : `failed (${status})`;
     return [{ kind: 'chat', id, title: model, detail: `${style} call, ${outcome}, ${id}` }];
   }
   if (isId('key', id)) {
     const key = await findKey(db, id, account_id);
-    return key ? [keyHit(clock, key)] : [];
+    return key && seesKey(scope, id) ? [keyHit(clock, key)] : [];
   }
   if (isId('dlv', id)) {
-    const delivery = await findDelivery(db, id);
+    const delivery = scope ? undefined : await findDelivery(db, id); // they are of the account, not of a project
     if (delivery?.account_id !== account_id) return [];
     return [{ kind: 'delivery', id, title: delivery.url, detail: `${delivery.event}, ${delivery.state}, ${id}` }];
   }
@@ -89,9 +100,13 @@ async function hitsWithId({ db, clock }: Parts, account_id: string, id: string):
 }
 
 /** Returns undefined if it takes too long. */
-async function tasksWith(db: Db, account_id: string, words: string): Promise<TaskLine[] | undefined> {
+async function tasksWith(
+  db: Db,
+  whose: { account_id: string; key_ids?: readonly string[] },
+  words: string,
+): Promise<TaskLine[] | undefined> {
   try {
-    return (await searchTaskLines(db, { account_id, limit: hits_max }, words)).lines;
+    return (await searchTaskLines(db, { ...whose, limit: hits_max }, words)).lines;
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'timeout') return undefined;
     throw error;

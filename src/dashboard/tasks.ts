@@ -1,21 +1,25 @@
+import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
 import { findPlaygroundKey, listKeys } from '../accounts/keys.ts';
 import { serveStored, serveThumbnail, type FileServing } from '../api/files.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { ApiError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { entriesOfRef } from '../money/ledger.ts';
 import { costView, estimateView } from '../money/money.ts';
 import { cancelTask, unknownTask } from '../tasks/cancel.ts';
 import { listTaskLines, type TaskLine } from '../tasks/list.ts';
-import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type TaskRef } from '../tasks/task.ts';
+import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type Task } from '../tasks/task.ts';
 import { waitingOf } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { chargeOfTask } from './charge.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { playgroundProject } from './playground-key.ts';
+import { keysInSight, seesKey, type ProjectScope } from './project-scope.ts';
 import { timelineOf } from './timeline.ts';
 import type { FileView, KeyName, Page, TaskLineView, TaskView } from './views/activity.ts';
 
@@ -33,14 +37,14 @@ const filters = {
 };
 
 /** The account's tasks, newest first. */
-export const list_tasks = account_endpoint('GET', '/tasks', 'read', handleList, { query: filters });
+export const list_tasks = account_endpoint('GET', '/tasks', 'read', handleList, { query: filters, limited: 'own' });
 
-async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
+async function handleList({ db }: { db: Db }, { account, query, scope }: AccountCall): Promise<Answer> {
   const after = cursor(query.get('after'), 'after');
   const before = cursor(query.get('before'), 'before');
   const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
   const model = query.get('model');
-  const key_id = await keyIn(db, account.id, query);
+  const key_id = await keyIn(db, { account_id: account.id, scope }, query);
   if (key_id === null) return { status: 200, body: { data: [], has_more: false } satisfies Page<TaskLineView> };
   const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
   const { lines, has_more } = await listTaskLines(db, {
@@ -51,6 +55,7 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
     ...(status && { status }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
+    ...keysInSight(scope),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   });
@@ -60,9 +65,14 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
 }
 
 /** The key that is asked for by its id or as that of the playground; null if there is none of the latter yet. */
-async function keyIn(db: Db, account_id: string, query: Query): Promise<string | undefined | null> {
+async function keyIn(
+  db: Db,
+  { account_id, scope }: { account_id: string; scope: ProjectScope | undefined },
+  query: Query,
+): Promise<string | undefined | null> {
   if (oneOf(query, 'source', ['playground']) === undefined) return query.get('key');
-  return (await findPlaygroundKey(db, account_id))?.id ?? null;
+  const project = await playgroundProject(db, account_id, scope);
+  return project === undefined ? null : ((await findPlaygroundKey(db, account_id, project))?.id ?? null);
 }
 
 function cursor(value: string | undefined, name: string): string | undefined {
@@ -111,11 +121,16 @@ function renderFile(
   return { ...item, url, thumbnails: { small: `${url}?thumbnail=64`, large: `${url}?thumbnail=320` } };
 }
 
+/** The parts of the app that the page of a task takes. */
+type TaskParts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
+
 /** The whole story of one task. */
-export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (app, { account, params, person }) => {
-  const ref = refIn(account.id, params['id']);
-  const task = await loadTask(app.db, ref);
-  if (!task) throw unknownTask(ref.task_id);
+export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', readTask, { limited: 'own' });
+
+async function readTask(app: TaskParts, call: AccountCall): Promise<Answer> {
+  const { account, person } = call;
+  const task = await findTask(app.db, call);
+  const ref = { account_id: account.id, task_id: task.id };
   const now = new Date(app.clock.now());
   const [attempts, entries, delivery, input, names, feedback, waiting, charge] = await Promise.all([
     listAttempts(app.db, ref),
@@ -149,17 +164,27 @@ export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', async (ap
     can_cancel: task.completed_at === null,
   };
   return { status: 200, body: view };
-});
-
-function refIn(account_id: string, id = ''): TaskRef {
-  if (!isId('task', id)) throw unknownTask(id);
-  return { account_id, task_id: id };
 }
 
-export const cancel_task = account_endpoint('POST', '/tasks/{id}/cancel', 'run', async (app, { account, params }) => {
-  await cancelTask(app, refIn(account.id, params['id']));
-  return { status: 200, body: { ok: true } };
-});
+/** Throws ApiError 404 if the account has no such task, or it is out of sight. */
+async function findTask(db: Db, { account, params, scope }: AccountCall): Promise<Task> {
+  const { id = '' } = params;
+  const task = isId('task', id) ? await loadTask(db, { account_id: account.id, task_id: id }) : undefined;
+  if (!task || !seesKey(scope, task.key_id)) throw unknownTask(id);
+  return task;
+}
+
+export const cancel_task = account_endpoint(
+  'POST',
+  '/tasks/{id}/cancel',
+  'run',
+  async (app, call) => {
+    const { id } = await findTask(app.db, call);
+    await cancelTask(app, { account_id: call.account.id, task_id: id });
+    return { status: 200, body: { ok: true } };
+  },
+  { limited: 'own' },
+);
 
 const cache_s = 600;
 
@@ -175,12 +200,13 @@ const file_query = {
 /** A file of a task, or its thumbnail, for the page that shows it. */
 export const get_task_file = account_endpoint('GET', '/tasks/{id}/files/{index}', 'read', getTaskFile, {
   query: file_query,
+  limited: 'own',
 });
 
 async function getTaskFile(app: FileParts, call: AccountCall): Promise<Answer> {
-  const { account, params, method, headers, request_id, query } = call;
-  const task = await loadTask(app.db, refIn(account.id, params['id']));
-  const file = /^\d{1,3}$/.test(params['index'] ?? '') ? task?.files[Number(params['index'])] : undefined;
+  const { params, method, headers, request_id, query } = call;
+  const task = await findTask(app.db, call);
+  const file = /^\d{1,3}$/.test(params['index'] ?? '') ? task.files[Number(params['index'])] : undefined;
   const size = oneOf(query, 'thumbnail', ['64', '320']);
   const request = file && { method, key: file.key, headers, request_id };
   const reply =

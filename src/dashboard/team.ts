@@ -1,7 +1,8 @@
 import { renameAccount, requireSecondFactor } from '../accounts/accounts.ts';
 import { mailProofOf } from '../accounts/sign-in/email-claims.ts';
 import { invitationMail } from '../accounts/mails.ts';
-import { role_names } from '../accounts/roles.ts';
+import { projectNames } from '../accounts/projects.ts';
+import { limitable_roles, role_names, type Membership } from '../accounts/roles.ts';
 import {
   changeMember,
   invite,
@@ -10,25 +11,33 @@ import {
   withdrawInvitation,
   type MemberAnswer,
 } from '../accounts/team.ts';
+import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
-import { account_endpoint } from './page.ts';
+import { account_endpoint, type AccountCall } from './page.ts';
 import type { InvitedView, MemberView, TeamView } from './views/settings.ts';
 
 /** Members of the account. Invitations are listed only for owners, since an invitation's id opens it. */
 export const get_team = account_endpoint('GET', '/team', 'read', async (app, { account, person }) => {
   const may_invite = person.role === 'owner';
-  const [members, invitations] = await Promise.all([
+  const [members, names, invitations] = await Promise.all([
     listMembers(app.db, account.id),
+    projectNames(app.db, account.id),
     may_invite ? listInvitations(app.db, account.id, new Date(app.clock.now())) : null,
   ]);
+  const named = (ids: readonly string[] | null) => ids && ids.map((id) => ({ id, name: names.get(id) ?? id }));
   const view: TeamView = {
-    members: members.map((member): MemberView => ({ ...member, created_at: member.created_at.toISOString() })),
+    members: members.map((member): MemberView => ({
+      ...member,
+      projects: named(member.projects),
+      created_at: member.created_at.toISOString(),
+    })),
     invitations:
-      invitations?.map(({ id, email, role, inviter, created_at, expires_at }) => {
+      invitations?.map(({ id, email, role, projects, inviter, created_at, expires_at }) => {
         const [created, expires] = [created_at.toISOString(), expires_at.toISOString()];
-        return { id, email, role, inviter, created_at: created, expires_at: expires, link: linkOf(app, id) };
+        const shown = { id, email, role, projects: named(projects), inviter };
+        return { ...shown, created_at: created, expires_at: expires, link: linkOf(app, id) };
       }) ?? null,
     second_factor_required: account.second_factor_required,
   };
@@ -65,17 +74,22 @@ export const require_second_factor = account_endpoint(
   { needs_proof: true },
 );
 
-/** Another role, from the member's next request on. */
+/** Another role, or other projects that the member is limited to, from their next request on. `projects: null`: all of the account. */
 export const change_member = account_endpoint(
   'PATCH',
   '/team/{user}',
   'members',
   async (app, call) => {
     const { account, params, body } = call;
-    const role = readBodyFields(body).oneOf('role', role_names);
+    const role = body?.['role'] === undefined ? undefined : readBodyFields(body).oneOf('role', role_names);
+    const projects = await readProjects(app.db, call);
+    if (role === undefined && projects === undefined) throw wrong('role', 'Send a role, or projects.');
     const user_id = params['user'] ?? '';
-    const before = done(await changeMember(app.db, { account_id: account.id, user_id }, role));
-    await note(app, call, 'member.change', user_id, { role, role_before: before });
+    const before = done(await changeMember(app.db, { account_id: account.id, user_id }, { role, projects }));
+    await note(app, call, 'member.change', user_id, {
+      ...(role !== undefined && { role, role_before: before.role }),
+      ...(projects !== undefined && { projects: shownIds(projects), projects_before: shownIds(before.projects) }),
+    });
     return { status: 200, body: { ok: true } };
   },
   { needs_proof: true },
@@ -90,14 +104,42 @@ export const remove_member = account_endpoint(
     const { account, params } = call;
     const user_id = params['user'] ?? '';
     const before = done(await changeMember(app.db, { account_id: account.id, user_id }, undefined));
-    await note(app, call, 'member.remove', user_id, { role_before: before });
+    await note(app, call, 'member.remove', user_id, { role_before: before.role });
     return { status: 200, body: { ok: true } };
   },
   { needs_proof: true },
 );
 
-function done(answer: MemberAnswer): string {
+/**
+ * Reads the projects that a member is limited to: undefined if the body has none, null for all of the account. Throws
+ * ApiError.
+ */
+async function readProjects(db: Db, { account, body }: AccountCall): Promise<string[] | null | undefined> {
+  const value: unknown = body?.['projects'];
+  if (value === undefined || value === null) return value;
+  const names = await projectNames(db, account.id);
+  const items: readonly unknown[] = Array.isArray(value) ? value : [undefined];
+  const ids = items.flatMap((id) => (typeof id === 'string' && names.has(id) ? [id] : []));
+  if (ids.length === items.length) return [...new Set(ids)];
+  throw wrong('projects', 'projects must be a list of ids of projects of this account; null is all of the account.');
+}
+
+/** Ids as the audit log shows them: an empty list would be read as none given. */
+function shownIds(projects: readonly string[] | null): string {
+  return projects === null ? 'all' : projects.join(', ') || 'none';
+}
+
+const whole_account =
+  'Owners and members for billing see all of the account: only developers and viewers can be limited to projects.';
+
+function done(answer: MemberAnswer): Membership {
   if (answer.outcome === 'done') return answer.before;
+  if (answer.outcome === 'unlimitable') throw wrong('projects', whole_account);
+  if (answer.outcome === 'limited')
+    throw new ApiError(
+      'conflict',
+      `This member is limited to projects. Let them see all of the account first. ${whole_account}`,
+    );
   if (answer.outcome === 'missing') throw new ApiError('not_found', 'There is no such member.');
   throw new ApiError('conflict', 'The account would have no owner. Make somebody else an owner first.');
 }
@@ -113,11 +155,17 @@ export const create_invitation = account_endpoint(
     const role = fields.oneOf('role', role_names);
     const email = fields.text('email', 254);
     if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
-    const invitation = { account_id: account.id, email, role, inviter_id: person.user.id };
+    const projects = (await readProjects(app.db, call)) ?? null;
+    if (projects && !limitable_roles.includes(role)) throw wrong('projects', whole_account);
+    const invitation = { account_id: account.id, email, role, projects, inviter_id: person.user.id };
     const invited = await invite(app.db, invitation, new Date(app.clock.now()));
     if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`, { param: 'email' });
     if (invited === 'too_many') throw tooMany();
-    await note(app, call, 'invitation.create', undefined, { email, role });
+    await note(app, call, 'invitation.create', undefined, {
+      email,
+      role,
+      ...(projects && { projects: shownIds(projects) }),
+    });
     const link = linkOf(app, invited.id);
     const mailed = `${link}&proof=${mailProofOf(app.secret, { id: invited.id, email })}`; // the inviter never sees it
     app.mailer.post(invitationMail({ to: email, from: person.user.name, account_name: account.name, link: mailed }));

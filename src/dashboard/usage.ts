@@ -11,6 +11,7 @@ import { compareGroups, costOf } from '../money/usage-groups.ts';
 import { chargesOf, pairNames, usageOf, type UsageFilter, type UsageRow } from '../money/usage.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { seesKey, type ProjectScope } from './project-scope.ts';
 import { keyNames } from './tasks.ts';
 import type { Used, UsageGrouping, UsageView } from './views/usage.ts';
 
@@ -37,22 +38,29 @@ type UsageQuery = { from: Date; to: Date; group: UsageGrouping; only: UsageFilte
 const rows_max = 500;
 
 /** Spend and units of a range by its days or hours, beside those of the range before it. */
-export const get_usage = account_endpoint('GET', '/usage', 'read', handleUsage, { query: filters });
+export const get_usage = account_endpoint('GET', '/usage', 'read', handleUsage, {
+  query: filters,
+  limited: 'own',
+});
 
 /** The page's table as a file. */
-export const get_usage_table = account_endpoint('GET', '/usage/table.csv', 'read', handleTable, { query: filters });
+export const get_usage_table = account_endpoint('GET', '/usage/table.csv', 'read', handleTable, {
+  query: filters,
+  limited: 'own',
+});
 
 /** Every charge of the range as a file. */
 export const get_usage_charges = account_endpoint('GET', '/usage/charges.csv', 'read', handleCharges, {
   query: filters,
+  limited: 'own',
 });
 
-function readUsageQuery({ clock }: Parts, query: Query): UsageQuery {
+function readUsageQuery({ clock }: Parts, { query, scope }: AccountCall): UsageQuery {
   const tomorrow = new Date((Math.floor(clock.now() / day_ms) + 1) * day_ms);
   const { from, to } = timeRange(query, { from: (end) => new Date(end.getTime() - 30 * day_ms), to: tomorrow });
   const group = groupOf(query);
   const [model, key, project, modality] = ['model', 'key', 'project', 'kind'].map((name) => query.get(name));
-  return { from, to, group, only: { model, key, project, modality } };
+  return { from, to, group, only: { model, key, project, modality, projects: scope?.project_ids } };
 }
 
 /** Groups of the page beside pairs of metadata. */
@@ -64,11 +72,11 @@ function groupOf(query: Query): UsageGrouping {
   return oneOf(query, 'group', page_groups) ?? 'model';
 }
 
-async function handleUsage(app: Parts, { account, query }: AccountCall): Promise<Answer> {
-  return { status: 200, body: await usageView(app.db, account, readUsageQuery(app, query)) };
+async function handleUsage(app: Parts, call: AccountCall): Promise<Answer> {
+  return { status: 200, body: await usageView(app.db, call, readUsageQuery(app, call)) };
 }
 
-async function usageView(db: Db, account: Account, query: UsageQuery): Promise<UsageView> {
+async function usageView(db: Db, { account, scope }: AccountCall, query: UsageQuery): Promise<UsageView> {
   const { from, to, group, only } = query;
   const before = { from: new Date(2 * from.getTime() - to.getTime()), to: from };
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
@@ -78,8 +86,8 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
   const [usages, earlier, names, pairs] = await Promise.all([
     usage({ from, to }, [step, by]),
     usage(before, [by]),
-    group === 'project' ? projectNames(db, account.id) : keyNames(db, account.id),
-    pairNames(db, account.id),
+    group === 'project' ? projectNames(db, account.id) : namesInSight(db, account.id, scope),
+    scope ? [] : pairNames(db, account.id), // they are those of all projects
   ]);
   // A charge with several tags counts in each, and once in the sum.
   const sumOf = (range: { from: Date; to: Date }, rows: UsageRow[]) => (isLabel(by) ? usage(range, []) : rows);
@@ -106,6 +114,12 @@ async function usageView(db: Db, account: Account, query: UsageQuery): Promise<U
     total: shown(all),
     total_before: shown(all_before),
   };
+}
+
+/** Returns the names of keys. One that is in another project by now has spent in this one, and has no name here. */
+async function namesInSight(db: Db, account_id: string, scope: ProjectScope | undefined): Promise<Map<string, string>> {
+  const names = await keyNames(db, account_id);
+  return new Map([...names].filter(([id]) => seesKey(scope, id)));
 }
 
 /** Tells whether groups have names beside their ids. */
@@ -137,9 +151,10 @@ function addDecimals(a: string, b: string): string {
   return `${all.slice(0, -digits)}.${all.slice(-digits)}`.replace(/\.?0+$/, '');
 }
 
-async function handleTable(app: Parts, { account, query }: AccountCall): Promise<Answer> {
-  const request = readUsageQuery(app, query);
-  const { rows, total, total_before } = await usageView(app.db, account, request);
+async function handleTable(app: Parts, call: AccountCall): Promise<Answer> {
+  const { account } = call;
+  const request = readUsageQuery(app, call);
+  const { rows, total, total_before } = await usageView(app.db, call, request);
   const units = unitsOf(total.units);
   const lines = rows.map(({ id, name, count, cost, units: used, before }): Cell[] => {
     const own = isNamed(request.group) ? [id, name] : [id];
@@ -167,9 +182,10 @@ function unitsOf(used: Record<string, string>): string[] {
   return [...units.filter((unit) => unit in used), ...Object.keys(used).filter((unit) => !units.includes(unit))];
 }
 
-async function handleCharges(app: Parts, { account, query }: AccountCall): Promise<Answer> {
-  const request = readUsageQuery(app, query);
-  const names = await keyNames(app.db, account.id);
+async function handleCharges(app: Parts, call: AccountCall): Promise<Answer> {
+  const { account, scope } = call;
+  const request = readUsageQuery(app, call);
+  const names = await namesInSight(app.db, account.id, scope);
   const header = [
     'time',
     'reference',

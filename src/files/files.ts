@@ -13,6 +13,8 @@ import { contentOf } from './spool.ts';
 export type CallerFile = {
   account_id: string;
   id: string;
+  /** The key that made it. */
+  key_id: string;
   /** The task of whose input it is a part; null for what was uploaded. */
   task_id: string | null;
   filename: string;
@@ -32,7 +34,7 @@ export type CallerFile = {
   expires_at: Date;
 };
 
-const columns = `account_id, id, task_id, filename, name, purpose, storage_key, kind, content_type, size_bytes, width, height,
+const columns = `account_id, id, key_id, task_id, filename, name, purpose, storage_key, kind, content_type, size_bytes, width, height,
   duration_ms, sha256, created_at, expires_at`;
 
 /** For backups: the storage `key` of every file of a caller's that is whole, and the table behind it. */

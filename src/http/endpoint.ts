@@ -149,6 +149,8 @@ export type SessionEndpoint<App> = EndpointBase & {
   session: Need;
   /** Beyond the session, the person must have proved lately who they are: a stolen session is not enough for this. */
   needs_proof?: true;
+  /** For members who are limited to projects: answers what is of these, or the same as to everybody; absent: 403. */
+  limited?: 'own' | 'same';
   handle(app: App, call: SessionCall): Promise<Answer> | Answer;
 };
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { key_headers, type Caller } from '../accounts/authenticate.ts';
 import { checkKeyRules } from '../accounts/key-rules.ts';
+import { checkLimitedKey } from '../accounts/limited-keys.ts';
 import { ApiError, service_errors } from '../errors.ts';
 import { SpoolError } from '../files/spool.ts';
 import { StorageUnavailable } from '../storage/storage.ts';
@@ -194,7 +195,7 @@ function paramsOf<App>(
 /** Pages of the dashboard: the person who has signed in, and what they may do with the account of the path. */
 async function admitPerson<App>(
   context: Context<App>,
-  { session, needs_proof }: SessionEndpoint<App>,
+  { session, needs_proof, limited }: SessionEndpoint<App>,
   exchange: Exchange,
 ): Promise<void> {
   exchange.headers['cache-control'] = 'no-store';
@@ -204,6 +205,7 @@ async function admitPerson<App>(
     {
       need: session,
       account_id: exchange.params['account'],
+      is_for_limited: limited !== undefined,
       needs_proof: needs_proof === true,
       count: (user_id) => countPerson(context, user_id),
     },
@@ -267,6 +269,7 @@ async function admitCaller<App>(
   exchange.caller = caller;
   const { rules } = caller.key;
   if (rules) checkKeyRules(rules, { of_call: endpoint && scopesOf(endpoint), address: exchange.address });
+  if (endpoint) checkLimitedKey(caller, endpoint);
   await countCall(context, window, exchange, caller);
 }
 

@@ -166,20 +166,23 @@ export async function refusingBudget(
   return { ...stateIn(row, now), room: row.room };
 }
 
-/** A hold that was refused. `needed`: its amount, as callers see it. */
-type RefusedHold = { what: 'call' | 'task'; needed: string; currency: string; key_id: string; model: string };
+/** A hold that was refused. `needed`: its amount, as callers see it. `is_limited`: the caller does not see budgets of the account. */
+type RefusedHold = {
+  is_limited: true | undefined;
+ what: 'call' | 'task'; needed: string; currency: string; key_id: string; model: string };
 
 /** The answer to a hold that a hard budget refused. */
 export function budgetReached(
   { id, name, amount, room, ends_at }: Refusing,
-  { what, needed, currency, key_id, model }: RefusedHold,
+  { what, needed, currency, is_limited, key_id, model }: RefusedHold,
 ): ApiError {
   const text = (value: Money) => `${balanceView(value < 0n ? 0n : value, currency).amount} ${currency}`;
   const reset = ends_at ? `It begins anew at ${ends_at.toISOString()}.` : 'It is for all time: it does not begin anew.';
+  const in_short = `A budget of the account is reached: the ${what} needs a hold of ${needed}. Ask an owner of the account to raise it.`;
   const message =
     `The budget "${name}" is reached: the ${what} needs a hold of ${needed}, and ${text(room)} of ${text(amount)} is left. ` +
     `${reset} Wait for that, or ask an owner of the account to raise it.`;
-  return new ApiError('key_limit', message, {
+  return new ApiError('key_limit', is_limited ? in_short : message, {
     code: 'budget_reached',
     headers: { 'x-should-retry': 'false' },
     refusal: { reason: 'budget_reached', budget_id: id, key_id, model },

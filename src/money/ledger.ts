@@ -88,6 +88,17 @@ export async function setProject(db: Queryable, key_id: string, project_id: stri
   return rows[0]?.moved ?? false;
 }
 
+/** Tells whether keys of an account are in the same project now. */
+export async function areInOneProject(db: Queryable, account_id: string, key_ids: readonly string[]): Promise<boolean> {
+  const rows = await db.query<{ project_id: string }>(
+    `select coalesce(b.project_id, 'default') as project_id
+       from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
+      where own.account_id = $1 and own.key_id = any($2)`,
+    [account_id, key_ids],
+  );
+  return rows.length === new Set(key_ids).size && new Set(rows.map(({ project_id }) => project_id)).size === 1;
+}
+
 /** Returns the keys of a project that have a budget of their own. */
 export async function budgetsInProject(db: Queryable, account_id: string, project_id: string): Promise<string[]> {
   const rows = await db.query<{ key_id: string }>(

@@ -15,8 +15,10 @@ export type UsageRow = Names & {
   units: Record<string, string>;
 };
 
-/** Which charges: those of one model, key, project or modality, or of several of these at once. */
-export type UsageFilter = { [group in 'model' | 'key' | 'project' | 'modality']?: string | undefined };
+/** Which charges: those of one model, key, project or modality, or of several of these at once; `projects`: of any of these. */
+export type UsageFilter = { [group in 'model' | 'key' | 'project' | 'modality']?: string | undefined } & {
+  projects?: readonly string[] | undefined;
+};
 
 export type UsageRange = { account_id: string; from: Date; to: Date; only?: UsageFilter };
 
@@ -41,7 +43,7 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
     : summedCharges(range, groups.includes('hour'));
   const values = [...source.values];
   const bind: Bind = (value) => `$${values.push(value)}`;
-  const { model, key, project, modality } = range.only ?? {};
+  const { model, key, project, modality, projects } = range.only ?? {};
   const filter = (column: string, only: string | undefined) =>
     only === undefined ? [] : [`${column} = ${bind(only)}`];
   const filters = [
@@ -49,6 +51,7 @@ export async function usageOf(db: Queryable, range: UsageRange & { group_by: Usa
     ...filter('key_id', key),
     ...filter('project_id', project),
     ...filter('kind', modality),
+    ...(projects ? [`project_id = any(${bind(projects)})`] : []),
   ];
   const columns = groups.map((group, index) => `${columnOf(group, bind)} as g${index}, `).join('');
   const names = groups.map((_, index) => `g${index}`);
@@ -236,6 +239,7 @@ export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerat
           and (created_at > $2 or number > $4)
           and ($5::text is null or model = $5) and ($6::text is null or key_id = $6) and ($7::text is null or kind = $7)
           and ($8::text is null or coalesce(project_id, 'default') = $8)
+          and ($9::text[] is null or coalesce(project_id, 'default') = any($9))
         order by created_at, number limit ${page}`,
       [
         account_id,
@@ -243,6 +247,7 @@ export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerat
         to,
         last.number,
         ...[only.model, only.key, only.modality, only.project].map(orNull),
+        only.projects ?? null,
       ],
     );
     yield* rows;

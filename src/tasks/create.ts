@@ -165,9 +165,10 @@ export async function createTask(
   parts: CreateParts,
   caller: Caller,
   request: PricedRequest,
-  idempotency: Idempotency | undefined,
+  repeated: Idempotency | undefined,
 ): Promise<Created> {
   const account_id = caller.account.id;
+  const idempotency = repeated && ownOf(caller, repeated);
   const routes = request.model.routes.map((route) => routeName(request.model.id, route.id));
   const { waiting_tasks } = parts.catalog.current.settings.limits;
   const is_crowded = (await parts.throttle.countWaiting(account_id)) >= waiting_tasks;
@@ -192,6 +193,13 @@ export async function createTask(
     }
   }
   return answered(parts, caller, request, answer, { id, created_at });
+}
+
+/** The name of a request among those of its account: a limited key has names of its own, and finds no task of others by theirs. */
+function ownOf({ key }: Caller, idempotency: Idempotency): Idempotency {
+  if (!key.is_limited) return idempotency;
+  const name = createHash('sha256').update(`${key.id}\0${idempotency.key}`).digest('hex');
+  return { ...idempotency, key: `limited ${name}` };
 }
 
 async function answered(
@@ -323,7 +331,9 @@ async function refusal(
   switch (answer.outcome) {
     case 'insufficient': {
       const available = `${balanceView(answer.available ?? 0n, currency).amount} ${currency}`;
-      const message = `The task needs a hold of ${estimate}, but only ${available} is available. Top up the balance.`;
+      const message = caller.key.is_limited
+        ? `The task needs a hold of ${estimate}, which is more than the account has. Ask an owner of the account.`
+        : `The task needs a hold of ${estimate}, but only ${available} is available. Top up the balance.`;
       return new ApiError('insufficient_balance', message, {
         refusal: { reason: 'insufficient_balance', ...of_task },
       });
@@ -331,7 +341,7 @@ async function refusal(
     case 'over_limit': {
       const whose = { account_id: caller.account.id, key_id: caller.key.id };
       const budget = await refusingBudget(parts.db, whose, now);
-      if (budget) return budgetReached(budget, { what: 'task', needed: estimate, currency, ...of_task });
+      if (budget) return budgetReached(budget, { what: 'task', needed: estimate, currency, is_limited: caller.key.is_limited, ...of_task });
       const remaining = `${balanceView(answer.remaining ?? 0n, currency).amount} ${currency}`;
       const message =
         `This key's monthly spend limit is reached: the task needs a hold of ${estimate}, ${remaining} is left. ` +

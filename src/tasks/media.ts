@@ -4,6 +4,7 @@ import type { Providers } from '../providers/open.ts';
 import { mediaForm } from '../providers/provider.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { Caller } from '../accounts/authenticate.ts';
+import { reaches } from '../accounts/limited-keys.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
@@ -134,7 +135,8 @@ async function readInline(parts: MediaParts, caller: Caller, { text, place, mode
 
 async function findUpload(parts: MediaParts, caller: Caller, { text, place, model }: SourceRequest): Promise<Source> {
   const file = await findFile(parts.db, { account_id: caller.account.id, id: text }, new Date(parts.clock.now()));
-  if (!file || file.task_id !== null) throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
+  if (!file || file.task_id !== null || !(await reaches(parts.db, caller, file.key_id)))
+    throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
   const size_bytes_max = largest(parts, model);
   if (file.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'upload', file };

@@ -28,7 +28,7 @@ export async function openKey(db: Db, account_id: string, limit: Money | null = 
 
 /** A key that takes the place of the wallet's, which works on for a day. */
 export async function rotated(db: Db, wallet: Wallet, now = noon): Promise<Wallet & { budget_id: string }> {
-  const answer = await rotateKey(db, wallet.key_id, 86_400_000, now);
+  const answer = await rotateKey(db, wallet.key_id, { overlap_ms: 86_400_000, limits: false }, now);
   const [row] = await db.query<{ budget_id: string }>('select budget_id from api_keys where id = $1', [answer?.key.id]);
   if (!answer || !row) throw new Error('the key was not rotated');
   return { ...wallet, key_id: answer.key.id, budget_id: row.budget_id };

@@ -6,8 +6,8 @@ import { audit } from '../audit.ts';
 import { findAccount } from '../accounts.ts';
 import { no_rules, type Scope } from '../key-rules.ts';
 import { insertKey, type ApiKey } from '../keys.ts';
-import { roleIn } from '../members.ts';
-import { rights_of } from '../roles.ts';
+import { membershipIn } from '../members.ts';
+import { rightsOf } from '../roles.ts';
 
 /**
  * Keys for programs without a browser, by the device authorization grant (RFC 8628): the program shows a short code, a
@@ -196,8 +196,8 @@ async function waitOf(
 /** The person may have lost the right to make keys since they decided. */
 async function makeKey(tx: Queryable, row: Row, now: Date): Promise<DevicePoll> {
   const { account_id, user_id, client, device, address } = row;
-  const [account, role] = [await findAccount(tx, account_id), await roleIn(tx, user_id, account_id)];
-  if (!account || !role || !rights_of[role].includes('keys')) return { error: 'access_denied' };
+  const [account, own] = [await findAccount(tx, account_id), await membershipIn(tx, user_id, account_id)];
+  if (!account || !own || own.projects || !rightsOf(own).includes('keys')) return { error: 'access_denied' };
   const rules = { ...no_rules, scopes: row.scopes, expires_at: row.key_expires_at };
   const key = { account_id, name: row.key_name, limit_month: row.limit_month, rules, member_id: row.user_id };
   const created = await insertKey(tx, key, now);

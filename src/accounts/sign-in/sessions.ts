@@ -46,7 +46,7 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
 
 /**
  * Returns those of these whose session lasts, and whose person belongs to the account, with the factors that it asks for,
- * or is an operator.
+ * or is an operator. Whoever is limited to projects is not told when something of the whole account changes.
  */
 export async function watchesAdmitted<T extends { session_id: string; account_id: string }>(
   db: Queryable,
@@ -60,7 +60,8 @@ export async function watchesAdmitted<T extends { session_id: string; account_id
        join auth."user" u on u.id = s."userId"
        join accounts a on a.id = w.account_id
       where case when exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id)
-                 then not a.second_factor_required or coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false)
+                 then not exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id and m.projects is not null)
+                   and (not a.second_factor_required or coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false))
                  else u."isOperator" end`,
     [watches.map(({ session_id }) => session_id), watches.map(({ account_id }) => account_id), now],
   );

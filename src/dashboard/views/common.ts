@@ -37,6 +37,8 @@ export type MyAccount = {
   rights: readonly Right[];
   /** Nothing of it is shown before this person has turned on a second factor. */
   needs_second_factor: boolean;
+  /** This person is limited to some of its projects, perhaps to none. */
+  is_limited: boolean;
 };
 
 /** `mails`: this service sends mail, so addresses can be asked for. */
@@ -51,7 +53,8 @@ export type Me = {
 
 export type BalanceView = { balance: Cost; held: Cost; available: Cost };
 
-export type InvitationView = { account_name: string; email: string; role: Role };
+/** `projects`: names of those that the person will be limited to; null: not limited. */
+export type InvitationView = { account_name: string; email: string; role: Role; projects: string[] | null };
 
 /** The ways in that this service has. `mails`: links can be mailed. */
 export type SignInView = {

@@ -23,6 +23,8 @@ export type KeyView = {
   addresses: string[] | null;
   /** Ids, aliases and prefixes of models that it may use; null: all. */
   models: string[] | null;
+  /** It calls models, and reads what keys of its project made: nothing else of the account. */
+  is_limited: boolean;
   /** Its own limit of requests per minute, of each kind; null: those of the service alone. */
   requests_per_minute: number | null;
   /** The minute in which it was last used; null: not since `use_noted_since`. */

@@ -11,7 +11,8 @@ export type EstimateView =
   | {
       ok: true;
       estimated_cost: Cost;
-      available: Cost;
+      /** Null: not for whoever is limited to projects. */
+      available: Cost | null;
       /** The reason why it cannot run now. */
       obstacle: 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause' | null;
       /** End of the pause after too many failures. */

@@ -11,11 +11,15 @@ export type SessionView = {
   is_this: boolean;
 };
 
+/** The projects that somebody is limited to; null: they see all of the account. */
+export type LimitView = { id: string; name: string }[] | null;
+
 export type MemberView = {
   user_id: string;
   name: string;
   email: string | null;
   role: Role;
+  projects: LimitView;
   two_factor: boolean;
   created_at: string;
 };
@@ -24,6 +28,7 @@ export type PendingInvitationView = {
   id: string;
   email: string;
   role: Role;
+  projects: LimitView;
   inviter: string;
   created_at: string;
   expires_at: string;
