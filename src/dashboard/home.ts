@@ -119,7 +119,7 @@ async function failuresOf(
     countedFailures(db, account_id, now),
     pausedUntil(db, account_id, limit, now),
   ]);
-  return { counted: scope ? 0 : counted, limit, paused_until: until?.toISOString() ?? null };
+  return { counted: scope ? (until ? limit : 0) : counted, limit, paused_until: until?.toISOString() ?? null };
 }
 
 async function keysNearLimit(

@@ -31,6 +31,7 @@ export const get_me = session_endpoint(
         rights,
         needs_second_factor,
         is_limited: membership.projects !== null,
+        has_no_project: membership.projects?.length === 0,
       };
     });
     const viewed_id = operator_needs_second_factor ? undefined : query.get('view');
@@ -62,6 +63,7 @@ async function lookedAt(db: Db, user: User, id: string | undefined, own: MyAccou
       rights: rights_of.viewer,
       needs_second_factor: false,
       is_limited: false,
+      has_no_project: false,
     },
   ];
 }

@@ -7,7 +7,12 @@ test('both keys of a rotation show and use one budget, so that a new key is no n
   onTestFinished(() => service.stop());
   const { app, url } = service;
   const client = await service.client({ limit: '0.05', credit: '10.00' });
-  const rotated = await rotateKey(app.db, client.key_id, { overlap_ms: 86_400_000, limits: false }, new Date(app.clock.now()));
+  const rotated = await rotateKey(
+    app.db,
+    client.key_id,
+    { overlap_ms: 86_400_000, limits: false },
+    new Date(app.clock.now()),
+  );
   const keys = [client.key, rotated?.text ?? ''];
   const get = async (path: string, key: string) =>
     (await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })).json();

@@ -39,6 +39,7 @@ export type MyAccount = {
   needs_second_factor: boolean;
   /** This person is limited to some of its projects, perhaps to none. */
   is_limited: boolean;
+  has_no_project: boolean;
 };
 
 /** `mails`: this service sends mail, so addresses can be asked for. */

@@ -30,9 +30,11 @@ import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
 import { Money, moneyText } from '../ui/Money.tsx';
+import { Page } from '../ui/Page.tsx';
 import { roleName } from '../ui/roles.ts';
+import { Empty } from '../ui/states.tsx';
 import { LookedAt } from './LookedAt.tsx';
-import { operating, own, type Item } from './pages.ts';
+import { isAboutAll, operating, pagesFor, type Item } from './pages.ts';
 import { NeedsSecondFactor } from './NeedsSecondFactor.tsx';
 import { Search } from './Search.tsx';
 import { WithoutAccount } from './WithoutAccount.tsx';
@@ -78,7 +80,7 @@ export function AppFrame() {
       <AppShell.Navbar aria-label="Pages" className="menu" {...(open && { 'data-open': true })}>
         <ScrollArea type="hover" scrollbarSize={6} p="sm">
           <PhoneTools />
-          <Items items={account ? own : own.filter(({ to }) => to === '/settings')} path={path} />
+          <Items items={pagesFor(account)} path={path} />
           <NavLink
             component="a"
             href={below('/guide')}
@@ -104,7 +106,7 @@ export function AppFrame() {
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }} onFocus={close}>
         <Box maw={1240} mx="auto">
           <LookedAt />
-          <Shown needsNoAccount={needsNoAccount} />
+          <Shown needsNoAccount={needsNoAccount} path={path} />
         </Box>
       </AppShell.Main>
     </AppShell>
@@ -112,7 +114,7 @@ export function AppFrame() {
 }
 
 /** The page, or what has to be done before it opens. */
-function Shown({ needsNoAccount }: { needsNoAccount: boolean }) {
+function Shown({ needsNoAccount, path }: { needsNoAccount: boolean; path: string }) {
   const { me, account } = useSession();
   const is_operating = useRouterState({
     select: ({ matches }) => matches.some(({ routeId }) => /^\/signed-in\/operating(\/|$)/.test(routeId)),
@@ -122,7 +124,31 @@ function Shown({ needsNoAccount }: { needsNoAccount: boolean }) {
   if (needsNoAccount) return <Outlet />;
   if (!account) return <WithoutAccount />;
   if (account.needs_second_factor) return <NeedsSecondFactor who={`${account.name} asks its members`} />;
+  if (account.has_no_project) return <NoProject name={account.name} />;
+  if (account.is_limited && isAboutAll(path)) return <AboutAll name={account.name} />;
   return <Outlet />;
+}
+
+/** For members who are limited to projects, and have none. */
+function NoProject({ name }: { name: string }) {
+  return (
+    <Page title={name}>
+      <Empty title="You have no project here">
+        An owner has limited you to projects of {name}, and there is none left for you. Ask an owner to give you one.
+      </Empty>
+    </Page>
+  );
+}
+
+/** For members who are limited to projects, in place of a page that is about the whole account. */
+function AboutAll({ name }: { name: string }) {
+  return (
+    <Page title={name}>
+      <Empty title="This page is about the whole account">
+        You see only some projects of {name}. Ask an owner of the account.
+      </Empty>
+    </Page>
+  );
 }
 
 /** At the top of the menu, where a phone has no room for them in the header. */
@@ -142,7 +168,7 @@ function Tools() {
   return (
     <Group gap="xs" wrap="nowrap">
       <Search />
-      {account && !account.needs_second_factor && <BalancePill />}
+      {account && !account.needs_second_factor && !account.is_limited && <BalancePill />}
       <Box visibleFrom="sm">
         <ThemeSwitch />
       </Box>

@@ -1,8 +1,8 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { SearchHit, SearchView } from '../../../src/dashboard/views/search.ts';
 import { api, queryOf } from '../api.ts';
-import { useSession } from '../session.tsx';
-import { operating, own } from './pages.ts';
+import { useSession, type Session } from '../session.tsx';
+import { operating, pagesFor } from './pages.ts';
 
 /** One line of the search: where it leads, or which account it changes to. */
 export type Entry = { group: string; title: string; detail: string } & (
@@ -53,7 +53,7 @@ export function useFound(text: string): { entries: Entry[]; is_complete: boolean
   const mine = useHits(account && `/dash/accounts/${account.id}/search`, text);
   const all = useHits(me.user.is_operator ? '/dash/admin/search' : undefined, text);
   const hits = [...(mine.data?.data ?? []), ...(all.data?.data ?? [])];
-  const entries = [...pagesLike(text, account !== undefined, me.user.is_operator), ...useOwnAccounts(text)];
+  const entries = [...pagesLike(text, account, me.user.is_operator), ...useOwnAccounts(text)];
   const error = mine.error ?? all.error;
   const partial = mine.data?.is_partial === true ? 'Generations were left out: to search them takes too long now.' : '';
   return {
@@ -87,11 +87,10 @@ function useOwnAccounts(text: string): Entry[] {
 
 const operator_group = 'Operator';
 
-function pagesLike(text: string, has_account: boolean, is_operator: boolean): Entry[] {
+function pagesLike(text: string, account: Session['account'], is_operator: boolean): Entry[] {
   const part = text.trim().toLowerCase();
-  const account_pages = has_account ? own : own.filter(({ to }) => to === '/settings');
   const pages: Entry[] = [
-    ...account_pages.map(({ to, label }) => ({ group: 'Pages', title: label, detail: '', href: to })),
+    ...pagesFor(account).map(({ to, label }) => ({ group: 'Pages', title: label, detail: '', href: to })),
     { group: 'Pages', title: 'Guide', detail: '', href: '/guide', is_document: true },
     { group: 'Pages', title: 'API reference', detail: '', href: '/guide/reference', is_document: true },
     ...(is_operator ? operating : []).map(({ to, label }) => ({

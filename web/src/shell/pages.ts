@@ -23,23 +23,34 @@ import type { ComponentType, SVGProps } from 'react';
 
 type Icon = ComponentType<SVGProps<SVGSVGElement>>;
 
-/** A page of the menu. */
-export type Item = { to: string; label: string; icon: Icon };
+/** A page of the menu. `about_all`: not for members who are limited to projects. */
+export type Item = { to: string; label: string; icon: Icon; about_all?: true };
 
 /** Pages of an account. */
-export const own: readonly Item[] = [
+const own: readonly Item[] = [
   { to: '/', label: 'Home', icon: HomeIcon },
   { to: '/playground', label: 'Playground', icon: PlayCircleIcon },
   { to: '/models', label: 'Models', icon: CubeIcon },
   { to: '/activity', label: 'Activity', icon: ListBulletIcon },
   { to: '/usage', label: 'Usage', icon: ChartBarIcon },
-  { to: '/speed', label: 'Speed', icon: BoltIcon },
-  { to: '/billing', label: 'Billing', icon: BanknotesIcon },
-  { to: '/budgets', label: 'Budgets', icon: ReceiptPercentIcon },
+  { to: '/speed', label: 'Speed', icon: BoltIcon, about_all: true },
+  { to: '/billing', label: 'Billing', icon: BanknotesIcon, about_all: true },
+  { to: '/budgets', label: 'Budgets', icon: ReceiptPercentIcon, about_all: true },
   { to: '/keys', label: 'API keys', icon: KeyIcon },
-  { to: '/webhooks', label: 'Webhooks', icon: PaperAirplaneIcon },
+  { to: '/webhooks', label: 'Webhooks', icon: PaperAirplaneIcon, about_all: true },
   { to: '/settings', label: 'Settings', icon: Cog6ToothIcon },
 ];
+
+/** Pages of the account that this person may see; without an account, those of the person alone. */
+export function pagesFor(account: { is_limited: boolean } | undefined): readonly Item[] {
+  if (!account) return own.filter(({ to }) => to === '/settings');
+  return account.is_limited ? own.filter(({ about_all }) => !about_all) : own;
+}
+
+/** Tells whether an address is about all of an account. */
+export function isAboutAll(path: string): boolean {
+  return own.some(({ to, about_all }) => about_all && (path === to || path.startsWith(`${to}/`)));
+}
 
 /** Pages of operators. */
 export const operating: readonly Item[] = [

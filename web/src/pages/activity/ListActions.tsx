@@ -62,7 +62,7 @@ function ColumnChoice({ tab, chosen, choose }: Pick<Props, 'tab' | 'chosen' | 'c
 }
 
 function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chosen'>) {
-  const { base, may } = usePlace();
+  const { account, base, may } = usePlace();
   const query = queryOf({ ...filterOf(tab, search), columns: exportColumns(chosen) });
   const { model, key, outcome } = search;
   const contents = queryOf({ model, key, outcome, ...momentsOf(search) });
@@ -79,7 +79,7 @@ function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chos
             {form.toUpperCase()}
           </Menu.Item>
         ))}
-        {tab === 'chats' && may('content') && (
+        {tab === 'chats' && may('content') && !account.is_limited && (
           <Menu.Item component="a" href={below(`${base}/contents.jsonl${contents}`)} download>
             Contents as JSONL
           </Menu.Item>

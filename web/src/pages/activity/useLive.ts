@@ -18,7 +18,7 @@ export function useLive(is_on: boolean): void {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   useEffect(() => {
-    if (!is_on) return;
+    if (!is_on || account.is_limited) return; // the events are of the whole account
     const queryKey = [account.id, 'activity'];
     const pages = () =>
       queries
@@ -49,5 +49,5 @@ export function useLive(is_on: boolean): void {
       clearTimeout(timer);
       source?.close();
     };
-  }, [account.id, base, is_on, queries]);
+  }, [account.id, account.is_limited, base, is_on, queries]);
 }

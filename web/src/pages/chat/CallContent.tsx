@@ -50,7 +50,7 @@ export function CallContent({ call }: { call: ChatView }) {
         )}
         {error && <Failed error={error} />}
         {data && <Conversation call={call} content={data} />}
-        <Accesses call={call} is_read={data !== undefined} />
+        {!account.is_limited && <Accesses call={call} is_read={data !== undefined} />}
       </Stack>
     </Card>
   );

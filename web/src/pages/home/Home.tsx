@@ -36,7 +36,7 @@ export function Home() {
             <Attention view={view} />
             <FirstSteps steps={view.steps} />
             <div className="balance-and-spend">
-              <BalanceCard />
+              {!account.is_limited && <BalanceCard />}
               <SpendCard spend={view.spend} />
             </div>
             {view.running.length > 0 && <Running tasks={view.running} />}

@@ -191,7 +191,7 @@ function ProjectField({ form }: { form: UseFormReturnType<Values> }) {
   return (
     <Select
       label="Project"
-      description="What the key spends from now on belongs to it."
+      description="What the key spends from now on belongs to it. Whoever is limited to it sees the earlier calls of the key, too."
       data={choices}
       allowDeselect={false}
       searchable={choices.length > 8}

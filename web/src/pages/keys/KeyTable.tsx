@@ -48,6 +48,11 @@ function Row({ apiKey, setDoing }: { apiKey: KeyView; setDoing: Props['setDoing'
         ) : (
           <Code>{shown_as}</Code>
         )}
+        {apiKey.is_limited && kind !== 'playground' && (
+          <Text size="xs" c="dimmed">
+            sees only its project
+          </Text>
+        )}
         {project.id !== default_project && (
           <Text size="xs" c="dimmed" truncate title={project.name}>
             in {project.name}

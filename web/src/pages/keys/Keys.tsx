@@ -29,6 +29,7 @@ export function Keys() {
     queryFn: ({ signal }) => api.get<KeysView>(`${base}/keys`, { signal }),
     refetchInterval: 15_000,
   });
+  const first = projectChoices(useProjects().data)[0]?.value ?? default_project; // not every member sees the default one
   const days_max = query.data?.content_days_max ?? 0;
   const create = (
     <MayButton right="keys" onClick={() => setDoing({ what: 'create' })}>
@@ -46,9 +47,9 @@ export function Keys() {
       </Loaded>
       <Projects />
       <CreateKey
-        key={project}
+        key={project ?? first}
         opened={doing?.what === 'create'}
-        project={project ?? default_project}
+        project={project ?? first}
         close={() => setDoing(undefined)}
         days_max={days_max}
       />

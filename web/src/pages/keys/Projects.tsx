@@ -20,6 +20,7 @@ type Doing = { what: 'create' } | { what: 'rename' | 'archive'; project: Project
 
 /** The projects that keys are in. */
 export function Projects() {
+  const { account } = usePlace();
   const query = useProjects();
   const [doing, setDoing] = useState<Doing>();
   const [archived, setArchived] = useState(false);
@@ -28,9 +29,11 @@ export function Projects() {
     <Card
       title="Projects"
       side={
-        <MayButton right="keys" size="xs" variant="light" onClick={() => setDoing({ what: 'create' })}>
-          Create a project
-        </MayButton>
+        !account.is_limited && (
+          <MayButton right="keys" size="xs" variant="light" onClick={() => setDoing({ what: 'create' })}>
+            Create a project
+          </MayButton>
+        )
       }
     >
       <Loaded query={query} height={80}>
@@ -74,6 +77,7 @@ export function Projects() {
 }
 
 function Row({ project, setDoing }: { project: ProjectView; setDoing: (doing: Doing) => void }) {
+  const { account } = usePlace();
   const { name, is_default, state, keys, spent } = project;
   return (
     <Table.Tr>
@@ -92,7 +96,7 @@ function Row({ project, setDoing }: { project: ProjectView; setDoing: (doing: Do
         <Money cost={spent} />
       </Table.Td>
       <Table.Td>
-        {!is_default && state === 'active' && (
+        {!is_default && state === 'active' && !account.is_limited && (
           <Group gap={2} justify="flex-end" wrap="nowrap">
             <MayIcon right="keys" label={`Rename ${name}`} onClick={() => setDoing({ what: 'rename', project })}>
               <PencilSquareIcon width={18} aria-hidden />

@@ -19,8 +19,11 @@ export function ChatPriceLine({ price }: { price: ChatPrice }) {
   return (
     <>
       <span className="figure">Holds {fine.map((one) => exactText(one.estimated_cost)).join(' + ')}</span>, for the
-      longest answer. {obstacle === undefined && <>{moneyText(first.available)} available.</>}
-      {obstacle === 'insufficient_balance' && (
+      longest answer. {obstacle === undefined && first.available && <>{moneyText(first.available)} available.</>}
+      {obstacle === 'insufficient_balance' && !first.available && (
+        <>The account has less: the answer may have to be shorter. Ask an owner of the account.</>
+      )}
+      {obstacle === 'insufficient_balance' && first.available && (
         <>
           Only {moneyText(first.available)} available: the answer may have to be shorter.{' '}
           <LinkTo href="/billing" underline="always" size="sm">

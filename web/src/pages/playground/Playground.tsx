@@ -50,7 +50,7 @@ function WithTask({ models }: { models: ModelView[] }) {
   const prompt = usePrompt(search.prompt);
   const replay = useReplay(search.chat === undefined ? search.call : undefined);
   if (id !== undefined && task.isPending) return <Loaded query={task}>{() => null}</Loaded>;
-  if (first_prompt !== undefined && first_prompt === search.prompt && prompt.isPending)
+  if (first_prompt !== undefined && first_prompt === search.prompt && prompt.isLoading)
     return <Loaded query={prompt}>{() => null}</Loaded>;
   if (search.call !== undefined && search.chat === undefined && replay.isPending)
     return <Loaded query={replay}>{() => null}</Loaded>;

@@ -57,7 +57,7 @@ export function RunLine({ estimate, starting, can_run, error, run, models = 1 }:
 }
 
 function Left({ view }: { view: EstimateView | undefined }) {
-  return view?.ok ? <>{moneyText(view.available)} available</> : null;
+  return view?.ok && view.available ? <>{moneyText(view.available)} available</> : null;
 }
 
 /** Returns the reason why it cannot run; undefined if it can, or if that is being checked. */
@@ -66,7 +66,9 @@ function reasonOf({ view, is_stale, error }: Estimating) {
   if (!view || is_stale) return undefined;
   if (!view.ok) return view.errors[0] ? problemText(view.errors[0]) : 'The input has errors.';
   if (view.obstacle === null) return undefined;
-  if (view.obstacle === 'insufficient_balance') {
+  if (view.obstacle === 'insufficient_balance' && !view.available)
+    return 'This costs more than the account has. Ask an owner of the account.';
+  if (view.obstacle === 'insufficient_balance' && view.available) {
     return (
       <>
         Only {moneyText(view.available)} are available.{' '}

@@ -2,6 +2,7 @@ import { Button, Group, Radio, Stack, Table, Text, TextInput } from '@mantine/co
 import { XMarkIcon } from '@heroicons/react/24/outline';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { InvitedView, PendingInvitationView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
@@ -14,6 +15,7 @@ import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { isLimitable, limitText, ProjectLimitFields } from './ProjectLimit.tsx';
 import { role_choices, role_words } from './roles.ts';
 
 /** Links that have not been followed yet. */
@@ -33,15 +35,17 @@ export function Invitations({ invitations }: { invitations: PendingInvitationVie
           columns={[
             { name: 'E-mail address' },
             { name: 'Role' },
+            { name: 'Projects' },
             { name: 'By' },
             { name: 'Until' },
             { name: 'Actions', hidden: true },
           ]}
         >
-          {invitations.map(({ id, email, role, inviter, expires_at, link }) => (
+          {invitations.map(({ id, email, role, projects, inviter, expires_at, link }) => (
             <Table.Tr key={id}>
               <Table.Td>{email}</Table.Td>
               <Table.Td>{role_words[role].name}</Table.Td>
+              <Table.Td>{limitText(projects)}</Table.Td>
               <Table.Td>{inviter}</Table.Td>
               <Table.Td style={{ whiteSpace: 'nowrap' }}>
                 <Time at={expires_at} />
@@ -66,9 +70,12 @@ export function Invitations({ invitations }: { invitations: PendingInvitationVie
 export function Invite({ close }: { close: () => void }) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
-  const form = useForm({ mode: 'uncontrolled', initialValues: { email: '', role: 'developer' } });
+  const form = useForm({ initialValues: { email: '', role: 'developer' } });
+  const [projects, setProjects] = useState<readonly string[] | null>(null);
+  const can_limit = isLimitable(form.values.role);
   const { mutate, data, error, isPending } = useMutation({
-    mutationFn: (values: { email: string; role: string }) => api.post<InvitedView>(`${base}/team/invitations`, values),
+    mutationFn: (values: { email: string; role: string }) =>
+      api.post<InvitedView>(`${base}/team/invitations`, { ...values, projects: can_limit ? projects : null }),
     onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'team'] }),
     gcTime: 0, // the answer has the link in it
   });
@@ -104,13 +111,14 @@ export function Invite({ close }: { close: () => void }) {
             {...form.getInputProps('email')}
             error={problem.of('email')}
           />
-          <Radio.Group label="Role" key={form.key('role')} {...form.getInputProps('role')} error={problem.of('role')}>
+          <Radio.Group label="Role" {...form.getInputProps('role')} error={problem.of('role')}>
             <Stack gap="xs" mt="xs">
               {role_choices.map(({ value, label }) => (
                 <Radio key={value} value={value} label={label} description={role_words[value].may} />
               ))}
             </Stack>
           </Radio.Group>
+          {can_limit && <ProjectLimitFields chosen={projects} choose={setProjects} />}
           <FormEnd word="Invite" isPending={isPending} error={problem.other} cancel={close} />
         </Stack>
       </form>

@@ -18,10 +18,11 @@ export function Settings() {
   const { account: chosen_account } = useSession();
   // Without the second factor that it asks for, nothing of it is shown.
   const account = chosen_account?.needs_second_factor ? undefined : chosen_account;
+  const has_team = account !== undefined && !account.is_limited;
   const may_audit = account?.rights.includes('members') === true;
   const tabs = settings_tabs.filter((name) => {
     if (name === 'audit') return may_audit;
-    return account !== undefined || (name !== 'team' && name !== 'alerts');
+    return has_team || (name !== 'team' && name !== 'alerts');
   });
   const { tab = 'profile' } = route.useSearch();
   const navigate = useNavigate();
@@ -45,12 +46,12 @@ export function Settings() {
         <Tabs.Panel value="security">
           <Security />
         </Tabs.Panel>
-        {account && (
+        {has_team && (
           <Tabs.Panel value="team">
             <Team />
           </Tabs.Panel>
         )}
-        {account && (
+        {has_team && (
           <Tabs.Panel value="alerts">
             <Alerts />
           </Tabs.Panel>

@@ -15,6 +15,7 @@ import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Invitations, Invite } from './Invitations.tsx';
+import { isLimitable, LimitMember, limitText } from './ProjectLimit.tsx';
 import { role_choices, role_words } from './roles.ts';
 
 /** Members of the account. */
@@ -22,6 +23,7 @@ export function Team() {
   const { account, base, may } = usePlace();
   const [inviting, setInviting] = useState(false);
   const [leaving, setLeaving] = useState<MemberView>();
+  const [limiting, setLimiting] = useState<MemberView>();
   const query = useQuery({
     queryKey: [account.id, 'team'],
     queryFn: ({ signal }) => api.get<TeamView>(`${base}/team`, { signal }),
@@ -44,13 +46,19 @@ export function Team() {
               columns={[
                 { name: 'Name' },
                 { name: 'Role' },
+                { name: 'Projects' },
                 { name: 'Second factor' },
                 { name: 'Since' },
                 { name: 'Action', hidden: true },
               ]}
             >
               {members.map((member) => (
-                <Row key={member.user_id} member={member} remove={() => setLeaving(member)} />
+                <Row
+                  key={member.user_id}
+                  member={member}
+                  limit={() => setLimiting(member)}
+                  remove={() => setLeaving(member)}
+                />
               ))}
             </ListTable>
           )}
@@ -60,6 +68,7 @@ export function Team() {
       {query.data?.invitations && query.data.invitations.length > 0 && (
         <Invitations invitations={query.data.invitations} />
       )}
+      {limiting && <LimitMember member={limiting} close={() => setLimiting(undefined)} />}
       {inviting && <Invite close={() => setInviting(false)} />}
       {leaving && <Remove member={leaving} close={() => setLeaving(undefined)} />}
     </Stack>
@@ -92,9 +101,11 @@ function AccountName() {
   );
 }
 
-function Row({ member, remove }: { member: MemberView; remove: () => void }) {
-  const { me } = usePlace();
-  const { user_id, name, email, two_factor, created_at } = member;
+type RowProps = { member: MemberView; limit: () => void; remove: () => void };
+
+function Row({ member, limit, remove }: RowProps) {
+  const { me, may } = usePlace();
+  const { user_id, name, email, role, projects, two_factor, created_at } = member;
   return (
     <Table.Tr>
       <Table.Td maw={{ base: 170, sm: 280 }}>
@@ -108,6 +119,23 @@ function Row({ member, remove }: { member: MemberView; remove: () => void }) {
       </Table.Td>
       <Table.Td miw={190}>
         <RoleOf member={member} />
+      </Table.Td>
+      <Table.Td miw={130} maw={240}>
+        {may('members') && isLimitable(role) ? (
+          <Button
+            size="xs"
+            variant="default"
+            maw="100%"
+            aria-label={`Projects of ${name}: ${limitText(projects)}`}
+            onClick={limit}
+          >
+            <Text span inherit truncate>
+              {limitText(projects)}
+            </Text>
+          </Button>
+        ) : (
+          <Text size="sm">{limitText(projects)}</Text>
+        )}
       </Table.Td>
       <Table.Td>
         <Status of={two_factor ? 'active' : 'off'} label={two_factor ? 'On' : 'Off'} />

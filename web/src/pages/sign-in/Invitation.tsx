@@ -35,6 +35,13 @@ export function Invitation() {
             <Text>
               <b>{view.account_name}</b> invites {view.email} as {roleName(view.role)}.
             </Text>
+            {view.projects && (
+              <Text size="sm" c="dimmed">
+                {view.projects.length === 0
+                  ? 'You will see no project until an owner gives you one.'
+                  : `You will see only: ${view.projects.join(', ')}.`}
+              </Text>
+            )}
             {me.data && me.data.user.email === view.email.toLowerCase() ? <Accept link={link} /> : <Join link={link} />}
           </>
         )}

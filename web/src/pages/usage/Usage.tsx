@@ -55,7 +55,7 @@ export function Usage() {
         <>
           <FileButton href={`${base}/usage/table.csv${query}`} label="Table (CSV)" size="xs" />
           <FileButton href={`${base}/usage/charges.csv${query}`} label="All charges (CSV)" size="xs" />
-          <SpendMail group={group} pairs={usage.data?.pairs ?? []} />
+          {!account.is_limited && <SpendMail group={group} pairs={usage.data?.pairs ?? []} />}
         </>
       }
     >

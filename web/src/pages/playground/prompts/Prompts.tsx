@@ -31,21 +31,23 @@ type Props = {
 export function Prompts({ prompt, written, has_variables, setHasVariables, open, restore, runOnTable }: Props) {
   const { may, account } = usePlace();
   const list = usePrompts();
-  const can_save = may('run') && account.role !== 'operator';
+  const can_save = may('run') && account.role !== 'operator' && !account.is_limited;
   return (
     <Card title="Prompt">
       <Stack gap="sm">
-        <Select
-          label="Saved prompts"
-          description="They belong to the account: its members see them."
-          placeholder={list.data?.data.length === 0 ? 'None yet' : 'Open one'}
-          searchable
-          clearable
-          value={prompt?.id ?? null}
-          onChange={(id) => open(id ?? undefined)}
-          data={(list.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-          nothingFoundMessage="No prompt matches"
-        />
+        {!account.is_limited && (
+          <Select
+            label="Saved prompts"
+            description="They belong to the account: its members see them."
+            placeholder={list.data?.data.length === 0 ? 'None yet' : 'Open one'}
+            searchable
+            clearable
+            value={prompt?.id ?? null}
+            onChange={(id) => open(id ?? undefined)}
+            data={(list.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+            nothingFoundMessage="No prompt matches"
+          />
+        )}
         {list.error && <Failed error={list.error} retry={() => void list.refetch()} />}
         <Switch
           label="Fill in {{variables}}"

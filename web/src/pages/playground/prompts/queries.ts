@@ -11,6 +11,7 @@ export function usePrompts() {
   return useQuery({
     queryKey: [...promptsKey(account.id), 'list'],
     queryFn: ({ signal }) => api.get<PromptList>(`${base}/prompts`, { signal }),
+    enabled: !account.is_limited,
   });
 }
 
@@ -21,7 +22,7 @@ export function usePrompt(id: string | undefined, version?: number) {
     queryKey: [...promptsKey(account.id), id, version ?? 'latest'],
     queryFn: ({ signal }) =>
       api.get<PromptView>(`${base}/prompts/${encodeURIComponent(id ?? '')}${queryOf({ version })}`, { signal }),
-    enabled: id !== undefined,
+    enabled: id !== undefined && !account.is_limited,
     refetchOnWindowFocus: false, // what is being written stays beside the version that it began with
   });
 }
