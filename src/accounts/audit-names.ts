@@ -22,5 +22,6 @@ export async function namesInAudit(db: Queryable, entries: readonly Named[]): Pr
 /** Returns the subject of an entry and the ids in its details. */
 export function idsIn({ subject, details }: Named): string[] {
   const values = Object.entries(details ?? {}).filter(([field]) => field !== 'name' && field !== 'reason');
-  return [subject, ...values.map(([, value]) => value)].filter((value) => typeof value === 'string');
+  const texts = values.flatMap(([, value]) => (typeof value === 'string' ? value.split(', ') : []));
+  return subject === null ? texts : [subject, ...texts];
 }

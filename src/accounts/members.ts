@@ -79,7 +79,7 @@ export async function admitMember(
   );
   if (rows.length !== 1) return false;
   const { account_id, email, role, projects } = invitation;
-  const details = { invited: email, role, ...(projects && { projects }) };
+  const details = { invited: email, role, ...(projects && { projects: projects.join(', ') || 'none' }) };
   await audit(tx, { account_id, user, action: 'member.join', subject: user.id, details, address, now });
   return true;
 }

@@ -161,7 +161,7 @@ async function taskRefOf(db: Db, { caller, params }: Call): Promise<TaskRef> {
   if (!isId('task', task_id)) throw unknownTask(task_id);
   const ref = { account_id: caller.account.id, task_id };
   if (!caller.key.is_limited) return ref;
-  const task = await loadTask(db, ref);
-  if (!task || !(await reaches(db, caller, task.key_id))) throw unknownTask(task_id);
+  const row = await loadTask(db, ref);
+  if (!row || !(await reaches(db, caller, row.key_id))) throw unknownTask(task_id);
   return ref;
 }

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { budgetsOf } from '../money/ledger.ts';
 
-/** What a member sees who is limited to projects. Tasks and calls are of the project that their key is in now. */
+/** The part of an account that a member sees who is limited to projects. Tasks and calls are of the project that their key is in now. */
 export type ProjectScope = { project_ids: readonly string[]; key_ids: readonly string[] };
 
 /** Returns the scope of these projects of an account. */

@@ -20,7 +20,7 @@ let test: TestApp;
 let owner: Someone;
 let limited: Someone;
 let own_project: string;
-/** What each of the two projects has, by the name of the thing. */
+/** Ids in the two projects, by the name of the thing. */
 let own: Things;
 let other: Things;
 let own_key: NewKeyView;
@@ -81,8 +81,8 @@ async function upload(secret: string, name: string): Promise<string> {
 async function makeThings(name: string): Promise<Things> {
   const project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name })).id;
   const log_content = { keep_days: 7, redact: [], patterns: [] };
-  const made = await owner.post(`${owner.base}/keys`, { name: `Key of ${name}`, project, log_content });
-  const { key, secret } = okBody<NewKeyView>(made);
+  const response = await owner.post(`${owner.base}/keys`, { name: `Key of ${name}`, project, log_content });
+  const { key, secret } = okBody<NewKeyView>(response);
   const prompt = { model: 'sandbox/image', input: { prompt: `A ${name} at noon`, width: 16, height: 16 } };
   const created = await call(
     secret,
@@ -331,8 +331,8 @@ describe('a member who is limited to a project', () => {
     const { id } = okBody<{ id: string }>(await limited.post(`${limited.base}/generate`, input));
     const { key } = okBody<{ key: { id: string } }>(await limited.get(`${limited.base}/tasks/${id}`));
     const keys = okBody<KeysView>(await owner.get(`${owner.base}/keys`)).data;
-    const made = keys.find((each) => each.id === key.id);
-    expect(made).toMatchObject({ kind: 'playground', is_limited: true, project: { id: own.project } });
+    const own_playground = keys.find((each) => each.id === key.id);
+    expect(own_playground).toMatchObject({ kind: 'playground', is_limited: true, project: { id: own.project } });
     const again = okBody<{ id: string }>(await limited.post(`${limited.base}/generate`, input));
     expect(okBody<{ key: object }>(await limited.get(`${limited.base}/tasks/${again.id}`)).key).toEqual(key);
     const listed = okBody<ActivityPage>(await limited.get(`${limited.base}/tasks?source=playground`));

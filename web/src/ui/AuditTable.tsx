@@ -94,7 +94,11 @@ function Row({ entry, of_all }: { entry: AuditLineView; of_all: boolean }) {
 function detailsText(details: Record<string, unknown>, names: Record<string, string>): string {
   const textOf = (field: string, value: unknown) => {
     if (typeof value !== 'string') return JSON.stringify(value);
-    return field === 'name' || field === 'reason' ? value : (names[value] ?? value);
+    if (field === 'name' || field === 'reason') return value;
+    return value
+      .split(', ')
+      .map((part) => names[part] ?? part)
+      .join(', ');
   };
   return Object.entries(details)
     .map(([field, value]) => `${field.replaceAll('_', ' ')}: ${textOf(field, value)}`)
