@@ -83,6 +83,8 @@ describe('the keys of an account', () => {
       last_used_at: null,
       use_noted_since: null,
       log_content: null,
+      is_limited: false,
+      playground_project: null,
     });
     const [row] = await db.query<{ hash: Buffer; whole: string }>(
       'select hash, row_to_json(k)::text as whole from api_keys k where id = $1',

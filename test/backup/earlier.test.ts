@@ -135,6 +135,7 @@ it('a backup of the version before the baseline is restored row by row, with exa
   backed_up.set('public.deliveries', deliveries); // the place in a trace, the endpoint, its event, whether it is replayed
   backed_up.set('public.tasks', backed_up.get('public.tasks')?.map((line) => `${line}\t\\N`) ?? []); // places in traces
   backed_up.set('auth.user', backed_up.get('auth.user')?.map((line) => `${line}\t\\N`) ?? []); // the language
+  backed_up.set('auth.member', backed_up.get('auth.member')?.map((line) => `${line}\t\\N`) ?? []); // the projects
   withLaterRules(there, backed_up);
   backed_up.set('public.accounts', backed_up.get('public.accounts')?.map((line) => `${line}\tt\tf`) ?? []);
   expect(there).toEqual(backed_up);
@@ -159,11 +160,14 @@ it('a backup of the version before the baseline is restored row by row, with exa
   expect(readdirSync(join(place.path('data'), 'files')).length).toBeGreaterThan(0);
 });
 
-/** Of keys: contents of chats, models, requests per minute and the last use; uses are noted since the restore. */
+/**
+ * Of keys: contents of chats, models, requests per minute and the last use; uses are noted since the restore; whether it is
+ * limited, and the project of a playground.
+ */
 function withLaterRules(there: Map<string, string[]>, backed_up: Map<string, string[]>): void {
   const name = 'public.api_keys';
-  backed_up.set(name, backed_up.get(name)?.map((line) => `${line}\t\\N\t\\N\t\\N\t\\N\tsince`) ?? []);
-  there.set(name, there.get(name)?.map((line) => line.replace(/\t20\d\d-[^\t]+$/, '\tsince')) ?? []);
+  backed_up.set(name, backed_up.get(name)?.map((line) => `${line}\t\\N\t\\N\t\\N\t\\N\tsince\tf\t\\N`) ?? []);
+  there.set(name, there.get(name)?.map((line) => line.replace(/\t20\d\d-[^\t]+(?=\tf\t\\N$)/, '\tsince')) ?? []);
 }
 
 it('a backup that is older than that is refused, and says which version restores it', async () => {

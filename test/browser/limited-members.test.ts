@@ -62,7 +62,7 @@ test(
     await guest.goto((invitations ?? [])[0]?.link ?? '');
     await guest.getByText('You will see only: Bakery.').waitFor();
     await guest.getByLabel('Your name').fill('Dora');
-    await guest.getByLabel('Password', { exact: true }).fill('correct horse battery');
+    await guest.locator('input[type=password]').fill('correct horse battery');
     await guest.getByRole('button', { name: 'Join' }).click();
     await guest.getByRole('heading', { name: 'Home' }).waitFor();
     await settled(guest);
@@ -80,7 +80,7 @@ test(
     await making.getByLabel('Name').fill('Staging');
     await making.getByRole('button', { name: 'Create' }).click();
     await guest.getByRole('dialog').getByText(/mdl_/).first().waitFor();
-    await guest.getByRole('button', { name: 'Done' }).click();
+    await guest.getByRole('button', { name: 'I have copied it' }).click();
     await guest.getByText('sees only its project').waitFor();
     expect(await guest.getByText('Zanzibar').count()).toBe(0);
 
