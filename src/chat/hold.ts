@@ -109,7 +109,8 @@ async function refusal(
     });
   }
   const budget = await holds.refusedBy({ account_id: caller.account.id, key_id: caller.key.id });
-  if (budget) return budgetReached(budget, { what: 'call', needed, currency, is_limited: caller.key.is_limited, ...of_call });
+  if (budget)
+    return budgetReached(budget, { what: 'call', needed, currency, is_limited: caller.key.is_limited, ...of_call });
   const message =
     `This key's monthly spend limit is reached: the call needs a hold of at least ${needed}, ${left} is left. ` +
     'Create a key with a higher limit or use another key.';

@@ -169,7 +169,12 @@ export async function refusingBudget(
 /** A hold that was refused. `needed`: its amount, as callers see it. `is_limited`: the caller does not see budgets of the account. */
 type RefusedHold = {
   is_limited: true | undefined;
- what: 'call' | 'task'; needed: string; currency: string; key_id: string; model: string };
+  what: 'call' | 'task';
+  needed: string;
+  currency: string;
+  key_id: string;
+  model: string;
+};
 
 /** The answer to a hold that a hard budget refused. */
 export function budgetReached(

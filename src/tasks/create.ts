@@ -341,7 +341,14 @@ async function refusal(
     case 'over_limit': {
       const whose = { account_id: caller.account.id, key_id: caller.key.id };
       const budget = await refusingBudget(parts.db, whose, now);
-      if (budget) return budgetReached(budget, { what: 'task', needed: estimate, currency, is_limited: caller.key.is_limited, ...of_task });
+      if (budget)
+        return budgetReached(budget, {
+          what: 'task',
+          needed: estimate,
+          currency,
+          is_limited: caller.key.is_limited,
+          ...of_task,
+        });
       const remaining = `${balanceView(answer.remaining ?? 0n, currency).amount} ${currency}`;
       const message =
         `This key's monthly spend limit is reached: the task needs a hold of ${estimate}, ${remaining} is left. ` +

@@ -411,6 +411,23 @@ describe('a key of a limited member', () => {
     }
   });
 
+  it('hears that a budget of the account is reached, and neither which one nor how much is left', async () => {
+    const budget = { name: marker, scope: 'account', period: 'total', amount: '0', kind: 'hard' };
+    const { id } = okBody<{ id: string }>(await owner.post(`${owner.base}/budgets`, budget));
+    const input = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } };
+    const messages = [{ role: 'user', content: 'x' }];
+    const chat = { model: 'sandbox/chat', messages };
+    for (const [path, body] of [
+      ['/v1/generate', input],
+      ['/v1/chat/completions', chat],
+    ] as const) {
+      const refused = await call(own_key.secret, path, body);
+      expect([path, refused.status, refused.text.includes('A budget of the account')]).toEqual([path, 403, true]);
+      expect(refused.text).not.toContain(marker);
+    }
+    okBody(await owner.send('DELETE', `${owner.base}/budgets/${id}`));
+  });
+
   it('stays limited when an owner rotates it, and a key that a limited member rotates becomes so', async () => {
     const rotated = await owner.post(`${owner.base}/keys/${own_key.key.id}/rotate`, { overlap_hours: 24 });
     expect(okBody<NewKeyView>(rotated).key.is_limited).toBe(true);
