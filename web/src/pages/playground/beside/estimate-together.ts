@@ -20,7 +20,7 @@ export function estimateTogether(views: readonly EstimateView[], names: readonly
     first.estimated_cost.currency,
   );
   const { available } = first;
-  const is_too_much = millionthsOf(estimated_cost.exact) > millionthsOf(available.exact);
+  const is_too_much = available !== null && millionthsOf(estimated_cost.exact) > millionthsOf(available.exact);
   const with_obstacle = fine.find(({ obstacle }) => obstacle !== null);
   return {
     ...(with_obstacle ?? first),
