@@ -19,6 +19,7 @@ import {
   type BudgetState,
 } from '../money/account-budgets.ts';
 import { budgetsOf } from '../money/ledger.ts';
+import { refusedByBudgets } from '../money/refusals.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
@@ -39,9 +40,16 @@ export const list_budgets = account_endpoint('GET', '/budgets', 'read', async (a
     choicesOf(app.db, account.id, now),
     projectNames(app.db, account.id),
   ]);
+  const refused = await refusedByBudgets(app.db, account.id, budgets);
   const named = [...choices.keys, ...choices.members].map(({ id, name }): [string, string] => [id, name]);
   const names = new Map([...projects, ...named]);
-  const view: BudgetsView = { data: budgets.map((budget) => renderBudget(budget, account, names, now)), choices };
+  const view: BudgetsView = {
+    data: budgets.map((budget) => ({
+      ...renderBudget(budget, account, names, now),
+      refused: refused.get(budget.id) ?? 0,
+    })),
+    choices,
+  };
   return { status: 200, body: view };
 });
 
@@ -67,7 +75,7 @@ function renderBudget(
   { currency }: Account,
   names: ReadonlyMap<string, string>,
   now: Date,
-): BudgetView {
+): Omit<BudgetView, 'refused'> {
   const { id, name, scope, subject, period, amount, is_hard, spent, held, begins_at, ends_at } = budget;
   const projection = projectionOf(budget, now);
   return {

@@ -83,6 +83,7 @@ import { stripe_webhook } from './stripe-webhook.ts';
 import { admin_speed, get_speed } from './speed.ts';
 import { get_status } from './status.ts';
 import { get_spend_mail, set_spend_mail } from './spend-mail.ts';
+import { get_refusals } from './refusals.ts';
 import { get_usage, get_usage_charges, get_usage_table } from './usage.ts';
 import {
   change_member,
@@ -147,6 +148,7 @@ const endpoints: readonly Endpoint<App>[] = [
   get_contents_jsonl,
   admin_open_content,
   get_usage,
+  get_refusals,
   get_speed,
   set_feedback,
   admin_speed,

@@ -18,10 +18,10 @@ type Refused = { account_id: string; key_id?: string | undefined };
 const together_ms = 3_000;
 
 /** Rows of an account that an hour of a node tells apart; what is beyond them is counted by reason alone. */
-const rows_max = 200;
+const details_max = 200;
 
 /** The same of all accounts together. */
-const all_rows_max = 20_000;
+const all_details_max = 20_000;
 
 const hour_ms = 3_600_000;
 
@@ -115,7 +115,7 @@ function hourlyDetails(): { has(row: Row): boolean } {
       const name = nameOf(row);
       const names = names_of.get(row.account_id) ?? new Set();
       if (names.has(name)) return true;
-      if (names.size >= rows_max || size >= all_rows_max) return false;
+      if (names.size >= details_max || size >= all_details_max) return false;
       names_of.set(row.account_id, names.add(name));
       size += 1;
       return true;
@@ -170,12 +170,14 @@ export function refusalGroupNamed(name: string): RefusalGroup | undefined {
   return groups.find((group) => group === name);
 }
 
-/** Hours that begin from `from` (inclusive) to `to` (exclusive); of one key or reason. */
+/** Hours that begin from `from` (inclusive) to `to` (exclusive); of one key, project, model or reason. */
 export type RefusalFilter = {
   account_id: string;
   from: Date;
   to: Date;
   key?: string | undefined;
+  project?: string | undefined;
+  model?: string | undefined;
   reason?: string | undefined;
 };
 
@@ -188,8 +190,9 @@ export const refusal_rows_max = 1_000;
 /** Returns the refusals of an account, grouped, the most first. */
 export async function refusalsOf(
   db: Queryable,
-  { account_id, from, to, key, reason }: RefusalFilter,
+  { account_id, from, to, key, project, model, reason }: RefusalFilter,
   group_by: readonly RefusalGroup[],
+  rows_max = refusal_rows_max,
 ): Promise<RefusalRow[]> {
   const names = group_by.map((group) => columns[group]);
   return db.query<RefusalRow>(
@@ -197,8 +200,9 @@ export async function refusalsOf(
        from refusals
       where account_id = $1 and start >= date_trunc('hour', $2::timestamptz, 'UTC') and start < $3
         and ($4::text is null or key_id = $4) and ($5::text is null or reason = $5)
-      group by 1 order by count desc, names limit ${refusal_rows_max}`,
-    [account_id, from, to, key ?? null, reason ?? null],
+        and ($6::text is null or project_id = $6) and ($7::text is null or model = $7)
+      group by 1 order by count desc, names limit ${rows_max}`,
+    [account_id, from, to, key ?? null, reason ?? null, project ?? null, model ?? null],
   );
 }
 

@@ -15,6 +15,8 @@ export type BudgetView = {
   amount: Cost;
   /** Calls that it does not pay are refused. */
   is_hard: boolean;
+  /** Number of requests that it has refused in its period. */
+  refused: number;
   spent: Cost;
   held: Cost;
   /** Spent and held, of the amount; 999 at most. */

@@ -5,6 +5,7 @@ import { Page } from '../../ui/Page.tsx';
 import { ActivityList } from './ActivityList.tsx';
 import { useChosenColumns } from './chosen-columns.ts';
 import { ListActions } from './ListActions.tsx';
+import { RefusedToday } from './RefusedToday.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 import { useLive } from './useLive.ts';
 
@@ -28,6 +29,7 @@ export function Activity() {
     void navigate({ to: '/activity', search: next === 'chats' || next === 'tasks' ? { tab: next } : {} });
   return (
     <Page title="Activity" about="Generations and chat calls of this account.">
+      <RefusedToday />
       <Tabs value={tab} onChange={show}>
         <Tabs.List mb="md">
           {tabs.map((name) => (

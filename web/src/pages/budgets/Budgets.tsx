@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { BudgetsView, BudgetView } from '../../../../src/dashboard/views/budgets.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { LinkTo } from '../../ui/LinkTo.tsx';
 import { MayButton, MayIcon } from '../../ui/MayButton.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
@@ -61,7 +62,7 @@ export function Budgets() {
 }
 
 function BudgetCard({ budget, setDoing }: { budget: BudgetView; setDoing: (doing: Doing) => void }) {
-  const { name, is_hard, used_percent, amount, spent, held } = budget;
+  const { name, is_hard, used_percent, amount, spent, held, refused } = budget;
   const color = used_percent >= 100 ? 'red' : used_percent >= 80 ? 'yellow' : 'brand';
   return (
     <Card
@@ -105,9 +106,28 @@ function BudgetCard({ budget, setDoing }: { budget: BudgetView; setDoing: (doing
           </Text>
         </Text>
         <Progress value={Math.min(100, used_percent)} color={color} aria-label={`${name}: ${used_percent} % used`} />
+        {is_hard && <RefusedText refused={refused} />}
         <Rest budget={budget} />
       </Stack>
     </Card>
+  );
+}
+
+/** Requests that the budget has refused since its period began. */
+function RefusedText({ refused }: { refused: number }) {
+  if (refused === 0)
+    return (
+      <Text size="xs" c="dimmed">
+        No calls refused in this period.
+      </Text>
+    );
+  return (
+    <Text size="xs" fw={600}>
+      {refused.toLocaleString('en')} {refused === 1 ? 'call' : 'calls'} refused in this period.{' '}
+      <LinkTo href="/usage?period=30d#refused" size="xs">
+        See when and why
+      </LinkTo>
+    </Text>
   );
 }
 

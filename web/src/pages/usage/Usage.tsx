@@ -19,6 +19,7 @@ import { kindText } from '../../ui/kinds.ts';
 import { barsOf, rangeText, seriesOf, stepName, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
 import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
+import { Refused } from './Refused.tsx';
 import { SpendMail } from './SpendMail.tsx';
 import { linesText, useBudgetLines } from './lines.ts';
 import { StackedBars } from './StackedBars.tsx';
@@ -69,6 +70,7 @@ export function Usage() {
           )
         }
       </Loaded>
+      {kind === undefined && <Refused range={range} only={{ model, key, project }} now_ms={now_ms} />}
       <Card title="The same from the API">
         <CodeBox text={snippetOf(me.base_url, range, group, usage.data?.step ?? 'day')} label="the request" />
       </Card>

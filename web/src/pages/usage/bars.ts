@@ -9,13 +9,18 @@ export type Series = { id: string; name: string; color: string };
 export type Bar = { at: string; label: string; values: Record<string, number> };
 
 const colors = ['brand.6', 'teal.6', 'orange.6', 'grape.6', 'cyan.7', 'pink.6', 'lime.8'];
+/** Returns the color of the series at this place. */
+export function colorAt(index: number): string {
+  return colors[index] ?? 'gray.6';
+}
+
 const others = 'others';
 
 export function seriesOf(view: UsageView): Series[] {
   const used = view.rows.filter(({ count }) => count > 0);
   const named = used
     .slice(0, colors.length)
-    .map(({ id, name }, index) => ({ id, name: nameOf({ id, name }, view.group), color: colors[index] ?? 'gray.6' }));
+    .map(({ id, name }, index) => ({ id, name: nameOf({ id, name }, view.group), color: colorAt(index) }));
   return used.length > named.length ? [...named, { id: others, name: 'Others', color: 'gray.6' }] : named;
 }
 
