@@ -17,8 +17,8 @@ export function RefusedToday() {
   if (total === 0) return null;
   return (
     <Alert color="yellow" variant="light" mb="md" py="xs" role="status">
-      {total.toLocaleString('en')} {total === 1 ? 'call was' : 'calls were'} refused in the last 24 hours.{' '}
-      <LinkTo href="/usage?period=2d#refused" size="sm">
+      {total.toLocaleString('en')} {total === 1 ? 'call' : 'calls'} refused in the last 24 hours.{' '}
+      <LinkTo href="/usage?period=2d#refused" size="sm" underline="always">
         See why
       </LinkTo>
     </Alert>

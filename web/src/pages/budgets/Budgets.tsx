@@ -124,7 +124,7 @@ function RefusedText({ refused }: { refused: number }) {
   return (
     <Text size="xs" fw={600}>
       {refused.toLocaleString('en')} {refused === 1 ? 'call' : 'calls'} refused in this period.{' '}
-      <LinkTo href="/usage?period=30d#refused" size="xs">
+      <LinkTo href="/usage?period=30d#refused" size="xs" underline="always">
         See when and why
       </LinkTo>
     </Text>
