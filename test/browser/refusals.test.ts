@@ -8,7 +8,7 @@ import { setAccountBudget } from '../../src/money/account-budgets.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { leave, settled, sidewaysOf, violationsIn, visit } from '../helpers/dashboard.ts';
-import { phone } from '../helpers/phone.ts';
+import { lostCellsIn, phone, smallTargetsIn } from '../helpers/phone.ts';
 
 /** A person whose job stopped finds out why, and what to do. */
 
@@ -97,6 +97,7 @@ test(
     await small.page.getByText('The balance was too low').first().waitFor();
     await settled(small.page);
     expect(await faultsOf(small.page)).toEqual([]);
+    expect([...(await smallTargetsIn(small.page)), ...(await lostCellsIn(small.page))]).toEqual([]);
     await leave(small);
   },
 );

@@ -111,7 +111,8 @@ function ReasonTable({ view: { reasons } }: { view: RefusalsView }) {
           <Table.Td miw={180}>
             {parts.map((part) => (
               <Text key={partText(part)} size="sm" c="dimmed">
-                {partText(part)} × {part.count.toLocaleString('en')}
+                {partText(part)}
+                {`\u00a0×\u00a0${part.count.toLocaleString('en')}`}
               </Text>
             ))}
           </Table.Td>
