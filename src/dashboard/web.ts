@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { page_headers } from '../http/browser-headers.ts';
+import { page_headers, recording_policy } from '../http/browser-headers.ts';
 import type { Answer, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { homeAnswer } from '../api/home.ts';
 import { ApiError } from '../errors.ts';
@@ -93,6 +93,7 @@ async function servePage(app: Parts, { headers }: PublicCall): Promise<Answer> {
     body: html.replace('%NONCE%', nonce).replace(own_path, () => path),
     headers: {
       ...page_headers,
+      'permissions-policy': recording_policy,
       'content-security-policy': policyWith(nonce),
       'cache-control': 'no-store',
     },

@@ -12,7 +12,7 @@ export function transportSecurity(base_url: string, scope: Settings['hsts']): st
 /** The policy of every answer that has none of its own: what is no page loads and runs nothing, and stands in no frame. */
 export const closed_policy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Features of browsers that no page of ours uses, so that no script in one can. Copying and full screen stay. */
+/** Features of browsers that pages do not use, so that no script in one can. Copying and full screen stay. */
 const unused_features = [
   'accelerometer',
   'camera',
@@ -30,6 +30,11 @@ const unused_features = [
   'usb',
   'xr-spatial-tracking',
 ];
+
+/** The policy of the dashboard: its playground records, and nothing in a frame of it does. */
+export const recording_policy = unused_features
+  .map((feature) => `${feature}=${feature === 'microphone' ? '(self)' : '()'}`)
+  .join(', ');
 
 /** Headers of every HTML page, in addition to its own. */
 export const page_headers = {

@@ -89,10 +89,21 @@ describe('a service with an https address', () => {
       const { headers } = await fetch(service.app.local_url() + path);
       expect(headers.get('content-type')).toContain('text/html');
       const policy = headers.get('permissions-policy')?.split(', ');
-      expect(policy).toEqual(expect.arrayContaining(['camera=()', 'geolocation=()', 'microphone=()', 'payment=()']));
+      expect(policy).toEqual(expect.arrayContaining(['camera=()', 'geolocation=()', 'payment=()']));
       expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
     },
   );
+
+  it.each([
+    ['/', 'microphone=(self)'],
+    ['/sign-in', 'microphone=(self)'],
+    ['/docs', 'microphone=()'],
+    ['/docs/', 'microphone=()'],
+    ['/guide', 'microphone=()'],
+  ])('the page %s says %s: the dashboard alone records, and no frame does', async (path, rule) => {
+    const { headers } = await fetch(service.app.local_url() + path);
+    expect(headers.get('permissions-policy')?.split(', ')).toContain(rule);
+  });
 
   it.each(['/', '/sign-in'])('the page %s is kept by no cache of a browser', async (path) => {
     const { headers } = await fetch(service.app.local_url() + path);

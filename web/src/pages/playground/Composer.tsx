@@ -4,6 +4,8 @@ import { PaperAirplaneIcon, StopIcon } from '@heroicons/react/24/solid';
 import { useState, type ReactNode } from 'react';
 import { AttachmentView } from './AttachmentView.tsx';
 import { acceptOf, attach, attached_max_bytes, sizeOf, type Attachment, type AttachmentKind } from './attachments.ts';
+import { record_seconds_max, RecordButton, RecorderPlace, useRecorder } from './record/RecordPart.tsx';
+import { longestSeconds } from './record/wav.ts';
 
 /** The message being written. */
 export type Draft = { text: string; files: Attachment[] };
@@ -34,6 +36,7 @@ export function Composer(props: Props) {
   const { draft, setDraft, send, stop, clear, is_streaming, has_turns, calls_tools, disabled, note } = props;
   const { text, files } = draft;
   const attaching = useAttaching(props);
+  const recorder = useRecorder();
   const can_send = !disabled && !is_streaming && (text.trim() !== '' || files.length > 0);
   const go = () => can_send && send();
   return (
@@ -64,6 +67,14 @@ export function Composer(props: Props) {
         }}
       />
       <Attached files={files} setDraft={setDraft} problem={attaching.problem} />
+      {attaching.takes_audio && (
+        <RecorderPlace
+          recorder={recorder}
+          seconds_max={Math.min(record_seconds_max, longestSeconds(attaching.left_bytes))}
+          take_label="Attach"
+          take={(file) => attaching.add([file])}
+        />
+      )}
       <Group mt="sm">
         {is_streaming ? (
           <Button color="red" variant="light" onClick={stop} leftSection={<StopIcon width={18} aria-hidden />}>
@@ -75,6 +86,7 @@ export function Composer(props: Props) {
           </Button>
         )}
         {attaching.is_open && <AttachButton {...props} add={attaching.add} />}
+        {attaching.takes_audio && <RecordButton recorder={recorder} disabled={is_streaming || recorder.is_open} />}
         {has_turns && !is_streaming && (
           <Button variant="subtle" color="gray" onClick={clear}>
             Start over
@@ -91,11 +103,11 @@ export function Composer(props: Props) {
 function useAttaching({ draft, setDraft, taken, attached_bytes, calls_tools, disabled }: Props) {
   const [problem, setProblem] = useState<string>();
   const is_open = taken.length > 0 && !calls_tools && !disabled;
+  const left_bytes = attached_max_bytes - sizeOf(draft.files) - attached_bytes;
   const add = (files: File[]) => {
     if (!is_open || files.length === 0) return;
     setProblem(undefined);
-    const bytes = files.reduce((sum, { size }) => sum + size, sizeOf(draft.files) + attached_bytes);
-    if (bytes > attached_max_bytes) {
+    if (files.reduce((sum, { size }) => sum + size, 0) > left_bytes) {
       setProblem(`The files of one conversation may have ${attached_max_bytes / 1_000_000} MB in total.`);
       return;
     }
@@ -104,7 +116,7 @@ function useAttaching({ draft, setDraft, taken, attached_bytes, calls_tools, dis
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
     );
   };
-  return { is_open, problem, add };
+  return { is_open, takes_audio: is_open && taken.includes('audio'), left_bytes, problem, add };
 }
 
 const words: Record<AttachmentKind, string> = { image: 'images', document: 'PDFs and texts', audio: 'audio' };

@@ -6,6 +6,7 @@ import type { UploadView } from '../../../../../src/dashboard/views/playground.t
 import { api } from '../../../api.ts';
 import { usePlace } from '../../../session.tsx';
 import { mediaOf, titleOf, type MediaKind } from '../../../ui/schema.ts';
+import { record_seconds_max, RecordButton, RecorderPlace, useRecorder } from '../record/RecordPart.tsx';
 import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** A field that takes one file. */
@@ -44,18 +45,9 @@ const things: Record<MediaKind, string> = { image: 'an image', audio: 'an audio 
 
 /** A file by dropping or choosing it, which uploads it, or by its link. */
 export function MediaInput({ kind, label, value, onChange, disabled, late = false, in_list = false }: Props) {
-  const { base } = usePlace();
   const [over, setOver] = useState(false);
-  const upload = useMutation({
-    mutationFn: async (file: File) => {
-      const form = new FormData();
-      form.set('file', file);
-      const uploaded = await api.post<UploadView>(`${base}/files`, form);
-      previews.set(uploaded.id, { url: URL.createObjectURL(file), name: file.name });
-      return uploaded;
-    },
-    onSuccess: ({ id }) => onChange(id),
-  });
+  const recorder = useRecorder();
+  const upload = useUpload(onChange);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
@@ -83,31 +75,77 @@ export function MediaInput({ kind, label, value, onChange, disabled, late = fals
       onDrop={drop}
     >
       <Group gap="sm">
-        <FileButton onChange={(file) => file && upload.mutate(file)} accept={`${kind}/*`} disabled={disabled}>
-          {(button) => (
-            <Button
-              {...button}
-              size="xs"
-              variant="light"
-              loading={upload.isPending}
-              leftSection={<ArrowUpTrayIcon width={16} aria-hidden />}
-              aria-label={`${label}: choose ${things[kind]}`}
-            >
-              Choose {things[kind]}
-            </Button>
-          )}
-        </FileButton>
+        <ChooseButton
+          kind={kind}
+          label={label}
+          choose={(file) => upload.mutate(file)}
+          is_uploading={upload.isPending}
+          disabled={disabled}
+        />
+        {kind === 'audio' && (
+          <RecordButton
+            recorder={recorder}
+            disabled={disabled || upload.isPending || recorder.is_open}
+            size="xs"
+            label={`${label}: record`}
+          />
+        )}
         <Text size="xs" c="dimmed">
           or drop one here, or give its link:
         </Text>
         <LinkBox label={label} value={value} onChange={onChange} disabled={disabled} late={late} />
       </Group>
+      <RecorderPlace
+        recorder={recorder}
+        seconds_max={record_seconds_max}
+        take_label="Use the recording"
+        take={(file) => upload.mutate(file)}
+      />
       {upload.error && (
         <Text size="sm" c="var(--mantine-color-error)" role="alert" mt={4}>
           {upload.error.message}
         </Text>
       )}
     </Box>
+  );
+}
+
+/** Uploads a file, whose id becomes the value. */
+function useUpload(onChange: (id: string) => void) {
+  const { base } = usePlace();
+  return useMutation({
+    mutationFn: async (file: File) => {
+      const form = new FormData();
+      form.set('file', file);
+      const uploaded = await api.post<UploadView>(`${base}/files`, form);
+      previews.set(uploaded.id, { url: URL.createObjectURL(file), name: file.name });
+      return uploaded;
+    },
+    onSuccess: ({ id }) => onChange(id),
+  });
+}
+
+type ChooseProps = Pick<Props, 'kind' | 'label' | 'disabled'> & {
+  choose: (file: File) => void;
+  is_uploading: boolean;
+};
+
+function ChooseButton({ kind, label, choose, is_uploading, disabled }: ChooseProps) {
+  return (
+    <FileButton onChange={(file) => file && choose(file)} accept={`${kind}/*`} disabled={disabled}>
+      {(button) => (
+        <Button
+          {...button}
+          size="xs"
+          variant="light"
+          loading={is_uploading}
+          leftSection={<ArrowUpTrayIcon width={16} aria-hidden />}
+          aria-label={`${label}: choose ${things[kind]}`}
+        >
+          Choose {things[kind]}
+        </Button>
+      )}
+    </FileButton>
   );
 }
 
