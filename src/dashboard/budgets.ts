@@ -5,6 +5,7 @@ import { keyNamesOf } from '../accounts/keys.ts';
 import { listMembers } from '../accounts/members.ts';
 import { default_project, listProjects, projectNames } from '../accounts/projects.ts';
 import { ApiError } from '../errors.ts';
+import type { Answer } from '../http/endpoint.ts';
 import { newId } from '../lib/ids.ts';
 import {
   budget_periods,
@@ -24,6 +25,7 @@ import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
+import { seesKey, seesProject, type ProjectScope } from './project-scope.ts';
 import type { BudgetsView, BudgetView } from './views/budgets.ts';
 
 /** The parts of the app that budgets take. */
@@ -33,7 +35,10 @@ const name_length_max = 100;
 const subject_length_max = 60;
 
 /** The budgets of the account as they stand, and what further ones can be for. */
-export const list_budgets = account_endpoint('GET', '/budgets', 'read', async (app: Parts, { account }) => {
+export const list_budgets = account_endpoint('GET', '/budgets', 'read', listInSight, { limited: 'own' });
+
+/** Whoever is limited to projects reads the budgets of these and of their keys. */
+async function listInSight(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const now = new Date(app.clock.now());
   const [budgets, choices, projects] = await Promise.all([
     listAccountBudgets(app.db, account.id, now),
@@ -43,15 +48,22 @@ export const list_budgets = account_endpoint('GET', '/budgets', 'read', async (a
   const refused = await refusedByBudgets(app.db, account.id, budgets);
   const named = [...choices.keys, ...choices.members].map(({ id, name }): [string, string] => [id, name]);
   const names = new Map([...projects, ...named]);
+  const shown = budgets.filter((budget) => isInSight(scope, budget));
   const view: BudgetsView = {
-    data: budgets.map((budget) => ({
+    data: shown.map((budget) => ({
       ...renderBudget(budget, account, names, now),
       refused: refused.get(budget.id) ?? 0,
     })),
-    choices,
+    choices: scope ? { projects: [], keys: [], members: [] } : choices,
   };
   return { status: 200, body: view };
-});
+}
+
+function isInSight(projects: ProjectScope | undefined, { scope, subject }: BudgetState): boolean {
+  if (!projects) return true;
+  if (subject === null) return false;
+  return (scope === 'project' && seesProject(projects, subject)) || (scope === 'key' && seesKey(projects, subject));
+}
 
 /** Projects and keys that are in use, and members. */
 async function choicesOf(db: Db, account_id: string, now: Date): Promise<BudgetsView['choices']> {

@@ -71,7 +71,7 @@ test(
     await guest.getByRole('button', { name: 'Open the menu' }).click();
     const menu = guest.getByRole('navigation', { name: 'Pages' });
     await menu.getByRole('link', { name: 'API keys' }).waitFor();
-    for (const name of ['Billing', 'Budgets', 'Webhooks', 'Speed'])
+    for (const name of ['Billing', 'Webhooks', 'Speed'])
       expect(await menu.getByRole('link', { name, exact: true }).count()).toBe(0);
 
     await guest.goto(`${service.url}/keys`);

@@ -3,6 +3,7 @@ import { isOpenToLimited } from '../../src/accounts/limited-keys.ts';
 import { addressesOf } from '../../src/accounts/members.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import type { ActivityPage } from '../../src/dashboard/views/activity.ts';
+import type { BudgetsView } from '../../src/dashboard/views/budgets.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { KeysView, NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
@@ -97,6 +98,13 @@ async function makeThings(name: string): Promise<Things> {
   const answered = await call(secret, '/v1/chat/completions', { model: 'sandbox/chat', messages });
   expect(answered.status, answered.text).toBe(200);
   await test.app.contents.flush();
+  const budget = { name: `Budget of ${name}`, period: 'month', amount: '50', kind: 'soft' };
+  for (const subject of [
+    { scope: 'project', subject: project },
+    { scope: 'key', subject: key.id },
+  ]) {
+    okBody(await owner.post(`${owner.base}/budgets`, { ...budget, ...subject }));
+  }
   const task = (JSON.parse(created.text) as { id: string }).id;
   return { project, key: key.id, secret, task, chat: answered.id, file: await upload(secret, name) };
 }
@@ -171,7 +179,7 @@ const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'GET /invoices/{number}/pdf': 'refused',
   'GET /invoices/{number}/csv': 'refused',
   'GET /invoices/{number}/json': 'refused',
-  'GET /budgets': 'refused',
+  'GET /budgets': 'own',
   'POST /budgets': 'refused',
   'PATCH /budgets/{id}': 'refused',
   'DELETE /budgets/{id}': 'refused',
@@ -298,6 +306,12 @@ describe('a member who is limited to a project', () => {
     expect((await limited.get(`${limited.base}/tasks/${own.task}/files/0`)).status).toBe(200);
     const me = okBody<Me>(await limited.get('/dash/me')).accounts[0];
     expect(me).toMatchObject({ is_limited: true, rights: ['read', 'run', 'keys', 'content'] });
+  });
+
+  it('sees the budgets of their project and its keys, and no other one', async () => {
+    const { data, choices } = okBody<BudgetsView>(await limited.get(`${limited.base}/budgets`));
+    expect(data.map(({ subject }) => subject?.id).toSorted()).toEqual([own.project, own.key].toSorted());
+    expect(choices).toEqual({ projects: [], keys: [], members: [] });
   });
 
   it('changes nothing of another project', async () => {

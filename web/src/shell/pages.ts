@@ -35,7 +35,7 @@ const own: readonly Item[] = [
   { to: '/usage', label: 'Usage', icon: ChartBarIcon },
   { to: '/speed', label: 'Speed', icon: BoltIcon, about_all: true },
   { to: '/billing', label: 'Billing', icon: BanknotesIcon, about_all: true },
-  { to: '/budgets', label: 'Budgets', icon: ReceiptPercentIcon, about_all: true },
+  { to: '/budgets', label: 'Budgets', icon: ReceiptPercentIcon },
   { to: '/keys', label: 'API keys', icon: KeyIcon },
   { to: '/webhooks', label: 'Webhooks', icon: PaperAirplaneIcon, about_all: true },
   { to: '/settings', label: 'Settings', icon: Cog6ToothIcon },

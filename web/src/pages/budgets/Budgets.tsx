@@ -40,7 +40,9 @@ export function Budgets() {
       <Loaded query={query} height={280}>
         {({ data, choices }) => (
           <>
-            {data.length === 0 ? (
+            {data.length === 0 && account.is_limited ? (
+              <Empty title="No budgets">Nobody has set a budget for your projects or their keys.</Empty>
+            ) : data.length === 0 ? (
               <Empty title="No budgets" action={create}>
                 Begin with a soft budget of the account for a month: it refuses nothing, and you hear how far it is.
               </Empty>

@@ -1,5 +1,6 @@
 import { Code, Group, Stack, Text } from '@mantine/core';
 import type { TaskView } from '../../../../src/dashboard/views/activity.ts';
+import { usePlace } from '../../session.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Status } from '../../ui/Status.tsx';
@@ -7,6 +8,7 @@ import { Time } from '../../ui/Time.tsx';
 
 /** The webhook of a task, with each of its attempts; answers are shown as text, never as a page. */
 export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['delivery']> }) {
+  const { account } = usePlace();
   return (
     <Card title="Webhook" side={<Status of={delivery.state === 'waiting' ? 'pending' : delivery.state} />}>
       <Stack gap="xs">
@@ -36,9 +38,11 @@ export function DeliveryCard({ delivery }: { delivery: NonNullable<TaskView['del
             )}
           </div>
         ))}
-        <LinkTo href={`/webhooks/${delivery.id}`} size="sm">
-          Show details or send it again
-        </LinkTo>
+        {!account.is_limited && (
+          <LinkTo href={`/webhooks/${delivery.id}`} size="sm">
+            Show details or send it again
+          </LinkTo>
+        )}
       </Stack>
     </Card>
   );

@@ -14,7 +14,6 @@ export function useBudgetLines({ step }: Pick<UsageView, 'step'>, search: UsageS
   const { data } = useQuery({
     queryKey: [account.id, 'budgets'],
     queryFn: ({ signal }) => api.get<BudgetsView>(`${base}/budgets`, { signal }),
-    enabled: !account.is_limited,
   });
   const { model, kind, project, key } = search;
   if (step !== 'day' || model !== undefined || kind !== undefined || !data) return [];
