@@ -132,6 +132,7 @@ const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'GET /usage': 'own',
   'GET /usage/table.csv': 'own',
   'GET /usage/charges.csv': 'own',
+  'GET /refusals': 'refused',
   'GET /usage/mail': 'refused',
   'PUT /usage/mail': 'refused',
   'GET /keys': 'own',

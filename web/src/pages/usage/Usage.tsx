@@ -70,7 +70,9 @@ export function Usage() {
           )
         }
       </Loaded>
-      {kind === undefined && <Refused range={range} only={{ model, key, project }} now_ms={now_ms} />}
+      {kind === undefined && !account.is_limited && (
+        <Refused range={range} only={{ model, key, project }} now_ms={now_ms} />
+      )}
       <Card title="The same from the API">
         <CodeBox text={snippetOf(me.base_url, range, group, usage.data?.step ?? 'day')} label="the request" />
       </Card>
