@@ -6,7 +6,7 @@ import type { Settings } from '../catalog/model.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
-import { allAccountBudgets, type BudgetState } from '../money/account-budgets.ts';
+import { allAccountBudgets, type AlertPercent, type BudgetState } from '../money/account-budgets.ts';
 import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
 import { balanceView, costView, exact, type Money } from '../money/money.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
@@ -121,11 +121,9 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
   });
 }
 
-const budget_percents = [100, 80, 50] as const;
-
 /**
  * Budgets of which a half, 80 % or all is used, held money included: of each the most that it has come to in its period,
- * which is told once. What was told stays a cause until the period is over, or another amount is set.
+ * among those at which people want to hear of it, which is told once. What was told stays a cause until the period is over, or another amount is set.
  */
 async function budgetsReached(db: Db, open: readonly Alert[], now: Date): Promise<Cause[]> {
   const before = new Set(open.filter(({ kind }) => kind === 'budget').map(({ subject }) => subject));
@@ -133,7 +131,8 @@ async function budgetsReached(db: Db, open: readonly Alert[], now: Date): Promis
   const currencies = await accountCurrencies(db, [...new Set(budgets.map(({ account_id }) => account_id))]);
   return budgets.flatMap((budget) => {
     const percent = usedPercent(budget);
-    const reached = budget_percents.find((each) => percent >= each || before.has(budgetSubject(budget, each)));
+    const percents = budget.alert_percents.toSorted((one, other) => other - one);
+    const reached = percents.find((each) => percent >= each || before.has(budgetSubject(budget, each)));
     return reached === undefined ? [] : [budgetCause(budget, reached, currencies.get(budget.account_id) ?? '')];
   });
 }
@@ -162,7 +161,7 @@ function budgetEvent(budget: BudgetState, is_full: boolean, currency: string): A
   return { type: is_full ? 'budget.exceeded' : 'budget.threshold', data };
 }
 
-function budgetCause(budget: BudgetState, percent: (typeof budget_percents)[number], currency: string): Cause {
+function budgetCause(budget: BudgetState, percent: AlertPercent, currency: string): Cause {
   const { account_id, name, ends_at, is_hard } = budget;
   const is_full = percent === 100;
   const until = ends_at ? `until ${ends_at.toISOString().slice(0, 10)} (UTC)` : 'for all time';

@@ -5,6 +5,7 @@ import { projectNames } from '../accounts/projects.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { newId } from '../lib/ids.ts';
 import {
+  alert_percents,
   budget_periods,
   budgets_max,
   findAccountBudget,
@@ -20,6 +21,7 @@ import { requireAccount } from './account.ts';
 import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
 
 const name_length_max = 100;
+const alerts_help = 'at which percentages people hear of it: some of 50, 80, 100 with commas, or none';
 
 export function budgetCommands(budget: Command): void {
   const create = budget
@@ -32,15 +34,19 @@ export function budgetCommands(budget: Command): void {
     .option('--project <project>', 'only this project')
     .option('--key <key>', 'only this key and those it was rotated to')
     .option('--member <user>', 'only the keys that this member made')
-    .option('--hard', 'refuse calls that it does not pay');
+    .option('--hard', 'refuse calls that it does not pay')
+    .option('--alerts <percents>', alerts_help);
   says(create, (amount = '') => withApp((app) => createOne(app, amount, create.opts())));
 
-  const change = budget.command('change <budget>').description('change the amount of a budget, or whether it is hard');
+  const change = budget
+    .command('change <budget>')
+    .description('change the amount of a budget, whether it is hard, or its alerts');
   change
     .requiredOption('--account <account>', 'whose')
     .option('--amount <amount>', 'its amount')
     .option('--hard', 'refuse calls that it does not pay')
-    .option('--soft', 'refuse nothing');
+    .option('--soft', 'refuse nothing')
+    .option('--alerts <percents>', alerts_help);
   says(change, (id = '') => withApp((app) => changeOne(app, id, change.opts())));
 
   const remove = budget.command('remove <budget>').description('remove a budget');
@@ -60,6 +66,7 @@ type CreateOptions = {
   key?: string;
   member?: string;
   hard?: boolean;
+  alerts?: string;
 };
 
 async function createOne(app: CommandApp, text: string, options: CreateOptions): Promise<CommandResult> {
@@ -71,6 +78,7 @@ async function createOne(app: CommandApp, text: string, options: CreateOptions):
   const now = new Date(app.clock.now());
   const whose = await subjectOf(app, account_id, options, now);
   const { hard: is_hard = false } = options;
+  const alerts = readAlerts(options);
   const budget: BudgetSetting = {
     id: newId('budget', now.getTime()),
     account_id,
@@ -79,9 +87,10 @@ async function createOne(app: CommandApp, text: string, options: CreateOptions):
     period,
     amount,
     is_hard,
+    ...alerts,
   };
   await set(app, budget, now);
-  const details = { name, ...whose, period, amount: exact(amount), is_hard };
+  const details = { name, ...whose, period, amount: exact(amount), is_hard, ...alerts };
   await note(app, { account_id, action: 'budget.create', subject: budget.id, details });
   return { json: { id: budget.id, ...details }, text: budget.id };
 }
@@ -114,20 +123,31 @@ function absent(what: string, id: string): CommandError {
   return new CommandError(`The account has no ${what} "${id}".`);
 }
 
-type ChangeOptions = { account?: string; amount?: string; hard?: boolean; soft?: boolean };
+/** Reads `--alerts`, which may be absent. */
+function readAlerts({ alerts }: { alerts?: string }): Pick<BudgetSetting, 'alert_percents'> {
+  if (alerts === undefined) return {};
+  const words = alerts === 'none' ? [] : alerts.split(',').map((word) => word.trim());
+  const percents = alert_percents.filter((each) => words.includes(String(each)));
+  if (percents.length !== words.length)
+    throw new CommandError('--alerts must be some of 50, 80, 100 with commas, or none.', 2);
+  return { alert_percents: percents };
+}
+
+type ChangeOptions = { account?: string; amount?: string; hard?: boolean; soft?: boolean; alerts?: string };
 
 async function changeOne(app: CommandApp, id: string, options: ChangeOptions): Promise<CommandResult> {
   if (options.hard && options.soft) throw new CommandError('Name --hard or --soft, not both.', 2);
-  if (options.amount === undefined && !options.hard && !options.soft)
-    throw new CommandError('Name what to change: --amount, --hard or --soft.', 2);
+  const alerts = readAlerts(options);
+  if (options.amount === undefined && !options.hard && !options.soft && !alerts.alert_percents)
+    throw new CommandError('Name what to change: --amount, --hard, --soft or --alerts.', 2);
   const { id: account_id } = await requireAccount(app, options.account ?? '');
   const now = new Date(app.clock.now());
   const before = await requireBudget(app, account_id, id, now);
   const amount = options.amount === undefined ? before.amount : readMoney(options.amount, '--amount');
   const is_hard = options.hard === true || (before.is_hard && options.soft !== true);
   const { name, scope, subject, period } = before;
-  await set(app, { id, account_id, name, scope, subject, period, amount, is_hard }, now);
-  const details = { amount: exact(amount), amount_before: exact(before.amount), is_hard };
+  await set(app, { id, account_id, name, scope, subject, period, amount, is_hard, ...alerts }, now);
+  const details = { amount: exact(amount), amount_before: exact(before.amount), is_hard, ...alerts };
   await note(app, { account_id, action: 'budget.change', subject: id, details });
   return { json: { id, ...details }, text: `${id} is ${exact(amount)}, ${is_hard ? 'hard' : 'soft'}` };
 }
@@ -156,10 +176,10 @@ async function set(app: CommandApp, budget: BudgetSetting, now: Date): Promise<v
 async function listAll(app: CommandApp, options: { account?: string }): Promise<CommandResult> {
   const account = await requireAccount(app, options.account ?? '');
   const budgets = (await listAccountBudgets(app.db, account.id, new Date(app.clock.now()))).map((budget) => {
-    const { id, name, scope, subject, period, amount, is_hard, spent, held, ends_at } = budget;
+    const { id, name, scope, subject, period, amount, is_hard, spent, held, ends_at, alert_percents: alerts } = budget;
     const ends = ends_at?.toISOString() ?? null;
     const money = { amount: exact(amount), spent: exact(spent), held: exact(held) };
-    return { id, name, scope, subject, period, kind: is_hard ? 'hard' : 'soft', ...money, ends_at: ends };
+    return { id, name, scope, subject, period, kind: is_hard ? 'hard' : 'soft', ...money, ends_at: ends, alerts };
   });
   const rows = budgets.map(({ id, name, scope, subject, period, kind, amount, spent }) => [
     id,

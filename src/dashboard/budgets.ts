@@ -8,6 +8,7 @@ import { ApiError } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { newId } from '../lib/ids.ts';
 import {
+  alert_percents,
   budget_periods,
   budget_scopes,
   budgets_max,
@@ -98,6 +99,7 @@ function renderBudget(
     period,
     amount: costView(amount, currency),
     is_hard,
+    alert_percents: [...budget.alert_percents],
     spent: costView(spent, currency),
     held: costView(held, currency),
     used_percent: percentOf(spent + held, amount),
@@ -141,6 +143,7 @@ export const create_budget = account_endpoint(
       period: fields.oneOf('period', budget_periods),
       amount: readAmount(body),
       is_hard: fields.oneOf('kind', ['soft', 'hard']) === 'hard',
+      ...readAlerts(body),
     };
     await set(app, budget, now);
     const { id, account_id: _, amount, ...noted } = budget;
@@ -163,8 +166,9 @@ export const change_budget = account_endpoint(
     const is_hard =
       call.body?.['kind'] === undefined ? before.is_hard : fields.oneOf('kind', ['soft', 'hard']) === 'hard';
     const { id, account_id, scope, subject, period } = before;
-    await set(app, { id, account_id, name, scope, subject, period, amount, is_hard }, now);
-    const details = { name, amount: exact(amount), amount_before: exact(before.amount), is_hard };
+    const alerts = readAlerts(call.body);
+    await set(app, { id, account_id, name, scope, subject, period, amount, is_hard, ...alerts }, now);
+    const details = { name, amount: exact(amount), amount_before: exact(before.amount), is_hard, ...alerts };
     await note(app, call, 'budget.change', id, details);
     return { status: 200, body: { id } };
   },
@@ -210,6 +214,19 @@ async function readSubject(
   const choices = { project: projects, key: keys, member: members }[scope];
   if (choices.some((choice) => choice.id === id)) return id;
   throw wrong('subject', `subject must be the id of a ${scope} of this account.`);
+}
+
+/** Reads `alert_percents`, which may be absent. Throws ApiError 422. */
+function readAlerts(body: Record<string, unknown> | undefined): Pick<BudgetSetting, 'alert_percents'> {
+  const value = body?.['alert_percents'];
+  if (value === undefined) return {};
+  const percents = Array.isArray(value) ? alert_percents.filter((each) => value.includes(each)) : [];
+  if (!Array.isArray(value) || percents.length !== value.length)
+    throw wrong(
+      'alert_percents',
+      'alert_percents must be a list with some of 50, 80 and 100, each once, or with none.',
+    );
+  return { alert_percents: percents };
 }
 
 function readAmount(body: Record<string, unknown> | undefined): Money {

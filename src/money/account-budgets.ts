@@ -16,6 +16,10 @@ export type BudgetScope = (typeof budget_scopes)[number];
 export const budget_periods = ['day', 'week', 'month', 'total'] as const;
 export type BudgetPeriod = (typeof budget_periods)[number];
 
+/** Percentages of its amount at which people can hear of a budget. */
+export const alert_percents = [50, 80, 100] as const;
+export type AlertPercent = (typeof alert_percents)[number];
+
 /** Budgets of one account at most. */
 export const budgets_max = 100;
 
@@ -29,6 +33,8 @@ type AccountBudget = {
   period: BudgetPeriod;
   amount: Money;
   is_hard: boolean;
+  /** Percentages at which people hear of it; none: they do not. */
+  alert_percents: readonly AlertPercent[];
   created_at: Date;
 };
 
@@ -57,7 +63,7 @@ export function periodOf(period: BudgetPeriod, now: Date): { begins_at: Date; en
 
 /** Reads what is spent and held of each budget `a`, at $1. */
 const states = `
-  select a.id, a.account_id, a.name, a.scope, a.subject, a.period, a.amount, a.is_hard, a.created_at,
+  select a.id, a.account_id, a.name, a.scope, a.subject, a.period, a.amount, a.is_hard, a.alert_percents, a.created_at,
          case when not a.is_hard then budget_spent(a.account_id, a.scope, a.subject, period_begin(a.period, $1))
            when a.period_start < period_begin(a.period, $1) then 0 else a.spent end as spent,
          case when a.is_hard then a.held + a.exposed else (
@@ -100,8 +106,12 @@ export async function allAccountBudgets(db: Queryable, now: Date): Promise<Budge
   return rows.map((row) => stateIn(row, now));
 }
 
-/** A budget as it is set. Scope, subject and period stay as they were when it was made. */
-export type BudgetSetting = Omit<AccountBudget, 'created_at'>;
+/**
+ * A budget as it is set. Scope, subject and period stay as they were when it was made, and so do its alerts where none are
+ * set; a new budget has all of them.
+ */
+export type BudgetSetting = Omit<AccountBudget, 'created_at' | 'alert_percents'> &
+  Partial<Pick<AccountBudget, 'alert_percents'>>;
 
 /**
  * Makes a budget, or changes the name, amount and hardness of one; from the next hold on, on every node. A new hard budget

@@ -7,7 +7,7 @@ import { watchAccounts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import { readMigrations } from '../../src/db/sql-files.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { removeAccountBudget, setAccountBudget } from '../../src/money/account-budgets.ts';
+import { removeAccountBudget, setAccountBudget, type AlertPercent } from '../../src/money/account-budgets.ts';
 import { startWorker } from '../../src/worker.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
@@ -358,6 +358,31 @@ describe('the alert of a budget', () => {
       [account_id],
     );
     expect(deliveries.map(({ event }) => event)).toEqual(['alert.opened', 'alert.opened', 'alert.opened']);
+  });
+
+  it('is mailed at the percentages that are chosen alone, and ends when they are no longer', async () => {
+    clock.run('2027-04-01T06:00:00Z');
+    const account_id = await world.account('Choosers', { 'choose@example.com': 'owner' });
+    const mailOf = (title: string) => `${title}: Team in Choosers -> choose@example.com`;
+    const budget = { id: newId('budget'), account_id, name: 'Team', scope: 'account', subject: null } as const;
+    const setAlerts = async (...alert_percents: AlertPercent[]) =>
+      setAccountBudget(
+        test.app.db,
+        { ...budget, period: 'month', amount: 1_000_000n, is_hard: false, alert_percents },
+        now(),
+      );
+    await setAlerts(80);
+    await world.spend(account_id, 600_000n);
+    expect(await look()).toEqual([]);
+    await world.spend(account_id, 250_000n);
+    expect(await look()).toEqual([mailOf('Budget at 80 %')]);
+    await world.spend(account_id, 150_000n);
+    expect(await look()).toEqual([]);
+    await setAlerts(80, 100);
+    expect(await look()).toEqual([mailOf('Budget reached')]);
+    await setAlerts();
+    expect(await look()).toEqual([]);
+    expect(await listAlerts(test.app.db, account_id)).toEqual([]);
   });
 
   it('is told of the most that it has come to, once more in the next period, and of no other when it is removed', async () => {

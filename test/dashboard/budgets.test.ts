@@ -168,6 +168,21 @@ it('budgets of other accounts are not there, and a developer sees but does not c
   expect((await developer.post(`${owner.base}/budgets`, { amount: '2' })).status).toBe(403);
 });
 
+it('a budget has all its alerts, or those that are chosen, and they stay when something else is changed', async () => {
+  const all = await create({ amount: '1', kind: 'soft' });
+  expect((await budgetOf(owner, all)).alert_percents).toEqual([50, 80, 100]);
+  const id = await create({ amount: '1', kind: 'hard', alert_percents: [100, 80] });
+  const change = (body: object) => owner.send('PATCH', `${owner.base}/budgets/${id}`, body);
+  okBody(await change({ amount: '2' }));
+  expect(await budgetOf(owner, id)).toMatchObject({ alert_percents: [80, 100], amount: { amount: '2.00' } });
+  okBody(await change({ alert_percents: [] }));
+  expect(await budgetOf(owner, id)).toMatchObject({ alert_percents: [], amount: { amount: '2.00' } });
+  for (const alert_percents of [[60], [50, 50], '50', null, [['50']]])
+    expect((await change({ alert_percents })).json).toMatchObject({ error: { param: 'alert_percents' } });
+  expect((await budgetOf(owner, id)).alert_percents).toEqual([]);
+  for (const each of [all, id]) okBody(await owner.send('DELETE', `${owner.base}/budgets/${each}`));
+});
+
 it('the command line makes, changes, lists and removes budgets', async () => {
   const { ok, fails } = commandsBeside(test);
   const { account_id, key_id, call: callWith } = await test.client();
@@ -192,6 +207,10 @@ it('the command line makes, changes, lists and removes budgets', async () => {
   expect(await ok('budget', 'list', ...whose)).toMatchObject({
     budgets: [{ id, name: 'CI', scope: 'key', subject: key_id, period: 'day', kind: 'soft', spent: '0.100000' }],
   });
+  expect(await ok('budget', 'change', id, ...whose, '--alerts', '100,80')).toMatchObject({ alert_percents: [80, 100] });
+  expect(await ok('budget', 'list', ...whose)).toMatchObject({ budgets: [{ id, alerts: [80, 100] }] });
+  expect(await ok('budget', 'change', id, ...whose, '--alerts', 'none')).toMatchObject({ alert_percents: [] });
+  await fails(2, 'budget', 'change', id, ...whose, '--alerts', '75');
   await ok('budget', 'remove', id, ...whose);
   await fails(1, 'budget', 'change', id, ...whose, '--hard');
   await fails(2, 'budget', 'create', '1', ...whose, '--name', 'X', '--period', 'year');

@@ -1,5 +1,5 @@
 -- Makes a budget, or changes the name, amount and hardness of one: p_budget has id, account_id, name, scope, subject,
--- period, amount and is_hard. A hard budget that was none counts what was spent since its period began, and all open
+-- period, amount, is_hard and perhaps alert_percents. A hard budget that was none counts what was spent since its period began, and all open
 -- holds. Locks the account's balance, and notifies the nodes in the same commit. Returns outcome set; crowded (the
 -- account has p_max of them); or leased: nodes have leased money of the account, which a hard budget must not leave to
 -- them: they are asked for it, so try again in a moment, in another transaction.
@@ -32,6 +32,7 @@ begin
   else
     n.created_at := p_now;
   end if;
+  n.alert_percents := coalesce(n.alert_percents, old.alert_percents, '{50,80,100}');
   n.period_start := period_begin(n.period, p_now);
   n.opening := 0;
   n.spent := 0;
@@ -59,7 +60,7 @@ begin
   if old.id is null then
     insert into account_budgets select n.*;
   else
-    update account_budgets set name = n.name, amount = n.amount, is_hard = n.is_hard, period_start = n.period_start,
+    update account_budgets set name = n.name, amount = n.amount, is_hard = n.is_hard, alert_percents = n.alert_percents, period_start = n.period_start,
         spent = n.spent, held = n.held, exposed = n.exposed, opening = n.opening, since = n.since, allowed = n.allowed
       where id = n.id;
   end if;

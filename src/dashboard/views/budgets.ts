@@ -15,6 +15,8 @@ export type BudgetView = {
   amount: Cost;
   /** Calls that it does not pay are refused. */
   is_hard: boolean;
+  /** Percentages at which people hear of it; none: they do not. */
+  alert_percents: number[];
   /** Number of requests that it has refused in its period. */
   refused: number;
   spent: Cost;

@@ -1,4 +1,4 @@
-import { Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Checkbox, Group, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { BudgetsView, BudgetView } from '../../../../src/dashboard/views/budgets.ts';
@@ -7,9 +7,17 @@ import { usePlace } from '../../session.tsx';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
-import { period_choices, periodName, scope_choices, scopeText, subjectLabel } from './words.ts';
+import { alert_choices, period_choices, periodName, scope_choices, scopeText, subjectLabel } from './words.ts';
 
-type Values = { name: string; scope: string; subject: string; period: string; amount: string; hard: boolean };
+type Values = {
+  name: string;
+  scope: string;
+  subject: string;
+  period: string;
+  amount: string;
+  hard: boolean;
+  alerts: string[];
+};
 
 const fields = ['name', 'scope', 'subject', 'period', 'amount'];
 
@@ -25,11 +33,12 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
       period: budget?.period ?? 'month',
       amount: budget?.amount.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '',
       hard: budget?.is_hard ?? false,
+      alerts: (budget?.alert_percents ?? alert_choices).map(String),
     },
   });
   const { mutate, error, isPending } = useChange(
-    ({ name, scope, subject, period, amount, hard }: Values) => {
-      const body = { name, amount, kind: hard ? 'hard' : 'soft' };
+    ({ name, scope, subject, period, amount, hard, alerts }: Values) => {
+      const body = { name, amount, kind: hard ? 'hard' : 'soft', alert_percents: alerts.map(Number) };
       if (budget) return api.patch(`${base}/budgets/${budget.id}`, body);
       return api.post(`${base}/budgets`, { ...body, scope, period, ...(scope !== 'account' && { subject }) });
     },
@@ -72,6 +81,17 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
             description="Exact to the millionth, on all nodes. Calls of the account take a little longer to begin then. A soft budget refuses nothing."
             {...form.getInputProps('hard', { type: 'checkbox' })}
           />
+          <Checkbox.Group
+            label="Alerts"
+            description="How far the budget is when people hear of it, by mail and webhook. None: nobody hears."
+            {...form.getInputProps('alerts')}
+          >
+            <Group mt="xs">
+              {alert_choices.map((percent) => (
+                <Checkbox key={percent} value={String(percent)} label={`${percent} %`} />
+              ))}
+            </Group>
+          </Checkbox.Group>
           <FormEnd
             word={budget ? 'Save' : 'Create'}
             isPending={isPending}

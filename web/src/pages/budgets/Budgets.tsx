@@ -12,7 +12,7 @@ import { Card, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { BudgetForm, RemoveBudget } from './BudgetForm.tsx';
-import { daysLeft, periodName, scopeText } from './words.ts';
+import { alertsText, daysLeft, periodName, scopeText } from './words.ts';
 
 type Doing = { what: 'create' } | { what: 'change' | 'remove'; budget: BudgetView } | undefined;
 
@@ -34,7 +34,7 @@ export function Budgets() {
   return (
     <Page
       title="Budgets"
-      about="Spending of the account, a project, a key or a member in a day, a week, a month or in total (UTC). At 50, 80 and 100 % people hear of it; a hard budget refuses calls that it does not pay."
+      about="Spending of the account, a project, a key or a member in a day, a week, a month or in total (UTC). People hear of it at 50, 80 and 100 %, or at those of them that you choose; a hard budget refuses calls that it does not pay."
       actions={create}
     >
       <Loaded query={query} height={280}>
@@ -91,7 +91,7 @@ function BudgetCard({ budget, setDoing }: { budget: BudgetView; setDoing: (doing
             {is_hard ? 'Hard' : 'Soft'}
           </Badge>
           <Text size="sm" c="dimmed">
-            {scopeText(budget)}, {periodName(budget.period)}
+            {scopeText(budget)}, {periodName(budget.period)}. {alertsText(budget.alert_percents)}.
           </Text>
         </Group>
         <Text size="sm">

@@ -20,6 +20,15 @@ export const period_choices = [
   { value: 'total', label: 'All time' },
 ] as const;
 
+/** Percentages at which people can hear of a budget. */
+export const alert_choices = [50, 80, 100];
+
+/** `Alerts at 50, 80, 100 %`. */
+export function alertsText(percents: readonly number[]): string {
+  if (percents.length === 0) return 'No alerts';
+  return `Alerts at ${percents.join(', ')} %`;
+}
+
 /** The choices of a scope. */
 export const scope_choices = [
   { value: 'account', label: 'The whole account' },
