@@ -53,12 +53,14 @@ test(
     await dialog.getByRole('combobox', { name: 'Period' }).click();
     await page.getByRole('option', { name: 'Day', exact: true }).click();
     await dialog.getByRole('switch', { name: /^Hard/ }).click();
+    await dialog.getByRole('group', { name: 'Alerts' }).getByRole('checkbox', { name: '50 %' }).uncheck();
     await dialog.getByRole('button', { name: 'Create' }).click();
     await dialog.getByText(/amount must be an amount such as/).waitFor();
     expect(await violationsIn(page)).toEqual([]);
     await dialog.getByLabel('Amount in USD').fill('0.05');
     await dialog.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { name: 'Night runs' }).waitFor();
+    await page.getByText('The whole account, each day. Alerts at 80, 100 %.').waitFor();
 
     expect([await generate(), await generate()]).toEqual([202, 403]);
     await page.reload();
@@ -75,6 +77,8 @@ test(
     await page.getByRole('button', { name: 'Change Night runs' }).click();
     const change = page.getByRole('dialog', { name: 'Change Night runs' });
     await change.getByLabel('Amount in USD').fill('0.10');
+    expect(await change.getByRole('checkbox', { name: '50 %' }).isChecked()).toBe(false);
+    expect(await change.getByRole('checkbox', { name: '80 %' }).isChecked()).toBe(true);
     await change.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('progressbar', { name: 'Night runs: 50 % used' }).waitFor();
     expect(await generate()).toBe(202);
