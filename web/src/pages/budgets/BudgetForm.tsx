@@ -81,17 +81,7 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
             description="Exact to the millionth, on all nodes. Calls of the account take a little longer to begin then. A soft budget refuses nothing."
             {...form.getInputProps('hard', { type: 'checkbox' })}
           />
-          <Checkbox.Group
-            label="Alerts"
-            description="How far the budget is when people hear of it, by mail and webhook. None: nobody hears."
-            {...form.getInputProps('alerts')}
-          >
-            <Group mt="xs">
-              {alert_choices.map((percent) => (
-                <Checkbox key={percent} value={String(percent)} label={`${percent} %`} />
-              ))}
-            </Group>
-          </Checkbox.Group>
+          <Alerts form={form} />
           <FormEnd
             word={budget ? 'Save' : 'Create'}
             isPending={isPending}
@@ -105,6 +95,23 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
 }
 
 type Form = ReturnType<typeof useForm<Values>>;
+
+/** At which percentages people hear of it. */
+function Alerts({ form }: { form: Form }) {
+  return (
+    <Checkbox.Group
+      label="Alerts"
+      description="How far the budget is when people hear of it, by mail and webhook. None: nobody hears."
+      {...form.getInputProps('alerts')}
+    >
+      <Group mt="xs">
+        {alert_choices.map((percent) => (
+          <Checkbox key={percent} value={String(percent)} label={`${percent} %`} />
+        ))}
+      </Group>
+    </Checkbox.Group>
+  );
+}
 
 function Scope({ form, choices }: { form: Form; choices: BudgetsView['choices'] }) {
   const { scope } = form.values;
