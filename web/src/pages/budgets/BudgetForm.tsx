@@ -48,7 +48,6 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
         form.setFieldError(failure.param, failure.message);
     },
   );
-  const is_at_field = Object.keys(form.errors).length > 0;
   return (
     <Modal opened onClose={close} title={budget ? `Change ${budget.name}` : 'Create a budget'}>
       <form onSubmit={form.onSubmit((values) => mutate(values))}>
@@ -85,7 +84,7 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
           <FormEnd
             word={budget ? 'Save' : 'Create'}
             isPending={isPending}
-            error={is_at_field ? null : error}
+            error={Object.keys(form.errors).length > 0 ? null : error}
             cancel={close}
           />
         </Stack>
@@ -96,7 +95,7 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
 
 type Form = ReturnType<typeof useForm<Values>>;
 
-/** At which percentages people hear of it. */
+/** Percentages at which people hear of it. */
 function Alerts({ form }: { form: Form }) {
   return (
     <Checkbox.Group
