@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { followLink } from '../helpers/dashboard.ts';
+import { followLink, settled } from '../helpers/dashboard.ts';
 import type { TestApp } from '../helpers/app.ts';
 import type { Look, Shot } from './shots.ts';
 import { realTime } from './time.ts';
@@ -26,7 +26,7 @@ export type Camera = { browser(): Promise<Browser>; service: TestApp; world: Wor
 const sessions = new Map<Shot['who'], Awaited<ReturnType<BrowserContext['storageState']>>>();
 
 /** Somebody's browser, in which it is the time of the pictures. */
-async function openContext({ browser, service, world, shown_at }: Camera, who: Shot['who'], look: Look) {
+async function openContext({ browser, service, world, shown_at }: Camera, { who, locale = 'en-GB' }: Shot, look: Look) {
   const { colorScheme, width, height } = looks[look];
   const storageState = sessions.get(who);
   const context = await (
@@ -35,7 +35,7 @@ async function openContext({ browser, service, world, shown_at }: Camera, who: S
     colorScheme,
     viewport: { width, height },
     reducedMotion: 'reduce',
-    locale: 'en-GB',
+    locale,
     timezoneId: 'UTC',
     ...(storageState && { storageState }),
   });
@@ -51,7 +51,7 @@ async function openContext({ browser, service, world, shown_at }: Camera, who: S
 
 /** Takes the picture; answers its size in bytes, or that the old one stays. */
 export async function take(camera: Camera, shot: Shot, look: Look): Promise<string> {
-  const context = await openContext(camera, shot.who, look);
+  const context = await openContext(camera, shot, look);
   const page = await context.newPage();
   try {
     if (shot.state) await hold(page, shot.state);
@@ -87,7 +87,7 @@ async function hold(page: Page, state: 'loading' | 'error'): Promise<void> {
 }
 
 async function atRest(page: Page): Promise<void> {
-  await page.locator('[role=status][aria-label^=Loading]').first().waitFor({ state: 'detached' });
+  await settled(page);
   await page.evaluate(media_at_rest);
 }
 

@@ -12,6 +12,8 @@ export type Shot = {
   looks?: readonly Look[];
   /** `loading`: nothing of the page is answered. `error`: everything is answered with a 500. */
   state?: 'loading' | 'error';
+  /** Of the browser; English where nothing is said. */
+  locale?: string;
   prepare?: (page: Page) => Promise<void>;
   /** Shows times that PostgreSQL has written, which are real ones. */
   real_time?: true;
@@ -36,6 +38,7 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     { ...own('playground-chat', '/playground?model=studio/assistant&beside=sandbox/chat', talk), last: true },
     own('models', '/models'),
     own('model', '/models/studio/poster'),
+    own('activity', '/activity'),
     own('activity-tasks', '/activity?tab=tasks'),
     own('activity-chats', '/activity?tab=chats'),
     own('task-picture', `/tasks/${tasks.poster}`),
@@ -59,6 +62,7 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     own('settings-profile', '/settings'),
     own('settings-security', '/settings?tab=security'),
     own('settings-team', '/settings?tab=team'),
+    own('settings-alerts', '/settings?tab=alerts'),
     own('settings-appearance', '/settings?tab=appearance'),
     own('not-found', '/settings/nowhere'),
     { name: 'sign-in', path: '/sign-in', who: 'nobody' },
@@ -69,9 +73,12 @@ export function fullShots({ tasks, chat, accounts, deliveries, invitation }: Wor
     admin('account', `/admin/accounts/${accounts.main}`),
     admin('account-long-name', `/admin/accounts/${accounts.long}`),
     admin('models', '/admin/models'),
+    { ...admin('providers', '/admin/providers'), real_time: true },
+    admin('calls', '/admin/calls?period=30d'),
     admin('failures', '/admin/failures'),
     admin('speed', '/admin/speed?period=30d&group=route'),
     { ...admin('queue', '/admin/queue'), real_time: true },
+    admin('alerts', '/admin/alerts'),
     admin('deliveries', '/admin/deliveries'),
     admin('prices', '/admin/prices'),
     admin('audit', '/admin/audit'),
@@ -95,6 +102,8 @@ export function momentShots({ accounts }: World): Shot[] {
     { name: 'keys-create', path: '/keys', who: 'owner', looks, prepare: (page) => button(page, /^Create/).click() },
     { name: 'keys-viewer', path: '/keys', who: 'viewer', looks: ['light'] },
     { name: 'home-viewer', path: '/', who: 'viewer', looks: ['light'] },
+    { name: 'home-polish', path: '/', who: 'owner', looks, locale: 'pl-PL' },
+    { name: 'billing-polish', path: '/billing', who: 'owner', looks, locale: 'pl-PL' },
     { name: 'settings-team-viewer', path: '/settings?tab=team', who: 'viewer', looks: ['light'] },
     {
       name: 'menu',

@@ -200,10 +200,10 @@ function State({ line }: { line: Line }) {
 function ModelCell({ line }: { line: Line }) {
   return (
     <Table.Td>
-      <Text size="sm" truncate maw={210}>
+      <Text size="sm" truncate maw={{ base: 170, xl: 240 }}>
         {line.model}
       </Text>
-      <Text size="xs" c="dimmed" truncate maw={240}>
+      <Text size="xs" c="dimmed" truncate maw={{ base: 170, xl: 240 }}>
         {line.what === 'chat' ? `${styleOf(line)}, ` : ''}key {line.key.name}
       </Text>
     </Table.Td>

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import type { AdminCall, AdminCalls, AdminModel } from '../../../../src/dashboard/views/admin.ts';
 import { api, queryOf } from '../../api.ts';
+import { Breakable } from '../../ui/Breakable.tsx';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -180,17 +181,17 @@ function CallRow({ row, look }: { row: AdminCall; look: ReturnType<typeof useLoo
           {row.modality ?? row.kind}
         </Text>
       </Table.Td>
-      <Table.Td maw={160}>
+      <Table.Td maw={{ base: 130, xl: 160 }}>
         <Anchor component={Link} to={`/admin/accounts/${account_id}`} size="sm" truncate display="block">
           {account_name}
         </Anchor>
       </Table.Td>
       <Table.Td maw={240}>
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {row.model}
+        <Text size="sm" style={{ overflowWrap: 'break-word' }}>
+          <Breakable text={row.model} />
         </Text>
-        <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-          {row.route ?? 'no route'}
+        <Text size="xs" c="dimmed" style={{ overflowWrap: 'break-word' }}>
+          {row.route === null ? 'no route' : <Breakable text={row.route} />}
         </Text>
       </Table.Td>
       <Table.Td>
@@ -224,7 +225,7 @@ function State({ row: { status, http_status, error_type } }: { row: AdminCall })
       <Status of={status} />
       {status === 'failed' && (
         <Text size="xs" c="dimmed">
-          {error_type ?? (http_status === 499 ? 'caller left' : http_status)}
+          {error_type ? <Breakable text={error_type} /> : http_status === 499 ? 'caller left' : http_status}
         </Text>
       )}
     </>

@@ -1,6 +1,7 @@
 import { Badge, Button, Checkbox, Group, Stack, Table, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ModelSpeedView, ModelView } from '../../../../src/dashboard/views/models.ts';
+import { Breakable } from '../../ui/Breakable.tsx';
 import { Copy } from '../../ui/Copy.tsx';
 import { isInPlayground, kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
@@ -194,8 +195,8 @@ function NameCell({
           {display_name}
         </LinkTo>
         <Group gap={2} wrap="nowrap">
-          <Text size="xs" c="dimmed" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
-            {id}
+          <Text size="xs" c="dimmed" ff="monospace" style={{ overflowWrap: 'break-word' }}>
+            <Breakable text={id} />
           </Text>
           <Copy text={id} label={`Copy ${id}`} />
         </Group>
