@@ -36,7 +36,7 @@ export function RunLine({ estimate, starting, can_run, error, run, models = 1 }:
           disabled={!can_run}
           aria-describedby="run-why"
           h="auto"
-          mih={42}
+          mih={44}
           styles={{ label: { whiteSpace: 'normal' } }} // it is long in some languages
           leftSection={<PlayIcon width={18} aria-hidden />}
         >
