@@ -11,7 +11,7 @@ import { apisOf, workers, type Fleet, type Name } from './fleet.ts';
 import type { MuteProxy } from '../helpers/mute-proxy.ts';
 import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';
 import type { Random } from './random.ts';
-import { adjust, freeMoney, withDatabase, type FreeMoney } from './withdraw.ts';
+import { adjust, freeMoney, withDatabase } from './withdraw.ts';
 
 /** Longer than a heartbeat of the engine. */
 const freeze_ms = 12_000;
@@ -178,21 +178,24 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
 
 /** A node that was silent for so long has lost what it had leased. */
 const lease_lost_ms = 9_000;
+const withdraws_ms = 2_500;
 const spends_ms = 3_000;
 
 /**
- * A node that slept does not know what others did meanwhile: an owner withdraws all that can be had, which is then
- * spent, and pays it in again a little later. What the node spends of it in between, the ledger shows as a loss.
+ * A node that slept does not know what others did meanwhile: an owner withdraws all that can be had, and pays it in
+ * again a little later. What the node spends of it in between, the ledger shows as a loss.
  */
 async function freezeApi({ fleet, place }: Parts, api: Name): Promise<void> {
   const frozen = fleet.freeze(api, freeze_ms);
   await sleep(lease_lost_ms);
-  const taken = await withdrawSomewhere(place).catch(() => undefined); // the database is away
+  const away: Withdrawals = { account_id: undefined, amount: 0n };
+  await withdrawSomewhere(place, away).catch(() => undefined); // the database is away
   await frozen;
   await sleep(spends_ms);
-  while (taken) {
-    const { account_id, amount, ref } = taken;
-    const again = withDatabase(place.database_url, (db) => adjust(db, { account_id, amount }, `again: ${ref}`));
+  const { account_id, amount } = away;
+  const ref = `paid in again at ${Date.now()}`;
+  while (account_id !== undefined && amount > 0n) {
+    const again = withDatabase(place.database_url, (db) => adjust(db, { account_id, amount }, ref));
     if (
       await again.then(
         () => true,
@@ -204,16 +207,26 @@ async function freezeApi({ fleet, place }: Parts, api: Name): Promise<void> {
   }
 }
 
-/** Of the poor account that has most: its calls come one after the other, to all nodes. */
-function withdrawSomewhere({ database_url, accounts }: Place): Promise<(FreeMoney & { ref: string }) | undefined> {
+type Withdrawals = { account_id: string | undefined; amount: bigint };
+
+/**
+ * Of the poor account that has most: its calls come one after the other, to all nodes. They spend meanwhile, so that the
+ * amount is read again until nothing is left.
+ */
+async function withdrawSomewhere({ database_url, accounts }: Place, away: Withdrawals): Promise<void> {
   const poor = new Set(accounts.filter(({ is_poor }) => is_poor).map(({ id }) => id));
-  return withDatabase(database_url, async (db) => {
-    const free = (await freeMoney(db)).filter(({ account_id, amount }) => poor.has(account_id) && amount > 0n);
-    const [most] = free.toSorted((a, b) => (a.amount < b.amount ? 1 : -1));
-    if (!most) return undefined;
-    const ref = `withdrawn at ${Date.now()}`;
-    const outcome = await adjust(db, { ...most, amount: -most.amount }, ref);
-    return outcome === 'booked' ? { ...most, ref } : undefined;
+  const until_ms = performance.now() + withdraws_ms;
+  await withDatabase(database_url, async (db) => {
+    while (performance.now() < until_ms) {
+      const free = (await freeMoney(db)).filter((each) => poor.has(each.account_id) && each.amount > 0n);
+      const chosen = free.filter(({ account_id }) => account_id === (away.account_id ?? account_id));
+      const [most] = chosen.toSorted((a, b) => (a.amount < b.amount ? 1 : -1));
+      if (!most) return;
+      away.account_id = most.account_id;
+      const outcome = await adjust(db, { ...most, amount: -most.amount }, `withdrawn at ${performance.now()}`);
+      if (outcome === 'booked') away.amount += most.amount;
+      else await sleep(50); // it is leased, and given back in a moment
+    }
   });
 }
 

@@ -19,7 +19,12 @@ export function freeMoney(db: Db): Promise<FreeMoney[]> {
 /** Books an amount in or out of an account, as an operator does. Returns the outcome: `booked`, or why not. */
 export async function adjust(db: Db, { account_id, amount }: FreeMoney, ref: string): Promise<string> {
   const entry = { account_id, type: 'adjustment', amount, ref, reason: ref } as const;
-  return (await whileLeased(() => credit(db, entry, new Date()))).outcome;
+  return (await credit(db, entry, new Date())).outcome;
+}
+
+/** Does the same as long as what it takes is leased to nodes that give it back. */
+export async function adjustLeased(db: Db, free: FreeMoney, ref: string): Promise<string> {
+  return (await whileLeased(async () => ({ outcome: await adjust(db, free, ref) }))).outcome;
 }
 
 /** Runs `work` with connections of its own. */
