@@ -1815,6 +1815,7 @@ $function$;
 -- function expired_holds(p_now timestamptz, p_silent interval, p_late interval, p_count integer) returns TABLE(account_id text, ref text)
 -- function fail_attempt(p_now timestamptz, p_attempt jsonb, p_send_start boolean) returns boolean
 -- function files_problem(p_account text, p_session text, p_size_bytes bigint, p_count_max integer, p_size_bytes_max bigint) returns text
+-- function find_repeated(p_account text, p_key text, p_once jsonb, p_now timestamptz) returns SETOF idempotency_keys
 -- function finish_task(p_now timestamptz, p_account text, p_id text, p_claim text, p_seen_started_at timestamptz, p_started_at timestamptz, p_status text, p_cost bigint, p_measured bigint, p_units jsonb, p_error_type text, p_error_message text, p_counts boolean, p_body text, p_files jsonb, p_attempt_state text, p_attempt_reason text, p_upstream_cost text, p_delivery jsonb, p_upstream jsonb DEFAULT NULL::jsonb) returns text
 -- function follow_endpoint(p_now timestamptz, d deliveries, w webhook_endpoints) returns deliveries
 -- function hand_on(p_host text, p_now timestamptz) returns void
@@ -1829,6 +1830,7 @@ $function$;
 -- function insert_upload_session(p_session jsonb, p_count_max integer, p_size_bytes_max bigint) returns text
 -- function is_closed(e ledger_entries) returns boolean
 -- function is_in_budget(p_scope text, p_subject text, p_project text, p_key text, p_member text) returns boolean
+-- function is_shared_budget(p_key text, p_other text) returns boolean
 -- function keep_leases(p_node text) returns void
 -- function labelled_charges(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean) returns TABLE(at timestamptz, model text, key_id text, kind text, cost bigint, units jsonb, end_user text, metadata jsonb, tag text)
 -- function lane_has_room(p_lane text, p_retry boolean, p_more bigint) returns boolean

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { withTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
-import { balanceView, estimateView, type Cost, type Money } from '../money/money.ts';
+import { balanceView, estimateView, money_max, type Cost, type Money } from '../money/money.ts';
 import type { Funds, Holds } from '../money/holds.ts';
 import { readRequest } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
@@ -58,7 +58,10 @@ export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, '
   return { ...weighed, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
 }
 
-/** Checks a hold of this amount, or of the amount that `available` allows, without making it. */
+/**
+ * Checks a hold of this amount, or of the amount that the money allows, without making it. For a limited key, the cost is what
+ * would be held with plenty of money: a hold that was cut to the balance would say how much there is.
+ */
 export async function weighHold(
   app: { db: Db; clock: Clock; holds: Holds },
   { account, key }: Caller,
@@ -70,14 +73,16 @@ export async function weighHold(
   const available = (balance?.amount ?? 0n) - (balance?.held ?? 0n);
   const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), key.id);
   const remaining = budget?.limit_month == null ? null : budget.limit_month - budget.spent - budget.held;
-  const hold = typeof amount === 'function' ? amount({ available, remaining }) : amount;
+  const amountOf = (funds: Funds) => (typeof amount === 'function' ? amount(funds) : amount);
+  const hold = amountOf({ available, remaining });
+  const shown = key.is_limited ? amountOf({ available: money_max, remaining }) : hold;
   const obstacles: [Obstacle, boolean][] = [
     ['account_blocked', status !== 'active'],
     ['insufficient_balance', hold > available],
     ['spend_limit', remaining !== null && hold > remaining],
   ];
   return {
-    estimated_cost: estimateView(hold, currency),
+    estimated_cost: estimateView(shown, currency),
     available: balanceView(available, currency),
     obstacle: obstacles.find(([, stands]) => stands)?.[0] ?? null,
     paused_until: null,

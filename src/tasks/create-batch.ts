@@ -31,8 +31,11 @@ export type NewTask = {
   deadline_at: Date;
 };
 
-/** The header Idempotency-Key, and the hash of the body that came with it. */
-export type KeyOnce = { key: string; body_hash: Buffer };
+/**
+ * The header Idempotency-Key, and the hash of the body that came with it. `key`: the name under which it is stored. Keys that
+ * share a budget, as those of a rotation do, find what they have stored under the other two, too.
+ */
+export type KeyOnce = { key: string; shared_key: string; account_key: string; body_hash: Buffer };
 
 /** `exists` and `leased` never leave this file: see isOurs and whileLeased. */
 export type CreateAnswer = {
@@ -133,8 +136,9 @@ async function callAlone(
   return oneRow(rows);
 }
 
-function onceText({ key, body_hash }: KeyOnce): string {
-  return recordText({ key, body_hash: `\\x${body_hash.toString('hex')}` });
+/** Returns an Idempotency-Key as insert_task and find_repeated take it. */
+export function onceText({ body_hash, ...names }: KeyOnce): string {
+  return recordText({ ...names, body_hash: `\\x${body_hash.toString('hex')}` });
 }
 
 /** The answer of insert_tasks: member i's answer is at i. Numbers come as text, which pg gives as it is. */

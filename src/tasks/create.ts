@@ -20,7 +20,7 @@ import { hasLaterEntry } from '../money/ledger.ts';
 import { balanceView, estimateView, type Money } from '../money/money.ts';
 import { routeName, type Admission, type RouteHealth } from '../routing/health.ts';
 import { activeTraceparent } from '../tracing/tracer.ts';
-import { insertTask, type CreateAnswer, type InsertParts } from './create-batch.ts';
+import { insertTask, onceText, type CreateAnswer, type InsertParts, type KeyOnce } from './create-batch.ts';
 import { dropInputs } from './inputs.ts';
 import { checkMedia, keepMedia, type AttachedFiles, type CheckedMedia, type MediaParts } from './media.ts';
 import { bodyOf, loadTask, renderTask, type TaskRef } from './task.ts';
@@ -168,7 +168,7 @@ export async function createTask(
   repeated: Idempotency | undefined,
 ): Promise<Created> {
   const account_id = caller.account.id;
-  const idempotency = repeated && ownOf(caller, repeated);
+  const once = repeated && onceOf(caller, repeated);
   const routes = request.model.routes.map((route) => routeName(request.model.id, route.id));
   const { waiting_tasks } = parts.catalog.current.settings.limits;
   const is_crowded = (await parts.throttle.countWaiting(account_id)) >= waiting_tasks;
@@ -177,13 +177,13 @@ export async function createTask(
   const id = newId('task', now_ms);
   const created_at = new Date(now_ms);
   if (!admission?.admitted) {
-    const seen = idempotency && (await findReplay(parts.db, caller, idempotency, created_at));
+    const seen = once && (await findReplay(parts.db, caller, once, created_at));
     if (!seen) throw admission ? unavailable(request.model, admission) : tooManyWaiting(waiting_tasks);
     return answered(parts, caller, request, seen, { id, created_at });
   }
   let answer: CreateAnswer | undefined;
   try {
-    answer = await callCreate(parts, caller, request, { id, created_at, idempotency });
+    answer = await callCreate(parts, caller, request, { id, created_at, once });
   } finally {
     if (admission.probe !== undefined && answer?.outcome !== 'created')
       await parts.health.releaseProbe(admission.probe, account_id);
@@ -195,11 +195,17 @@ export async function createTask(
   return answered(parts, caller, request, answer, { id, created_at });
 }
 
-/** The name of a request among those of its account: a limited key has names of its own, and finds no task of others by theirs. */
-function ownOf({ key }: Caller, idempotency: Idempotency): Idempotency {
-  if (!key.is_limited) return idempotency;
-  const name = createHash('sha256').update(`${key.id}\0${idempotency.key}`).digest('hex');
-  return { ...idempotency, key: `limited ${name}` };
+/**
+ * Names a request among those of its account. A limited key has names of its own, and finds no task of others by theirs; the
+ * keys of a rotation have the same names.
+ */
+function onceOf({ key }: Caller, { key: account_key, body }: Idempotency): KeyOnce {
+  const name = createHash('sha256')
+    .update(`${key.budget_id ?? key.id}\0${account_key}`)
+    .digest('hex');
+  const shared_key = `limited ${name}`;
+  const body_hash = createHash('sha256').update(body).digest();
+  return { key: key.is_limited ? shared_key : account_key, shared_key, account_key, body_hash };
 }
 
 async function answered(
@@ -243,10 +249,9 @@ async function callCreate(
   parts: CreateParts,
   caller: Caller,
   request: PricedRequest,
-  task: { id: string; created_at: Date; idempotency: Idempotency | undefined },
+  task: { id: string; created_at: Date; once: KeyOnce | undefined },
 ): Promise<CreateAnswer> {
   const { account, key } = caller;
-  const { idempotency } = task;
   const deadline_at = deadline(request.model, task.created_at);
   const input = await keepMedia(parts, caller, request, { id: task.id, deadline_at });
   const row = {
@@ -266,21 +271,16 @@ async function callCreate(
     created_at: task.created_at,
     deadline_at,
   };
-  return insertTask(parts, row, idempotency && { key: idempotency.key, body_hash: hashOf(idempotency) });
-}
-
-function hashOf({ body }: Idempotency): Buffer {
-  return createHash('sha256').update(body).digest();
+  return insertTask(parts, row, task.once);
 }
 
 /** Returns the answer of insert_task to a key that it has seen; a retry need not wait for a route to heal. */
-async function findReplay(db: Db, caller: Caller, idempotency: Idempotency, now: Date) {
+async function findReplay(db: Db, { account, key }: Caller, once: KeyOnce, now: Date) {
   const rows = await db.query<CreateAnswer>(
-    `select case when body_hash = $4 then 'replayed' else 'mismatched' end as outcome, task_id,
+    `select case when body_hash = $5 then 'replayed' else 'mismatched' end as outcome, task_id,
        null as retry_after, null as available, null as remaining
-       from idempotency_keys
-      where account_id = $1 and key = $2 and created_at > $3::timestamptz - interval '24 hours'`,
-    [caller.account.id, idempotency.key, now, hashOf(idempotency)],
+       from find_repeated($1, $2, $3, $4)`,
+    [account.id, key.id, onceText(once), now, once.body_hash],
   );
   return rows[0];
 }

@@ -186,7 +186,7 @@ describe('a batch of tasks', () => {
     const client = await service.client();
     const long = JSON.stringify({ prompt: 'x'.repeat(40_000) });
     const { app, calls } = watched(service.app);
-    const once = { key: 'k1', body_hash: Buffer.alloc(32) };
+    const once = { key: 'k1', shared_key: 'limited k1', account_key: 'k1', body_hash: Buffer.alloc(32) };
     const tasks = [taskOf(client), taskOf(client, { input: long }), taskOf(client), taskOf(client)];
     const keyed = taskOf(client);
     const answers = await Promise.all([...tasks.map((task) => insertTask(app, task)), insertTask(app, keyed, once)]);

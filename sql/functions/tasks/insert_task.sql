@@ -1,6 +1,6 @@
 -- Creates a task: its hold, its row and its job, or nothing. p_task has the columns of tasks but input, which may be
--- long; p_once is its Idempotency-Key, {key, body_hash}, or null. Locks that key without waiting, then the account's
--- balance. Returns outcome: created; replayed or mismatched (the key was seen before, with the same or another body);
+-- long; p_once is its Idempotency-Key, {key, body_hash, shared_key, account_key} (find_repeated), or null; nodes of the
+-- version before give no shared_key. Locks key and shared_key without waiting, then the account's balance. Returns outcome: created; replayed or mismatched (the key was seen before, with the same or another body);
 -- in_flight (the key's task is being created); paused (too many failures, retry_after in seconds); insufficient;
 -- over_limit.
 create or replace function insert_task(
@@ -14,12 +14,13 @@ declare
   paused timestamptz;
 begin
   if once.key is not null then
-    if not pg_try_advisory_xact_lock(hashtextextended(t.account_id || ' ' || once.key, 0)) then
+    if not pg_try_advisory_xact_lock(hashtextextended(t.account_id || ' ' || once.key, 0))
+      or not pg_try_advisory_xact_lock(
+        hashtextextended(t.account_id || ' ' || coalesce(p_once ->> 'shared_key', once.key), 0)) then
       outcome := 'in_flight';
       return;
     end if;
-    select * into seen from idempotency_keys i
-      where i.account_id = t.account_id and i.key = once.key and i.created_at > t.created_at - interval '24 hours';
+    select * into seen from find_repeated(t.account_id, t.key_id, p_once, t.created_at);
     if found then
       outcome := case when seen.body_hash = once.body_hash then 'replayed' else 'mismatched' end;
       task_id := seen.task_id;
