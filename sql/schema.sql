@@ -200,6 +200,7 @@ create table api_keys (
   constraint api_keys_scopes_check CHECK (((scopes <@ ARRAY['chat'::text, 'media'::text, 'read'::text]) AND (cardinality(scopes) > 0)))
 );
 CREATE INDEX api_keys_of_account ON api_keys USING btree (account_id, created_at);
+CREATE INDEX api_keys_of_budget ON api_keys USING btree (budget_id) WHERE (budget_id IS NOT NULL);
 CREATE UNIQUE INDEX api_keys_playground ON api_keys USING btree (account_id) WHERE ((kind = 'playground'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX api_keys_playground_of_project ON api_keys USING btree (account_id, playground_project) WHERE ((playground_project IS NOT NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER callers_change AFTER DELETE OR UPDATE OF id, account_id, name, hash, deleted_at, expires_at, scopes, addresses, models, requests_per_minute ON api_keys
@@ -456,6 +457,7 @@ create table budgets (
   constraint budgets_shares_fkey FOREIGN KEY (shares) REFERENCES budgets(key_id),
   constraint budgets_are_sound CHECK (is_sound(budgets.*))
 ) with (fillfactor=50);
+CREATE INDEX budgets_by_project ON budgets USING btree (account_id, COALESCE(project_id, 'default'::text));
 
 create table call_prices (
   id text not null,

@@ -52,7 +52,8 @@ export function isUnused(
   return now.getTime() - since.getTime() >= unused_after_ms;
 }
 
-const columns =
+/** Columns of an `ApiKey`. */
+export const key_columns =
   "id, account_id, name, case when playground_project is null then kind else 'playground' end as kind, prefix, last_four, " +
   'created_at, deleted_at, expires_at, scopes, addresses, models,' +
   'requests_per_minute, last_used_at, use_noted_since, log_content, is_limited, playground_project';
@@ -133,7 +134,7 @@ async function insertRow(
     `insert into api_keys (id, account_id, name, kind, hash, prefix, last_four, created_at, expires_at, scopes, addresses, models,
        requests_per_minute, log_content, is_limited, playground_project)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-     on conflict do nothing returning ${columns}`,
+     on conflict do nothing returning ${key_columns}`,
     [
       id,
       account_id,
@@ -172,8 +173,8 @@ export async function findPlaygroundKey(
 ): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
     project_id === null
-      ? `select ${columns} from api_keys where account_id = $1 and kind = 'playground' and deleted_at is null`
-      : `select ${columns} from api_keys where account_id = $1 and playground_project = $2 and deleted_at is null`,
+      ? `select ${key_columns} from api_keys where account_id = $1 and kind = 'playground' and deleted_at is null`
+      : `select ${key_columns} from api_keys where account_id = $1 and playground_project = $2 and deleted_at is null`,
     project_id === null ? [account_id] : [account_id, project_id],
   );
   return rows[0];
@@ -189,17 +190,10 @@ export async function openPlaygroundKey(db: Db, key: NewKey, now: Date): Promise
   return own;
 }
 
-/** The account's keys, oldest first, deleted ones too. */
-export async function listKeys(db: Queryable, account_id: string): Promise<ApiKey[]> {
-  return db.query<ApiKey>(`select ${columns} from api_keys where account_id = $1 order by created_at, id`, [
-    account_id,
-  ]);
-}
-
 /** A key of this account, or, without one, of any; deleted ones too. */
 export async function findKey(db: Queryable, id: string, account_id?: string): Promise<ApiKey | undefined> {
   const rows = await db.query<ApiKey>(
-    `select ${columns} from api_keys where id = $1 and ($2::text is null or account_id = $2)`,
+    `select ${key_columns} from api_keys where id = $1 and ($2::text is null or account_id = $2)`,
     [id, account_id ?? null],
   );
   return rows[0];
@@ -255,7 +249,7 @@ export async function rotateKey(
     const ended = await tx.query<ApiKey>(
       `update api_keys set deleted_at = now() + $2 * interval '1 ms' where id = $1 and deleted_at is null
          and (expires_at is null or expires_at > now())
-       returning ${columns}`,
+       returning ${key_columns}`,
       [key_id, overlap_ms],
     );
     const old = ended[0];
@@ -305,7 +299,7 @@ export async function revokeKey(db: Queryable, text: string, now: Date): Promise
   if (!isKeyText(text)) return undefined;
   const rows = await db.query<ApiKey>(
     `update api_keys set deleted_at = least($2, now())
-      where hash = $1 and kind = 'program' and (deleted_at is null or deleted_at > now()) returning ${columns}`,
+      where hash = $1 and kind = 'program' and (deleted_at is null or deleted_at > now()) returning ${key_columns}`,
     [hashKey(text), now],
   );
   return rows[0];

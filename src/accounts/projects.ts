@@ -1,7 +1,8 @@
 import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
-import { budgetsInProject, setProject } from '../money/ledger.ts';
-import { insertKey, keyNamesOf, type ApiKey, type NewKey } from './keys.ts';
+import { setProject } from '../money/ledger.ts';
+import { hasWorkingKey } from './key-list.ts';
+import { insertKey, type ApiKey, type NewKey } from './keys.ts';
 
 /** Projects of an account: its keys are in one of them, and all that a key spends belongs to the project it is in then. */
 
@@ -71,8 +72,7 @@ export async function archiveProject(
   return db.tx(async (tx) => {
     const project = (await lockActive(tx, account_id)).find((each) => each.id === id);
     if (!project) return 'missing';
-    const keys = await keyNamesOf(tx, await budgetsInProject(tx, account_id, id), now);
-    if (keys.size > 0) return 'in_use';
+    if (await hasWorkingKey(tx, account_id, id, now)) return 'in_use';
     await tx.query('update projects set archived_at = $2 where id = $1', [id, now]);
     return { name: project.name };
   });

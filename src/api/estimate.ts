@@ -71,7 +71,7 @@ export async function weighHold(
   await app.holds.flush(id);
   const balance = await balanceOf(app.db, id);
   const available = (balance?.amount ?? 0n) - (balance?.held ?? 0n);
-  const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), key.id);
+  const [budget] = await budgetsOf(app.db, id, new Date(app.clock.now()), [key.id]);
   const remaining = budget?.limit_month == null ? null : budget.limit_month - budget.spent - budget.held;
   const amountOf = (funds: Funds) => (typeof amount === 'function' ? amount(funds) : amount);
   const hold = amountOf({ available, remaining });

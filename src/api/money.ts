@@ -26,7 +26,7 @@ type Parts = ReadParts & {
 
 /** Returns the calling key's spending and limit of this month. Costs are rounded up, the rest down. */
 async function keyUse(db: Db, caller: Caller, now: Date) {
-  const [budget] = await budgetsOf(db, caller.account.id, now, caller.key.id);
+  const [budget] = await budgetsOf(db, caller.account.id, now, [caller.key.id]);
   if (!budget) throw new Error(`the key ${caller.key.id} has no budget`);
   const { currency } = caller.account;
   const left = budget.limit_month === null ? null : budget.limit_month - budget.spent - budget.held;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { findAccount, type Account } from '../accounts/accounts.ts';
-import { listKeys } from '../accounts/keys.ts';
+import { keyNames } from '../accounts/key-list.ts';
 import type { Mailer } from '../accounts/mailer.ts';
 import { nameInMail, spendMail, type SpendText } from '../accounts/mails.ts';
 import { addressesOf, membershipIn } from '../accounts/members.ts';
@@ -89,12 +89,13 @@ async function spendText(app: Parts, account: Account, { every, grouped_by, ends
   const range = { from: begins_at, to: ends_at };
   // A charge with several tags counts in each, so the totals are asked for by themselves.
   const [total, total_before] = [costOf(await usage(range, [])), costOf(await usage(before, []))];
-  const names = await namesOf(app.db, account_id, grouped_by);
   const groups = compareGroups(await usage(range, [grouped_by]), await usage(before, [grouped_by]), grouped_by);
+  const shown = groups.slice(0, lines_max);
+  const names = await namesOf(app.db, account_id, grouped_by, shown);
   // Ids of models are the operator's; callers choose the others.
   const nameOf = (id: string) => (grouped_by === 'model' ? id : nameInMail(names.get(id) ?? id));
   const amount = (value: Money) => `${costView(value, currency).amount} ${currency}`;
-  const lines = groups.slice(0, lines_max).map(({ id, used, used_before }) => ({
+  const lines = shown.map(({ id, used, used_before }) => ({
     name: id === '' ? `no ${phrase(grouped_by)}` : nameOf(id),
     cost: amount(costOf(used)),
     cost_before: amount(costOf(used_before ?? [])),
@@ -116,10 +117,19 @@ async function spendText(app: Parts, account: Account, { every, grouped_by, ends
 }
 
 /** Names of groups that have ids, too. */
-async function namesOf(db: Db, account_id: string, group: UsageGroup): Promise<Map<string, string>> {
+async function namesOf(
+  db: Db,
+  account_id: string,
+  group: UsageGroup,
+  groups: readonly { id: string }[],
+): Promise<Map<string, string>> {
   if (group === 'project') return projectNames(db, account_id);
   if (group !== 'key') return new Map();
-  return new Map((await listKeys(db, account_id)).map(({ id, name }) => [id, name]));
+  return keyNames(
+    db,
+    account_id,
+    groups.map(({ id }) => id),
+  );
 }
 
 function phrase(group: UsageGroup): string {

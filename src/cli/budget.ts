@@ -108,7 +108,7 @@ async function subjectOf(
     return { scope: 'project', subject: project };
   }
   if (key !== undefined) {
-    const [budget] = await budgetsOf(app.db, account_id, now, key);
+    const [budget] = await budgetsOf(app.db, account_id, now, [key]);
     if (!budget || (await keyNamesOf(app.db, [budget.budget_id], now)).size === 0) throw absent('key', key);
     return { scope: 'key', subject: budget.budget_id };
   }

@@ -10,7 +10,8 @@ import {
   scopes,
   type KeyRules,
 } from '../accounts/key-rules.ts';
-import { changeKeyRules, deleteKey, findKey, isUnused, keyState, listKeys, rotateKey } from '../accounts/keys.ts';
+import { listKeys } from '../accounts/key-list.ts';
+import { changeKeyRules, deleteKey, findKey, isUnused, keyState, rotateKey, type ApiKey } from '../accounts/keys.ts';
 import { createKeyIn, default_project } from '../accounts/projects.ts';
 import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
@@ -63,6 +64,7 @@ export function keyCommands(key: Command): void {
     .option('--delete', 'with off: delete what is stored of it, too');
   says(log, (id = '', word = '') => withApp((app) => logOne(app, id, word, log.opts())));
   const list = key.command('list').description('the keys of an account').requiredOption('--account <account>', 'whose');
+  list.option('--search <text>', 'only keys with this in their name, with these last four characters, or with this id');
   says(list, () => withApp((app) => listAll(app, list.opts())));
 }
 
@@ -253,28 +255,20 @@ async function limitOne(app: CommandApp, id: string, amount: string): Promise<Co
   return { json: { id, monthly_limit: shown(limit_month) }, text };
 }
 
-async function listAll(app: CommandApp, options: { account?: string }): Promise<CommandResult> {
+const page_size = 1_000;
+
+/** Oldest first, as the command has always listed them; read in pages. */
+async function listAll(app: CommandApp, options: { account?: string; search?: string }): Promise<CommandResult> {
   const account = await requireAccount(app, options.account ?? '');
-  const budgets = await budgetsOf(app.db, account.id, new Date(app.clock.now()));
-  const keys = (await listKeys(app.db, account.id)).map((key) => {
-    const budget = budgets.find((candidate) => candidate.key_id === key.id);
-    return {
-      id: key.id,
-      name: key.name,
-      key: `${key.prefix}…${key.last_four}`,
-      project: budget?.project_id ?? default_project.id,
-      monthly_limit: shown(budget?.limit_month ?? null),
-      spent: exact(budget?.spent ?? 0n),
-      held: exact(budget?.held ?? 0n),
-      created_at: key.created_at.toISOString(),
-      status: keyState(key, app.clock.now()),
-      deleted_at: key.deleted_at?.toISOString() ?? null,
-      last_used_at: key.last_used_at?.toISOString() ?? null,
-      use_noted_since: key.use_noted_since?.toISOString() ?? null,
-      is_unused: isUnused(key, new Date(app.clock.now())),
-      ...rulesJson(key),
-    };
-  });
+  const keys = [];
+  let after: string | undefined;
+  do {
+    const filter = { account_id: account.id, search: options.search, after, limit: page_size };
+    const page = await listKeys(app.db, filter, new Date(app.clock.now()));
+    keys.push(...(await renderPage(app, account.id, page.keys)));
+    after = page.has_more ? page.keys.at(-1)?.id : undefined;
+  } while (after !== undefined);
+  keys.reverse();
   const rows = keys.map((key) => [
     key.id,
     key.name,
@@ -287,7 +281,39 @@ async function listAll(app: CommandApp, options: { account?: string }): Promise<
   const text = table([['key', 'name', 'shown as', 'monthly limit', 'spent', 'status', 'last used'], ...rows]);
   const unused = keys.filter(({ is_unused, status }) => is_unused && status === 'active').map(({ id }) => id);
   if (unused.length === 0) return { json: { keys }, text };
-  return { json: { keys }, text: `${text}\nUnused for 90 days, perhaps to be deleted: ${unused.join(', ')}` };
+  return { json: { keys }, text: `${text}\nUnused for 90 days, perhaps to be deleted: ${firstOf(unused)}` };
+}
+
+const unused_max = 20;
+
+function firstOf(ids: readonly string[]): string {
+  const more = ids.length - unused_max;
+  return ids.slice(0, unused_max).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+async function renderPage(app: CommandApp, account_id: string, keys: readonly ApiKey[]) {
+  const now = new Date(app.clock.now());
+  const ids = keys.map(({ id }) => id);
+  const budgets = new Map((await budgetsOf(app.db, account_id, now, ids)).map((budget) => [budget.key_id, budget]));
+  return keys.map((key) => {
+    const budget = budgets.get(key.id);
+    return {
+      id: key.id,
+      name: key.name,
+      key: `${key.prefix}…${key.last_four}`,
+      project: budget?.project_id ?? default_project.id,
+      monthly_limit: shown(budget?.limit_month ?? null),
+      spent: exact(budget?.spent ?? 0n),
+      held: exact(budget?.held ?? 0n),
+      created_at: key.created_at.toISOString(),
+      status: keyState(key, now.getTime()),
+      deleted_at: key.deleted_at?.toISOString() ?? null,
+      last_used_at: key.last_used_at?.toISOString() ?? null,
+      use_noted_since: key.use_noted_since?.toISOString() ?? null,
+      is_unused: isUnused(key, now),
+      ...rulesJson(key),
+    };
+  });
 }
 
 /** To the minute, UTC. */

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Account } from '../accounts/accounts.ts';
+import { keyNames } from '../accounts/key-list.ts';
 import { readLines, type ActivityFilter, type Line } from '../chat/activity.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
@@ -7,13 +8,12 @@ import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
-import { budgetsOf } from '../money/ledger.ts';
 import { readDearest } from './activity-dearest.ts';
 import { renderChat } from './chats.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keysInSight } from './project-scope.ts';
-import { keyNames, renderLine } from './tasks.ts';
+import { renderLine } from './tasks.ts';
 import { fileName } from './usage.ts';
 import type { ActivityLine, ActivityPage, ExportColumn } from './views/activity.ts';
 
@@ -59,7 +59,7 @@ export const get_activity_jsonl = account_endpoint('GET', '/activity.jsonl', 're
 
 const words_max = 200;
 
-async function readFilter(app: Parts, { query, account, scope }: AccountCall): Promise<ActivityFilter> {
+async function readFilter(db: Db, { query, account, scope }: AccountCall): Promise<ActivityFilter> {
   const account_id = account.id;
   const words = query.get('q')?.trim();
   if (words !== undefined && words.length > words_max) {
@@ -71,7 +71,6 @@ async function readFilter(app: Parts, { query, account, scope }: AccountCall): P
   const [created_after, created_before] = [moment(query, 'from'), moment(query, 'to')];
   const oldest_first = oneOf(query, 'sort', ['newest', 'oldest', 'cost']) === 'oldest';
   const project = query.get('project');
-  const key_ids = project === undefined ? undefined : await keysInProject(app, account_id, project);
   return {
     account_id,
     of: oneOf(query, 'of', ['all', 'tasks', 'chats']) ?? 'all',
@@ -81,16 +80,10 @@ async function readFilter(app: Parts, { query, account, scope }: AccountCall): P
     ...(outcome && { ok: outcome === 'ok' }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
-    ...keysInSight(scope, key_ids),
+    ...(await keysInSight(db, account_id, scope, project)),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
-}
-
-/** Returns the keys that are in a project now: calls and tasks do not store theirs. */
-async function keysInProject({ db, clock }: Parts, account_id: string, project: string): Promise<string[]> {
-  const budgets = await budgetsOf(db, account_id, new Date(clock.now()));
-  return budgets.flatMap(({ key_id, project_id }) => (project_id === project ? [key_id] : []));
 }
 
 async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
@@ -103,11 +96,8 @@ async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
   }
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 25;
   const place = { limit, ...(after !== undefined && { after }) };
-  const [{ lines, has_more }, names] = await Promise.all([
-    readLines(db, await readFilter(app, call), place),
-    keyNames(db, account.id),
-  ]);
-  const page: ActivityPage = { data: lines.map((line) => lineView(account.id, line, names)), has_more };
+  const { lines, has_more } = await readLines(db, await readFilter(db, call), place);
+  const page: ActivityPage = { data: await lineViews(db, account.id, lines), has_more };
   return { status: 200, body: page };
 }
 
@@ -119,21 +109,28 @@ const dearest_max = 100;
 async function handleDearest(app: Parts, call: AccountCall): Promise<Answer> {
   const { db, clock } = app;
   const { account } = call;
-  const filter = await readFilter(app, call);
+  const filter = await readFilter(db, call);
   if (filter.words !== undefined)
     throw new ApiError('invalid_request', 'q cannot be combined with sort=cost.', { param: 'q' });
   const { created_before = new Date(clock.now()) } = filter;
   const created_after = filter.created_after ?? new Date(created_before.getTime() - dearest_ms);
-  const [{ lines, cut_since }, names] = await Promise.all([
-    readDearest(db, { ...filter, created_after, created_before }, dearest_max),
-    keyNames(db, account.id),
-  ]);
+  const { lines, cut_since } = await readDearest(db, { ...filter, created_after, created_before }, dearest_max);
   const page: ActivityPage = {
-    data: lines.map((line) => lineView(account.id, line, names)),
+    data: await lineViews(db, account.id, lines),
     has_more: false,
     compared: { from: created_after.toISOString(), cut_since: cut_since?.toISOString() ?? null },
   };
   return { status: 200, body: page };
+}
+
+/** With the names of the keys of these lines. */
+async function lineViews(db: Db, account_id: string, lines: readonly Line[]): Promise<ActivityLine[]> {
+  const names = await keyNames(
+    db,
+    account_id,
+    lines.map(({ line }) => line.key_id),
+  );
+  return lines.map((line) => lineView(account_id, line, names));
 }
 
 function lineView(account_id: string, line: Line, names: ReadonlyMap<string, string>): ActivityLine {
@@ -161,11 +158,10 @@ async function handleJsonl(app: Parts, call: AccountCall): Promise<Answer> {
 async function fileOf(app: Parts, call: AccountCall) {
   const { db } = app;
   const { account, query } = call;
-  const filter = await readFilter(app, call);
+  const filter = await readFilter(db, call);
   const columns = readColumns(query);
-  const names = await keyNames(db, account.id);
   const range = { from: filter.created_after, to: filter.created_before };
-  return { columns, name: fileName(filter.of, range), rows: rowsOf(db, account, filter, columns, names) };
+  return { columns, name: fileName(filter.of, range), rows: rowsOf(db, account, filter, columns) };
 }
 
 function readColumns(query: Query): ExportColumn[] {
@@ -188,16 +184,12 @@ async function* rowsOf(
   { id: account_id }: Account,
   filter: ActivityFilter,
   columns: readonly ExportColumn[],
-  names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
   const limit = filter.words === undefined ? page_size : page_size_of_words;
   let after: string | undefined;
   for (let count = 0; count < rows_max;) {
     const { lines, has_more } = await readLines(db, filter, { limit, ...(after !== undefined && { after }) });
-    for (const line of lines) {
-      const view = lineView(account_id, line, names);
-      yield columns.map((column) => cells[column](view));
-    }
+    for (const view of await lineViews(db, account_id, lines)) yield columns.map((column) => cells[column](view));
     count += lines.length;
     after = lines.at(-1)?.line.id;
     if (!has_more || after === undefined) return;

@@ -6,7 +6,7 @@ import { listMembers } from '../accounts/members.ts';
 import { default_project, listProjects, projectNames } from '../accounts/projects.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
-import { newId } from '../lib/ids.ts';
+import { isId, newId } from '../lib/ids.ts';
 import {
   alert_percents,
   budget_periods,
@@ -20,13 +20,13 @@ import {
   type BudgetSetting,
   type BudgetState,
 } from '../money/account-budgets.ts';
-import { budgetsOf } from '../money/ledger.ts';
+import { budgetsOf, keysInProjects } from '../money/ledger.ts';
 import { refusedByBudgets } from '../money/refusals.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesKey, seesProject, type ProjectScope } from './project-scope.ts';
+import { seesProject, type ProjectScope } from './project-scope.ts';
 import type { BudgetsView, BudgetView } from './views/budgets.ts';
 
 /** The parts of the app that budgets take. */
@@ -43,42 +43,39 @@ async function listInSight(app: Parts, { account, scope }: AccountCall): Promise
   const now = new Date(app.clock.now());
   const [budgets, choices, projects] = await Promise.all([
     listAccountBudgets(app.db, account.id, now),
-    choicesOf(app.db, account.id, now),
+    choicesOf(app.db, account.id),
     projectNames(app.db, account.id),
   ]);
-  const refused = await refusedByBudgets(app.db, account.id, budgets);
-  const named = [...choices.keys, ...choices.members].map(({ id, name }): [string, string] => [id, name]);
-  const names = new Map([...projects, ...named]);
-  const shown = budgets.filter((budget) => isInSight(scope, budget));
+  const of_keys = budgets.flatMap(({ scope: about, subject }) => (about === 'key' && subject !== null ? [subject] : []));
+  const [refused, keys, seen] = await Promise.all([
+    refusedByBudgets(app.db, account.id, budgets),
+    keyNamesOf(app.db, of_keys, now),
+    scope && keysInProjects(app.db, scope, of_keys),
+  ]);
+  const names = new Map([...projects, ...keys, ...choices.members.map(({ id, name }) => [id, name] as const)]);
+  const shown = budgets.filter((budget) => !scope || isInSight(scope, budget, seen));
   const view: BudgetsView = {
     data: shown.map((budget) => ({
       ...renderBudget(budget, account, names, now),
       refused: refused.get(budget.id) ?? 0,
     })),
-    choices: scope ? { projects: [], keys: [], members: [] } : choices,
+    choices: scope ? { projects: [], members: [] } : choices,
   };
   return { status: 200, body: view };
 }
 
-function isInSight(projects: ProjectScope | undefined, { scope, subject }: BudgetState): boolean {
-  if (!projects) return true;
+/** `keys`: the subjects that are keys in sight. */
+function isInSight(projects: ProjectScope, { scope, subject }: BudgetState, keys = new Set<string>()): boolean {
   if (subject === null) return false;
-  return (scope === 'project' && seesProject(projects, subject)) || (scope === 'key' && seesKey(projects, subject));
+  return (scope === 'project' && seesProject(projects, subject)) || (scope === 'key' && keys.has(subject));
 }
 
-/** Projects and keys that are in use, and members. */
-async function choicesOf(db: Db, account_id: string, now: Date): Promise<BudgetsView['choices']> {
-  const [projects, budgets, members] = await Promise.all([
-    listProjects(db, account_id),
-    budgetsOf(db, account_id, now),
-    listMembers(db, account_id),
-  ]);
-  const roots = new Set(budgets.map(({ budget_id }) => budget_id));
-  const keys = await keyNamesOf(db, [...roots], now);
+/** Projects that are in use, and members. */
+async function choicesOf(db: Db, account_id: string): Promise<BudgetsView['choices']> {
+  const [projects, members] = await Promise.all([listProjects(db, account_id), listMembers(db, account_id)]);
   const active = projects.filter(({ archived_at }) => archived_at === null);
   return {
     projects: [default_project, ...active].map(({ id, name }) => ({ id, name })),
-    keys: [...keys].map(([id, name]) => ({ id, name })),
     members: members.map(({ user_id, name, email }) => ({ id: user_id, name: name === '' ? email : name })),
   };
 }
@@ -210,9 +207,9 @@ async function readSubject(
   now: Date,
 ): Promise<string> {
   const id = readBodyFields(body).text('subject', subject_length_max);
-  const { projects, keys, members } = await choicesOf(db, account.id, now);
-  const choices = { project: projects, key: keys, member: members }[scope];
-  if (choices.some((choice) => choice.id === id)) return id;
+  const subject =
+    scope === 'key' ? await readKey(db, account.id, id, now) : await readChoice(db, account.id, scope, id);
+  if (subject !== undefined) return subject;
   throw wrong('subject', `subject must be the id of a ${scope} of this account.`);
 }
 
@@ -227,6 +224,19 @@ function readAlerts(body: Record<string, unknown> | undefined): Pick<BudgetSetti
       'alert_percents must be a list with some of 50, 80 and 100, each once, or with none.',
     );
   return { alert_percents: percents };
+}
+
+async function readChoice(db: Db, account_id: string, scope: 'project' | 'member', id: string) {
+  const { projects, members } = await choicesOf(db, account_id);
+  const choices = { project: projects, member: members }[scope];
+  return choices.find((choice) => choice.id === id)?.id;
+}
+
+/** Returns the key that has the budget of a working key. */
+async function readKey(db: Db, account_id: string, id: string, now: Date): Promise<string | undefined> {
+  const [budget] = isId('key', id) ? await budgetsOf(db, account_id, now, [id]) : [];
+  const working = budget && (await keyNamesOf(db, [budget.budget_id], now));
+  return working?.size === 1 ? budget?.budget_id : undefined;
 }
 
 function readAmount(body: Record<string, unknown> | undefined): Money {

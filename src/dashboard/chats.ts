@@ -1,3 +1,4 @@
+import { keyNames } from '../accounts/key-list.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
@@ -12,7 +13,7 @@ import { chargeOfCall } from './charge.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { keysInSight, seesKey } from './project-scope.ts';
-import { keyName, keyNames } from './tasks.ts';
+import { keyName } from './tasks.ts';
 import type { ChatLineView, ChatView, Page } from './views/activity.ts';
 
 /** The parts of the app that the page of a call takes. */
@@ -47,11 +48,15 @@ async function handleList({ db }: { db: Db }, { account, query, scope }: Account
     ...(outcome && { ok: outcome === 'ok' }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
-    ...keysInSight(scope),
+    ...(await keysInSight(db, account.id, scope)),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   });
-  const names = await keyNames(db, account.id);
+  const names = await keyNames(
+    db,
+    account.id,
+    lines.map((line) => line.key_id),
+  );
   const page: Page<ChatLineView> = { data: lines.map((line) => renderChat(line, names)), has_more };
   return { status: 200, body: page };
 }
@@ -84,7 +89,7 @@ export const get_chat = account_endpoint('GET', '/chats/{id}', 'read', readChat,
 export async function findChat(db: Db, { account, params, scope }: AccountCall): Promise<KeyedRecord | undefined> {
   const { id = '' } = params;
   const record = isId('req', id) ? await findRecord(db, account.id, id) : undefined;
-  return record && seesKey(scope, record.key_id) ? record : undefined;
+  return record && (await seesKey(db, scope, record.key_id)) ? record : undefined;
 }
 
 async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
@@ -93,7 +98,7 @@ async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
   if (!record) throw new ApiError('not_found', 'There is no such call, or its record is no longer kept.');
   const { id } = record;
   const [names, has_content, feedback, charge] = await Promise.all([
-    keyNames(app.db, account.id),
+    keyNames(app.db, account.id, [record.key_id]),
     hasContent(app.db, { account_id: account.id, id }, new Date(app.clock.now())),
     feedbackOf(app.db, account.id, id, person.user.id),
     chargeOfCall(app, account, record),

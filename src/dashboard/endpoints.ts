@@ -4,6 +4,7 @@ import { get_activity_csv, get_activity_jsonl, list_activity } from './activity.
 import { activity_events } from './activity-events.ts';
 import {
   admin_account,
+  admin_account_keys,
   admin_account_names,
   admin_accounts,
   admin_create_account,
@@ -55,7 +56,7 @@ import { get_balance } from './balance.ts';
 import { get_billing, set_alert, set_details, top_up } from './billing.ts';
 import { change_budget, create_budget, list_budgets, remove_budget } from './budgets.ts';
 import { get_chat, list_chats } from './chats.ts';
-import { get_choices } from './choices.ts';
+import { get_choices, get_key_choices } from './choices.ts';
 import { admin_open_content, content_accesses, delete_content, get_contents_jsonl, open_content } from './contents.ts';
 import { approve_device_login, deny_device_login, find_device_login } from './sign-in/device-login.ts';
 import { set_feedback } from './feedback.ts';
@@ -128,6 +129,7 @@ const endpoints: readonly Endpoint<App>[] = [
   get_balance,
   get_home,
   get_choices,
+  get_key_choices,
   search_account,
   list_activity,
   get_activity_csv,
@@ -238,6 +240,7 @@ const endpoints: readonly Endpoint<App>[] = [
   admin_accounts,
   admin_account_names,
   admin_account,
+  admin_account_keys,
   admin_create_account,
   admin_delete_account,
   admin_credit,

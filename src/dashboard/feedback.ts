@@ -44,7 +44,7 @@ async function checkSight(db: Db, { account, scope }: AccountCall, id: string): 
   if (!scope) return;
   const task = isId('task', id) ? await loadTask(db, { account_id: account.id, task_id: id }) : undefined;
   const referred = task ?? (isId('req', id) ? await findRecord(db, account.id, id) : undefined);
-  if (referred && seesKey(scope, referred.key_id)) return;
+  if (referred && (await seesKey(db, scope, referred.key_id))) return;
   throw new ApiError('not_found', 'There is no such call or task.', { param: 'reference_id' });
 }
 

@@ -1,8 +1,7 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
-import { keyState, listKeys } from '../accounts/keys.ts';
+import { areOfPrograms, keyNames, keysNearLimit } from '../accounts/key-list.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { budgetsOf } from '../money/ledger.ts';
 import { usageOf, type UsageRow } from '../money/usage.ts';
 import { costView, type Money } from '../money/money.ts';
 import { listTaskLines } from '../tasks/list.ts';
@@ -12,12 +11,13 @@ import { alertOf } from './billing.ts';
 import type { Answer } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { keysInSight, seesKey, type ProjectScope } from './project-scope.ts';
+import { keysInSight, type ProjectScope } from './project-scope.ts';
 import { renderLine } from './tasks.ts';
 import type { HomeView } from './views/home.ts';
 
 const day_ms = 86_400_000;
 const days_shown = 30;
+const keys_shown = 5;
 
 /** The home page: money, running work, results, and what needs attention. */
 export const get_home = account_endpoint('GET', '/home', 'read', readHome, { limited: 'own' });
@@ -28,11 +28,12 @@ type Parts = { readonly db: Db; readonly clock: Clock; readonly catalog: Catalog
 /** Whoever is limited to projects reads of these, and nothing that is counted for the whole account. */
 async function readHome(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const now = new Date(app.clock.now());
-  const [spend, work, failures, keys_near_limit, undelivered, delivered, alert] = await Promise.all([
+  const near = { account_id: account.id, project_ids: scope?.project_ids, percent: 80, limit: keys_shown + 1 };
+  const [spend, work, failures, near_limit, undelivered, delivered, alert] = await Promise.all([
     spendOf(app.db, account, now, scope),
     workOf(app.db, account.id, scope),
     failuresOf(app, account.id, now, scope),
-    keysNearLimit(app.db, account.id, now, scope),
+    keysNearLimit(app.db, near, now),
     scope ? { dropped: 0, retrying: 0 } : countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
     scope ? false : hasDelivered(app.db, account.id),
     scope ? undefined : alertOf(app.db, account.id, account.currency),
@@ -40,7 +41,10 @@ async function readHome(app: Parts, { account, scope }: AccountCall): Promise<An
   const { running, results, has_image, has_called } = work;
   const steps = { image: has_image, api: has_called, webhook: delivered };
   const low_balance = alert?.is_low ? alert.threshold : null;
-  const view: HomeView = { spend, running, results, failures, keys_near_limit, undelivered, low_balance, steps };
+  const keys_near_limit = near_limit.slice(0, keys_shown);
+  const has_more_near_limit = near_limit.length > keys_shown;
+  const keys = { keys_near_limit, has_more_near_limit };
+  const view: HomeView = { spend, running, results, failures, ...keys, undelivered, low_balance, steps };
   return { status: 200, body: view };
 }
 
@@ -89,22 +93,21 @@ function sumOf(rows: readonly UsageRow[]): Money {
 const looked_at = 40;
 
 async function workOf(db: Db, account_id: string, scope: ProjectScope | undefined) {
-  const whose = { account_id, ...keysInSight(scope) };
-  const [keys, running, queued, done] = await Promise.all([
-    listKeys(db, account_id),
+  const whose = { account_id, ...(await keysInSight(db, account_id, scope)) };
+  const [running, queued, done] = await Promise.all([
     listTaskLines(db, { ...whose, limit: 10, status: 'running' }),
     listTaskLines(db, { ...whose, limit: 10, status: 'queued' }),
     listTaskLines(db, { ...whose, limit: looked_at, status: 'succeeded' }),
   ]);
-  const names = new Map(keys.map(({ id, name }) => [id, name]));
-  const by_program = new Set(keys.filter(({ kind }) => kind === 'program').map(({ id }) => id));
   const lines = [...running.lines, ...queued.lines].toSorted((a, b) => (a.id < b.id ? 1 : -1));
   const with_files = done.lines.filter(({ files, files_removed_at }) => files.length > 0 && files_removed_at === null);
+  const ids = new Set([...lines, ...done.lines].map(({ key_id }) => key_id));
+  const [names, has_called] = await Promise.all([keyNames(db, account_id, ids), areOfPrograms(db, account_id, ids)]);
   return {
     running: lines.slice(0, 10).map((line) => renderLine(account_id, line, names)),
     results: with_files.slice(0, 6).map((line) => renderLine(account_id, line, names)),
     has_image: done.lines.some(({ kind }) => kind === 'image'),
-    has_called: [...lines, ...done.lines].some(({ key_id }) => by_program.has(key_id)),
+    has_called,
   };
 }
 
@@ -120,21 +123,4 @@ async function failuresOf(
     pausedUntil(db, account_id, limit, now),
   ]);
   return { counted: scope ? (until ? limit : 0) : counted, limit, paused_until: until?.toISOString() ?? null };
-}
-
-async function keysNearLimit(
-  db: Db,
-  account_id: string,
-  now: Date,
-  scope: ProjectScope | undefined,
-): Promise<HomeView['keys_near_limit']> {
-  const [keys, budgets] = await Promise.all([listKeys(db, account_id), budgetsOf(db, account_id, now)]);
-  const active = keys.filter((key) => keyState(key, now.getTime()) === 'active');
-  const live = new Map(active.map(({ id, name }) => [id, name]));
-  return budgets.flatMap(({ key_id, limit_month, spent, held }) => {
-    const name = live.get(key_id);
-    if (name === undefined || !seesKey(scope, key_id) || limit_month === null || limit_month <= 0n) return [];
-    const used_percent = Number(((spent + held) * 100n) / limit_month);
-    return used_percent >= 80 ? [{ id: key_id, name, used_percent }] : [];
-  });
 }

@@ -10,13 +10,13 @@ import {
   readScopes,
   type KeyRules,
 } from '../accounts/key-rules.ts';
+import { key_states, listKeys, type KeyFilter } from '../accounts/key-list.ts';
 import {
   changeKeyRules,
   deleteKey,
   findKey,
   isUnused,
   keyState,
-  listKeys,
   renameKey,
   rotateKey,
   type ApiKey,
@@ -26,7 +26,9 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { readKeyModels } from '../catalog/key-models.ts';
 import { keepDaysMax } from '../catalog/settings.ts';
 import { deleteContents, shortenContents } from '../contents/stored.ts';
-import type { Answer } from '../http/endpoint.ts';
+import type { Account } from '../accounts/accounts.ts';
+import type { Answer, Query } from '../http/endpoint.ts';
+import { oneOf } from '../http/query.ts';
 import { keys_channel } from '../app/channels.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
@@ -35,8 +37,8 @@ import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesKey, seesProject } from './project-scope.ts';
-import type { KeysView, KeyView, NewKeyView } from './views/keys.ts';
+import { projectsInSight, seesKey, seesProject, type ProjectScope } from './project-scope.ts';
+import type { KeyPageView, KeysView, KeyView, NewKeyView } from './views/keys.ts';
 
 /** The parts of the app that showing a key takes. */
 type Parts = { readonly db: Db; readonly clock: Clock };
@@ -45,29 +47,66 @@ type ListParts = Parts & { readonly catalog: CatalogHolder };
 
 const name_length_max = 100;
 const project_length_max = 60;
+const search_length_max = 200;
 const hour_ms = 3_600_000;
+const page_size = 50;
 
-/** The account's keys, newest first, with what they have spent this month. */
-export const list_keys = account_endpoint('GET', '/keys', 'read', listInSight, { limited: 'own' });
+const text = { type: 'string' };
 
-async function listInSight(app: ListParts, { account, scope }: AccountCall): Promise<Answer> {
+/** The query of a list of keys. */
+export const key_filters = {
+  search: { description: 'A part of the name, the last four characters, or the id.', schema: text },
+  state: { description: 'Only keys of this state.', schema: { type: 'string', enum: [...key_states] } },
+  project: { description: 'Only keys that are in this project.', schema: text },
+  after: { description: 'Behind this one in the list.', schema: text },
+};
+
+/** The account's keys in pages, newest first, with what they have spent this month. */
+export const list_keys = account_endpoint('GET', '/keys', 'read', listInSight, { query: key_filters, limited: 'own' });
+
+async function listInSight(app: ListParts, { account, scope, query }: AccountCall): Promise<Answer> {
   const now = new Date(app.clock.now());
-  const [keys, budgets, projects] = await Promise.all([
-    listKeys(app.db, account.id),
-    budgetsOf(app.db, account.id, now),
-    projectNames(app.db, account.id),
-  ]);
-  const by_id = new Map(budgets.map((budget) => [budget.key_id, budget]));
-  const data = keys
-    .filter(({ id }) => seesKey(scope, id))
-    .map((key) => renderKey(key, by_id.get(key.id), { projects, currency: account.currency, now }))
-    .toReversed();
+  const page = await readKeyPage(app, account, query, scope);
+  const any = { account_id: account.id, project_ids: scope?.project_ids, limit: 1 };
+  const has_any = page.data.length > 0 || (await listKeys(app.db, any, now)).keys.length > 0;
   const view: KeysView = {
-    data,
+    ...page,
+    has_any,
     resets_at: nextMonth(now).toISOString(),
     content_days_max: keepDaysMax(app.catalog.current.settings),
   };
   return { status: 200, body: view };
+}
+
+/** The page of an account's keys that a query asks for. Throws ApiError 400 for a mistake in it. */
+export async function readKeyPage(
+  { db, clock }: Parts,
+  account: Account,
+  query: Query,
+  scope?: ProjectScope,
+): Promise<KeyPageView> {
+  const now = new Date(clock.now());
+  const after = query.get('after');
+  if (after !== undefined && !isId('key', after)) throw wrong('after', 'after must be the id of a key.');
+  const filter: KeyFilter = {
+    account_id: account.id,
+    search: readSearch(query),
+    state: oneOf(query, 'state', key_states),
+    project_ids: projectsInSight(scope, query.get('project')),
+  };
+  const { keys, has_more } = await listKeys(db, { ...filter, after, limit: page_size }, now);
+  const ids = keys.map(({ id }) => id);
+  const [budgets, projects] = await Promise.all([budgetsOf(db, account.id, now, ids), projectNames(db, account.id)]);
+  const by_id = new Map(budgets.map((budget) => [budget.key_id, budget]));
+  const place = { projects, currency: account.currency, now };
+  return { data: keys.map((key) => renderKey(key, by_id.get(key.id), place)), has_more };
+}
+
+/** Reads the words to search keys for. */
+export function readSearch(query: Query): string | undefined {
+  const search = query.get('search');
+  if (search === undefined || search.length <= search_length_max) return search;
+  throw wrong('search', `search must have at most ${search_length_max} characters.`);
 }
 
 /** A key as its account and operators see it. */
@@ -116,7 +155,7 @@ function usedPercent(used: Money, limit: Money | null): number | null {
 
 async function renderOne({ db, clock }: Parts, { account }: AccountCall, key: ApiKey): Promise<KeyView> {
   const now = new Date(clock.now());
-  const budgets = await budgetsOf(db, account.id, now, key.id);
+  const budgets = await budgetsOf(db, account.id, now, [key.id]);
   return renderKey(key, budgets[0], { projects: await projectNames(db, account.id), currency: account.currency, now });
 }
 
@@ -254,8 +293,8 @@ async function secretAnswer(app: Parts, call: AccountCall, key: ApiKey, secret: 
 
 async function findOwn(db: Db, { account, params, scope }: AccountCall): Promise<ApiKey> {
   const { id = '' } = params;
-  const key = isId('key', id) && seesKey(scope, id) ? await findKey(db, id, account.id) : undefined;
-  if (!key) throw new ApiError('not_found', 'There is no such key.');
+  const key = isId('key', id) ? await findKey(db, id, account.id) : undefined;
+  if (!key || !(await seesKey(db, scope, id))) throw new ApiError('not_found', 'There is no such key.');
   return key;
 }
 

@@ -2,6 +2,7 @@ import type { Db } from '../db/database.ts';
 import { entry_types, readEntryCursor, renderEntry } from '../api/money.ts';
 import { bookingsOf, type Booking } from '../accounts/audit.ts';
 import type { Account } from '../accounts/accounts.ts';
+import { keyNames } from '../accounts/key-list.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { listInvoices, type InvoiceLine } from '../billing/invoices.ts';
@@ -10,7 +11,7 @@ import { listEntries, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { balanceView, exact } from '../money/money.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { keyName, keyNames } from './tasks.ts';
+import { keyName } from './tasks.ts';
 import { fileName } from './usage.ts';
 import type { Page } from './views/activity.ts';
 import type { LedgerLine } from './views/billing.ts';
@@ -42,13 +43,12 @@ async function handleList({ db }: { db: Db }, { account, query }: AccountCall): 
   const after = readEntryCursor(query, 'after');
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 50;
   const filter = { account_id: account.id, limit, ...readFilter(query), ...(after !== undefined && { after }) };
-  const [{ entries, has_more }, names, { lines: invoices }] = await Promise.all([
+  const [{ entries, has_more }, { lines: invoices }] = await Promise.all([
     listEntries(db, filter),
-    keyNames(db, account.id),
     listInvoices(db, { account_id: account.id, limit: invoices_max, before: undefined }),
   ]);
   const manual_refs = entries.filter(({ type }) => type === 'topup' || type === 'adjustment').map(({ ref }) => ref);
-  const bookings = await bookingsOf(db, account.id, manual_refs);
+  const [bookings, names] = await Promise.all([bookingsOf(db, account.id, manual_refs), namesOf(db, account, entries)]);
   const page: Page<LedgerLine> = {
     data: entries.map((entry) => renderLine(entry, account, { names, bookings, invoices })),
     has_more,
@@ -78,6 +78,15 @@ function renderLine(entry: Entry, { currency }: Account, { names, bookings, invo
   };
 }
 
+/** Returns the names of the keys of these entries. */
+function namesOf(db: Db, { id }: Account, entries: readonly Entry[]): Promise<Map<string, string>> {
+  return keyNames(
+    db,
+    id,
+    entries.map(({ key_id }) => key_id),
+  );
+}
+
 /** The first of its month that can have covered the entry. */
 function invoiceOf({ created_at, number }: Entry, invoices: readonly InvoiceLine[]): string | null {
   const month = created_at.toISOString().slice(0, 'YYYY-MM'.length);
@@ -86,10 +95,9 @@ function invoiceOf({ created_at, number }: Entry, invoices: readonly InvoiceLine
 
 async function handleFile({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const filter = readFilter(query);
-  const names = await keyNames(db, account.id);
   const header =
     'number,time,type,amount,currency,balance_after,available_after,held_after,reference,key,key_name,model,reason';
-  return csvAnswer(fileName('ledger', filter), header.split(','), fileLines(db, account, filter, names));
+  return csvAnswer(fileName('ledger', filter), header.split(','), fileLines(db, account, filter));
 }
 
 const page = 1_000;
@@ -97,14 +105,15 @@ const page = 1_000;
 /** Newest first, as on the page; a charge is below zero, and what is held or released is no movement of the balance. */
 async function* fileLines(
   db: Db,
-  { id: account_id, currency }: Account,
+  account: Account,
   filter: Pick<EntryFilter, 'type' | 'from' | 'to'>,
-  names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
+  const { id: account_id, currency } = account;
   let after: bigint | undefined;
   while (true) {
     const more = { account_id, limit: page, ...filter, ...(after !== undefined && { after }) };
     const { entries, has_more } = await listEntries(db, more);
+    const names = await namesOf(db, account, entries);
     for (const entry of entries) {
       const { id, type, amount, direction, reference_id, key_id, model, reason } = renderEntry(entry, currency);
       const signed = direction === 'out' ? `-${amount.exact}` : amount.exact;

@@ -4,7 +4,7 @@ import type { Account } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { assert } from '../lib/assert.ts';
-import { scopeOf, type ProjectScope } from './project-scope.ts';
+import type { ProjectScope } from './project-scope.ts';
 
 /** A call about one account, by somebody who may make it. `scope`: all that they see of it; undefined: everything. */
 export type AccountCall = SessionCall & { account: Account; scope: ProjectScope | undefined };
@@ -61,11 +61,11 @@ export function account_endpoint(
   handle: (app: App, call: AccountCall) => Promise<Answer> | Answer,
   options: Options = {},
 ): SessionEndpoint<App> {
-  const about = async (app: App, call: SessionCall) => {
+  const about = (app: App, call: SessionCall) => {
     const { account, projects } = call.person;
     assert(account, 'a path with an account was admitted without one');
     assert(!projects || options.limited, 'a member of projects was admitted to what is about the whole account');
-    const scope = projects && (await scopeOf(app, account.id, projects));
+    const scope = projects && { account_id: account.id, project_ids: projects };
     return handle(app, Object.assign(call, { account, scope }));
   };
   return session_endpoint(method, `/dash/accounts/{account}${path}`, need, about, options);

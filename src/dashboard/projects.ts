@@ -1,10 +1,9 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { keyState, listKeys } from '../accounts/keys.ts';
+import { countKeys } from '../accounts/key-list.ts';
 import { archiveProject, createProject, default_project, listProjects, renameProject } from '../accounts/projects.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
-import { budgetsOf } from '../money/ledger.ts';
 import { costView } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
@@ -24,17 +23,11 @@ export const list_projects = account_endpoint('GET', '/projects', 'read', listIn
 async function listInSight({ db, clock }: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const now = new Date(clock.now());
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
-  const [projects, keys, budgets, spent] = await Promise.all([
+  const [projects, counts, spent] = await Promise.all([
     listProjects(db, account.id),
-    listKeys(db, account.id),
-    budgetsOf(db, account.id, now),
+    countKeys(db, account.id, now),
     usageOf(db, { account_id: account.id, from: month, to: now, group_by: ['project'] }),
   ]);
-  const working = new Set(keys.filter((key) => isWorking(key, now)).map(({ id }) => id));
-  const counts = Map.groupBy(
-    budgets.filter(({ key_id }) => working.has(key_id)),
-    ({ project_id }) => project_id,
-  );
   const costs = new Map(spent.map(({ project, cost }) => [project, cost]));
   const all = [{ ...default_project, created_at: null, archived_at: null }, ...projects];
   const seen = all.filter(({ id }) => seesProject(scope, id));
@@ -44,15 +37,10 @@ async function listInSight({ db, clock }: Parts, { account, scope }: AccountCall
     is_default: id === default_project.id,
     state: archived_at === null ? 'active' : 'archived',
     created_at: created_at?.toISOString() ?? null,
-    keys: counts.get(id)?.length ?? 0,
+    keys: counts.get(id) ?? 0,
     spent: costView(costs.get(id) ?? 0n, account.currency),
   }));
   return { status: 200, body: { data } satisfies ProjectsView };
-}
-
-function isWorking(key: Parameters<typeof keyState>[0], now: Date): boolean {
-  const state = keyState(key, now.getTime());
-  return state === 'active' || state === 'ending';
 }
 
 export const create_project = account_endpoint('POST', '/projects', 'keys', async (app, call) => {

@@ -1,5 +1,6 @@
 import { searchAccounts, type Account } from '../accounts/accounts.ts';
-import { findKey, keyState, listKeys, type ApiKey } from '../accounts/keys.ts';
+import { listKeys } from '../accounts/key-list.ts';
+import { findKey, keyState, type ApiKey } from '../accounts/keys.ts';
 import { listedModels } from '../catalog/alias.ts';
 import type { Catalog, CatalogHolder } from '../catalog/catalog.ts';
 import { findRecord } from '../chat/record.ts';
@@ -34,16 +35,15 @@ export const search_account = account_endpoint(
     const text = readText(query);
     const with_id = await hitsWithId(app, { account_id: account.id, scope }, text);
     if (with_id) return { status: 200, body: { data: with_id, is_partial: false } satisfies SearchView };
-    const [keys, tasks] = await Promise.all([
-      listKeys(app.db, account.id),
-      tasksWith(app.db, { account_id: account.id, ...keysInSight(scope) }, text),
+    const of_account = { account_id: account.id };
+    const like = { ...of_account, search: text, project_ids: scope?.project_ids, limit: hits_max };
+    const [{ keys }, tasks] = await Promise.all([
+      listKeys(app.db, like, new Date(app.clock.now())),
+      tasksWith(app.db, { ...of_account, ...(await keysInSight(app.db, account.id, scope)) }, text),
     ]);
     const data = [
       ...modelsLike(app.catalog.current, text),
-      ...keysLike(
-        keys.filter(({ id }) => seesKey(scope, id)),
-        text,
-      ).map((key) => keyHit(app.clock, key)),
+      ...keys.map((key) => keyHit(app.clock, key)),
       ...(tasks ?? []).map(taskHit),
     ];
     return { status: 200, body: { data, is_partial: tasks === undefined } satisfies SearchView };
@@ -77,19 +77,24 @@ async function hitsWithId(
   id: string,
 ): Promise<SearchHit[] | undefined> {
   if (isId('task', id)) {
-    const { lines } = await listTaskLines(db, { account_id, id, limit: 1, ...keysInSight(scope) });
+    const { lines } = await listTaskLines(db, {
+      account_id,
+      id,
+      limit: 1,
+      ...(await keysInSight(db, account_id, scope)),
+    });
     return lines.map(taskHit);
   }
   if (isId('req', id)) {
     const record = await findRecord(db, account_id, id);
-    if (!record || !seesKey(scope, record.key_id)) return [];
+    if (!record || !(await seesKey(db, scope, record.key_id))) return [];
     const { model, style, status } = record;
     const outcome = status < 400 ? 'answered' : `failed (${status})`;
     return [{ kind: 'chat', id, title: model, detail: `${style} call, ${outcome}, ${id}` }];
   }
   if (isId('key', id)) {
     const key = await findKey(db, id, account_id);
-    return key && seesKey(scope, id) ? [keyHit(clock, key)] : [];
+    return key && (await seesKey(db, scope, id)) ? [keyHit(clock, key)] : [];
   }
   if (isId('dlv', id)) {
     const delivery = scope ? undefined : await findDelivery(db, id); // they are of the account, not of a project
@@ -120,13 +125,6 @@ function modelsLike(catalog: Catalog, text: string): SearchHit[] {
     .filter(({ model: { id, name } }) => id.toLowerCase().includes(part) || name.toLowerCase().includes(part))
     .slice(0, hits_max)
     .map(({ model: { id, name, kind } }) => ({ kind: 'model', id, title: name, detail: `${id}, ${kind}` }));
-}
-
-/** By a part of the name, or the last four characters; the newest first. */
-function keysLike(keys: readonly ApiKey[], text: string): ApiKey[] {
-  const part = text.toLowerCase();
-  const alike = keys.filter(({ name, last_four }) => name.toLowerCase().includes(part) || last_four === text);
-  return alike.toReversed().slice(0, hits_max);
 }
 
 function keyHit(clock: Clock, key: ApiKey): SearchHit {

@@ -1,3 +1,4 @@
+import { keyNames } from '../accounts/key-list.ts';
 import { readSpeedRange } from '../api/speed.ts';
 import { speedGroupNamed, speedOf, type SpeedGroup, type SpeedRow } from '../chat/speed.ts';
 import type { Db } from '../db/database.ts';
@@ -7,7 +8,6 @@ import { oneOf } from '../http/query.ts';
 import { isPair } from '../money/groups.ts';
 import { pairNames } from '../money/usage.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
-import { keyNames } from './tasks.ts';
 import type { SpeedFigures, SpeedGrouping, SpeedView } from './views/speed.ts';
 
 const by_hour_ms_max = 3 * 86_400_000;
@@ -30,8 +30,8 @@ export const get_speed = account_endpoint(
     const groups: readonly SpeedGrouping[] = person.user.is_operator
       ? ['model', 'key', 'route', 'user', 'tag']
       : ['model', 'key', 'user', 'tag'];
-    const [names, pairs] = await Promise.all([keyNames(app.db, account.id), pairNames(app.db, account.id)]);
-    const view = await speedView(app, query, { account_id: account.id, groups, names, pairs });
+    const pairs = await pairNames(app.db, account.id);
+    const view = await speedView(app, query, { account_id: account.id, groups, pairs });
     return { status: 200, body: view };
   },
   { query: filters },
@@ -43,7 +43,7 @@ export const admin_speed = session_endpoint(
   '/dash/admin/speed',
   'operator',
   async (app, { query }) => {
-    const options = { account_id: undefined, groups: ['model', 'route'] as const, names: new Map(), pairs: [] };
+    const options = { account_id: undefined, groups: ['model', 'route'] as const, pairs: [] };
     return { status: 200, body: await speedView(app, query, options) };
   },
   { query: filters },
@@ -52,20 +52,21 @@ export const admin_speed = session_endpoint(
 type Options = {
   account_id: string | undefined;
   groups: readonly SpeedGrouping[];
-  names: ReadonlyMap<string, string>;
   pairs: string[];
 };
 
 async function speedView(
   { db, clock }: { readonly db: Db; readonly clock: Clock },
   query: Query,
-  { account_id, groups, names, pairs }: Options,
+  { account_id, groups, pairs }: Options,
 ): Promise<SpeedView> {
   const range = { account_id, ...readSpeedRange(clock, query) };
   const group = groupOf(query, groups, account_id !== undefined);
   const step = range.to.getTime() - range.from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
   const speed = (by: SpeedGroup[]) => speedOf(db, range, by);
   const [rows, points, [total]] = await Promise.all([speed([group]), speed([step]), speed([])]);
+  const ids = group === 'key' ? rows.map(({ names: [id] }) => id) : [];
+  const names = account_id === undefined ? new Map<string, string>() : await keyNames(db, account_id, ids);
   return {
     from: range.from.toISOString(),
     to: range.to.toISOString(),

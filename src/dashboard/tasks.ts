@@ -1,6 +1,7 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
-import { findPlaygroundKey, listKeys } from '../accounts/keys.ts';
+import { keyNames } from '../accounts/key-list.ts';
+import { findPlaygroundKey } from '../accounts/keys.ts';
 import { serveStored, serveThumbnail, type FileServing } from '../api/files.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
@@ -55,11 +56,15 @@ async function handleList({ db }: { db: Db }, { account, query, scope }: Account
     ...(status && { status }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
-    ...keysInSight(scope),
+    ...(await keysInSight(db, account.id, scope)),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   });
-  const names = await keyNames(db, account.id);
+  const names = await keyNames(
+    db,
+    account.id,
+    lines.map((line) => line.key_id),
+  );
   const page: Page<TaskLineView> = { data: lines.map((line) => renderLine(account.id, line, names)), has_more };
   return { status: 200, body: page };
 }
@@ -78,11 +83,6 @@ async function keyIn(
 function cursor(value: string | undefined, name: string): string | undefined {
   if (value === undefined || isId('task', value)) return value;
   throw new ApiError('invalid_request', `${name} must be the id of a task.`, { param: name });
-}
-
-/** Returns the names of an account's keys, deleted ones too. */
-export async function keyNames(db: Db, account_id: string): Promise<Map<string, string>> {
-  return new Map((await listKeys(db, account_id)).map(({ id, name }) => [id, name]));
 }
 
 export function keyName(id: string, names: ReadonlyMap<string, string>): KeyName {
@@ -137,7 +137,7 @@ async function readTask(app: TaskParts, call: AccountCall): Promise<Answer> {
     entriesOfRef(app.db, account.id, task.id),
     deliveryOfTask(app.db, ref),
     loadInput(app.db, ref),
-    keyNames(app.db, account.id),
+    keyNames(app.db, account.id, [task.key_id]),
     feedbackOf(app.db, account.id, task.id, person.user.id),
     waitingOf(app.db, ref, app.catalog.current.providers, now),
     chargeOfTask(app.db, task, app.catalog.current.settings.base_currency),
@@ -170,7 +170,7 @@ async function readTask(app: TaskParts, call: AccountCall): Promise<Answer> {
 async function findTask(db: Db, { account, params, scope }: AccountCall): Promise<Task> {
   const { id = '' } = params;
   const task = isId('task', id) ? await loadTask(db, { account_id: account.id, task_id: id }) : undefined;
-  if (!task || !seesKey(scope, task.key_id)) throw unknownTask(id);
+  if (!task || !(await seesKey(db, scope, task.key_id))) throw unknownTask(id);
   return task;
 }
 

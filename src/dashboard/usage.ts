@@ -1,18 +1,17 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import type { Account } from '../accounts/accounts.ts';
+import { keyNames } from '../accounts/key-list.ts';
 import { projectNames } from '../accounts/projects.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { oneOf, timeRange } from '../http/query.ts';
 import { units as known_units } from '../catalog/model.ts';
 import { costView, exact } from '../money/money.ts';
+import { keysInProjects } from '../money/ledger.ts';
 import { groupNamed, isLabel, isPair, type UsageGroup } from '../money/groups.ts';
 import { compareGroups, costOf } from '../money/usage-groups.ts';
 import { chargesOf, pairNames, usageOf, type UsageFilter, type UsageRow } from '../money/usage.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesKey, type ProjectScope } from './project-scope.ts';
-import { keyNames } from './tasks.ts';
 import type { Used, UsageGrouping, UsageView } from './views/usage.ts';
 
 /** The parts of the app that showing usage takes. */
@@ -83,18 +82,19 @@ async function usageView(db: Db, { account, scope }: AccountCall, query: UsageQu
   const by = group === 'kind' ? 'modality' : group;
   const usage = (range: { from: Date; to: Date }, group_by: UsageGroup[]) =>
     usageOf(db, { account_id: account.id, ...range, only, group_by });
-  const [usages, earlier, names, pairs] = await Promise.all([
+  const [usages, earlier, pairs] = await Promise.all([
     usage({ from, to }, [step, by]),
     usage(before, [by]),
-    group === 'project' ? projectNames(db, account.id) : namesInSight(db, account.id, scope),
     scope ? [] : pairNames(db, account.id), // they are those of all projects
   ]);
   // A charge with several tags counts in each, and once in the sum.
   const sumOf = (range: { from: Date; to: Date }, rows: UsageRow[]) => (isLabel(by) ? usage(range, []) : rows);
   const [all, all_before] = [await sumOf({ from, to }, usages), await sumOf(before, earlier)];
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
-  const rows = compareGroups(usages, earlier, by).map(({ id, used, used_before }) => {
-    const name = isNamed(group) ? (names.get(id) ?? id) : id;
+  const groups = compareGroups(usages, earlier, by);
+  const names = await namesOf(db, { account, scope }, group, groups.slice(0, rows_max));
+  const rows = groups.slice(0, rows_max).map(({ id, used, used_before }) => {
+    const name = names.get(id) ?? id;
     return { id, name, ...shown(used), before: used_before ? shown(used_before) : null };
   });
   const bars = Map.groupBy(usages, (row) => (step === 'hour' ? row.hour : `${row.day}T00:00:00Z`) ?? '');
@@ -104,8 +104,8 @@ async function usageView(db: Db, { account, scope }: AccountCall, query: UsageQu
     before: { from: before.from.toISOString(), to: before.to.toISOString() },
     step,
     group,
-    rows: rows.slice(0, rows_max),
-    rows_more: Math.max(0, rows.length - rows_max),
+    rows,
+    rows_more: groups.length - rows.length,
     pairs,
     bars: [...bars].map(([at, parts]) => ({
       at: new Date(at).toISOString(),
@@ -116,10 +116,18 @@ async function usageView(db: Db, { account, scope }: AccountCall, query: UsageQu
   };
 }
 
-/** Returns the names of keys. One that is in another project by now has spent in this one, and has no name here. */
-async function namesInSight(db: Db, account_id: string, scope: ProjectScope | undefined): Promise<Map<string, string>> {
-  const names = await keyNames(db, account_id);
-  return new Map([...names].filter(([id]) => seesKey(scope, id)));
+/** Returns the names of groups. A key that is in another project by now has spent in this one, and has no name here. */
+async function namesOf(
+  db: Db,
+  { account, scope }: Pick<AccountCall, 'account' | 'scope'>,
+  group: UsageGrouping,
+  groups: readonly { id: string }[],
+): Promise<Map<string, string>> {
+  if (group === 'project') return projectNames(db, account.id);
+  if (group !== 'key') return new Map();
+  const ids = groups.map(({ id }) => id);
+  const seen = scope ? await keysInProjects(db, scope, ids) : ids;
+  return keyNames(db, account.id, seen);
 }
 
 /** Tells whether groups have names beside their ids. */
@@ -183,9 +191,7 @@ function unitsOf(used: Record<string, string>): string[] {
 }
 
 async function handleCharges(app: Parts, call: AccountCall): Promise<Answer> {
-  const { account, scope } = call;
   const request = readUsageQuery(app, call);
-  const names = await namesInSight(app.db, account.id, scope);
   const header = [
     'time',
     'reference',
@@ -198,19 +204,22 @@ async function handleCharges(app: Parts, call: AccountCall): Promise<Answer> {
     'currency',
     ...known_units,
   ];
-  return csvAnswer(fileName('charges', request), header, chargeLines(app.db, account, request, names));
+  return csvAnswer(fileName('charges', request), header, chargeLines(app.db, call, request));
 }
 
 async function* chargeLines(
   db: Db,
-  account: Account,
+  { account, scope }: Pick<AccountCall, 'account' | 'scope'>,
   { from, to, only }: UsageQuery,
-  names: ReadonlyMap<string, string>,
 ): AsyncGenerator<Cell[]> {
-  for await (const charge of chargesOf(db, { account_id: account.id, from, to, only })) {
-    const { created_at, ref, model, kind, key_id, project_id, cost, units } = charge;
-    const used = known_units.map((unit) => units?.[unit]);
-    yield [created_at, ref, model, kind, key_id, names.get(key_id), project_id, exact(cost), account.currency, ...used];
+  const { id: account_id, currency } = account;
+  for await (const charges of chargesOf(db, { account_id, from, to, only })) {
+    const keys = charges.map(({ key_id }) => ({ id: key_id }));
+    const names = await namesOf(db, { account, scope }, 'key', keys);
+    for (const { created_at, ref, model, kind, key_id, project_id, cost, units } of charges) {
+      const used = known_units.map((unit) => units?.[unit]);
+      yield [created_at, ref, model, kind, key_id, names.get(key_id), project_id, exact(cost), currency, ...used];
+    }
   }
 }
 

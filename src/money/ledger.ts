@@ -3,6 +3,7 @@ import type { Queryable, Tx } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import type { GrowingTable } from '../db/tables.ts';
 import { assert } from '../lib/assert.ts';
+import { keysOfProjects } from './key-budgets.ts';
 import { money_max, type Money } from './money.ts';
 
 /** For backups: how far the ledger of each account is. Entries are numbered without gaps under the lock of the balance. */
@@ -99,12 +100,26 @@ export async function areInOneProject(db: Queryable, account_id: string, key_ids
   return rows.length === new Set(key_ids).size && new Set(rows.map(({ project_id }) => project_id)).size === 1;
 }
 
-/** Returns the keys of a project that have a budget of their own. */
-export async function budgetsInProject(db: Queryable, account_id: string, project_id: string): Promise<string[]> {
-  const rows = await db.query<{ key_id: string }>(
-    'select key_id from budgets where account_id = $1 and project_id = $2 and shares is null',
-    [account_id, project_id],
-  );
+/** Returns which of these keys are in one of these projects of an account now. */
+export async function keysInProjects(
+  db: Queryable,
+  { account_id, project_ids }: { account_id: string; project_ids: readonly string[] },
+  key_ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db.query<{ key_id: string }>(`${keysOfProjects('$1', '$2')} and key_id = any($3)`, [
+    account_id,
+    project_ids,
+    key_ids,
+  ]);
+  return new Set(rows.map(({ key_id }) => key_id));
+}
+
+/** Returns all keys that are in one of these projects of an account now. */
+export async function allKeysInProjects(
+  db: Queryable,
+  { account_id, project_ids }: { account_id: string; project_ids: readonly string[] },
+): Promise<string[]> {
+  const rows = await db.query<{ key_id: string }>(keysOfProjects('$1', '$2'), [account_id, project_ids]);
   return rows.map(({ key_id }) => key_id);
 }
 
@@ -225,14 +240,19 @@ export type Budget = {
   project_id: string;
 };
 
-/** The budgets of an account's keys, or of one key, as they stand in the month of `now`. */
-export async function budgetsOf(db: Queryable, account_id: string, now: Date, key_id?: string): Promise<Budget[]> {
+/** Returns the budgets of these keys of an account, as they stand in the month of `now`. */
+export async function budgetsOf(
+  db: Queryable,
+  account_id: string,
+  now: Date,
+  key_ids: readonly string[],
+): Promise<Budget[]> {
   return db.query<Budget>(
     `select own.key_id, b.key_id as budget_id, b.limit_month, b.held, case when b.month < month_of($2) then 0 else b.spent end as spent,
             coalesce(b.project_id, 'default') as project_id
        from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
-      where own.account_id = $1 and ($3::text is null or own.key_id = $3)`,
-    [account_id, now, key_id ?? null],
+      where own.account_id = $1 and own.key_id = any($3)`,
+    [account_id, now, key_ids],
   );
 }
 

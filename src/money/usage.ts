@@ -227,8 +227,8 @@ function orNull(value: string | undefined): string | null {
   return value ?? null;
 }
 
-/** Every charge of a range, oldest first, read page by page as they are taken. */
-export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerator<Charge> {
+/** Every charge of a range, oldest first, in pages that are read as they are taken. */
+export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerator<Charge[]> {
   const { account_id, from, to, only = {} } = range;
   let last: Pick<Charge, 'created_at' | 'number'> = { created_at: from, number: 0n };
   while (true) {
@@ -250,7 +250,7 @@ export async function* chargesOf(db: Queryable, range: UsageRange): AsyncGenerat
         only.projects ?? null,
       ],
     );
-    yield* rows;
+    yield rows;
     const end = rows.at(-1);
     if (!end || rows.length < page) return;
     last = end;

@@ -2,15 +2,8 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import {
-  createKey,
-  deleteKey,
-  hashKey,
-  isKeyText,
-  listKeys,
-  newKeyText,
-  type ApiKey,
-} from '../../src/accounts/keys.ts';
+import { listKeys } from '../../src/accounts/key-list.ts';
+import { createKey, deleteKey, hashKey, isKeyText, newKeyText, type ApiKey } from '../../src/accounts/keys.ts';
 import { budgetsOf, setLimit } from '../../src/money/ledger.ts';
 import { money_max } from '../../src/money/money.ts';
 import { expectExactBooks } from '../helpers/books.ts';
@@ -61,6 +54,8 @@ describe('the keys of an account', () => {
     account_id = (await createAccount(database.db, { name: 'a', currency: 'USD', initial_credit: 0n }, now)).id;
   });
   afterEach(() => expectExactBooks(database.db));
+
+  const allKeys = async (whose: string) => (await listKeys(database.db, { account_id: whose, limit: 100 }, now)).keys;
   afterAll(() => database.drop());
 
   test('are stored as SHA-256 only, and their text is nowhere in the database', async () => {
@@ -102,8 +97,9 @@ describe('the keys of an account', () => {
     for (const limit_month of [null, 0n, 5_000_000n, money_max]) {
       keys.push((await createKey(db, { account_id: mine.id, name: `limit ${limit_month}`, limit_month }, now)).key);
     }
-    expect(await listKeys(db, mine.id)).toEqual(keys);
-    const budgets = await budgetsOf(db, mine.id, now);
+    expect(await allKeys(mine.id)).toEqual(keys.toReversed());
+    const ids = keys.map(({ id }) => id);
+    const budgets = await budgetsOf(db, mine.id, now, ids);
     expect(budgets.toSorted((a, b) => (a.key_id < b.key_id ? -1 : 1))).toEqual(
       [null, 0n, 5_000_000n, money_max].map((limit_month, i) => ({
         key_id: keys[i]?.id,
@@ -115,12 +111,12 @@ describe('the keys of an account', () => {
       })),
     );
     expect(await setLimit(db, keys[0]?.id ?? '', 7n)).toBe(true);
-    expect(await budgetsOf(db, mine.id, now, keys[0]?.id)).toMatchObject([{ limit_month: 7n }]);
+    expect(await budgetsOf(db, mine.id, now, ids.slice(0, 1))).toMatchObject([{ limit_month: 7n }]);
   });
 
   test('are not created with a limit below zero or above the maximum, nor for an unknown account', async () => {
     const { db } = database;
-    const before = await listKeys(db, account_id);
+    const before = await allKeys(account_id);
     for (const limit_month of [-1n, money_max + 1n]) {
       await expect(createKey(db, { account_id, name: 'x', limit_month }, now)).rejects.toThrow(
         'from zero to money_max',
@@ -129,7 +125,7 @@ describe('the keys of an account', () => {
     await expect(createKey(db, { account_id: 'acct_none', name: 'x', limit_month: null }, now)).rejects.toThrow(
       'foreign key',
     );
-    expect(await listKeys(db, account_id)).toEqual(before);
+    expect(await allKeys(account_id)).toEqual(before);
   });
 
   test('are deleted once, stay in the list and cannot come back', async () => {
@@ -138,6 +134,6 @@ describe('the keys of an account', () => {
     expect(await deleteKey(db, key.id, now)).toBe(true);
     expect(await deleteKey(db, key.id, new Date('2027-01-01'))).toBe(false);
     expect(await deleteKey(db, 'key_none', now)).toBe(false);
-    expect((await listKeys(db, account_id)).find((each) => each.id === key.id)?.deleted_at).toEqual(now);
+    expect((await allKeys(account_id)).find((each) => each.id === key.id)?.deleted_at).toEqual(now);
   });
 });

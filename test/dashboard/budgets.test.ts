@@ -109,7 +109,6 @@ it('a budget is for a project, a key or a member that the account has; each mist
   const { key } = await keyOf(owner);
   const foreign = await keyOf(stranger);
   const { choices } = await viewOf(owner);
-  expect(choices.keys).toContainEqual({ id: key.id, name: 'Worker' });
   expect(choices.projects).toEqual([{ id: 'default', name: 'Default' }]);
   expect(choices.members.map(({ id }) => id)).toEqual([owner.user_id]);
   const soft = { amount: '5', kind: 'soft' };

@@ -112,6 +112,7 @@ async function makeThings(name: string): Promise<Things> {
 /** Every route of an account, and what a member of projects gets of it. A route that is not here fails the test. */
 const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'GET /choices': 'own',
+  'GET /choices/keys': 'own',
   'GET /search': 'own',
   'GET /home': 'own',
   'GET /activity': 'own',
@@ -233,6 +234,8 @@ function expectClean({ text }: Seen, name: string): void {
 
 /** Queries that widen an answer as far as it goes. */
 const queries: { readonly [route: string]: readonly string[] } = {
+  'GET /choices/keys': ['', '?search=zanz', '?search=key', '?search=key_'],
+  'GET /keys': ['', '?search=zanz', '?search=key', '?project=default', '?state=ended'],
   'GET /search': ['?q=noon', '?q=key', '?q=tell', '?q=zanz'],
   'GET /activity': ['', '?limit=100&sort=oldest', '?sort=cost', '?of=tasks&q=noon', '?project=default'],
   'GET /usage': ['', ...['key', 'project', 'user', 'tag', `metadata.x`].map((group) => `?group=${group}`)],

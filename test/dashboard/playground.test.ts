@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listKeys } from '../../src/accounts/keys.ts';
+import { listKeys } from '../../src/accounts/key-list.ts';
 import type { Page, TaskLineView, TaskView } from '../../src/dashboard/views/activity.ts';
 import type { KeysView, NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { budgetsOf, entriesOfRef } from '../../src/money/ledger.ts';
@@ -27,7 +27,7 @@ const image_request = { model: 'sandbox/image', input: { prompt: 'A red bicycle'
 const chat = { model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 50 };
 
 async function playgroundKeys(account_id: string) {
-  const keys = await listKeys(test.app.db, account_id);
+  const { keys } = await listKeys(test.app.db, { account_id, limit: 100 }, new Date());
   return keys.filter(({ kind }) => kind === 'playground');
 }
 
@@ -90,7 +90,7 @@ describe('a run of the playground', () => {
     expect(task.files).toHaveLength(2);
     const [key, ...more] = await playgroundKeys(owner.account_id);
     expect(more).toEqual([]);
-    const [budget] = await budgetsOf(test.app.db, owner.account_id, new Date(), key?.id);
+    const [budget] = await budgetsOf(test.app.db, owner.account_id, new Date(), [key?.id ?? '']);
     expect(budget).toMatchObject({ limit_month: 5_000_000n, spent: 20_000n, held: 0n });
   });
 

@@ -288,7 +288,7 @@ async function expectSame(model: Model, real: Real): Promise<void> {
       held: held_money,
     });
     const spent = key.month >= monthOf(model.now) ? key.spent : 0n;
-    const [budget] = await budgetsOf(real.db, wallet.account_id, model.now, wallet.key_id);
+    const [budget] = await budgetsOf(real.db, wallet.account_id, model.now, [wallet.key_id]);
     expect(budget).toMatchObject({ key_id: wallet.key_id, limit_month: key.limit, spent, held: key.held });
   }
 }

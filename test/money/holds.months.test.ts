@@ -100,7 +100,7 @@ describe.each(ways)('the month of a charge, %s,', (_, way) => {
     await way.hold(db, holdOf(wallet, 'c', 10n), behind);
     await way.close(db, closeOf(wallet, 'c', 10n), behind);
     expect(await standingOf(db, wallet)).toMatchObject({ spent: 100n, month: '2026-12' });
-    expect(await budgetsOf(db, wallet.account_id, behind)).toMatchObject([{ spent: 100n }]);
+    expect(await budgetsOf(db, wallet.account_id, behind, [wallet.key_id])).toMatchObject([{ spent: 100n }]);
     expect(await monthsOf(db, wallet)).toEqual([
       ['a', '2026-12', 90n],
       ['c', '2026-12', 10n],
@@ -120,7 +120,7 @@ describe.each(ways)('the month of a charge, %s,', (_, way) => {
       await way.hold(db, holdOf(wallet, 'a', 10n), time(before));
       await way.close(db, closeOf(wallet, 'a', 10n), time(before));
       expect((await way.hold(db, holdOf(wallet, 'b', 1n), time(before))).outcome, before).toBe('over_limit');
-      expect(await budgetsOf(db, wallet.account_id, time(after))).toMatchObject([{ spent: 0n }]);
+      expect(await budgetsOf(db, wallet.account_id, time(after), [wallet.key_id])).toMatchObject([{ spent: 0n }]);
       expect(await way.hold(db, holdOf(wallet, 'b', 10n), time(after)), after).toMatchObject({
         outcome: 'held',
         remaining: 0n,

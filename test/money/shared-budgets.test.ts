@@ -26,7 +26,7 @@ async function openKeys(): Promise<Wallet[]> {
 }
 
 async function budgetOf({ account_id, key_id }: Wallet) {
-  const [budget] = await budgetsOf(database.db, account_id, noon, key_id);
+  const [budget] = await budgetsOf(database.db, account_id, noon, [key_id]);
   return budget && { limit: budget.limit_month, spent: budget.spent, held: budget.held };
 }
 

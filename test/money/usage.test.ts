@@ -106,7 +106,7 @@ describe('the usage report', () => {
             return fits && at_ms >= from.getTime() && at_ms < to.getTime();
           });
           expect(sorted(await usageOf(db, { ...range, group_by }))).toEqual(sorted(expected(selected, group_by)));
-          const raw = await allOf(chargesOf(db, range));
+          const raw = (await allOf(chargesOf(db, range))).flat();
           expect(raw.map(({ created_at, cost }) => [created_at.getTime(), cost])).toEqual(
             selected.toSorted((a, b) => a.at_ms - b.at_ms).map(({ at_ms, cost }) => [at_ms, cost]),
           );
@@ -128,7 +128,7 @@ describe('the usage report', () => {
     const marks = await db.query('select number from usage_marks where account_id = $1', [wallet.account_id]);
     expect(marks).toEqual([{ number: 6_001n }]);
     expect(await usageOf(db, { ...range, group_by: ['hour', 'model'] })).toEqual(before);
-    expect(await allOf(chargesOf(db, range))).toHaveLength(3_000);
+    expect((await allOf(chargesOf(db, range))).flat()).toHaveLength(3_000);
     expect(await addUpUsage(db)).toBe(0);
     await expectExactBooks(db);
   });

@@ -8,9 +8,8 @@ import {
   undeletable,
   type Account,
 } from '../../accounts/accounts.ts';
-import { findKey, keyState, listKeys } from '../../accounts/keys.ts';
+import { findKey } from '../../accounts/keys.ts';
 import { makeLoginLink } from '../../accounts/sign-in/login-links.ts';
-import { projectNames } from '../../accounts/projects.ts';
 import { listMembers, ownerOf } from '../../accounts/members.ts';
 import { audit } from '../../accounts/audit.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
@@ -20,12 +19,12 @@ import { ApiError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isId } from '../../lib/ids.ts';
 import { whileLeased } from '../../leases/while-leased.ts';
-import { balanceOf, budgetsOf, creditManually, setLimit } from '../../money/ledger.ts';
+import { balanceOf, creditManually, setLimit } from '../../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../../money/money.ts';
 import { usageOf } from '../../money/usage.ts';
 import { countedFailures, clearFailures } from '../../tasks/pause.ts';
 import { readBodyFields, wrong } from '../body-fields.ts';
-import { limitText, readLimit, renderKey } from '../keys.ts';
+import { key_filters, limitText, readKeyPage, readLimit } from '../keys.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminAccount, AdminAccountNames, AdminAccountPage, AdminAccounts } from '../views/admin.ts';
 import { publishTopUp } from '../../webhooks/events.ts';
@@ -97,26 +96,27 @@ async function renderAccount({ db, clock }: { db: Db; clock: Clock }, account: A
 export const admin_account = session_endpoint('GET', '/dash/admin/accounts/{id}', 'operator', async (app, call) => {
   const account = await accountIn(app.db, call);
   const now = new Date(app.clock.now());
-  const [shown, members, keys, budgets, projects, counted] = await Promise.all([
+  const [shown, members, counted] = await Promise.all([
     renderAccount(app, account),
     listMembers(app.db, account.id),
-    listKeys(app.db, account.id),
-    budgetsOf(app.db, account.id, now),
-    projectNames(app.db, account.id),
     countedFailures(app.db, account.id, now),
   ]);
-  const byKey = new Map(budgets.map((budget) => [budget.key_id, budget]));
   const view: AdminAccountPage = {
     ...shown,
     members: members.map(({ name, email, role, two_factor }) => ({ name, email, role, two_factor })),
-    keys: keys
-      .filter((key) => keyState(key, now.getTime()) !== 'deleted')
-      .map((key) => renderKey(key, byKey.get(key.id), { projects, currency: account.currency, now }))
-      .toReversed(),
     failures: { counted, limit: app.catalog.current.settings.limits.failed_per_24h },
   };
   return { status: 200, body: view };
 });
+
+/** Keys of an account in pages, newest first. */
+export const admin_account_keys = session_endpoint(
+  'GET',
+  '/dash/admin/accounts/{id}/keys',
+  'operator',
+  async (app, call) => ({ status: 200, body: await readKeyPage(app, await accountIn(app.db, call), call.query) }),
+  { query: key_filters },
+);
 
 async function accountIn(db: Db, { params }: SessionCall): Promise<Account> {
   const { id = '' } = params;

@@ -1,6 +1,5 @@
 import type { DeliveryView, Page, TaskStatus } from './activity.ts';
 import type { Cost } from './common.ts';
-import type { KeyView } from './keys.ts';
 import type { PriceView } from './models.ts';
 
 export type AdminAccount = {
@@ -24,7 +23,6 @@ export type AdminAccounts = Page<AdminAccount> & {
 export type AdminAccountPage = AdminAccount & {
   members: { name: string; email: string; role: string; two_factor: boolean }[];
   /** Those that work, newest first. */
-  keys: KeyView[];
   failures: { counted: number; limit: number };
 };
 

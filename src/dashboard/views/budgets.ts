@@ -30,5 +30,5 @@ export type BudgetView = {
   projection: Cost | null;
 };
 
-/** `choices`: subjects that a budget can have. */
-export type BudgetsView = { data: BudgetView[]; choices: { projects: Named[]; keys: Named[]; members: Named[] } };
+/** `choices`: subjects that a budget can have, beside working keys. */
+export type BudgetsView = { data: BudgetView[]; choices: { projects: Named[]; members: Named[] } };

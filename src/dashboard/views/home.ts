@@ -14,8 +14,10 @@ export type HomeView = {
   /** The newest that have something to look at. */
   results: TaskLineView[];
   failures: { counted: number; limit: number; paused_until: string | null };
-  /** Keys that have used at least four fifths of their month. */
+  /** Keys that have used at least four fifths of their month, the fullest first; five at most. */
   keys_near_limit: { id: string; name: string; used_percent: number }[];
+  /** There are further keys near their limit. */
+  has_more_near_limit: boolean;
   /** Webhooks of the last 24 hours: dropped, and failed so far. */
   undelivered: { dropped: number; retrying: number };
   /** Below how much the account wants to be told; null if there is more, or it does not. */

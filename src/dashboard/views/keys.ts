@@ -51,8 +51,19 @@ export type ContentRulesView = {
   patterns: string[];
 };
 
-/** `content_days_max`: the most days for which the operator lets keys store contents; 0: none. */
-export type KeysView = { data: KeyView[]; resets_at: string; content_days_max: number };
+/** Keys, newest first. */
+export type KeyPageView = { data: KeyView[]; has_more: boolean };
+
+/**
+ * `has_any`: there are keys, perhaps others than these. `content_days_max`: the most days for which the operator lets keys
+ * store contents; 0: none.
+ */
+export type KeysView = KeyPageView & { has_any: boolean; resets_at: string; content_days_max: number };
+
+/** Keys to choose from: those that a text fits, working ones first, and beside them those that are chosen. */
+export type KeyChoices = { data: KeyChoice[]; chosen: KeyChoice[]; has_more: boolean };
+
+export type KeyChoice = { id: string; name: string };
 
 /** `is_default`: the one of keys in no other. */
 export type ProjectView = {

@@ -15,6 +15,7 @@ import type {
   AdminReload,
 } from '../../../src/dashboard/views/admin.ts';
 import type { Page } from '../../../src/dashboard/views/activity.ts';
+import type { KeyPageView } from '../../../src/dashboard/views/keys.ts';
 import type { AuditView } from '../../../src/dashboard/views/settings.ts';
 import type { LedgerLine } from '../../../src/dashboard/views/billing.ts';
 import type { Me } from '../../../src/dashboard/views/common.ts';
@@ -117,7 +118,9 @@ describe("an account on the operator's pages", () => {
   it('shows its people and its working keys', async () => {
     const page = okBody<AdminAccountPage>(await operator.get(accountPath()));
     expect(page.members).toMatchObject([{ role: 'owner', two_factor: false }]);
-    expect(page.keys).toMatchObject([{ name: 'Test', shown_as: expect.stringContaining('…') }]);
+    const keys = okBody<KeyPageView>(await operator.get(accountPath() + '/keys'));
+    expect(keys.data).toMatchObject([{ name: 'Test', shown_as: expect.stringContaining('…') }]);
+    expect(keys.has_more).toBe(false);
     expect((await operator.get(accountPath(`${owner.account_id.slice(0, -4)}0000`))).status).toBe(404);
     expect((await operator.get(accountPath('x'))).status).toBe(404);
   });
@@ -188,8 +191,8 @@ describe("an account on the operator's pages", () => {
   it('has keys whose limits an operator changes, which its people can read', async () => {
     const path = `${accountPath()}/keys/${client.key_id}/limit`;
     okBody(await operator.post(path, { limit: '7.5' }));
-    const { keys } = okBody<AdminAccountPage>(await operator.get(accountPath()));
-    expect(keys).toMatchObject([{ id: client.key_id, limit: { exact: '7.500000' } }]);
+    const { data } = okBody<KeyPageView>(await operator.get(accountPath() + '/keys'));
+    expect(data).toMatchObject([{ id: client.key_id, limit: { exact: '7.500000' } }]);
     expect((await client.call('GET', '/v1/key')).text).toContain('7.50');
     okBody(await operator.post(path, { limit: null }));
     expect((await operator.post(path, { limit: '-1' })).status).toBe(400);

@@ -32,7 +32,7 @@ function hrefOf({ kind, id }: SearchHit): string {
     case 'model':
       return `/models/${id.split('/').map(encodeURIComponent).join('/')}`;
     case 'key':
-      return `/keys`;
+      return `/keys?search=${id}&state=all`;
   }
 }
 

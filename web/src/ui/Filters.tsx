@@ -1,6 +1,7 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import type { KeyboardEvent, ReactNode } from 'react';
+import type { FoundChoices } from './key-choices.ts';
 
 /** Two beside each other on a phone, where they are wide enough to be read. */
 const half = { base: 'calc(50% - 6px)' };
@@ -68,12 +69,15 @@ export function ChoiceFilter(props: {
   width?: number;
   /** One is always chosen. */
   required?: boolean;
+  /** The data is only a part, which the service finds. */
+  found?: FoundChoices;
 }) {
-  const { label, value, data, onChange, width = 170, required = false } = props;
+  const { label, value, data, onChange, width = 170, required = false, found } = props;
   const has_keys = useMediaQuery('(hover: hover)') ?? true;
   return (
     <Select
       {...typed_choice}
+      {...(found && searchOf(found))}
       searchable={has_keys || data.length > 8}
       label={label}
       placeholder="All"
@@ -87,6 +91,11 @@ export function ChoiceFilter(props: {
       clearButtonProps={{ 'aria-label': `Clear ${label}` }}
     />
   );
+}
+
+/** The properties of a field whose choices the service finds. */
+export function searchOf({ filter, onSearchChange, is_searching }: FoundChoices) {
+  return { filter, onSearchChange, nothingFoundMessage: is_searching ? 'Searching …' : 'Nothing fits' };
 }
 
 /** A UTC day. */

@@ -10,13 +10,12 @@ export function useChoices() {
   const { account, base } = usePlace();
   const choices = useQuery({
     queryKey: [account.id, 'choices'],
-    queryFn: ({ signal }) =>
-      api.get<{ models: Named[]; keys: Named[]; projects: Named[] }>(`${base}/choices`, { signal }),
+    queryFn: ({ signal }) => api.get<{ models: Named[]; projects: Named[] }>(`${base}/choices`, { signal }),
     staleTime: 60_000,
   });
   const toChoice = ({ id, name }: Named) => ({ value: id, label: name });
-  const { models = [], keys = [], projects = [] } = choices.data ?? {};
-  return { models: models.map(toChoice), keys: keys.map(toChoice), projects: projects.map(toChoice) };
+  const { models = [], projects = [] } = choices.data ?? {};
+  return { models: models.map(toChoice), projects: projects.map(toChoice) };
 }
 
 /** A day of the address as the moment at which it begins, and the one at which the next begins. */

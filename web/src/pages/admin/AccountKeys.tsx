@@ -1,75 +1,106 @@
 import { Button, Code, Stack, Table, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccountPage } from '../../../../src/dashboard/views/admin.ts';
-import { api } from '../../api.ts';
+import type { KeyPageView, KeyView } from '../../../../src/dashboard/views/keys.ts';
+import { api, queryOf } from '../../api.ts';
+import { askedFor } from '../../shell/found.ts';
 import { optionalAmount } from '../../ui/amount.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
-import { ListTable } from '../../ui/ListTable.tsx';
+import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
+import { SearchField } from '../../ui/SearchField.tsx';
 import { Time } from '../../ui/Time.tsx';
-
-type Key = AdminAccountPage['keys'][number];
 
 /** Spending and limit of each key this month. */
 export function AccountKeys({ account }: { account: AdminAccountPage }) {
-  const [limiting, setLimiting] = useState<Key>();
-  const { keys } = account;
+  const [limiting, setLimiting] = useState<KeyView>();
+  const [search, setSearch] = useState<string>();
+  const query = useInfiniteQuery({
+    queryKey: ['admin', 'account', account.id, 'keys', search],
+    queryFn: ({ pageParam, signal }) =>
+      api.get<KeyPageView>(
+        `/dash/admin/accounts/${account.id}/keys${queryOf({ search, state: 'present', after: pageParam })}`,
+        { signal },
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: KeyPageView) => (page.has_more ? page.data.at(-1)?.id : undefined),
+    refetchInterval: 15_000,
+  });
+  const isLong = query.hasNextPage || search !== undefined;
   return (
     <Card title="Keys">
-      {keys.length === 0 ? (
-        <Text c="dimmed">No active keys.</Text>
-      ) : (
-        <ListTable
-          caption="Active keys"
-          columns={[
-            { name: 'Name' },
-            { name: 'Key' },
-            { name: 'Created' },
-            { name: 'Spent this month', align: 'right' },
-            { name: 'Limit', align: 'right' },
-            { name: 'Actions', hidden: true },
-          ]}
+      <Stack gap="sm">
+        {isLong && (
+          <SearchField
+            label="Search keys"
+            placeholder="Name, id, or end of a key"
+            value={search}
+            onChange={(text) => setSearch(text === undefined ? undefined : askedFor(text))}
+          />
+        )}
+        <Pages
+          query={query}
+          more="Show more"
+          empty={<Text c="dimmed">{search === undefined ? 'No active keys.' : 'No key matches.'}</Text>}
         >
-          {keys.map((key) => (
-            <Table.Tr key={key.id}>
-              <Table.Td maw={260}>
-                <Text size="sm" truncate>
-                  {key.name}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <Code style={{ whiteSpace: 'nowrap' }}>{key.shown_as}</Code>
-              </Table.Td>
-              <Table.Td style={{ whiteSpace: 'nowrap' }}>
-                <Time at={key.created_at} ago />
-              </Table.Td>
-              <Table.Td ta="right">
-                <Money cost={key.spent} />
-              </Table.Td>
-              <Table.Td ta="right">{key.limit === null ? 'none' : <Money cost={key.limit} />}</Table.Td>
-              <Table.Td ta="right">
-                <Button
-                  size="xs"
-                  variant="default"
-                  onClick={() => setLimiting(key)}
-                  aria-label={`Change the limit of ${key.name}`}
-                >
-                  Limit
-                </Button>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </ListTable>
-      )}
+          {(keys) => <Keys keys={keys} setLimiting={setLimiting} />}
+        </Pages>
+      </Stack>
       {limiting && <LimitKey account={account} apiKey={limiting} close={() => setLimiting(undefined)} />}
     </Card>
   );
 }
 
-function LimitKey({ account, apiKey, close }: { account: AdminAccountPage; apiKey: Key; close: () => void }) {
+function Keys({ keys, setLimiting }: { keys: KeyView[]; setLimiting: (key: KeyView) => void }) {
+  return (
+    <ListTable
+      caption="Active keys"
+      columns={[
+        { name: 'Name' },
+        { name: 'Key' },
+        { name: 'Created' },
+        { name: 'Spent this month', align: 'right' },
+        { name: 'Limit', align: 'right' },
+        { name: 'Actions', hidden: true },
+      ]}
+    >
+      {keys.map((key) => (
+        <Table.Tr key={key.id}>
+          <Table.Td maw={260}>
+            <Text size="sm" truncate>
+              {key.name}
+            </Text>
+          </Table.Td>
+          <Table.Td>
+            <Code style={{ whiteSpace: 'nowrap' }}>{key.shown_as}</Code>
+          </Table.Td>
+          <Table.Td style={{ whiteSpace: 'nowrap' }}>
+            <Time at={key.created_at} ago />
+          </Table.Td>
+          <Table.Td ta="right">
+            <Money cost={key.spent} />
+          </Table.Td>
+          <Table.Td ta="right">{key.limit === null ? 'none' : <Money cost={key.limit} />}</Table.Td>
+          <Table.Td ta="right">
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => setLimiting(key)}
+              aria-label={`Change the limit of ${key.name}`}
+            >
+              Limit
+            </Button>
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function LimitKey({ account, apiKey, close }: { account: AdminAccountPage; apiKey: KeyView; close: () => void }) {
   const [limit, setLimit] = useState(apiKey.limit?.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '');
   const queries = useQueryClient();
   const { mutate, error, isPending } = useMutation({

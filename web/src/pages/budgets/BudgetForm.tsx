@@ -5,7 +5,9 @@ import type { BudgetsView, BudgetView } from '../../../../src/dashboard/views/bu
 import { api, Failure } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { Confirm } from '../../ui/Confirm.tsx';
+import { searchOf } from '../../ui/Filters.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
+import { useKeyChoices } from '../../ui/key-choices.ts';
 import { Modal } from '../../ui/Modal.tsx';
 import { alert_choices, period_choices, periodName, scope_choices, scopeText, subjectLabel } from './words.ts';
 
@@ -114,8 +116,8 @@ function Alerts({ form }: { form: Form }) {
 
 function Scope({ form, choices }: { form: Form; choices: BudgetsView['choices'] }) {
   const { scope } = form.values;
-  const lists = { project: choices.projects, key: choices.keys, member: choices.members };
-  const list = scope === 'project' || scope === 'key' || scope === 'member' ? lists[scope] : undefined;
+  const lists = { project: choices.projects, member: choices.members };
+  const list = scope === 'project' || scope === 'member' ? lists[scope] : undefined;
   return (
     <>
       <Select
@@ -136,8 +138,25 @@ function Scope({ form, choices }: { form: Form; choices: BudgetsView['choices'] 
           {...form.getInputProps('subject')}
         />
       )}
+      {scope === 'key' && <KeyField form={form} />}
       <Select label="Period" data={[...period_choices]} allowDeselect={false} {...form.getInputProps('period')} />
     </>
+  );
+}
+
+function KeyField({ form }: { form: Form }) {
+  const { subject } = form.values;
+  const keys = useKeyChoices(subject === '' ? [] : [subject], 'active');
+  return (
+    <Select
+      label={subjectLabel('key')}
+      required
+      searchable
+      placeholder="Choose one"
+      data={keys.data}
+      {...searchOf(keys)}
+      {...form.getInputProps('subject')}
+    />
   );
 }
 

@@ -130,7 +130,7 @@ function SpendCard({ spend }: { spend: HomeView['spend'] }) {
 }
 
 function Attention({ view }: { view: HomeView }) {
-  const { failures, keys_near_limit, undelivered, low_balance } = view;
+  const { failures, keys_near_limit, has_more_near_limit, undelivered, low_balance } = view;
   const notices = [
     ...(low_balance !== null
       ? [
@@ -166,11 +166,21 @@ function Attention({ view }: { view: HomeView }) {
     ...keys_near_limit.map(({ id, name, used_percent }) => (
       <Text key={id} size="sm">
         The key {name} has used {used_percent} % of its monthly limit.{' '}
-        <Anchor component={Link} to="/keys" c="inherit" underline="always">
-          API keys
-        </Anchor>
+        <LinkTo href={`/keys?search=${id}`} c="inherit" underline="always">
+          Show the key
+        </LinkTo>
       </Text>
     )),
+    ...(has_more_near_limit
+      ? [
+          <Text key="more-keys" size="sm">
+            Further keys have used 80 % of their monthly limit or more.{' '}
+            <Anchor component={Link} to="/keys" c="inherit" underline="always">
+              API keys
+            </Anchor>
+          </Text>,
+        ]
+      : []),
     ...(undelivered.dropped + undelivered.retrying > 0
       ? [
           <Text key="webhooks" size="sm">

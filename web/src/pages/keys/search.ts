@@ -1,10 +1,23 @@
-/** Search parameters of the page. */
-export type KeysSearch = { deleted?: true | undefined; project?: string | undefined };
+/** States of keys that a list can be narrowed to. */
+export const states = ['active', 'ended', 'all'] as const;
+
+/** Search parameters of the page. Without a state, all keys but deleted ones. */
+export type KeysSearch = {
+  search?: string | undefined;
+  state?: (typeof states)[number] | undefined;
+  project?: string | undefined;
+};
 
 export function readKeysSearch(search: Record<string, unknown>): KeysSearch {
-  const { deleted, project } = search;
+  const { state, deleted } = search;
   return {
-    deleted: deleted === true ? true : undefined,
-    project: typeof project === 'string' && project !== '' ? project : undefined,
+    search: textOf(search['search']),
+    state: states.find((each) => each === state) ?? (deleted === true ? 'all' : undefined), // `deleted`: of older links
+    project: textOf(search['project']),
   };
+}
+
+function textOf(value: unknown): string | undefined {
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  return text === '' ? undefined : text;
 }

@@ -19,7 +19,9 @@ import type { EndpointsView, EndpointView, NewEndpointView } from '../../../../s
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { searchOf } from '../../ui/Filters.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
+import { useKeyChoices } from '../../ui/key-choices.ts';
 import { Modal } from '../../ui/Modal.tsx';
 import { useChoices } from '../activity/filters.ts';
 import { endpointName } from './endpoints-query.ts';
@@ -152,11 +154,12 @@ type FieldsProps = {
 };
 
 function Fields({ view, values, submit, error, isPending, word, end }: FieldsProps) {
-  const { models, keys } = useChoices();
+  const { models } = useChoices();
   const form = useForm({
     initialValues: values,
     validate: { events: (events) => (events.length === 0 ? 'Choose at least one event.' : null) },
   });
+  const keys = useKeyChoices(form.values.keys);
   const asksForTasks = form.values.events.some((event) => event === '*' || event.startsWith('task.'));
   return (
     <form onSubmit={form.onSubmit(submit)}>
@@ -191,7 +194,14 @@ function Fields({ view, values, submit, error, isPending, word, end }: FieldsPro
               Only tasks that fit (empty: all)
             </Text>
             <MultiSelect label="Models" searchable clearable data={models} {...form.getInputProps('models')} />
-            <MultiSelect label="Keys" searchable clearable data={keys} {...form.getInputProps('keys')} />
+            <MultiSelect
+              label="Keys"
+              searchable
+              clearable
+              data={keys.data}
+              {...searchOf(keys)}
+              {...form.getInputProps('keys')}
+            />
             <Textarea
               label="Metadata"
               description="A pair per line, such as team=web. A task must have all of them."
