@@ -46,7 +46,9 @@ async function listInSight(app: Parts, { account, scope }: AccountCall): Promise
     choicesOf(app.db, account.id),
     projectNames(app.db, account.id),
   ]);
-  const of_keys = budgets.flatMap(({ scope: about, subject }) => (about === 'key' && subject !== null ? [subject] : []));
+  const of_keys = budgets.flatMap(({ scope: about, subject }) =>
+    about === 'key' && subject !== null ? [subject] : [],
+  );
   const [refused, keys, seen] = await Promise.all([
     refusedByBudgets(app.db, account.id, budgets),
     keyNamesOf(app.db, of_keys, now),

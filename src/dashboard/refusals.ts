@@ -1,3 +1,4 @@
+import { keyNames } from '../accounts/key-list.ts';
 import type { Db } from '../db/database.ts';
 import { refusal_reasons } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
@@ -6,7 +7,6 @@ import type { Clock } from '../lib/clock.ts';
 import { listAccountBudgets } from '../money/account-budgets.ts';
 import { refusalsOf, type RefusalFilter, type RefusalGroup } from '../money/refusals.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { keyNames } from './tasks.ts';
 import type { RefusalReason, RefusalsView, RefusedPart } from './views/refusals.ts';
 
 /** The parts of the app that showing refusals takes. */
@@ -37,14 +37,18 @@ async function handleRefusals({ db, clock }: Parts, { account, query }: AccountC
   const [model, key, project] = ['model', 'key', 'project'].map((name) => query.get(name));
   const filter: RefusalFilter = { account_id: account.id, from, to, model, key, project };
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
-  const [bars, hours, parts, names, budgets] = await Promise.all([
+  const [bars, hours, parts, budgets] = await Promise.all([
     rowsOf(db, filter, [step, 'reason']),
     rowsOf(db, filter, ['reason', 'hour']),
     rowsOf(db, filter, ['reason', 'key', 'budget', 'model']),
-    keyNames(db, account.id),
     listAccountBudgets(db, account.id, now),
   ]);
   const budget_names = new Map(budgets.map(({ id, name }) => [id, name]));
+  const shown = new Map(
+    refusal_reasons.map((reason) => [reason, parts.filter(({ names: [name] }) => name === reason).slice(0, parts_max)]),
+  );
+  const key_ids = [...shown.values()].flat().map(({ names: [, key_id] }) => key_id);
+  const names = await keyNames(db, account.id, key_ids);
   const of_reason = refusal_reasons.flatMap((reason) => {
     const own_hours = hours.filter(({ names: [name] }) => name === reason);
     if (own_hours.length === 0) return [];
@@ -53,7 +57,7 @@ async function handleRefusals({ db, clock }: Parts, { account, query }: AccountC
         .map(({ names: [, hour = ''] }) => hour)
         .toSorted()
         .at(-1) ?? '';
-    const own_parts = parts.filter(({ names: [name] }) => name === reason).slice(0, parts_max);
+    const own_parts = shown.get(reason) ?? [];
     return [
       {
         reason,

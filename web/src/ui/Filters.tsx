@@ -70,14 +70,14 @@ export function ChoiceFilter(props: {
   /** One is always chosen. */
   required?: boolean;
   /** The data is only a part, which the service finds. */
-  found?: FoundChoices;
+  search?: FoundChoices;
 }) {
-  const { label, value, data, onChange, width = 170, required = false, found } = props;
+  const { label, value, data, onChange, width = 170, required = false, search } = props;
   const has_keys = useMediaQuery('(hover: hover)') ?? true;
   return (
     <Select
       {...typed_choice}
-      {...(found && searchOf(found))}
+      {...(search && searchOf(search))}
       searchable={has_keys || data.length > 8}
       label={label}
       placeholder="All"

@@ -15,7 +15,7 @@ export function ModelAndKey({ search, set }: { search: Chosen; set: (change: Cho
         label="Key"
         value={search.key}
         data={keys.data}
-        found={keys}
+        search={keys}
         onChange={(key) => set({ key })}
         width={220}
       />

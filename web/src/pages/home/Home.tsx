@@ -130,7 +130,7 @@ function SpendCard({ spend }: { spend: HomeView['spend'] }) {
 }
 
 function Attention({ view }: { view: HomeView }) {
-  const { failures, keys_near_limit, has_more_near_limit, undelivered, low_balance } = view;
+  const { failures, undelivered, low_balance } = view;
   const notices = [
     ...(low_balance !== null
       ? [
@@ -163,24 +163,7 @@ function Attention({ view }: { view: HomeView }) {
             </Text>,
           ]
         : []),
-    ...keys_near_limit.map(({ id, name, used_percent }) => (
-      <Text key={id} size="sm">
-        The key {name} has used {used_percent} % of its monthly limit.{' '}
-        <LinkTo href={`/keys?search=${id}`} c="inherit" underline="always">
-          Show the key
-        </LinkTo>
-      </Text>
-    )),
-    ...(has_more_near_limit
-      ? [
-          <Text key="more-keys" size="sm">
-            Further keys have used 80 % of their monthly limit or more.{' '}
-            <Anchor component={Link} to="/keys" c="inherit" underline="always">
-              API keys
-            </Anchor>
-          </Text>,
-        ]
-      : []),
+    ...keysNearLimit(view),
     ...(undelivered.dropped + undelivered.retrying > 0
       ? [
           <Text key="webhooks" size="sm">
@@ -202,6 +185,27 @@ function Attention({ view }: { view: HomeView }) {
       <Stack gap={4}>{notices}</Stack>
     </Alert>
   );
+}
+
+function keysNearLimit({ keys_near_limit, has_more_near_limit }: HomeView) {
+  const notices = keys_near_limit.map(({ id, name, used_percent }) => (
+    <Text key={id} size="sm">
+      The key {name} has used {used_percent} % of its monthly limit.{' '}
+      <LinkTo href={`/keys?search=${id}`} c="inherit" underline="always">
+        Show the key
+      </LinkTo>
+    </Text>
+  ));
+  if (!has_more_near_limit) return notices;
+  return [
+    ...notices,
+    <Text key="more-keys" size="sm">
+      Further keys have used 80 % of their monthly limit or more.{' '}
+      <Anchor component={Link} to="/keys" c="inherit" underline="always">
+        API keys
+      </Anchor>
+    </Text>,
+  ];
 }
 
 /** Those that are sent again may still arrive. */
