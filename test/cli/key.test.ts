@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { insertKeys } from '../helpers/many-keys.ts';
 import { commandsBeside, type Commands } from './medley.ts';
 
 let service: TestApp;
@@ -87,6 +88,24 @@ describe('models and requests per minute of a key', () => {
 });
 
 describe('the last use of a key', () => {
+  it('finds keys by a part of their name, by their last four characters and by their id', async () => {
+    const { account_id } = await service.client();
+    const key = await commands.ok('key', 'create', '--account', account_id, '--name', 'Shop of Ada');
+    for (const search of ['of ada', key.key.slice(-4), key.id]) {
+      const { keys } = await commands.ok('key', 'list', '--account', account_id, '--search', search);
+      expect(keys.map(({ id }: { id: string }) => id)).toEqual([key.id]);
+    }
+    expect((await commands.ok('key', 'list', '--account', account_id, '--search', 'nobody')).keys).toEqual([]);
+  });
+
+  it('are listed oldest first, all of them', async () => {
+    const { account_id } = await service.client();
+    const ids = await insertKeys(service.app.db, account_id, 1_100, 'project_none');
+    const { keys } = await commands.ok('key', 'list', '--account', account_id);
+    expect(keys.map(({ id }: { id: string }) => id).slice(0, ids.length)).toEqual(ids);
+    expect(keys).toHaveLength(1_101);
+  });
+
   it('is in the list, with a hint for those that nobody has used for long', async () => {
     const { account_id, key_id } = await service.client();
     const list = async () => (await commands.ok('key', 'list', '--account', account_id)).keys[0];

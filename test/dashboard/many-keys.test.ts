@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/lib/ids.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { KeyChoices, KeyPageView, KeysView, KeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
 import type { SearchView } from '../../src/dashboard/views/search.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { insertKeys } from '../helpers/many-keys.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 /** An account of a reseller: a key for each customer, most of them deleted by now. */
@@ -20,34 +20,13 @@ beforeAll(async () => {
   test = await startTestApp({ worker: false });
   owner = await ownerOfNew(test, 'Reseller');
   project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name: 'Shops' })).id;
-  ids = await insertKeys(owner.account_id);
+  ids = await insertKeys(test.app.db, owner.account_id, count, project);
 }, 120_000);
 
 afterAll(async () => {
   await expectExactBooks(test.app);
   await test.stop();
 });
-
-/** Every second is deleted, every hundredth in the project. */
-async function insertKeys(account_id: string): Promise<string[]> {
-  const begin_ms = Date.now() - count * 60_000;
-  const made = Array.from({ length: count }, (_, index) => newId('key', begin_ms + index * 60_000));
-  const { db } = test.app;
-  await db.query(
-    `insert into api_keys (id, account_id, name, hash, prefix, last_four, created_at, deleted_at)
-     select id, $1, 'Customer ' || lpad(n::text, 4, '0'), sha256(id::bytea), 'mdl_Many', lpad(n::text, 4, '0'),
-            to_timestamp($3::float8 / 1000) + n * interval '1 min', case when n % 2 = 1 then now() end
-       from unnest($2::text[]) with ordinality as k (id, n)`,
-    [account_id, made, begin_ms],
-  );
-  await db.query(
-    `insert into budgets (key_id, account_id, month, project_id)
-     select id, $1, date_trunc('month', now() at time zone 'UTC'), case when n % 100 = 0 then $3 end
-       from unnest($2::text[]) with ordinality as k (id, n)`,
-    [account_id, made, project],
-  );
-  return made;
-}
 
 async function page(query = '', who = owner): Promise<KeysView> {
   const answer = await who.get(`${who.base}/keys${query}`);
