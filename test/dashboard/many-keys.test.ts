@@ -105,8 +105,8 @@ describe('an account with thousands of keys', () => {
     const { data, chosen, has_more } = await choices(`?chosen=${ids[0]},${ids[1]},none`);
     expect([data.length, has_more, data[0]?.name]).toEqual([25, true, 'Customer 3000']);
     expect(chosen.map(({ name }) => name).toSorted()).toEqual(['Customer 0001 (deleted)', 'Customer 0002']);
-    const found = await choices('?search=customer 000');
-    expect(found.data.map(({ name }) => name).toSorted()).toEqual(
+    const answer = await choices('?search=customer 000');
+    expect(answer.data.map(({ name }) => name).toSorted()).toEqual(
       [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `Customer 000${n}${n % 2 === 1 ? ' (deleted)' : ''}`),
     );
     expect((await choices('?search=customer 000&state=active')).data).toHaveLength(4);
@@ -179,8 +179,8 @@ describe('an account with thousands of keys', () => {
     expect((await operator.get(path)).text).not.toContain('Customer');
     const first = okBody<KeyPageView>(await operator.get(`${path}/keys?state=present`));
     expect([first.data.length, first.has_more]).toEqual([page_size, true]);
-    const found = okBody<KeyPageView>(await operator.get(`${path}/keys?search=Customer%200042`));
-    expect(found.data.map(({ name }) => name)).toEqual(['Customer 0042']);
+    const answer = okBody<KeyPageView>(await operator.get(`${path}/keys?search=Customer%200042`));
+    expect(answer.data.map(({ name }) => name)).toEqual(['Customer 0042']);
     expect((await owner.get(`${path}/keys`)).status).toBe(404);
   });
 });
