@@ -11,7 +11,7 @@ export async function insertKeys(db: Db, account_id: string, count: number, proj
   await db.query(
     `insert into api_keys (id, account_id, name, hash, prefix, last_four, created_at, deleted_at)
      select id, $1, 'Customer ' || lpad(n::text, 4, '0'), sha256(id::bytea), 'mdl_Many', lpad(n::text, 4, '0'),
-            to_timestamp($3::float8 / 1000) + n * interval '1 min', case when n % 2 = 1 then now() end
+            to_timestamp($3::float8 / 1000) + (n - 1) * interval '1 min', case when n % 2 = 1 then now() end
        from unnest($2::text[]) with ordinality as k (id, n)`,
     [account_id, ids, begin_ms],
   );
