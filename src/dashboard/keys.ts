@@ -110,7 +110,7 @@ export function readSearch(query: Query): string | undefined {
 }
 
 /** A key as its account and operators see it. */
-export function renderKey(
+function renderKey(
   key: ApiKey,
   budget: Budget | undefined,
   { projects, currency, now }: { projects: ReadonlyMap<string, string>; currency: string; now: Date },
