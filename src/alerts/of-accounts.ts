@@ -6,7 +6,7 @@ import type { Settings } from '../catalog/model.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
-import { allAccountBudgets, type AlertPercent, type BudgetState } from '../money/account-budgets.ts';
+import { alert_percents, allAccountBudgets, type AlertPercent, type BudgetState } from '../money/account-budgets.ts';
 import { budgetsAbove, nextMonth, standingsOf } from '../money/ledger.ts';
 import { balanceView, costView, exact, type Money } from '../money/money.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
@@ -121,18 +121,22 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
   });
 }
 
+const highest_first = alert_percents.toSorted((one, other) => other - one);
+
 /**
  * Budgets of which a half, 80 % or all is used, held money included: of each the most that it has come to in its period,
- * among those at which people want to hear of it, which is told once. What was told stays a cause until the period is over, or another amount is set.
+ * among those at which people want to hear of it, which is told once. What was told stays a cause until the period is
+ * over, another amount is set, or nobody wants to hear of the budget any more: nothing lower is news after it.
  */
 async function budgetsReached(db: Db, open: readonly Alert[], now: Date): Promise<Cause[]> {
   const before = new Set(open.filter(({ kind }) => kind === 'budget').map(({ subject }) => subject));
   const budgets = await allAccountBudgets(db, now);
   const currencies = await accountCurrencies(db, [...new Set(budgets.map(({ account_id }) => account_id))]);
   return budgets.flatMap((budget) => {
+    if (budget.alert_percents.length === 0) return [];
     const percent = usedPercent(budget);
-    const percents = budget.alert_percents.toSorted((one, other) => other - one);
-    const reached = percents.find((each) => percent >= each || before.has(budgetSubject(budget, each)));
+    const isReached = (each: AlertPercent) => budget.alert_percents.includes(each) && percent >= each;
+    const reached = highest_first.find((each) => before.has(budgetSubject(budget, each)) || isReached(each));
     return reached === undefined ? [] : [budgetCause(budget, reached, currencies.get(budget.account_id) ?? '')];
   });
 }

@@ -385,6 +385,33 @@ describe('the alert of a budget', () => {
     expect(await listAlerts(test.app.db, account_id)).toEqual([]);
   });
 
+  it('of a lower percentage is not sent when the higher one, which was sent, is no longer chosen', async () => {
+    clock.run('2027-05-01T06:00:00Z');
+    const account_id = await world.account('Unchoosers', { 'unchoose@example.com': 'owner' });
+    const budget = { id: newId('budget'), account_id, name: 'Team', scope: 'account', subject: null } as const;
+    const setAlerts = async (...alert_percents: AlertPercent[]) =>
+      setAccountBudget(
+        test.app.db,
+        { ...budget, period: 'month', amount: 1_000_000n, is_hard: false, alert_percents },
+        now(),
+      );
+    const titles = async () => (await listAlerts(test.app.db, account_id)).map(({ title }) => title);
+    await setAlerts(50, 80, 100);
+    await world.spend(account_id, 850_000n);
+    expect(await look()).toEqual(['Budget at 80 %: Team in Unchoosers -> unchoose@example.com']);
+    await setAlerts(50);
+    expect(await look()).toEqual([]);
+    expect(await titles()).toEqual(['Budget at 80 %: Team']);
+    await setAlerts(50, 80, 100);
+    await world.spend(account_id, 150_000n);
+    expect(await look()).toEqual(['Budget reached: Team in Unchoosers -> unchoose@example.com']);
+    await setAlerts(80);
+    expect(await look()).toEqual([]);
+    expect(await titles()).toEqual(['Budget reached: Team']);
+    await removeAccountBudget(test.app.db, account_id, budget.id);
+    await look();
+  });
+
   it('is told of the most that it has come to, once more in the next period, and of no other when it is removed', async () => {
     clock.run('2027-03-21T06:00:00Z');
     const account_id = await world.account('Jumpers', { 'jump@example.com': 'owner' });
