@@ -1773,6 +1773,7 @@ $function$;
 -- function add_delivery(p_now timestamptz, p_delivery jsonb) returns void
 -- function add_event_delivery(p_now timestamptz, w webhook_endpoints, e webhook_events, p_replayed boolean) returns boolean
 -- function add_file(p_now timestamptz, p_account text, p_id text, p_key text, p_task text, p_filename text, p_purpose text, p_storage_key text, p_kind text, p_content_type text, p_size_bytes bigint, p_width integer, p_height integer, p_duration_ms integer, p_expires_at timestamptz, p_count_max integer, p_size_bytes_max bigint) returns text
+-- function add_refusals(p_accounts text[], p_starts timestamptz[], p_reasons text[], p_keys text[], p_budgets text[], p_models text[], p_counts bigint[]) returns void
 -- function add_test_delivery(p_now timestamptz, p_delivery jsonb, p_claim text, p_timeout_ms double precision) returns void
 -- function add_units(a jsonb, b jsonb) returns jsonb
 -- function add_up_margins(p_account text, p_limit bigint) returns bigint

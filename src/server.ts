@@ -164,7 +164,7 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
     log: app.log,
     tracer: app.tracer,
     observe: (ended) => countRequest(app.metrics, ended),
-    refuse: (caller, refusal) => app.refusals.note(caller, refusal),
+    refusals: app.refusals,
   });
   const bound = await pipeline.listen({ host, port, is_shared }).catch((error: unknown) => {
     throw explainListen(error, { host, port });

@@ -19,7 +19,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { acquireBodyMemory } from '../limits/body-memory.ts';
-import type { Refusals } from '../money/refusals.ts';
+import { noteRefusal, type Refusals } from '../money/refusals.ts';
 import { readUse, type StoredUse } from '../money/upstream.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -195,9 +195,6 @@ async function endWithError(parts: LineParts, run: LineRun, line: Line, error: u
     const not_before = new Date(now_ms + (is_stopped ? 0 : waitMs(failure, line)));
     return retryWhileUnavailable(() => deferLine(db, line, run.claim, { not_before, is_counted }));
   }
-  const { refusal } = failure.extras;
-  const { account, key } = run.caller;
-  if (refusal) parts.refusals.note({ account_id: account.id, key_id: key.id }, refusal);
   const { status, body } = errorAnswer(failure, completions_errors, line.request_id);
   const end = {
     state: 'done',
@@ -206,7 +203,8 @@ async function endWithError(parts: LineParts, run: LineRun, line: Line, error: u
     charge: null,
     result: Buffer.from(body),
   } as const;
-  await retryWhileUnavailable(() => endLine(db, line, run.claim, end));
+  const has_ended = await retryWhileUnavailable(() => endLine(db, line, run.claim, end));
+  if (has_ended) noteRefusal(parts.refusals, run.caller, failure); // else another worker has it, and counts it
 }
 
 /** Full, here or upstream, or away: it says nothing about the call. */

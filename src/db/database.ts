@@ -281,6 +281,11 @@ export function isUnstorable(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '22021';
 }
 
+/** Returns true if PostgreSQL does not take the values of a statement, nor will it later: 22xxx, 23xxx, 54xxx. */
+export function isUnacceptable(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(22|23|54)/.test(error.code ?? '');
+}
+
 /** Returns true if the database could not be reached or went away: the same call may well work in a moment. */
 export function isUnavailable(error: unknown): error is Error {
   if (!(error instanceof Error) || 'path' in error) return false; // a file's or a program's: sockets have addresses

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
 import type { SessionUse, Person } from '../accounts/person.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
-import type { Refusal } from '../errors.ts';
 import type { WindowName, LocalWindows, Windows } from '../limits/window.ts';
+import type { Refusals } from '../money/refusals.ts';
 import type { Tracer } from '../tracing/tracer.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -38,8 +38,8 @@ export type PipelineOptions<App> = {
   tracer?: Tracer | undefined;
   /** Hears of each request that has ended. */
   observe?(ended: EndedRequest): void;
-  /** Hears of each request of a known account that is refused. */
-  refuse?(caller: { account_id: string; key_id: string | undefined }, refusal: Refusal): void;
+  /** Counts requests of accounts that are refused; absent: nobody does. */
+  refusals?: Pick<Refusals, 'note'>;
   /** Monotonic milliseconds; the windows are counted with it. */
   elapsed_ms?: () => number;
   /** The time, which ids of requests begin with; without it, the system's. */

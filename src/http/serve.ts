@@ -8,6 +8,7 @@ import { StorageUnavailable } from '../storage/storage.ts';
 import { assert } from '../lib/assert.ts';
 import { newId } from '../lib/ids.ts';
 import type { WindowName } from '../limits/window.ts';
+import { noteRefusal } from '../money/refusals.ts';
 import { sendAnswer, sendBytes } from './answer.ts';
 import { closed_policy } from './browser-headers.ts';
 import { takeBodyMemory } from './body-memory.ts';
@@ -444,7 +445,7 @@ function sendError<App>(context: Context<App>, exchange: Exchange, error: unknow
   if (!expected) context.log.error({ ...logFields(exchange), err: error }, 'unexpected error');
   const is_about_files = error instanceof SpoolError || error instanceof StorageUnavailable;
   if (is_about_files) context.log.error({ ...logFields(exchange), err: error }, 'files cannot be reached');
-  if (expected) noteRefusal(context, exchange, expected);
+  if (expected && context.refusals) noteRefusal(context.refusals, exchange.caller ?? exchange.person, expected);
   const { status, headers, body } = errorAnswer(expected ?? internalError(), exchange.format, exchange.id);
   discardRest(request, context.timeouts.discard_ms);
   if (context.draining.aborted) exchange.headers['connection'] = 'close';
@@ -457,14 +458,6 @@ function sendError<App>(context: Context<App>, exchange: Exchange, error: unknow
     context.log.error({ ...logFields(exchange), err: failure }, 'an error could not be sent');
     response.destroy();
   }
-}
-
-/** Nobody's account hears of a request without a key or a session that is right. */
-function noteRefusal<App>(context: Context<App>, { caller, person }: Exchange, error: ApiError): void {
-  const account_id = (caller ?? person)?.account?.id;
-  const { refusal } = error.extras;
-  if (refusal && account_id !== undefined)
-    context.refuse?.({ account_id, key_id: caller?.key.id ?? refusal.key_id }, refusal);
 }
 
 function logEnd<App>(context: Context<App>, exchange: Exchange): void {

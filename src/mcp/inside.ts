@@ -12,12 +12,12 @@ import type { Call, Endpoint, KeyedEndpoint } from '../http/endpoint.ts';
 import { scopesOf } from '../http/scopes.ts';
 import { limitOfKey } from '../catalog/key-limits.ts';
 import { windowError } from '../http/window-headers.ts';
-import { service_errors, type Refusal } from '../errors.ts';
+import { service_errors } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
-import type { Refusals } from '../money/refusals.ts';
+import { noteRefusal, type Refusals } from '../money/refusals.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Codec } from '../styles/codec.ts';
 import { loadTask } from '../tasks/task.ts';
@@ -104,15 +104,10 @@ async function callInside(
   } catch (error) {
     const expected = expectedError(error);
     if (!expected) app.log.error({ request_id: outer.request_id, err: error }, 'a tool failed');
-    if (expected?.extras.refusal) noteRefusal(app, outer.caller, expected.extras.refusal);
+    if (expected) noteRefusal(app.refusals, outer.caller, expected);
     const { status, body: text } = errorAnswer(expected ?? internalError(), service_errors, outer.request_id);
     return { status, json: jsonOf(text) };
   }
-}
-
-/** A refused call of a tool is counted as a refused request is. */
-function noteRefusal({ refusals }: McpParts, { account, key }: Call['caller'], refusal: Refusal): void {
-  refusals.note({ account_id: account.id, key_id: key.id }, refusal);
 }
 
 /** Rejects with ApiError 403 or 429, as the endpoint's own path would. */

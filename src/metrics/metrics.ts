@@ -88,6 +88,11 @@ function openLosses() {
       'Requests that were refused before any work, for want of money or a right, or at a limit.',
       ['reason'],
     ),
+    refusals_lost: new Counter(
+      'medley_refusals_lost_total',
+      'Refused requests that the reports of their accounts lack: too many waited for the database.',
+      [],
+    ),
     contents: new Counter('medley_chat_contents_total', 'Contents of chat calls that were stored, or not.', [
       'outcome',
     ]),

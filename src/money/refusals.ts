@@ -1,27 +1,33 @@
 import type { Logger } from 'pino';
-import type { Queryable } from '../db/database.ts';
-import type { Refusal } from '../errors.ts';
+import { isLocked, isUnacceptable, type Queryable } from '../db/database.ts';
+import type { ApiError, Refusal } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counter } from '../metrics/registry.ts';
 
 /** Requests that the service refused before any work, counted by account, hour and reason. */
 export type Refusals = {
-  note(caller: Refused, refusal: Refusal): void;
+  note(caller: { account_id: string; key_id?: string | undefined }, refusal: Refusal): void;
   /** Writes what is not written yet. */
+  flush(): Promise<void>;
+  /** The same, for the last time. */
   close(): Promise<void>;
 };
 
-/** The one who was refused: the key of the request, if there is one. */
-type Refused = { account_id: string; key_id?: string | undefined };
-
 /** Refusals that come within so long are written together. */
 const together_ms = 3_000;
+
+/** Rows of one statement. */
+const statement_rows_max = 1_000;
 
 /** Rows of an account that an hour of a node tells apart; what is beyond them is counted by reason alone. */
 const details_max = 200;
 
 /** The same of all accounts together. */
 const all_details_max = 20_000;
+
+/** Rows that wait to be written, of all hours; what is beyond them is counted by reason alone, or not at all. */
+const waiting_details_max = 20_000;
+const waiting_max = 2 * waiting_details_max;
 
 const hour_ms = 3_600_000;
 
@@ -32,12 +38,12 @@ type RefusalParts = {
   readonly db: Queryable;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'warn'>;
-  readonly metrics: { readonly refusals: Counter };
+  readonly metrics: { readonly refusals: Counter; readonly refusals_lost: Counter };
 };
 
 /**
- * Counts in memory and writes one statement in three seconds at most, so a refused request costs no look at the
- * database. What cannot be written is written later; what was not written when a process dies is lost.
+ * Counts in memory and writes every three seconds at most, so a refused request costs no look at the database. What
+ * cannot be written is written later; what was not written when a process dies is lost.
  */
 export function openRefusals(
   { db, clock, log, metrics }: RefusalParts,
@@ -51,31 +57,26 @@ export function openRefusals(
 /** Makes a counter whose owner closes it. */
 export function makeRefusals({ db, clock, log, metrics }: RefusalParts): Refusals {
   const details = hourlyDetails();
-  let unwritten = new Map<string, Row>();
+  const lose = ({ count }: Row) => metrics.refusals_lost.add({}, count);
+  const waiting = waitingRows(lose);
   let timer: NodeJS.Timeout | undefined;
+  let is_closed = false;
   let writing: Promise<void> = Promise.resolve();
 
-  const add = (row: Row) => {
-    const name = nameOf(row);
-    const counted = unwritten.get(name);
-    if (counted) counted.count += row.count;
-    else unwritten.set(name, row);
-  };
   const write = async () => {
+    const { unwritten, unacceptable, error } = await writeRows(db, waiting.take());
+    if (error) log.warn({ err: error }, 'refusals could not be written');
+    for (const row of unacceptable) lose(row);
+    for (const row of unwritten) waiting.add(row);
+    if (waiting.size() > 0) writeSoon();
+  };
+  const flush = () => {
+    clearTimeout(timer);
     timer = undefined;
-    const rows = unwritten;
-    unwritten = new Map();
-    if (rows.size === 0) return;
-    try {
-      await writeRows(db, [...rows.values()]);
-    } catch (error) {
-      log.warn({ err: error }, 'refusals could not be written');
-      for (const row of rows.values()) add(row);
-      writeSoon();
-    }
+    return (writing = writing.then(write));
   };
   const writeSoon = () => {
-    timer ??= setTimeout(() => (writing = write()), together_ms).unref();
+    if (!is_closed) timer ??= setTimeout(() => void flush(), together_ms).unref();
   };
 
   return {
@@ -83,16 +84,54 @@ export function makeRefusals({ db, clock, log, metrics }: RefusalParts): Refusal
       metrics.refusals.add({ reason: refusal.reason });
       const now_ms = clock.now();
       const row = { account_id, start_ms: now_ms - (now_ms % hour_ms), ...refusal, key_id, count: 1 };
-      const { start_ms, reason } = row;
-      add(details.has(row) ? row : { account_id, start_ms, key_id: '', reason, count: 1 });
+      if (is_closed) return lose(row);
+      waiting.add(details.has(row) ? row : withoutDetails(row));
       writeSoon();
     },
+    flush,
     async close() {
-      clearTimeout(timer);
-      await writing;
-      await write();
-      clearTimeout(timer);
+      is_closed = true;
+      await flush();
+      waiting.take().forEach(lose);
     },
+  };
+}
+
+/** Counts the refusal of a call that has failed, if it was refused: for the account of its key or its session, if it had a right one. */
+export function noteRefusal(
+  refusals: Pick<Refusals, 'note'>,
+  caller: { account?: { id: string } | undefined; key?: { id: string } | undefined } | undefined,
+  { extras: { refusal } }: ApiError,
+): void {
+  if (!refusal || !caller?.account) return;
+  refusals.note({ account_id: caller.account.id, key_id: caller.key?.id ?? refusal.key_id }, refusal);
+}
+
+function withoutDetails({ account_id, start_ms, reason, count }: Row): Row {
+  return { account_id, start_ms, key_id: '', reason, count };
+}
+
+/** Rows to be written, added up: while the database is away they are bounded, and what has no room is lost. */
+function waitingRows(lose: (row: Row) => void): { add(row: Row): void; take(): Row[]; size(): number } {
+  let rows = new Map<string, Row>();
+  const hasAdded = (row: Row, size_max: number): boolean => {
+    const name = nameOf(row);
+    const counted = rows.get(name);
+    if (counted) counted.count += row.count;
+    else if (rows.size < size_max) rows.set(name, row);
+    else return false;
+    return true;
+  };
+  return {
+    add(row) {
+      if (!hasAdded(row, waiting_details_max) && !hasAdded(withoutDetails(row), waiting_max)) lose(row);
+    },
+    take() {
+      const taken = [...rows.values()];
+      rows = new Map();
+      return taken;
+    },
+    size: () => rows.size,
   };
 }
 
@@ -123,20 +162,36 @@ function hourlyDetails(): { has(row: Row): boolean } {
   };
 }
 
+type Written = { unwritten: Row[]; unacceptable: Row[]; error: unknown };
+
+/**
+ * Writes rows, some in each statement. Where the database does not take the values of a statement, its halves are tried,
+ * so that one row holds back no other. Returns what may be written later, and what never; `error` is the last one.
+ */
+async function writeRows(db: Queryable, rows: readonly Row[]): Promise<Written> {
+  const written: Written = { unwritten: [], unacceptable: [], error: undefined };
+  const statements: Row[][] = [];
+  for (let from = 0; from < rows.length; from += statement_rows_max)
+    statements.push(rows.slice(from, from + statement_rows_max));
+  for (let some = statements.shift(); some; some = statements.shift()) {
+    try {
+      await writeSome(db, some);
+    } catch (error) {
+      written.error = error;
+      const half = Math.ceil(some.length / 2);
+      if (!isUnacceptable(error))
+        written.unwritten.push(...some, ...(isLocked(error) ? [] : statements.splice(0).flat()));
+      else if (some.length > 1) statements.unshift(some.slice(0, half), some.slice(half));
+      else written.unacceptable.push(...some);
+    }
+  }
+  return written;
+}
+
 /** Adds to the rows of other nodes, in one order for all. An account that is deleted meanwhile has no refusals. */
-async function writeRows(db: Queryable, rows: readonly Row[]): Promise<void> {
+async function writeSome(db: Queryable, rows: readonly Row[]): Promise<void> {
   await db.query(
-    `insert into refusals (account_id, start, reason, key_id, project_id, budget_id, model, count)
-     select r.account_id, r.start, r.reason, r.key_id, coalesce(k.project_id, case when k.key_id is null then '' else 'default' end),
-            r.budget_id, r.model, r.count
-       from unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[])
-              as r (account_id, start, reason, key_id, budget_id, model, count)
-       join balances b on b.account_id = r.account_id
-       left join budgets own on own.key_id = r.key_id
-       left join budgets k on k.key_id = coalesce(own.shares, own.key_id)
-      order by 1, 2, 3, 4, 5, 6, 7
-         on conflict (account_id, start, reason, key_id, project_id, budget_id, model)
-         do update set count = refusals.count + excluded.count`,
+    'select add_refusals($1, $2, $3, $4, $5, $6, $7)',
     [
       rows.map(({ account_id }) => account_id),
       rows.map(({ start_ms }) => new Date(start_ms)),

@@ -1,8 +1,11 @@
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callerOfKey } from '../../src/accounts/authenticate.ts';
 import { deleteKey } from '../../src/accounts/keys.ts';
-import { removeOldBatches } from '../../src/batches/batches.ts';
+import { findBatch, removeOldBatches } from '../../src/batches/batches.ts';
+import { callLine } from '../../src/batches/call.ts';
+import { findFile } from '../../src/files/files.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { completion, setStage, type Stage } from '../chat/setup.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
@@ -268,6 +271,27 @@ it('an account without money gets its lines back as 402, and pays nothing', asyn
   expect(done).toMatchObject({ status: 'completed', request_counts: { failed: 2 }, output_file_id: null });
   const lines = await linesOf(client, done.error_file_id);
   expect(lines.map(({ response }) => response?.status_code)).toEqual([402, 402]);
+});
+
+it('a refused call is counted by the worker that ends its line, and not by one that has lost it', async () => {
+  const client = await stage.test.client({ credit: '0' });
+  const content = text([chat('a')]);
+  const { id } = await create(client, content);
+  await ended(client, id);
+  const { app } = stage.test;
+  const { account_id } = client;
+  const batch = await findBatch(app.db, { account_id, id });
+  const caller = batch && (await callerOfKey(app.db, account_id, batch.key_id));
+  const file = batch && (await findFile(app.db, { account_id, id: batch.input_file_id }, new Date()));
+  if (!batch || !caller || !file) throw new Error('the batch is gone');
+  const noted: string[] = [];
+  const refusals = { note: (_: object, { reason }: { reason: string }) => void noted.push(reason) };
+  const run = { batch, claim: 'lost', caller, file, signal: new AbortController().signal };
+  const place = { number: 1, custom_id: 'a', start_bytes: 0n, size_bytes: Buffer.byteLength(content) };
+  await callLine({ ...app, refusals }, run, { account_id, id, ...place, attempts: 1, request_id: 'req_a' });
+  expect(noted).toEqual([]);
+  const total = async () => (await client.call('GET', '/v1/usage/refusals')).json.total;
+  await expect.poll(total, { timeout: 20_000, interval: 100 }).toBe(1);
 });
 
 describe('a batch that is cut short', () => {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { deleteAccount } from '../../src/accounts/accounts.ts';
 import { createProject, moveKey } from '../../src/accounts/projects.ts';
-import type { Queryable } from '../../src/db/database.ts';
+import { withConnection, type Queryable } from '../../src/db/database.ts';
 import { openMetrics } from '../../src/metrics/metrics.ts';
 import {
   allRefusals,
@@ -43,12 +43,17 @@ function node() {
       return is_down ? Promise.reject(new Error('down')) : database.db.query(...args);
     },
   };
-  const metrics = openMetrics();
-  return {
-    metrics,
-    ...makeRefusals({ db, clock: { now: () => now_ms }, log: { warn: () => undefined }, metrics }),
-  };
+  return nodeOn(db);
 }
+
+function nodeOn(db: Queryable) {
+  const metrics = openMetrics();
+  const warnings: unknown[] = [];
+  const log = { warn: (...fields: unknown[]) => void warnings.push(fields) };
+  return { metrics, warnings, ...makeRefusals({ db, clock: { now: () => now_ms }, log, metrics }) };
+}
+
+const lostBy = ({ metrics }: ReturnType<typeof nodeOn>) => [...metrics.refusals_lost.lines()];
 
 const of_day = () => {
   const { account_id } = wallet;
@@ -98,7 +103,7 @@ describe('a node', () => {
     for (let round = 0; round < 2; round++) {
       for (let i = 0; i < 10_000; i++) refusals.note(wallet, { reason: 'model_not_allowed', model: `m${i}` });
       refusals.note(other, { reason: 'model_not_allowed', model: 'mine' });
-      await refusals.close();
+      await refusals.flush();
     }
     const rows = await report('model', 'key');
     expect(rows).toHaveLength(201);
@@ -118,10 +123,10 @@ describe('a node', () => {
     const refusals = node();
     refusals.note(wallet, { reason: 'rate_limit' });
     is_down = true;
-    await refusals.close();
+    await refusals.flush();
     refusals.note(wallet, { reason: 'rate_limit' });
     is_down = false;
-    await refusals.close();
+    await refusals.flush();
     await refusals.close();
     expect(await lines('reason')).toEqual(['rate_limit 2']);
   });
@@ -130,13 +135,137 @@ describe('a node', () => {
     const refusals = node();
     const gone = await openWallet(database.db);
     refusals.note(gone, { reason: 'rate_limit' });
-    await refusals.close();
+    await refusals.flush();
     refusals.note(gone, { reason: 'rate_limit' });
     refusals.note(wallet, { reason: 'rate_limit' });
     expect(await deleteAccount(database.db, gone.account_id)).toBe('deleted');
     await refusals.close();
     expect(await lines('reason')).toEqual(['rate_limit 1']);
     expect(await refusalsOf(database.db, { ...of_day(), account_id: gone.account_id }, [])).toEqual([]);
+  });
+});
+
+describe('a backlog', () => {
+  it('is written in statements of a thousand rows', async () => {
+    const refusals = node();
+    for (let hour = 0; hour < 2_500; hour++) {
+      refusals.note(wallet, { reason: 'rate_limit' });
+      now_ms -= hour_ms;
+    }
+    await refusals.close();
+    expect(statements).toBe(3);
+    expect(await exported()).toHaveLength(2_500);
+  });
+
+  it('has a bound over all hours, beyond which reasons alone are counted, and then what is lost', async () => {
+    is_down = true;
+    const refusals = node();
+    const accounts = Array.from({ length: 150 }, (_, index) => `none-${index}`);
+    const note = () => {
+      for (const account_id of accounts)
+        for (let i = 0; i < 100; i++) refusals.note({ account_id }, { reason: 'model_not_allowed', model: `m${i}` });
+    };
+    for (let hour = 0; hour < 2; hour++, now_ms += hour_ms) note();
+    expect(lostBy(refusals)).toEqual([]);
+    for (let hour = 0; hour < 200; hour++, now_ms += hour_ms)
+      for (const account_id of accounts) refusals.note({ account_id }, { reason: 'rate_limit' });
+    const noted = 30_000 + 200 * accounts.length;
+    await refusals.flush();
+    const [line = ''] = lostBy(refusals);
+    const lost = Number(line.split(' ').at(-1));
+    expect(lost).toBeGreaterThan(5_000);
+    expect(lost).toBeLessThan(15_000);
+    await refusals.close();
+    expect(lostBy(refusals)).toEqual([`medley_refusals_lost_total ${noted}`]);
+    expect(refusals.warnings).toHaveLength(2);
+  });
+
+  it('is written but for the row that the database does not take', async () => {
+    const refusals = node();
+    for (let i = 0; i < 50; i++)
+      refusals.note(wallet, { reason: 'model_not_allowed', model: i === 7 ? 'a\0b' : `m${i}` });
+    await refusals.flush();
+    expect(await lines('reason')).toEqual(['model_not_allowed 49']);
+    expect(lostBy(refusals)).toEqual(['medley_refusals_lost_total 1']);
+    const { length } = refusals.warnings;
+    refusals.note(wallet, { reason: 'model_not_allowed', model: 'm1' });
+    await refusals.close();
+    expect(refusals.warnings).toHaveLength(length);
+    expect(await lines('reason')).toEqual(['model_not_allowed 50']);
+  });
+});
+
+describe('writes of a node', () => {
+  it('come one after the other, and the last one is that of its stop', async () => {
+    let running = 0;
+    let overlaps = 0;
+    const refusals = nodeOn({
+      query: async (...args) => {
+        overlaps += Number(running > 0);
+        running += 1;
+        try {
+          return await database.db.query(...args);
+        } finally {
+          running -= 1;
+        }
+      },
+    });
+    const writes = Array.from({ length: 5 }, () => {
+      refusals.note(wallet, { reason: 'rate_limit' });
+      return refusals.flush();
+    });
+    refusals.note(wallet, { reason: 'rate_limit' });
+    await Promise.all([...writes, refusals.close()]);
+    expect(overlaps).toBe(0);
+    expect(await lines('reason')).toEqual(['rate_limit 6']);
+  });
+
+  it('end with its stop: what comes later, or cannot be written then, is counted as lost, and no timer runs', async () => {
+    const refusals = node();
+    refusals.note(wallet, { reason: 'rate_limit' });
+    is_down = true;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    await refusals.close();
+    refusals.note(wallet, { reason: 'rate_limit' });
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+    expect(lostBy(refusals)).toEqual(['medley_refusals_lost_total 2']);
+    is_down = false;
+    await refusals.close();
+    expect(await lines('reason')).toEqual([]);
+  });
+
+  it('neither stop a deletion of an account nor are stopped by it', async () => {
+    const gone = await openWallet(database.db);
+    const first = node();
+    first.note(gone, { reason: 'rate_limit' });
+    await first.close();
+    await withConnection(database.db, async (client) => {
+      // Without a limit of the time that it waits for locks, as a slow server would have it.
+      const refusals = nodeOn({ query: async (text, values = []) => (await client.query(text, [...values])).rows });
+      const [row] = (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows;
+      const isWaiting = async () => {
+        const rows = await database.db.query('select from pg_locks where pid = $1 and not granted', [row?.pid]);
+        return rows.length > 0;
+      };
+      let written: Promise<void> | undefined;
+      let tries = 0;
+      await database.db.tx(async (tx) => {
+        tries += 1;
+        await tx.query('select from balances where account_id = $1 for update', [gone.account_id]);
+        await tx.query('select from accounts where id = $1 for update', [gone.account_id]);
+        if (!written) {
+          for (const reason of ['rate_limit', 'monthly_limit'] as const) refusals.note(gone, { reason });
+          refusals.note(wallet, { reason: 'rate_limit' });
+          written = refusals.close();
+        }
+        await expect.poll(isWaiting, { timeout: 20_000, interval: 50 }).toBe(true);
+        expect(await deleteAccount(tx, gone.account_id)).toBe('deleted');
+      });
+      await written;
+      expect([tries, refusals.warnings]).toEqual([1, []]);
+    });
+    expect(await lines('reason')).toEqual(['rate_limit 1']);
   });
 });
 
@@ -148,7 +277,7 @@ it('two nodes that write the same rows at once add up', async () => {
       const keys = index % 2 === 0 ? [wallet.key_id, key_id] : [key_id, wallet.key_id];
       for (const key of keys) each.note({ ...wallet, key_id: key }, { reason: 'budget_reached', budget_id: 'b' });
     }
-    await Promise.all(nodes.map((each) => each.close()));
+    await Promise.all(nodes.map((each) => each.flush()));
   }
   expect((await lines('key')).toSorted()).toEqual([`${key_id} 20`, `${wallet.key_id} 20`].toSorted());
 });
