@@ -67,9 +67,9 @@ async function listInSight(app: Parts, { account, scope }: AccountCall): Promise
 }
 
 /** `keys`: the subjects that are keys in sight. */
-function isInSight(projects: ProjectScope, { scope, subject }: BudgetState, keys = new Set<string>()): boolean {
+function isInSight(sight: ProjectScope, { scope, subject }: BudgetState, keys = new Set<string>()): boolean {
   if (subject === null) return false;
-  return (scope === 'project' && seesProject(projects, subject)) || (scope === 'key' && keys.has(subject));
+  return (scope === 'project' && seesProject(sight, subject)) || (scope === 'key' && keys.has(subject));
 }
 
 /** Projects that are in use, and members. */

@@ -33,49 +33,31 @@ export const get_refusals = account_endpoint('GET', '/refusals', 'read', handleR
 
 async function handleRefusals({ db, clock }: Parts, { account, query }: AccountCall): Promise<Answer> {
   const now = new Date(clock.now());
-  const { from, to } = timeRange(query, { from: (end) => new Date(end.getTime() - day_ms), to: now });
-  const [model, key, project] = ['model', 'key', 'project'].map((name) => query.get(name));
-  const filter: RefusalFilter = { account_id: account.id, from, to, model, key, project };
+  const filter = readFilter(query, account.id, now);
+  const { from, to } = filter;
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
-  const [bars, hours, parts, budgets] = await Promise.all([
+  const [bars, hours, parts] = await Promise.all([
     rowsOf(db, filter, [step, 'reason']),
     rowsOf(db, filter, ['reason', 'hour']),
     rowsOf(db, filter, ['reason', 'key', 'budget', 'model']),
-    listAccountBudgets(db, account.id, now),
   ]);
-  const budget_names = new Map(budgets.map(({ id, name }) => [id, name]));
-  const shown = new Map(
-    refusal_reasons.map((reason) => [reason, parts.filter(({ names: [name] }) => name === reason).slice(0, parts_max)]),
-  );
-  const key_ids = [...shown.values()].flat().map(({ names: [, key_id] }) => key_id);
-  const names = await keyNames(db, account.id, key_ids);
-  const of_reason = refusal_reasons.flatMap((reason) => {
-    const own_hours = hours.filter(({ names: [name] }) => name === reason);
-    if (own_hours.length === 0) return [];
-    const last_at =
-      own_hours
-        .map(({ names: [, hour = ''] }) => hour)
-        .toSorted()
-        .at(-1) ?? '';
-    const own_parts = shown.get(reason) ?? [];
-    return [
-      {
-        reason,
-        count: own_hours.reduce((sum, { count }) => sum + count, 0),
-        last_at,
-        parts: own_parts.map((row) => renderPart(row, names, budget_names)),
-      },
-    ];
-  });
+  const shown = refusal_reasons.flatMap((reason) => rowsWith(parts, reason).slice(0, parts_max));
+  const reasons = reasonsOf(hours, shown, await namesOf(db, account.id, shown, now));
   const view: RefusalsView = {
     from: from.toISOString(),
     to: to.toISOString(),
     step,
-    total: of_reason.reduce((sum, { count }) => sum + count, 0),
-    reasons: of_reason.toSorted((one, other) => other.count - one.count),
+    total: reasons.reduce((sum, { count }) => sum + count, 0),
+    reasons,
     bars: barsOf(bars, step),
   };
   return { status: 200, body: view };
+}
+
+function readFilter(query: AccountCall['query'], account_id: string, now: Date): RefusalFilter {
+  const { from, to } = timeRange(query, { from: (end) => new Date(end.getTime() - day_ms), to: now });
+  const [model, key, project] = ['model', 'key', 'project'].map((name) => query.get(name));
+  return { account_id, from, to, model, key, project };
 }
 
 type Row = { names: readonly string[]; count: number };
@@ -87,14 +69,43 @@ function rowsOf(db: Db, filter: RefusalFilter, group_by: readonly RefusalGroup[]
 /** Ten reasons in each hour of 400 days, and more than that of no other group. */
 const rows_max = 100_000;
 
+/** Rows whose names begin with a reason. */
+function rowsWith(rows: readonly Row[], reason: RefusalReason): Row[] {
+  return rows.filter(({ names: [name] }) => name === reason);
+}
+
+type Names = { keys: ReadonlyMap<string, string>; budgets: ReadonlyMap<string, string> };
+
+/** Returns the names of budgets, and those of the keys in rows of a reason and a key. */
+async function namesOf(db: Db, account_id: string, rows: readonly Row[], now: Date): Promise<Names> {
+  const key_ids = rows.map(({ names: [, key_id = ''] }) => key_id);
+  const [keys, budgets] = await Promise.all([
+    keyNames(db, account_id, key_ids),
+    listAccountBudgets(db, account_id, now),
+  ]);
+  return { keys, budgets: new Map(budgets.map(({ id, name }) => [id, name])) };
+}
+
+/** Returns each reason that there is, the most frequent first. Rows of `hours` and `parts` begin with one. */
+function reasonsOf(hours: readonly Row[], parts: readonly Row[], names: Names): RefusalsView['reasons'] {
+  const reasons = refusal_reasons.flatMap((reason) => {
+    const own_hours = rowsWith(hours, reason);
+    const starts = own_hours.map(({ names: [, hour = ''] }) => hour).toSorted();
+    const last_at = starts.at(-1);
+    if (last_at === undefined) return [];
+    const count = own_hours.reduce((sum, row) => sum + row.count, 0);
+    return [{ reason, count, last_at, parts: rowsWith(parts, reason).map((row) => renderPart(row, names)) }];
+  });
+  return reasons.toSorted((one, other) => other.count - one.count);
+}
+
 function renderPart(
   { names: [, key = '', budget = '', model = ''], count }: Row,
-  key_names: ReadonlyMap<string, string>,
-  budget_names: ReadonlyMap<string, string>,
+  { keys, budgets }: Names,
 ): RefusedPart {
   const named = (id: string, names: ReadonlyMap<string, string>) =>
     id === '' ? null : { id, name: names.get(id) ?? id };
-  return { key: named(key, key_names), budget: named(budget, budget_names), model: model || null, count };
+  return { key: named(key, keys), budget: named(budget, budgets), model: model || null, count };
 }
 
 function barsOf(rows: readonly Row[], step: RefusalsView['step']): RefusalsView['bars'] {

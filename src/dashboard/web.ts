@@ -161,7 +161,7 @@ async function serveFile(_app: Parts, { path, params, headers }: PublicCall): Pr
 /** Scripts and styles become a third of what they were; everything else is compressed as it is. */
 const compressed = new Set(['.js', '.css']);
 
-/** All scripts and styles together have half a megabyte when compressed: they are kept. */
+/** Scripts and styles of the build, of all languages: their number is fixed, so they are kept. */
 const gzip_cache = new Map<string, Promise<Buffer>>();
 
 function gzipped(name: string, bytes: Buffer): Promise<Buffer> {

@@ -1,8 +1,8 @@
 -- Makes a budget, or changes the name, amount and hardness of one: p_budget has id, account_id, name, scope, subject,
--- period, amount, is_hard and perhaps alert_percents. A hard budget that was none counts what was spent since its period began, and all open
--- holds. Locks the account's balance, and notifies the nodes in the same commit. Returns outcome set; crowded (the
--- account has p_max of them); or leased: nodes have leased money of the account, which a hard budget must not leave to
--- them: they are asked for it, so try again in a moment, in another transaction.
+-- period, amount, is_hard and perhaps alert_percents. A hard budget that was none counts what was spent since its
+-- period began, and all open holds. Locks the account's balance, and notifies the nodes in the same commit. Returns
+-- outcome set; crowded (the account has p_max of them); or leased: nodes have leased money of the account, which a hard
+-- budget must not leave to them: they are asked for it, so try again in a moment, in another transaction.
 create or replace function set_account_budget(p_now timestamptz, p_budget jsonb, p_max int) returns text
 language plpgsql set enable_seqscan = off as $$
 declare
@@ -60,8 +60,9 @@ begin
   if old.id is null then
     insert into account_budgets select n.*;
   else
-    update account_budgets set name = n.name, amount = n.amount, is_hard = n.is_hard, alert_percents = n.alert_percents, period_start = n.period_start,
-        spent = n.spent, held = n.held, exposed = n.exposed, opening = n.opening, since = n.since, allowed = n.allowed
+    update account_budgets set name = n.name, amount = n.amount, is_hard = n.is_hard,
+        alert_percents = n.alert_percents, period_start = n.period_start, spent = n.spent, held = n.held,
+        exposed = n.exposed, opening = n.opening, since = n.since, allowed = n.allowed
       where id = n.id;
   end if;
   perform count_hard_budgets(n.account_id);
