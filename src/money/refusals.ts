@@ -178,7 +178,7 @@ async function writeRows(db: Queryable, rows: readonly Row[]): Promise<Written> 
       await writeSome(db, some);
     } catch (error) {
       written.error = error;
-      const half = Math.ceil(some.length / 2);
+      const half = some.length >> 1;
       if (!isUnacceptable(error))
         written.unwritten.push(...some, ...(isLocked(error) ? [] : statements.splice(0).flat()));
       else if (some.length > 1) statements.unshift(some.slice(0, half), some.slice(half));
