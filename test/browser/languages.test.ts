@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setLanguage } from '../../src/accounts/language.ts';
 import { firstOperator } from '../../src/accounts/members.ts';
 import { readCatalogue } from '../../web/languages/catalogue.mjs';
+import { memberOf } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { limits } from '../helpers/catalog.ts';
@@ -226,5 +228,30 @@ describe('the language of a page', () => {
     await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
     expect([...problems, ...other.problems]).toEqual([]);
     await first.close();
+  }, 60_000);
+
+  it('is that of the browser for a person who has chosen none, after another person had one there', async () => {
+    const { user_id: pole } = await memberOf(service, client, 'developer');
+    await setLanguage(service.app.db, pole, 'pl');
+    const context = await chrome.browser.newContext({ locale: 'en-US' });
+    const { page, problems } = await watchedPage(context, service.url);
+    await signIn(page, service.app, pole, '/keys');
+    await page.getByRole('heading', { name: 'Klucze API', level: 1 }).waitFor();
+    await signIn(page, service.app, operator, '/keys');
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  }, 60_000);
+
+  it('is the one that was chosen on the page to sign in for a person who has chosen none', async () => {
+    const context = await chrome.browser.newContext({ locale: 'en-US' });
+    const { page, problems } = await watchedPage(context, service.url);
+    await page.goto(`${service.url}/sign-in`);
+    await page.getByRole('button', { name: 'Polski' }).click();
+    await page.getByRole('heading', { name: 'Zaloguj się', level: 1 }).waitFor();
+    await signIn(page, service.app, operator, '/keys');
+    await page.getByRole('heading', { name: 'Klucze API', level: 1 }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
   }, 60_000);
 });

@@ -3,7 +3,7 @@ import { useRouter } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { below, own_path } from '../below.ts';
 import { SessionProvider, useMe } from '../session.tsx';
-import { language, languages, showIn } from '../ui/language.ts';
+import { endOthersChoice, language, languages, showAsChosen } from '../ui/language.ts';
 import { Empty, Failed } from '../ui/states.tsx';
 import { AppFrame } from './AppFrame.tsx';
 import { Proof } from './Proof.tsx';
@@ -11,11 +11,11 @@ import { Proof } from './Proof.tsx';
 /** Leads to the sign-in page, and back to where one wanted to go. */
 export function SignedIn() {
   const me = useMe();
-  const own = me.data?.user.language ?? language;
-  const is_other = own !== language && languages.includes(own);
+  const own = me.data?.user.language;
   useEffect(() => {
-    if (is_other) showIn(own);
-  }, [is_other, own]);
+    if (own === null) endOthersChoice();
+    else if (own !== undefined && own !== language && languages.includes(own)) showAsChosen(own);
+  }, [own]);
   if (me.isError) {
     return (
       <Container size="sm" py="xl" component="main">

@@ -16,11 +16,32 @@ export function languageName(code: string): string {
   return name.slice(0, 1).toLocaleUpperCase(code) + name.slice(1);
 }
 
+/** Whose choice the cookie has: that of a person who signed in, or that of this browser, made on the page for it. */
+const chooser_key = 'medley.language.chooser';
+
 /**
- * Loads the page again in this language, or in that of the browser. This browser remembers it for the pages before signing in; where it
- * takes no cookies, nothing happens, or the page would be loaded for ever.
+ * Loads the page again in the language that a person has chosen, or in that of the browser. This browser remembers it
+ * for the pages before signing in, until somebody signs in who has chosen none (`endOthersChoice`).
  */
-export function showIn(chosen: string | null): void {
+export function showAsChosen(chosen: string | null): void {
+  remember('person');
+  showIn(chosen);
+}
+
+/** The same for whoever is before this browser and has not signed in: people without a choice of their own get it, too. */
+export function showInBrowser(chosen: string): void {
+  remember('browser');
+  showIn(chosen);
+}
+
+/** Gives the page back to the browser if it is in the language of a person who used it before. */
+export function endOthersChoice(): void {
+  if (languageChooser() !== 'person' || !document.cookie.includes('medley_language=')) return;
+  showAsChosen(null);
+}
+
+/** Where the browser takes no cookies, nothing happens, or the page would be loaded for ever. */
+function showIn(chosen: string | null): void {
   const parts = [
     `medley_language=${chosen ?? ''}`,
     `path=${own_path}/`,
@@ -30,4 +51,20 @@ export function showIn(chosen: string | null): void {
   ];
   document.cookie = parts.join('; ');
   if (chosen === null || document.cookie.includes(`medley_language=${chosen}`)) location.reload();
+}
+
+function remember(chooser: 'person' | 'browser'): void {
+  try {
+    localStorage.setItem(chooser_key, chooser);
+  } catch {
+    // A browser that keeps nothing has no cookie either.
+  }
+}
+
+function languageChooser(): string | null {
+  try {
+    return localStorage.getItem(chooser_key);
+  } catch {
+    return null;
+  }
 }

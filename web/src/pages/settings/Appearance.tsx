@@ -2,7 +2,7 @@ import { Radio, Select, Stack, useMantineColorScheme, type MantineColorScheme } 
 import { useMutation } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { useSession } from '../../session.tsx';
-import { languageName, languages, showIn } from '../../ui/language.ts';
+import { languageName, languages, showAsChosen } from '../../ui/language.ts';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 
@@ -29,7 +29,7 @@ function Language() {
   const { me } = useSession();
   const { mutate, error, isPending } = useMutation({
     mutationFn: (language: string | null) => api.put('/dash/me/language', { language }),
-    onSuccess: (_, language) => showIn(language),
+    onSuccess: (_, language) => showAsChosen(language),
   });
   const choices = languages.map((code) => ({ value: code, label: languageName(code) }));
   return (

@@ -1,7 +1,7 @@
 import { Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useEffect, type ReactNode } from 'react';
 import { below } from '../../below.ts';
-import { language, languageName, languages, showIn } from '../../ui/language.ts';
+import { language, languageName, languages, showInBrowser } from '../../ui/language.ts';
 
 /** Frame of the pages before the dashboard: one form on an empty page. */
 export function EntryPage({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
@@ -50,7 +50,7 @@ export function EntryPage({ title, about, children }: { title: string; about?: R
                     type="button"
                     size="sm"
                     lang={other}
-                    onClick={() => showIn(other)}
+                    onClick={() => showInBrowser(other)}
                   >
                     {languageName(other)}
                   </Anchor>
