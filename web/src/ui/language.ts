@@ -16,7 +16,7 @@ export function languageName(code: string): string {
   return name.slice(0, 1).toLocaleUpperCase(code) + name.slice(1);
 }
 
-/** Whose choice the cookie has: that of a person who signed in, or that of this browser, made on the page for it. */
+/** The name under which the browser remembers whose choice the cookie is: that of a person who signed in, or that of this browser, made on the page for it. */
 const chooser_key = 'medley.language.chooser';
 
 /**
@@ -40,7 +40,7 @@ export function endOthersChoice(): void {
   showAsChosen(null);
 }
 
-/** Where the browser takes no cookies, nothing happens, or the page would be loaded for ever. */
+/** Does nothing where the browser takes no cookies, or the page would be loaded for ever. */
 function showIn(chosen: string | null): void {
   const parts = [
     `medley_language=${chosen ?? ''}`,
