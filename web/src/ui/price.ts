@@ -1,6 +1,7 @@
 import type { PriceView } from '../../../src/dashboard/views/models.ts';
-import { decimal_point } from './decimal.ts';
+import { decimalText } from './decimal.ts';
 import { moneyText, type Cost } from './Money.tsx';
+import { unitName } from './units.ts';
 
 /** Prices as a person reads them. */
 
@@ -10,45 +11,20 @@ export function priceText({ amount, currency }: Cost): string {
   return moneyText({ amount: `${whole}.${fraction.padEnd(2, '0')}`, currency });
 }
 
-const words: Record<string, (count: number) => string> = {
-  request: (count) => (count === 1 ? 'run' : 'runs'),
-  image: (count) => (count === 1 ? 'image' : 'images'),
-  megapixel: (count) => (count === 1 ? 'megapixel' : 'megapixels'),
-  second: (count) => (count === 1 ? 'second' : 'seconds'),
-  minute: (count) => (count === 1 ? 'minute' : 'minutes'),
-  character: (count) => (count === 1 ? 'character' : 'characters'),
-  input_token: (count) => (count === 1 ? 'input token' : 'input tokens'),
-  cached_input_token: (count) => (count === 1 ? 'cached input token' : 'cached input tokens'),
-  cache_write_token: (count) => (count === 1 ? 'cache-writing input token' : 'cache-writing input tokens'),
-  cache_write_1h_token: (count) =>
-    count === 1 ? 'one-hour cache-writing input token' : 'one-hour cache-writing input tokens',
-  output_token: (count) => (count === 1 ? 'output token' : 'output tokens'),
-  web_search: (count) => (count === 1 ? 'web search' : 'web searches'),
-  code_interpreter: (count) => (count === 1 ? 'code container' : 'code containers'),
-  search_unit: (count) => (count === 1 ? 'search unit' : 'search units'),
-};
-
 /** `image`, `million input tokens`. */
 export function perText({ unit, per }: Pick<PriceView, 'unit' | 'per'>): string {
   if (per === 1) return unitName(unit, 1);
   return `${per === 1_000_000 ? 'million' : per.toLocaleString('en-US')} ${unitName(unit, per)}`;
 }
 
-function unitName(unit: string, count: number): string {
-  const name = unit.replaceAll('_', ' ');
-  return words[unit]?.(count) ?? (count === 1 ? name : `${name}s`);
-}
-
 /** `12,345 input tokens`, `1 image`. */
 export function quantityText({ unit, quantity }: { unit: string; quantity: string }): string {
-  const [whole = '', fraction] = quantity.split('.');
-  const digits = BigInt(whole).toLocaleString('en-US');
-  return `${fraction === undefined ? digits : `${digits}${decimal_point}${fraction}`} ${unitName(unit, Number(quantity))}`;
+  return `${decimalText(quantity)} ${unitName(unit, Number(quantity))}`;
 }
 
 /** `Input tokens`: a unit as the label of a quantity. */
 export function unitLabel(unit: string): string {
-  const text = unitName(unit, 2);
+  const text = unitName(unit);
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 

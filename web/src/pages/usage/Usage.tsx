@@ -16,6 +16,8 @@ import { useChoices } from '../activity/filters.ts';
 import { ModelAndKey } from '../activity/ModelAndKey.tsx';
 import { decimalText } from '../../ui/decimal.ts';
 import { kindText } from '../../ui/kinds.ts';
+import { quantityText } from '../../ui/price.ts';
+import { sortedUnits, unitName } from '../../ui/units.ts';
 import { barsOf, rangeText, seriesOf, stepName, type Series } from './bars.ts';
 import { groupChoices, groupPhrase, nameOf, readGroup } from './groups.ts';
 import { groups, periods, rangeOf, type Period, type UsageSearch } from './search.ts';
@@ -24,7 +26,6 @@ import { SpendMail } from './SpendMail.tsx';
 import { linesText, useBudgetLines } from './lines.ts';
 import { StackedBars } from './StackedBars.tsx';
 import { changeText, UsageTable } from './UsageTable.tsx';
-import { sortedUnits, unitName, unitText } from './units.ts';
 
 const route = getRouteApi('/signed-in/usage');
 
@@ -201,7 +202,7 @@ function UnitsCard({ view, series, search, set, now_ms }: ResultsProps & { serie
       }
     >
       <StackedBars
-        summary={`${unitText(unit, view.total.units[unit] ?? '0')}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
+        summary={`${quantityText({ unit, quantity: view.total.units[unit] ?? '0' })}, ${rangeText(view)}; ${decimalText(view.total_before.units[unit] ?? '0')} in the period before.`}
         caption={`${unitName(unit)} by ${stepName(view.step)} and ${groupPhrase(view.group)}`}
         bars={bars}
         series={using}

@@ -4,9 +4,10 @@ import type { Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
+import { quantityText } from '../../ui/price.ts';
 import { useSorted, type SortValue } from '../../ui/sorting.ts';
+import { sortedUnits } from '../../ui/units.ts';
 import { groupName, groupPhrase, nameOf } from './groups.ts';
-import { sortedUnits, unitText } from './units.ts';
 
 type UsageRow = UsageView['rows'][number];
 
@@ -79,7 +80,7 @@ function Row({ name, used, before, is_total = false }: RowProps) {
       <Table.Td miw={220}>
         <Text size="sm" {...(!is_total && { c: 'dimmed' })}>
           {sortedUnits(used.units)
-            .map((unit) => unitText(unit, used.units[unit] ?? '0'))
+            .map((unit) => quantityText({ unit, quantity: used.units[unit] ?? '0' }))
             .join(', ') || '–'}
         </Text>
       </Table.Td>

@@ -1,5 +1,4 @@
-import { decimalText } from '../../ui/decimal.ts';
-
+/** Units that are counted and charged, in the order in which lists have them. */
 const names: Record<string, (count: number) => string> = {
   image: (count) => (count === 1 ? 'image' : 'images'),
   megapixel: (count) => (count === 1 ? 'megapixel' : 'megapixels'),
@@ -17,21 +16,19 @@ const names: Record<string, (count: number) => string> = {
   request: (count) => (count === 1 ? 'request' : 'requests'),
 };
 
+const order = Object.keys(names);
+
 /** A number for the name of a unit that is not counted. */
 const several = 2;
 
-export function unitName(unit: string): string {
-  return names[unit]?.(several) ?? unit;
-}
-
-/** `1,204 input tokens`, from the decimal text of the ledger. */
-export function unitText(unit: string, amount: string): string {
-  return `${decimalText(amount)} ${names[unit]?.(Number(amount)) ?? unit}`;
+/** Returns the name of so many units; one that a newer catalogue has is named by its own words. */
+export function unitName(unit: string, count = several): string {
+  const name = unit.replaceAll('_', ' ');
+  return names[unit]?.(count) ?? (count === 1 ? name : `${name}s`);
 }
 
 /** Returns the units of which something was used, in the order of their list; unknown ones last. */
 export function sortedUnits(units: Record<string, string>): string[] {
-  const order = Object.keys(names);
   const used = Object.keys(units).filter((unit) => /[1-9]/.test(units[unit] ?? ''));
   return used.toSorted((a, b) => (order.indexOf(a) + 1 || 99) - (order.indexOf(b) + 1 || 99));
 }
