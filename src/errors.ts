@@ -38,6 +38,7 @@ export const refusal_reasons = [
   'model_not_allowed',
   'scope_missing',
   'address_not_allowed',
+  'limited_to_projects',
   'account_blocked',
   'rate_limit',
   'concurrency_limit',

@@ -105,15 +105,15 @@ export async function countKeys(db: Queryable, account_id: string, now: Date): P
   return new Map(rows.map(({ project_id, keys }) => [project_id, Number(keys)]));
 }
 
-/** Tells whether a project has a key that works. */
-export async function hasWorkingKey(
+/** Tells whether a project has a key that works, beside the one by which its limited members use the playground. */
+export async function hasProgramKey(
   db: Queryable,
   account_id: string,
   project_id: string,
   now: Date,
 ): Promise<boolean> {
-  const page = await listKeys(db, { account_id, state: 'active', project_ids: [project_id], limit: 1 }, now);
-  return page.keys.length > 0;
+  const page = await listKeys(db, { account_id, state: 'active', project_ids: [project_id], limit: 2 }, now);
+  return page.keys.some(({ playground_project }) => playground_project === null);
 }
 
 /** Returns the working keys that have used the most of their month's limit, and at least `percent` of it. */

@@ -181,11 +181,11 @@ export async function findPlaygroundKey(
 }
 
 /** Makes the key of the playground, whose text nobody is ever told; finds it, if another has made it meanwhile. */
-export async function openPlaygroundKey(db: Db, key: NewKey, now: Date): Promise<ApiKey> {
+export async function openPlaygroundKey(tx: Tx, key: NewKey, now: Date): Promise<ApiKey> {
   const { account_id, playground_project = null } = key;
   const kind = playground_project === null ? 'playground' : 'program'; // an account has one row of the former kind
-  const inserted = await db.tx((tx) => insertRow(tx, key, kind, newKeyText(), now));
-  const own = inserted ?? (await findPlaygroundKey(db, account_id, playground_project));
+  const inserted = await insertRow(tx, key, kind, newKeyText(), now);
+  const own = inserted ?? (await findPlaygroundKey(tx, account_id, playground_project));
   if (!own) throw new Error('the key of the playground is neither made nor there');
   return own;
 }
@@ -264,6 +264,16 @@ export async function rotateKey(
       old,
     };
   });
+}
+
+/** Tells whether a key, or one that shares its budget and is not deleted, is limited to its project. */
+export async function hasLimited(db: Queryable, key_id: string): Promise<boolean> {
+  const rows = await db.query(
+    `select from api_keys k join api_keys o on coalesce(o.budget_id, o.id) = coalesce(k.budget_id, k.id)
+      where k.id = $1 and o.account_id = k.account_id and o.is_limited and (o.deleted_at is null or o.deleted_at > now()) limit 1`,
+    [key_id],
+  );
+  return rows.length > 0;
 }
 
 /**

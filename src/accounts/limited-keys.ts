@@ -32,7 +32,11 @@ export function checkLimitedKey({ key }: Caller, endpoint: { method: string; pat
   if (!key.is_limited || isOpenToLimited(endpoint)) return;
   const message =
     'This key is limited to its project: it calls models and reads tasks of its project. Use a key of a member who sees all of the account for this.';
-  throw new ApiError('forbidden', message, { code: 'limited_to_projects' });
+  throw new ApiError('forbidden', message, {
+    code: 'limited_to_projects',
+    headers: { 'x-should-retry': 'false' },
+    refusal: { reason: 'limited_to_projects' },
+  });
 }
 
 /** Tells whether a caller reaches what this key made: limited ones do if both keys are in one project now. */

@@ -1,6 +1,7 @@
 import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import { audit } from './audit.ts';
+import { limitOf } from './limit.ts';
 import { no_mail_domain } from './sign-in/login-rules.ts';
 import type { Membership, Role } from './roles.ts';
 
@@ -15,14 +16,11 @@ export type AccountOfMember = Membership & {
 
 export type Invitation = Membership & { id: string; account_id: string; account_name: string; email: string };
 
-/** The limit of a row of members or invitations. Nodes of a version before may have left one at a role that has none. */
-const limit = (row: string) => `case when ${row}.role in ('developer', 'viewer') then ${row}.projects end`;
-
 /** The accounts of a person, oldest first. */
 export async function membershipsOf(db: Queryable, user_id: string): Promise<AccountOfMember[]> {
   return db.query<AccountOfMember>(
     `select a.id as account_id, a.name as account_name, a.currency, a.status, a.second_factor_required, m.role,
-            ${limit('m')} as projects
+            ${limitOf('m')} as projects
        from auth.member m join accounts a on a.id = m."organizationId" where m."userId" = $1 order by a.created_at, a.id`,
     [user_id],
   );
@@ -35,7 +33,7 @@ export async function membershipIn(
   account_id: string,
 ): Promise<Membership | undefined> {
   const rows = await db.query<Membership>(
-    `select m.role, ${limit('m')} as projects from auth.member m where m."userId" = $1 and m."organizationId" = $2`,
+    `select m.role, ${limitOf('m')} as projects from auth.member m where m."userId" = $1 and m."organizationId" = $2`,
     [user_id, account_id],
   );
   return rows[0];
@@ -45,7 +43,7 @@ export async function membershipIn(
 export async function findInvitation(db: Queryable, id: string, now: Date): Promise<Invitation | undefined> {
   const rows = await db.query<Invitation>(
     `select i.id, i."organizationId" as account_id, o.name as account_name, i.email, coalesce(i.role, 'viewer') as role,
-            ${limit('i')} as projects
+            ${limitOf('i')} as projects
        from auth.invitation i join auth.organization o on o.id = i."organizationId"
       where i.id = $1 and i.status = 'pending' and i."expiresAt" > $2`,
     [id, now],
@@ -108,7 +106,7 @@ export async function firstOperator(db: Db, account_id: string, now: Date): Prom
   });
 }
 
-/** Makes somebody a member, or changes their role. */
+/** Makes somebody a member of all of the account, or changes their role and lifts their limit. */
 export async function addMember(
   db: Queryable,
   member: { account_id: string; user_id: string; role: Role },
@@ -116,7 +114,7 @@ export async function addMember(
 ): Promise<void> {
   await db.query(
     `insert into auth.member (id, "organizationId", "userId", role, "createdAt") values ($1, $2, $3, $4, $5)
-       on conflict ("userId", "organizationId") do update set role = excluded.role`,
+       on conflict ("userId", "organizationId") do update set role = excluded.role, projects = null`,
     [newId('member', now.getTime()), member.account_id, member.user_id, member.role, now],
   );
 }
@@ -141,7 +139,7 @@ export type MemberAddress = { account_id: string; user_id: string; role: Role; e
 export async function addressesOf(db: Queryable, account_ids: readonly string[]): Promise<MemberAddress[]> {
   return db.query<MemberAddress>(
     `select m."organizationId" as account_id, u.id as user_id, m.role, u.email from auth.member m join auth."user" u on u.id = m."userId"
-      where m."organizationId" = any($1) and u."emailVerified" and ${limit('m')} is null order by u.email`,
+      where m."organizationId" = any($1) and u."emailVerified" and ${limitOf('m')} is null order by u.email`,
     [account_ids],
   );
 }

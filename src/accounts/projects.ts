@@ -1,8 +1,16 @@
 import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
-import { setProject } from '../money/ledger.ts';
-import { hasWorkingKey } from './key-list.ts';
-import { insertKey, type ApiKey, type NewKey } from './keys.ts';
+import { projectOf, setProject } from '../money/ledger.ts';
+import { hasProgramKey } from './key-list.ts';
+import {
+  deleteKey,
+  findPlaygroundKey,
+  hasLimited,
+  insertKey,
+  openPlaygroundKey,
+  type ApiKey,
+  type NewKey,
+} from './keys.ts';
 
 /** Projects of an account: its keys are in one of them, and all that a key spends belongs to the project it is in then. */
 
@@ -63,7 +71,10 @@ export async function renameProject(
   });
 }
 
-/** Archives a project without working keys: what it has spent stays in reports, and no key can be moved there. */
+/**
+ * Archives a project without working keys of programs: what it has spent stays in reports, and no key can be moved there. Its
+ * key of the playground ends.
+ */
 export async function archiveProject(
   db: Db,
   { account_id, id }: { account_id: string; id: string },
@@ -72,7 +83,9 @@ export async function archiveProject(
   return db.tx(async (tx) => {
     const project = (await lockActive(tx, account_id)).find((each) => each.id === id);
     if (!project) return 'missing';
-    if (await hasWorkingKey(tx, account_id, id, now)) return 'in_use';
+    if (await hasProgramKey(tx, account_id, id, now)) return 'in_use';
+    const playground = await findPlaygroundKey(tx, account_id, id);
+    if (playground) await deleteKey(tx, playground.id, now);
     await tx.query('update projects set archived_at = $2 where id = $1', [id, now]);
     return { name: project.name };
   });
@@ -91,14 +104,32 @@ export async function createKeyIn(
   });
 }
 
-/** Moves a key and those it was rotated from or to. False if the account has no such key or active project. */
+/** Makes or finds the key of the playground, in a project; undefined if the account has no such active project. */
+export async function openPlaygroundKeyIn(
+  db: Db,
+  project_id: string,
+  key: NewKey,
+  now: Date,
+): Promise<ApiKey | undefined> {
+  return db.tx(async (tx) => {
+    const project = await usableProject(tx, key.account_id, project_id);
+    return project === undefined ? undefined : openPlaygroundKey(tx, { ...key, project_id: project }, now);
+  });
+}
+
+/**
+ * Moves a key and those it was rotated from or to. `limited`: one of them is limited to its project, and stays there, as
+ * whoever has its text would see the other project. False if the account has no such key or active project.
+ */
 export async function moveKey(
   db: Db,
   { account_id, key_id, project_id }: { account_id: string; key_id: string; project_id: string },
-): Promise<boolean> {
+): Promise<boolean | 'limited'> {
   return db.tx(async (tx) => {
     const project = await usableProject(tx, account_id, project_id);
-    return project !== undefined && (await setProject(tx, key_id, project));
+    if (project === undefined) return false;
+    if ((await projectOf(tx, key_id)) !== project_id && (await hasLimited(tx, key_id))) return 'limited';
+    return setProject(tx, key_id, project);
   });
 }
 

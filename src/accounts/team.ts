@@ -1,5 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { randomBase62 } from '../lib/ids.ts';
+import { limitOf } from './limit.ts';
 import { no_mail_domain } from './sign-in/login-rules.ts';
 import { limitable_roles, type Membership, type Role } from './roles.ts';
 
@@ -20,7 +21,7 @@ export type Member = {
 export async function listMembers(db: Queryable, account_id: string): Promise<Member[]> {
   return db.query<Member>(
     `select m."userId" as user_id, u.name, case when u.email like '%@' || $2 then null else u.email end as email,
-            m.role, case when m.role in ('developer', 'viewer') then m.projects end as projects, coalesce(u."twoFactorEnabled", false)
+            m.role, ${limitOf('m')} as projects, coalesce(u."twoFactorEnabled", false)
               or exists (select from passkeys p where p.user_id = u.id) as two_factor, m."createdAt" as created_at
        from auth.member m join auth."user" u on u.id = m."userId"
       where m."organizationId" = $1 order by m.role <> 'owner', lower(u.name), m."userId"`,
@@ -49,8 +50,7 @@ export async function changeMember(
     // Two owners who demote each other at the same moment wait for each other here.
     await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
     const members = await tx.query<Membership & { user_id: string }>(
-      `select "userId" as user_id, role, case when role in ('developer', 'viewer') then projects end as projects
-         from auth.member where "organizationId" = $1`,
+      `select m."userId" as user_id, m.role, ${limitOf('m')} as projects from auth.member m where m."organizationId" = $1`,
       [account_id],
     );
     const member = members.find((each) => each.user_id === user_id);
@@ -92,7 +92,7 @@ export type PendingInvitation = {
 /** Lists the invitations that can still be accepted, newest first. */
 export async function listInvitations(db: Queryable, account_id: string, now: Date): Promise<PendingInvitation[]> {
   return db.query<PendingInvitation>(
-    `select i.id, i.email, coalesce(i.role, 'viewer') as role, i.projects, i."createdAt" as created_at,
+    `select i.id, i.email, coalesce(i.role, 'viewer') as role, ${limitOf('i')} as projects, i."createdAt" as created_at,
             i."expiresAt" as expires_at, u.name as inviter
        from auth.invitation i join auth."user" u on u.id = i."inviterId"
       where i."organizationId" = $1 and i.status = 'pending' and i."expiresAt" > $2 order by i."createdAt" desc, i.id`,

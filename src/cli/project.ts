@@ -74,7 +74,12 @@ async function moveOne(app: CommandApp, key_id: string, project_id: string): Pro
   const key = await findKey(app.db, key_id);
   if (!key || keyState(key, app.clock.now()) === 'deleted') throw new CommandError(`There is no key "${key_id}".`);
   const { account_id } = key;
-  if (!(await moveKey(app.db, { account_id, key_id, project_id }))) throw missing(project_id);
+  const moved = await moveKey(app.db, { account_id, key_id, project_id });
+  if (moved === 'limited')
+    throw new CommandError(
+      `${key_id}, or a key of its rotation that still works, is limited to its project. Make a new key in ${project_id}, and delete this one.`,
+    );
+  if (!moved) throw missing(project_id);
   await note(app, { account_id, action: 'key.change', subject: key_id, details: { project: project_id } });
   const name = (await projectNames(app.db, account_id)).get(project_id) ?? project_id;
   return {

@@ -207,7 +207,7 @@ export const change_key = account_endpoint(
       throw new ApiError('conflict', 'This is the key of the playground of its project: it stays there.');
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
     const { account_id, id: key_id } = key;
-    if (project_id !== undefined && !(await moveKey(app.db, { account_id, key_id, project_id }))) throw noProject();
+    if (project_id !== undefined) done(await moveKey(app.db, { account_id, key_id, project_id }));
     if (name !== undefined) await renameKey(app.db, key.id, name);
     if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
     const noted = rulesNote(key, rules);
@@ -284,6 +284,17 @@ function readProject({ body, scope }: AccountCall): string | undefined {
 
 function noProject(): ApiError {
   return wrong('project', 'project must be the id of a project of this account that is not archived.');
+}
+
+/** Throws ApiError for a key that was not moved. */
+function done(moved: boolean | 'limited'): void {
+  if (moved === true) return;
+  if (moved === false) throw noProject();
+  throw new ApiError(
+    'conflict',
+    'This key, or one of its rotation that still works, is limited to its project: in another one, whoever has its text would see that. Make a new key there, and delete this one.',
+    { param: 'project' },
+  );
 }
 
 async function secretAnswer(app: Parts, call: AccountCall, key: ApiKey, secret: string): Promise<Answer> {

@@ -3,8 +3,8 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import type { Authenticator, Caller } from '../accounts/authenticate.ts';
-import { findPlaygroundKey, openPlaygroundKey } from '../accounts/keys.ts';
-import { default_project, listProjects } from '../accounts/projects.ts';
+import { findPlaygroundKey } from '../accounts/keys.ts';
+import { default_project, listProjects, openPlaygroundKeyIn } from '../accounts/projects.ts';
 import { ApiError } from '../errors.ts';
 import type { WindowName, Windows } from '../limits/window.ts';
 import { windowError } from '../http/window-headers.ts';
@@ -26,20 +26,14 @@ export async function playgroundCaller(
 ): Promise<Caller> {
   const { id, name, currency, status, keeps_responses } = account;
   const project = await playgroundProject(db, id, scope);
-  if (project === undefined)
-    throw new ApiError('forbidden', 'You have no project of this account. Ask an owner for one.');
-  const existing = await findPlaygroundKey(db, id, project);
-  const own = {
-    project_id: project === default_project.id ? null : project,
-    playground_project: project,
-    is_limited: true,
-  };
-  const key = { account_id: id, name: 'Playground', limit_month, ...(project !== null && own) };
-  const {
-    id: key_id,
-    name: key_name,
-    log_content,
-  } = existing ?? (await openPlaygroundKey(db, key, new Date(clock.now())));
+  if (project === undefined) throw noProject();
+  const own = { playground_project: project, is_limited: true };
+  const new_key = { account_id: id, name: 'Playground', limit_month, ...(project !== null && own) };
+  const key =
+    (await findPlaygroundKey(db, id, project)) ??
+    (await openPlaygroundKeyIn(db, project ?? default_project.id, new_key, new Date(clock.now())));
+  if (!key) throw noProject(); // archived in this moment
+  const { id: key_id, name: key_name, log_content } = key;
   return {
     account: { id, name, currency, status, keeps_responses },
     key: {
@@ -49,6 +43,10 @@ export async function playgroundCaller(
       ...(scope && { is_limited: true }),
     },
   };
+}
+
+function noProject(): ApiError {
+  return new ApiError('forbidden', 'You have no project of this account. Ask an owner for one.');
 }
 
 /** Returns the project whose key the playground uses: null for that of the account, undefined for none. */

@@ -1,4 +1,6 @@
 import { renameAccount, requireSecondFactor } from '../accounts/accounts.ts';
+import { findKeys } from '../accounts/key-list.ts';
+import { keyState } from '../accounts/keys.ts';
 import { mailProofOf } from '../accounts/sign-in/email-claims.ts';
 import { invitationMail } from '../accounts/mails.ts';
 import { projectNames } from '../accounts/projects.ts';
@@ -12,11 +14,13 @@ import {
   type MemberAnswer,
 } from '../accounts/team.ts';
 import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../errors.ts';
+import { keysOfMember } from '../money/ledger.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import type { InvitedView, MemberView, TeamView } from './views/settings.ts';
+import type { InvitedView, KeyOutsideView, MemberChangedView, MemberView, TeamView } from './views/settings.ts';
 
 /** Members of the account. Invitations are listed only for owners, since an invitation's id opens it. */
 export const get_team = account_endpoint('GET', '/team', 'read', async (app, { account, person }) => {
@@ -90,7 +94,8 @@ export const change_member = account_endpoint(
       ...(role !== undefined && { role, role_before: before.role }),
       ...(projects !== undefined && { projects: shownIds(projects), projects_before: shownIds(before.projects) }),
     });
-    return { status: 200, body: { ok: true } };
+    const keys_outside = projects ? await keysOutside(app, account.id, { user_id, projects }) : [];
+    return { status: 200, body: { keys_outside } satisfies MemberChangedView };
   },
   { needs_proof: true },
 );
@@ -105,10 +110,37 @@ export const remove_member = account_endpoint(
     const user_id = params['user'] ?? '';
     const before = done(await changeMember(app.db, { account_id: account.id, user_id }, undefined));
     await note(app, call, 'member.remove', user_id, { role_before: before.role });
-    return { status: 200, body: { ok: true } };
+    const keys_outside = await keysOutside(app, account.id, { user_id, projects: [] });
+    return { status: 200, body: { keys_outside } satisfies MemberChangedView };
   },
   { needs_proof: true },
 );
+
+/** Keys that an answer lists. */
+const keys_outside_max = 100;
+
+/** Returns the working keys that somebody has made and that open more than these projects: a limit changes no key. */
+async function keysOutside(
+  { db, clock }: { readonly db: Db; readonly clock: Clock },
+  account_id: string,
+  { user_id, projects }: { user_id: string; projects: readonly string[] },
+): Promise<KeyOutsideView[]> {
+  const own_keys = await keysOfMember(db, account_id, user_id);
+  const project_by_key = new Map(own_keys.map(({ key_id, project_id }) => [key_id, project_id]));
+  const [keys, names] = await Promise.all([
+    findKeys(db, account_id, project_by_key.keys()),
+    projectNames(db, account_id),
+  ]);
+  const now_ms = clock.now();
+  const outside = keys.flatMap((key) => {
+    const project = project_by_key.get(key.id);
+    if (project === undefined || (key.is_limited && projects.includes(project))) return [];
+    if (!['active', 'ending'].includes(keyState(key, now_ms))) return [];
+    const { id, name, is_limited } = key;
+    return [{ id, name, project: { id: project, name: names.get(project) ?? project }, is_limited }];
+  });
+  return outside.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, keys_outside_max); // ids begin with their time
+}
 
 /**
  * Reads the projects that a member is limited to: undefined if the body has none, null for all of the account. Throws

@@ -100,6 +100,30 @@ export async function areInOneProject(db: Queryable, account_id: string, key_ids
   return rows.length === new Set(key_ids).size && new Set(rows.map(({ project_id }) => project_id)).size === 1;
 }
 
+/** Returns the id of the project that a key is in; undefined if there is no such key. */
+export async function projectOf(db: Queryable, key_id: string): Promise<string | undefined> {
+  const rows = await db.query<{ project_id: string }>(
+    `select coalesce(b.project_id, 'default') as project_id
+       from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id) where own.key_id = $1`,
+    [key_id],
+  );
+  return rows[0]?.project_id;
+}
+
+/** Returns the keys of an account that a person has made, and those that share their budgets, with the projects they are in. */
+export async function keysOfMember(
+  db: Queryable,
+  account_id: string,
+  user_id: string,
+): Promise<{ key_id: string; project_id: string }[]> {
+  return db.query(
+    `select own.key_id, coalesce(b.project_id, 'default') as project_id
+       from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
+      where own.account_id = $1 and b.member_id = $2`,
+    [account_id, user_id],
+  );
+}
+
 /** Returns which of these keys are in one of these projects of an account now. */
 export async function keysInProjects(
   db: Queryable,

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
+import { addMember } from '../../src/accounts/members.ts';
+import { watchesAdmitted } from '../../src/accounts/sign-in/sessions.ts';
+import type { NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
 import type { EstimateView } from '../../src/dashboard/views/playground.ts';
+import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
+import type { MemberChangedView, TeamView } from '../../src/dashboard/views/settings.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
 
@@ -102,5 +106,124 @@ describe('the Idempotency-Key of a limited key', () => {
     const [of_wide, of_narrow] = [await generate(wide.secret, 'order 5'), await generate(narrow.secret, 'order 5')];
     expect([of_wide.status, of_narrow.status]).toEqual([202, 202]);
     expect(of_narrow.id).not.toBe(of_wide.id);
+  });
+});
+
+describe('the key of the playground of a project', () => {
+  const archive = (who: Someone, id: string) => who.post(`${who.base}/projects/${id}/archive`, {});
+
+  const estimate = (who: Someone) => who.post(`${who.base}/estimate`, image_body);
+
+  it('ends when its project is archived, which nobody has to clear of it', async () => {
+    const [boss, developer, project] = await accountWithLimited('Archive', 1_000_000n);
+    expect((await estimate(developer)).status).toBe(200);
+    const used = await makeKey(boss, 'Program', project);
+    expect((await archive(boss, project)).status).toBe(409);
+    expect((await estimate(developer)).status).toBe(200); // a refusal ends nothing
+    okBody(await boss.send('DELETE', `${boss.base}/keys/${used.key.id}`));
+    okBody(await archive(boss, project));
+    const { data } = okBody<ProjectsView>(await boss.get(`${boss.base}/projects`));
+    expect(data.find(({ id }) => id === project)).toMatchObject({ state: 'archived', keys: 0 });
+    expect((await estimate(developer)).status).toBe(403);
+  });
+
+  it('is not left working in a project that is archived while it is made', async () => {
+    const [boss, developer] = await accountWithLimited('Race', 1_000_000n);
+    for (let round = 0; round < 8; round++) {
+      const project = await makeProject(boss, `Round ${round}`);
+      okBody(await boss.send('PATCH', `${boss.base}/team/${developer.user_id}`, { projects: [project] }));
+      const [, archived] = await Promise.all([estimate(developer), archive(boss, project)]);
+      expect(archived.status, archived.text).toBe(200);
+    }
+    const working = await test.app.db.query(
+      'select name from api_keys where account_id = $1 and playground_project is not null and deleted_at is null',
+      [boss.account_id],
+    );
+    expect(working).toEqual([]);
+  });
+});
+
+describe('a limited key', () => {
+  it('is not moved to another project, nor is the key that it was rotated from', async () => {
+    const other = await makeProject(owner, 'Other');
+    const wide = await makeKey(owner, 'Moving', shop);
+    const move = (id: string, project: string) => owner.send('PATCH', `${owner.base}/keys/${id}`, { project });
+    expect((await move(wide.key.id, other)).status).toBe(200);
+    expect((await move(wide.key.id, shop)).status).toBe(200);
+    const narrow = await rotate(limited, wide.key.id);
+    for (const { id } of [wide.key, narrow.key]) {
+      const refused = await move(id, other);
+      expect([refused.status, refused.text.includes('Make a new key')]).toEqual([409, true]);
+      expect((await move(id, shop)).status).toBe(200);
+    }
+    okBody(await owner.send('DELETE', `${owner.base}/keys/${narrow.key.id}`));
+    expect((await move(wide.key.id, other)).status).toBe(200);
+  });
+
+  it('is counted among the refusals of its account where it asks for more than its project', async () => {
+    const { key, secret } = await makeKey(limited, 'Curious', shop);
+    const headers = { authorization: `Bearer ${secret}` };
+    const refused = await fetch(`${test.url}/v1/tasks`, { headers });
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('limited_to_projects')]);
+    await expect
+      .poll(async () => okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).reasons, { timeout: 20_000 })
+      .toEqual([
+        expect.objectContaining({
+          reason: 'limited_to_projects',
+          count: 1,
+          parts: [expect.objectContaining({ key: { id: key.id, name: 'Curious' } })],
+        }),
+      ]);
+  });
+});
+
+describe('a change of a limit', () => {
+  it('answers with the keys of the member that open more, and so does leaving', async () => {
+    const [boss, developer, first] = await accountWithLimited('Change', 1_000_000n);
+    const second = await makeProject(boss, 'Second');
+    const at = `${boss.base}/team/${developer.user_id}`;
+    const change = async (projects: string[] | null) =>
+      okBody<MemberChangedView>(await boss.send('PATCH', at, { projects })).keys_outside;
+    expect(await change(null)).toEqual([]);
+    const wide = await makeKey(developer, 'Wide', first);
+    const of_wide = { id: wide.key.id, name: 'Wide', project: { id: first, name: 'Shop' }, is_limited: false };
+    expect(await change([first, second])).toEqual([of_wide]);
+    const narrow = await makeKey(developer, 'Narrow', second);
+    const gone = await makeKey(developer, 'Gone', second);
+    okBody(await developer.send('DELETE', `${developer.base}/keys/${gone.key.id}`));
+    await makeKey(boss, 'Not theirs', second);
+    const of_narrow = { id: narrow.key.id, name: 'Narrow', project: { id: second, name: 'Second' }, is_limited: true };
+    expect(await change([first])).toEqual([of_wide, of_narrow]);
+    expect(await change([second])).toEqual([of_wide]);
+    const left = okBody<MemberChangedView>(await boss.send('DELETE', at, {}));
+    expect(left.keys_outside).toEqual([of_wide, of_narrow]);
+  });
+
+  it('counts for live events, lists and keys alike, and not at a role that has none', async () => {
+    const [boss, developer, project] = await accountWithLimited('Roles', 1_000_000n);
+    const { db } = test.app;
+    const { account_id, user_id, base } = developer;
+    const setRole = (role: string, projects: string[] | null) =>
+      db.query('update auth.member set role = $3, projects = $4 where "organizationId" = $1 and "userId" = $2', [
+        account_id,
+        user_id,
+        role,
+        projects,
+      ]);
+    const isWatching = async () => {
+      const [session] = await db.query<{ id: string }>('select id from auth.session where "userId" = $1', [user_id]);
+      return (await watchesAdmitted(db, [{ session_id: session?.id ?? '', account_id }], new Date())).length === 1;
+    };
+    const seen = async () => {
+      const { members } = okBody<TeamView>(await boss.get(`${boss.base}/team`));
+      const limit = members.find((member) => member.user_id === user_id)?.projects;
+      return [await isWatching(), limit === null, (await developer.get(`${base}/balance`)).status];
+    };
+    expect(await seen()).toEqual([false, false, 403]);
+    await setRole('billing', [project]); // as a node of the version before may leave it
+    expect(await seen()).toEqual([true, true, 200]);
+    await setRole('developer', [project]);
+    await addMember(db, { account_id, user_id, role: 'viewer' }, new Date());
+    expect(await seen()).toEqual([true, true, 200]);
   });
 });

@@ -188,7 +188,7 @@ export type Refusals = {
     /** When it begins, UTC. */
     hour?: string;
     day?: string;
-    reason?: 'insufficient_balance' | 'monthly_limit' | 'budget_reached' | 'model_not_allowed' | 'scope_missing' | 'address_not_allowed' | 'account_blocked' | 'rate_limit' | 'concurrency_limit' | 'failures_pause';
+    reason?: 'insufficient_balance' | 'monthly_limit' | 'budget_reached' | 'model_not_allowed' | 'scope_missing' | 'address_not_allowed' | 'limited_to_projects' | 'account_blocked' | 'rate_limit' | 'concurrency_limit' | 'failures_pause';
     key?: string | null;
     model?: string | null;
     project?: string | null;
@@ -659,7 +659,7 @@ export type RefusalsQuery = {
   /** One or several of hour, day, reason, key, model, project, budget, joined by commas. */
   group_by?: string | undefined;
   /** Only this reason. */
-  reason?: 'insufficient_balance' | 'monthly_limit' | 'budget_reached' | 'model_not_allowed' | 'scope_missing' | 'address_not_allowed' | 'account_blocked' | 'rate_limit' | 'concurrency_limit' | 'failures_pause' | undefined;
+  reason?: 'insufficient_balance' | 'monthly_limit' | 'budget_reached' | 'model_not_allowed' | 'scope_missing' | 'address_not_allowed' | 'limited_to_projects' | 'account_blocked' | 'rate_limit' | 'concurrency_limit' | 'failures_pause' | undefined;
   /** Only requests of this key, by its id. */
   key?: string | undefined;
 };

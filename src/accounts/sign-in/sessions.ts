@@ -1,4 +1,5 @@
 import type { Db, Queryable } from '../../db/database.ts';
+import { limitOf } from '../limit.ts';
 
 /** A session of a person. Its token stays in the database and in that browser. */
 export type SessionLine = {
@@ -60,7 +61,7 @@ export async function watchesAdmitted<T extends { session_id: string; account_id
        join auth."user" u on u.id = s."userId"
        join accounts a on a.id = w.account_id
       where case when exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id)
-                 then not exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id and m.projects is not null)
+                 then not exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id and ${limitOf('m')} is not null)
                    and (not a.second_factor_required or coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false))
                  else u."isOperator" end`,
     [watches.map(({ session_id }) => session_id), watches.map(({ account_id }) => account_id), now],

@@ -6,6 +6,7 @@ export type RefusalReason =
   | 'model_not_allowed'
   | 'scope_missing'
   | 'address_not_allowed'
+  | 'limited_to_projects'
   | 'account_blocked'
   | 'rate_limit'
   | 'concurrency_limit'

@@ -36,6 +36,12 @@ export type PendingInvitationView = {
   link: string;
 };
 
+/** A key that somebody has made, and that opens more than they see from now on. */
+export type KeyOutsideView = { id: string; name: string; project: { id: string; name: string }; is_limited: boolean };
+
+/** A member who was changed or removed. */
+export type MemberChangedView = { keys_outside: KeyOutsideView[] };
+
 /** `invitations` only for who may let people in. */
 export type TeamView = {
   members: MemberView[];

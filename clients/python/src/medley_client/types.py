@@ -212,7 +212,7 @@ class RefusalsData(_RefusalsDataAlways, total=False):
     #: When it begins, UTC.
     hour: str
     day: str
-    reason: Literal["insufficient_balance", "monthly_limit", "budget_reached", "model_not_allowed", "scope_missing", "address_not_allowed", "account_blocked", "rate_limit", "concurrency_limit", "failures_pause"]
+    reason: Literal["insufficient_balance", "monthly_limit", "budget_reached", "model_not_allowed", "scope_missing", "address_not_allowed", "limited_to_projects", "account_blocked", "rate_limit", "concurrency_limit", "failures_pause"]
     key: str | None
     model: str | None
     project: str | None
