@@ -115,29 +115,29 @@ describe('the key of the playground of a project', () => {
   const estimate = (who: Someone) => who.post(`${who.base}/estimate`, image_body);
 
   it('ends when its project is archived, which nobody has to clear of it', async () => {
-    const [boss, developer, project] = await accountWithLimited('Archive', 1_000_000n);
+    const [manager, developer, project] = await accountWithLimited('Archive', 1_000_000n);
     expect((await estimate(developer)).status).toBe(200);
-    const used = await makeKey(boss, 'Program', project);
-    expect((await archive(boss, project)).status).toBe(409);
+    const used = await makeKey(manager, 'Program', project);
+    expect((await archive(manager, project)).status).toBe(409);
     expect((await estimate(developer)).status).toBe(200); // a refusal ends nothing
-    okBody(await boss.send('DELETE', `${boss.base}/keys/${used.key.id}`));
-    okBody(await archive(boss, project));
-    const { data } = okBody<ProjectsView>(await boss.get(`${boss.base}/projects`));
+    okBody(await manager.send('DELETE', `${manager.base}/keys/${used.key.id}`));
+    okBody(await archive(manager, project));
+    const { data } = okBody<ProjectsView>(await manager.get(`${manager.base}/projects`));
     expect(data.find(({ id }) => id === project)).toMatchObject({ state: 'archived', keys: 0 });
     expect((await estimate(developer)).status).toBe(403);
   });
 
   it('is not left working in a project that is archived while it is made', async () => {
-    const [boss, developer] = await accountWithLimited('Race', 1_000_000n);
+    const [manager, developer] = await accountWithLimited('Race', 1_000_000n);
     for (let round = 0; round < 8; round++) {
-      const project = await makeProject(boss, `Round ${round}`);
-      okBody(await boss.send('PATCH', `${boss.base}/team/${developer.user_id}`, { projects: [project] }));
-      const [, archived] = await Promise.all([estimate(developer), archive(boss, project)]);
+      const project = await makeProject(manager, `Round ${round}`);
+      okBody(await manager.send('PATCH', `${manager.base}/team/${developer.user_id}`, { projects: [project] }));
+      const [, archived] = await Promise.all([estimate(developer), archive(manager, project)]);
       expect(archived.status, archived.text).toBe(200);
     }
     const working = await test.app.db.query(
       'select name from api_keys where account_id = $1 and playground_project is not null and deleted_at is null',
-      [boss.account_id],
+      [manager.account_id],
     );
     expect(working).toEqual([]);
   });
@@ -179,11 +179,11 @@ describe('a limited key', () => {
 
 describe('a change of a limit', () => {
   it('answers with the keys of the member that open more, and so does leaving', async () => {
-    const [boss, developer, first] = await accountWithLimited('Change', 1_000_000n);
-    const second = await makeProject(boss, 'Second');
-    const at = `${boss.base}/team/${developer.user_id}`;
+    const [manager, developer, first] = await accountWithLimited('Change', 1_000_000n);
+    const second = await makeProject(manager, 'Second');
+    const at = `${manager.base}/team/${developer.user_id}`;
     const change = async (projects: string[] | null) =>
-      okBody<MemberChangedView>(await boss.send('PATCH', at, { projects })).keys_outside;
+      okBody<MemberChangedView>(await manager.send('PATCH', at, { projects })).keys_outside;
     expect(await change(null)).toEqual([]);
     const wide = await makeKey(developer, 'Wide', first);
     const of_wide = { id: wide.key.id, name: 'Wide', project: { id: first, name: 'Shop' }, is_limited: false };
@@ -191,16 +191,16 @@ describe('a change of a limit', () => {
     const narrow = await makeKey(developer, 'Narrow', second);
     const gone = await makeKey(developer, 'Gone', second);
     okBody(await developer.send('DELETE', `${developer.base}/keys/${gone.key.id}`));
-    await makeKey(boss, 'Not theirs', second);
+    await makeKey(manager, 'Not theirs', second);
     const of_narrow = { id: narrow.key.id, name: 'Narrow', project: { id: second, name: 'Second' }, is_limited: true };
     expect(await change([first])).toEqual([of_wide, of_narrow]);
     expect(await change([second])).toEqual([of_wide]);
-    const left = okBody<MemberChangedView>(await boss.send('DELETE', at, {}));
+    const left = okBody<MemberChangedView>(await manager.send('DELETE', at, {}));
     expect(left.keys_outside).toEqual([of_wide, of_narrow]);
   });
 
   it('counts for live events, lists and keys alike, and not at a role that has none', async () => {
-    const [boss, developer, project] = await accountWithLimited('Roles', 1_000_000n);
+    const [manager, developer, project] = await accountWithLimited('Roles', 1_000_000n);
     const { db } = test.app;
     const { account_id, user_id, base } = developer;
     const setRole = (role: string, projects: string[] | null) =>
@@ -215,7 +215,7 @@ describe('a change of a limit', () => {
       return (await watchesAdmitted(db, [{ session_id: session?.id ?? '', account_id }], new Date())).length === 1;
     };
     const seen = async () => {
-      const { members } = okBody<TeamView>(await boss.get(`${boss.base}/team`));
+      const { members } = okBody<TeamView>(await manager.get(`${manager.base}/team`));
       const limit = members.find((member) => member.user_id === user_id)?.projects;
       return [await isWatching(), limit === null, (await developer.get(`${base}/balance`)).status];
     };
