@@ -40,7 +40,14 @@ async function handleEstimate(app: Parts, call: Call): Promise<Answer> {
 /** Reasons why a task cannot be created now. */
 export type Obstacle = 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause';
 
-export type Weighed = { estimated_cost: Cost; available: Cost; obstacle: Obstacle | null; paused_until: Date | null };
+/** `key_left`: what is left of the monthly limit of the key, null if it has none. */
+export type Weighed = {
+  estimated_cost: Cost;
+  available: Cost;
+  key_left: Cost | null;
+  obstacle: Obstacle | null;
+  paused_until: Date | null;
+};
 
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
 export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
@@ -84,6 +91,7 @@ export async function weighHold(
   return {
     estimated_cost: estimateView(shown, currency),
     available: balanceView(available, currency),
+    key_left: remaining === null ? null : balanceView(remaining, currency),
     obstacle: obstacles.find(([, stands]) => stands)?.[0] ?? null,
     paused_until: null,
   };

@@ -3,6 +3,7 @@ import type { ModelView } from '../../src/dashboard/views/models.ts';
 import type { EstimateView } from '../../src/dashboard/views/playground.ts';
 import { estimateTogether } from '../../web/src/pages/playground/beside/estimate-together.ts';
 import { runsIn, runText } from '../../web/src/pages/playground/beside/run-text.ts';
+import { isRunnable } from '../../web/src/pages/playground/runnable.ts';
 import { areComparable, inputFor, sharedInput } from '../../web/src/pages/playground/beside/shared-input.ts';
 
 type Fields = Record<string, Record<string, unknown>>;
@@ -147,8 +148,10 @@ describe('models side by side', () => {
 
 const money = (exact: string) => ({ amount: exact.slice(0, -4), exact, currency: 'USD' });
 
-function fine(cost: string, available: string, obstacle: 'spend_limit' | null = null): EstimateView {
-  return { ok: true, estimated_cost: money(cost), available: money(available), obstacle, paused_until: null };
+function fine(cost: string, available: string | null, more: Partial<EstimateView & { ok: true }> = {}): EstimateView {
+  const left = available === null ? null : money(available);
+  const rest = { key_left: null, obstacle: null, paused_until: null, ...more };
+  return { ok: true, estimated_cost: money(cost), available: left, ...rest };
 }
 
 describe('the hold of several runs', () => {
@@ -162,8 +165,27 @@ describe('the hold of several runs', () => {
     expect(view).toMatchObject({ ok: true, obstacle: 'insufficient_balance' });
   });
 
+  it.each(['9.000000', null])(
+    'is more than what is left of the key where each of them alone is not: %s',
+    (available) => {
+      const one = fine('3.000000', available, { key_left: money('5.000000') });
+      expect(estimateTogether([one, one], ['A', 'B'])).toMatchObject({ ok: true, obstacle: 'spend_limit' });
+      expect(estimateTogether([one], ['A'])).toMatchObject({ obstacle: null });
+    },
+  );
+
+  it('is there before several of them begin; one run does not wait for it', () => {
+    const estimating = { view: fine('1.000000', '5.000000'), error: null };
+    const [stale, settled] = [true, false].map((is_stale) => ({ ...estimating, is_stale }));
+    expect([1, 2].map((runs) => stale && isRunnable(stale, runs))).toEqual([true, false]);
+    expect([1, 2].map((runs) => settled && isRunnable(settled, runs))).toEqual([true, true]);
+  });
+
   it('has the obstacle of one of them', () => {
-    const view = estimateTogether([fine('1.000000', '5.000000'), fine('1.000000', '5.000000', 'spend_limit')], []);
+    const view = estimateTogether(
+      [fine('1.000000', '5.000000'), fine('1.000000', '5.000000', { obstacle: 'spend_limit' })],
+      [],
+    );
     expect(view).toMatchObject({ ok: true, obstacle: 'spend_limit' });
   });
 

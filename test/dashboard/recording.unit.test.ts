@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { addPreview, previewOf, previews_max } from '../../web/src/pages/playground/form/previews.ts';
 import { clockText } from '../../web/src/pages/playground/record/clock.ts';
 import { longestSeconds, sample_rate, wavOf } from '../../web/src/pages/playground/record/wav.ts';
 
@@ -44,4 +45,13 @@ it.each([
   [600, '10:00'],
 ])('a clock after %d seconds says %s', (seconds, text) => {
   expect(clockText(seconds)).toBe(text);
+});
+
+it('keeps the previews of the files that were uploaded last, and lets go of the others', () => {
+  const revoke = vi.spyOn(URL, 'revokeObjectURL');
+  const files = Array.from({ length: previews_max + 2 }, (_, index) => new File(['x'], `${index}.wav`));
+  for (const [index, file] of files.entries()) addPreview(`file_${index}`, file);
+  expect([previewOf('file_1'), previewOf('file_2')?.name]).toEqual([undefined, '2.wav']);
+  expect(revoke).toHaveBeenCalledTimes(2);
+  revoke.mockRestore();
 });

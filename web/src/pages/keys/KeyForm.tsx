@@ -115,6 +115,7 @@ export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close:
     <Modal opened onClose={close} title={`Change ${apiKey.name}`}>
       <Fields
         kind={apiKey.kind}
+        stays={apiKey.is_limited}
         values={{
           name: apiKey.name,
           project: apiKey.project.id,
@@ -149,6 +150,8 @@ const labels = {
 
 function Fields(props: {
   kind: KeyView['kind'];
+  /** It is limited to its project. */
+  stays?: boolean;
   values: Values;
   days_max: number;
   submit: (values: Values) => void;
@@ -173,7 +176,7 @@ function Fields(props: {
           {...form.getInputProps('name')}
           error={errors.of('name')}
         />
-        <ProjectField form={form} />
+        <ProjectField form={form} stays={props.stays ?? false} />
         <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} error={errors.of('limit')} />
         {props.kind === 'program' && <UseFields form={form} errors={errors} />}
         <RuleFields form={form} ends={props.values.ends} errors={errors} />
@@ -185,13 +188,18 @@ function Fields(props: {
 }
 
 /** Not shown while there is only one project. */
-function ProjectField({ form }: { form: UseFormReturnType<Values> }) {
+function ProjectField({ form, stays }: { form: UseFormReturnType<Values>; stays: boolean }) {
   const choices = projectChoices(useProjects().data);
   if (choices.length < 2) return null;
   return (
     <Select
       label="Project"
-      description="What the key spends from now on belongs to it. Whoever is limited to it sees the earlier calls of the key, too."
+      description={
+        stays
+          ? 'The key is limited to it, and stays there. For another project, make a new key.'
+          : 'What the key spends from now on belongs to it. Whoever is limited to it sees the earlier calls of the key, too.'
+      }
+      disabled={stays}
       data={choices}
       allowDeselect={false}
       searchable={choices.length > 8}

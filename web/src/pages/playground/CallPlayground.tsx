@@ -12,7 +12,8 @@ import { durationText } from '../../ui/Time.tsx';
 import { JsonBox } from './JsonBox.tsx';
 import { RunLine } from './RunLine.tsx';
 import { ShareButton } from './ShareButton.tsx';
-import { isRunnable, useEstimate } from './useEstimate.ts';
+import { isRunnable } from './runnable.ts';
+import { useEstimate } from './useEstimate.ts';
 import { callOnce, type WholeAnswer } from './whole-call.ts';
 
 type Input = Record<string, unknown>;

@@ -20,7 +20,8 @@ import { Result } from './Result.tsx';
 import { RunLine } from './RunLine.tsx';
 import { Runs } from './Runs.tsx';
 import { ShareButton } from './ShareButton.tsx';
-import { isRunnable, useEstimates } from './useEstimate.ts';
+import { isRunnable } from './runnable.ts';
+import { useEstimates } from './useEstimate.ts';
 
 type Input = Record<string, unknown>;
 
@@ -63,7 +64,7 @@ function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
   const names = models.map(({ display_name }) => display_name);
   const estimate = { ...rest, view: views && estimateTogether(views, names) };
   const running = useRuns({ models, inputOf, runs, setRuns });
-  const can_run = may('run') && !running.is_starting && isRunnable(estimate);
+  const can_run = may('run') && !running.is_starting && isRunnable(estimate, models.length);
   const go = async () => {
     if (can_run && !(await running.start())) estimate.refetch();
   };

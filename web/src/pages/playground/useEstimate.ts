@@ -45,10 +45,3 @@ export function useEstimates(path: `/${string}`, bodies: readonly object[]): Est
     refetch: () => void refetch(),
   };
 }
-
-/** The service decides in the end; what it said of an older input does not count. */
-export function isRunnable({ view, is_stale, error }: Estimating): boolean {
-  if (is_stale) return true;
-  if (error || !view) return false;
-  return view.ok && view.obstacle === null;
-}

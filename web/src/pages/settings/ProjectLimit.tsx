@@ -1,13 +1,14 @@
 import { Checkbox, Radio, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { LimitView, MemberView } from '../../../../src/dashboard/views/settings.ts';
+import type { LimitView, MemberChangedView, MemberView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { useProjects } from '../keys/projects.ts';
+import { KeysOutside } from './KeysOutside.tsx';
 
 /** Roles of members who may be limited to projects. */
 export function isLimitable(role: string): boolean {
@@ -75,13 +76,19 @@ export function LimitMember({ member, close }: { member: MemberView; close: () =
   const { account, base } = usePlace();
   const queries = useQueryClient();
   const [chosen, choose] = useState<readonly string[] | null>(member.projects?.map(({ id }) => id) ?? null);
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: () => api.patch(`${base}/team/${member.user_id}`, { projects: chosen }),
-    onSuccess: async () => {
+  const { mutate, error, isPending, data } = useMutation({
+    mutationFn: () => api.patch<MemberChangedView>(`${base}/team/${member.user_id}`, { projects: chosen }),
+    onSuccess: async ({ keys_outside }) => {
       await queries.invalidateQueries({ queryKey: [account.id, 'team'] });
-      close();
+      if (keys_outside.length === 0) close();
     },
   });
+  if (data && data.keys_outside.length > 0)
+    return (
+      <Modal opened onClose={close} title={`Projects of ${member.name}`}>
+        <KeysOutside name={member.name} keys={data.keys_outside} close={close} />
+      </Modal>
+    );
   return (
     <Modal opened onClose={close} title={`Projects of ${member.name}`}>
       <form

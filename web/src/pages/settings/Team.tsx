@@ -3,7 +3,7 @@ import { XMarkIcon } from '@heroicons/react/24/outline';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { MemberView, TeamView } from '../../../../src/dashboard/views/settings.ts';
+import type { MemberChangedView, MemberView, TeamView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
@@ -15,6 +15,7 @@ import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Invitations, Invite } from './Invitations.tsx';
+import { KeysOutside } from './KeysOutside.tsx';
 import { isLimitable, LimitMember, limitText } from './ProjectLimit.tsx';
 import { role_choices, role_words } from './roles.ts';
 
@@ -221,15 +222,21 @@ function RoleOf({ member: { user_id, name, role } }: { member: MemberView }) {
 function Remove({ member, close }: { member: MemberView; close: () => void }) {
   const { account, base, me } = usePlace();
   const queries = useQueryClient();
-  const { mutate, error, isPending } = useMutation({
-    mutationFn: () => api.delete(`${base}/team/${member.user_id}`),
-    onSuccess: async () => {
-      close();
+  const is_me = member.user_id === me.user.id;
+  const { mutate, error, isPending, data } = useMutation({
+    mutationFn: () => api.delete<MemberChangedView>(`${base}/team/${member.user_id}`),
+    onSuccess: async ({ keys_outside }) => {
+      if (is_me || keys_outside.length === 0) close();
       await queries.invalidateQueries({ queryKey: [account.id, 'team'] });
       await queries.invalidateQueries({ queryKey: ['me'] });
     },
   });
-  const is_me = member.user_id === me.user.id;
+  if (data && data.keys_outside.length > 0)
+    return (
+      <Modal opened onClose={close} title={`Remove ${member.name}`}>
+        <KeysOutside name={member.name} keys={data.keys_outside} close={close} />
+      </Modal>
+    );
   return (
     <Modal opened onClose={close} title={is_me ? `Leave ${account.name}` : `Remove ${member.name}`}>
       <Stack>

@@ -1,3 +1,4 @@
+import type { Cost } from '../../../../../src/dashboard/views/common.ts';
 import type { EstimateView } from '../../../../../src/dashboard/views/playground.ts';
 import { millionthsOf, sumOf } from '../../../ui/sum.ts';
 import { problemText } from '../form/problems.ts';
@@ -19,12 +20,12 @@ export function estimateTogether(views: readonly EstimateView[], names: readonly
     fine.map((view) => view.estimated_cost),
     first.estimated_cost.currency,
   );
-  const { available } = first;
-  const is_too_much = available !== null && millionthsOf(estimated_cost.exact) > millionthsOf(available.exact);
+  const isOver = (left: Cost | null) => left !== null && millionthsOf(estimated_cost.exact) > millionthsOf(left.exact);
+  const of_sum = isOver(first.available) ? 'insufficient_balance' : isOver(first.key_left) ? 'spend_limit' : null;
   const with_obstacle = fine.find(({ obstacle }) => obstacle !== null);
   return {
     ...(with_obstacle ?? first),
     estimated_cost,
-    obstacle: with_obstacle?.obstacle ?? (is_too_much ? 'insufficient_balance' : null),
+    obstacle: with_obstacle?.obstacle ?? of_sum,
   };
 }

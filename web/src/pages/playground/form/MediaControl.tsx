@@ -8,6 +8,7 @@ import { usePlace } from '../../../session.tsx';
 import { mediaOf, titleOf, type MediaKind } from '../../../ui/schema.ts';
 import { record_seconds_max, RecordButton, RecorderPlace, useRecorder } from '../record/RecordPart.tsx';
 import { labelsOf, type ControlProps } from './control-labels.ts';
+import { addPreview, previewOf } from './previews.ts';
 
 /** A field that takes one file. */
 export function MediaControl(props: ControlProps) {
@@ -25,9 +26,6 @@ export function MediaControl(props: ControlProps) {
     </Input.Wrapper>
   );
 }
-
-/** Previews of the files that were uploaded in this tab, so that they need no download. */
-const previews = new Map<string, { url: string; name: string }>();
 
 type Props = {
   kind: MediaKind;
@@ -118,7 +116,7 @@ function useUpload(onChange: (id: string) => void) {
       const form = new FormData();
       form.set('file', file);
       const uploaded = await api.post<UploadView>(`${base}/files`, form);
-      previews.set(uploaded.id, { url: URL.createObjectURL(file), name: file.name });
+      addPreview(uploaded.id, file);
       return uploaded;
     },
     onSuccess: ({ id }) => onChange(id),
@@ -188,7 +186,7 @@ function isLink(value: string): boolean {
 type ChosenProps = Pick<Props, 'kind' | 'label' | 'disabled' | 'in_list'> & { value: string; clear: () => void };
 
 function Chosen({ kind, label, value, clear, disabled, in_list }: ChosenProps) {
-  const preview = previews.get(value);
+  const preview = previewOf(value);
   const url = preview?.url;
   return (
     <Group gap="sm" mt={4} flex={1} wrap="nowrap">

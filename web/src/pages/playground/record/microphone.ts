@@ -31,17 +31,30 @@ export type Capture = {
   recorded: Promise<Blob>;
 };
 
-/** Asks for the microphone and begins to record. Throws RecordError. */
+/** Asks for the microphone and begins to record. Throws RecordError, and what else keeps it from beginning: then it is off again. */
 export async function beginCapture(): Promise<Capture> {
   const stream = await openMicrophone();
-  const [level, closeMeter] = meterOf(stream);
+  let context: AudioContext | undefined;
+  const letGo = () => {
+    for (const track of stream.getTracks()) track.stop();
+    void context?.close();
+  };
+  try {
+    context = new AudioContext();
+    return capture(stream, meterOf(context, stream), letGo);
+  } catch (error) {
+    letGo();
+    throw error;
+  }
+}
+
+function capture(stream: MediaStream, level: () => number, letGo: () => void): Capture {
   const recorder = new MediaRecorder(stream);
   const parts: Blob[] = [];
   const recorded = new Promise<Blob>((resolve) => {
     recorder.addEventListener('dataavailable', ({ data }) => parts.push(data));
     recorder.addEventListener('stop', () => {
-      for (const track of stream.getTracks()) track.stop();
-      closeMeter();
+      letGo();
       resolve(new Blob(parts, { type: recorder.mimeType }));
     });
   });
@@ -72,17 +85,15 @@ function problemOf(error: unknown): RecordProblem {
 /** Decibels below full scale that are shown as nothing. */
 const quietest_db = -60;
 
-function meterOf(stream: MediaStream): [level: () => number, close: () => void] {
-  const context = new AudioContext();
+function meterOf(context: AudioContext, stream: MediaStream): () => number {
   const analyser = new AnalyserNode(context, { fftSize: 1_024 });
   context.createMediaStreamSource(stream).connect(analyser);
   const samples = new Float32Array(analyser.fftSize);
-  const level = () => {
+  return () => {
     analyser.getFloatTimeDomainData(samples);
     const power = samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length;
     return Math.max(0, Math.min(1, 1 - (10 * Math.log10(power)) / quietest_db));
   };
-  return [level, () => void context.close()];
 }
 
 export type Recording = { file: File; seconds: number };

@@ -45,6 +45,7 @@ async function record(
     if (signal.aborted) return;
     show({ is: 'converting' });
     const { file, seconds } = await toWav(recorded, seconds_max, file_name);
+    if (signal.aborted) return; // nobody would revoke its URL
     show({ is: 'recorded', file, url: URL.createObjectURL(file), seconds });
   } catch (error) {
     show({ is: 'failed', problem: error instanceof RecordError ? error.problem : 'unsupported' });
