@@ -13,7 +13,7 @@ export type EstimateView =
       estimated_cost: Cost;
       /** Null: not for whoever is limited to projects. */
       available: Cost | null;
-      /** What is left of the monthly limit of the playground; null: it has none. */
+      /** Money that is left of the monthly limit of the playground; null: it has none. */
       key_left: Cost | null;
       /** The reason why it cannot run now. */
       obstacle: 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause' | null;
