@@ -53,6 +53,7 @@ describe('an estimate of the playground', () => {
       ok: true,
       estimated_cost: json.estimated_cost,
       available: json.available,
+      key_left: { amount: '5.00', currency: 'USD', exact: '5.000000' }, // of the month, by default
       obstacle: null,
       paused_until: null,
     });
