@@ -71,7 +71,7 @@ test(
       await expect.poll(own, limit).toEqual([{ reference_id, score: -1 }]);
       expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Bad result');
       await bad?.blur();
-      await page.getByRole('tooltip').waitFor({ state: 'hidden' });
+      await expect.poll(() => page.getByRole('tooltip').count()).toBe(0);
       expect(await violationsIn(page)).toEqual([]);
       await page.setViewportSize({ width: 390, height: 844 });
       expect(await sidewaysOf(page)).toBe(0);

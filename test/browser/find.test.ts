@@ -65,7 +65,7 @@ test.each([
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await field.fill(client.key_id);
     await page.keyboard.press('Enter');
-    await page.waitForURL('**/keys');
+    await page.waitForURL('**/keys?**');
 
     // Arrows go round, and Escape goes back to where the focus was.
     const button = page.getByRole('button', { name: 'Search', exact: true });
